@@ -1,0 +1,52 @@
+# make demo, make test: each does all its own set-up. make help lists the rest.
+PYTHON ?= $(firstword $(foreach v,3.11 3.12 3.13 3.14,$(shell command -v python$(v) 2>/dev/null)) python3)
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.steplens-setup
+
+.PHONY: help setup test demo format check bench install uninstall gpu-check clean
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make setup      virtual environment in .venv, packages, and the system libraries Qt needs
+setup: $(STAMP)
+
+$(STAMP): constraints.txt pyproject.toml .ci/system-packages
+	@sh .ci/system-packages
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt torch 2>&1 | grep -v "^WARNING: Location" || true
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" 2>&1 | grep -v "^WARNING: Location" || true
+	@$(PY) -c "import torch, PySide6, pyqtgraph, orjson, msgspec, libcst, pytest, hypothesis, ruff" || { echo "setup: a package is missing, see above"; exit 1; }
+	@touch $(STAMP)
+
+## make demo       profile the example, open its trace in the window (or write its picture where there is no screen)
+demo: setup
+	@$(PY) -m examples.demo
+
+## make test       format, lint, types, import directions, tests
+test: setup
+	@sh .ci/check
+
+## make format     rewrite the code to the project's format
+format: setup
+	@$(VENV)/bin/ruff format . && $(VENV)/bin/ruff check --fix .
+
+## make bench      measure the budgets (docs/benchmarks.md)
+bench: setup
+	@$(PY) -m benchmarks
+
+## make install    desktop entry, icon and file association for the current user
+install: setup
+	@$(PY) -m resources.desktop install
+
+## make uninstall  take them away again
+uninstall: setup
+	@$(PY) -m resources.desktop uninstall
+
+## make gpu-check  on a machine with a CUDA GPU: capture the story and compare predicted with measured times
+gpu-check: setup
+	@$(PY) -m examples.gpu_check
+
+clean:
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The trace and everything computed from it: no Qt, no torch, no subprocess."""

@@ -1,0 +1,1 @@
+"""Figures of a trace, each defined once (docs/figures.md)."""

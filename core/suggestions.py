@@ -1,0 +1,204 @@
+"""What a rule is, and what it says.
+
+A rule finds; it does not price. It states the *effect* of its fix on the dependency graph (`Effect`), and
+`core.pricing` works out from the replay what that saves, alone and in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, Flag, auto
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from core.figures.model import Figures
+    from core.source import SourceFinder
+    from core.trace import Trace
+
+
+class Needs(Flag):
+    """What a trace must hold for a rule to be able to decide; unmet gives NOT_CHECKED with the reason."""
+
+    NOTHING = 0
+    DEVICE = auto()  # device work recorded
+    STEPS = auto()  # at least one (also inferred) step
+    STACKS = auto()  # python_function slices
+    SHAPES = auto()  # Input Dims recorded
+    MEMORY = auto()  # [memory] events
+    RANKS = auto()  # more than one rank
+
+
+@dataclass(frozen=True)
+class Param:
+    """A threshold of a rule: its default, its unit and why it is what it is."""
+
+    name: str
+    default: float
+    unit: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Declaration of one rule; the module that holds it also has ``check``.
+
+    ``title`` and the other texts are templates in English with ``{named}`` values; the values travel beside them, so
+    that the window can translate the template by rule id.
+    """
+
+    id: str
+    title: str
+    needs: Needs = Needs.NOTHING
+    params: tuple[Param, ...] = ()
+    severity_floor: str = "low"
+
+
+@dataclass(frozen=True)
+class SourceRef:
+    """A place in the user's code. ``exact`` is False where the line is that of the ``def`` or one of several."""
+
+    file: str
+    line: int
+    function: str
+    exact: bool = False
+    reason: str = ""  # how the line was found
+    candidates: tuple[int, ...] = ()  # other lines that could be meant
+
+
+class EffectKind(Enum):
+    """How a fix changes the dependency graph of the recorded steps."""
+
+    REMOVE_WAIT = "remove_wait"  # these host calls no longer block; they and the copy they wait for stay
+    REMOVE_WORK = "remove_work"  # these CPU slices, all below them, and the device work they launch are gone
+    MAKE_ASYNC = "make_async"  # these blocking copies return at once; the copy stays on its stream
+    OVERLAP_COPY = "overlap_copy"  # as MAKE_ASYNC, and the copy moves to a stream of its own
+    SCALE_HOST = "scale_host"  # the CPU time of these slices (all below included) is multiplied by `factor`
+    SCALE_DEVICE = "scale_device"  # the duration of these device slices is multiplied by `factor`
+    FUSE = "fuse"  # the device work under these CPU slices becomes one launch per slice, durations x `factor`
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One change of the graph: ``slices`` are slice ids (CPU ones, except for SCALE_DEVICE)."""
+
+    kind: EffectKind
+    slices: tuple[int, ...]
+    factor: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A claim that can be looked at: ``slices`` is never empty for a claim about the trace."""
+
+    label: str
+    value: float | int | str | None
+    unit: str
+    slices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What to do, as text and as code. ``risk`` says what could go wrong."""
+
+    summary: str
+    before: str = ""
+    after: str = ""
+    url: str = ""
+    risk: str = ""
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What a suggestion saves per step. ``ns`` None is unknown, never invented."""
+
+    ns: int | None = None
+    pct: float | None = None  # of the sustained step now
+    basis: str | None = None  # replayed | measured | bounded | rough; None exactly when ns is None
+    together_ns: int | None = None  # extra saving in the plan, after the fixes before it
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One fault at one place. Rules leave ``saving`` and ``severity`` to the pricing."""
+
+    rule_id: str
+    title: str  # template
+    values: Mapping[str, Any] = field(default_factory=dict)  # named values of the templates
+    why: str = ""  # template: why it costs time, for a newcomer, with this trace's figures
+    occurrences: int = 0
+    steps: tuple[int, ...] = ()  # rows of the step table
+    source: SourceRef | None = None
+    evidence: tuple[Evidence, ...] = ()
+    fix: Fix = Fix("")
+    effects: tuple[Effect, ...] = ()  # empty: advice without a graph change; saving stays unknown
+    informational: bool = False  # hygiene and notes: never headlined, not part of the plan
+    severity: str = "low"  # high | medium | low
+    saving: Saving = Saving()
+
+    @property
+    def headline(self) -> str:
+        """The title with its values filled in."""
+        return self.title.format_map(dict(self.values))
+
+    @property
+    def explanation(self) -> str:
+        """``why`` with its values filled in."""
+        return self.why.format_map(dict(self.values))
+
+    @property
+    def key(self) -> str:
+        """Stable identity inside one trace: rule, place or op path."""
+        place = f"{self.source.file}:{self.source.function}" if self.source else str(self.values.get("op_path", ""))
+        return f"{self.rule_id}|{place}"
+
+    def priced(self, saving: Saving, severity: str) -> Suggestion:
+        """Return a copy with a saving and a severity."""
+        return replace(self, saving=saving, severity=severity)
+
+
+class Outcome(Enum):
+    """What became of a rule on a trace."""
+
+    FOUND = "found"
+    CLEAN = "clean"
+    NOT_CHECKED = "not_checked"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """Outcome of one rule: ``reason`` says why it was not checked or how it failed (with ``details``)."""
+
+    rule: Rule
+    outcome: Outcome
+    reason: str = ""
+    suggestions: tuple[Suggestion, ...] = ()
+    details: str = ""
+
+
+class NotChecked(Exception):
+    """Raised by a rule that finds, while looking, that the trace cannot decide; the text says why and the cure."""
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """All that a rule may look at."""
+
+    trace: Trace
+    figures: Figures
+    params: Mapping[str, float]
+    source: SourceFinder
+
+
+Check = Callable[[RuleContext], list[Suggestion]]
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One entry of the plan: the suggestions (positions in the priced list) applied together, and what is left."""
+
+    suggestions: tuple[int, ...]
+    rules: tuple[str, ...]
+    predicted_step_ns: int
+    note: str = ""  # e.g. "alone saves nothing; with the next ..."

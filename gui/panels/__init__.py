@@ -1,0 +1,1 @@
+"""Panels: one file each, listed here in display order."""

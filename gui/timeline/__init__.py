@@ -1,0 +1,1 @@
+"""Painting and moving over the timeline."""

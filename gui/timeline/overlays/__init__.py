@@ -1,0 +1,1 @@
+"""Overlays: one file each, listed here in painting order."""

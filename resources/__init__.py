@@ -1,0 +1,1 @@
+"""Package data: icons, themes, samples."""
