@@ -1,0 +1,1 @@
+"""One rule, one file: found by looking in this folder (core.rule_runner)."""
