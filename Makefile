@@ -38,11 +38,11 @@ bench: setup
 
 ## make install    desktop entry, icon and file association for the current user
 install: setup
-	@$(PY) -m resources.desktop install
+	@$(PY) -m gui.desktop install
 
 ## make uninstall  take them away again
 uninstall: setup
-	@$(PY) -m resources.desktop uninstall
+	@$(PY) -m gui.desktop uninstall
 
 ## make gpu-check  on a machine with a CUDA GPU: capture the story and compare predicted with measured times
 gpu-check: setup
