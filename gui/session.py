@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from core.analysis import Analysis
+from core.suggestions import Suggestion
+from core.tables import I32
 from core.trace import Trace
+from gui import evidence
 from gui.timeline.viewport import Viewport
+
+DONE, DISMISSED, LATER = "done", "dismissed", "later"
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,8 @@ class Document(QObject):
 
     viewChanged = Signal()  # viewport moved
     selectionChanged = Signal()  # slice or time range
-    highlightChanged = Signal()  # evidence, search hits
+    highlightChanged = Signal()  # evidence
+    searchChanged = Signal()  # search hits or the current one
     analysisChanged = Signal()  # figures, suggestions, plan arrived
     suggestionChanged = Signal()  # current suggestion or its state (done, dismissed, later)
     marksChanged = Signal()
@@ -46,14 +56,21 @@ class Document(QObject):
         super().__init__(parent)
         self.trace = trace
         self.analysis: Analysis | None = None
+        self.analysis_running = False
+        self.analysis_error: BaseException | None = None
         self.viewport = Viewport(*trace.span_ns)
         self.selected_slice = -1
         self.selected_range: TimeRange | None = None
         self.highlighted: tuple[int, ...] = ()
+        self.search_text = ""
+        self.search_hits: I32 = np.empty(0, np.int32)  # slice ids in time order
+        self.search_at = -1  # position in search_hits
         self.current_suggestion = -1
         self.suggestion_state: dict[str, str] = {}  # Suggestion.key -> "done" | "dismissed" | "later"
+        self.dismiss_reason: dict[str, str] = {}
         self.marks: list[Mark] = []
         self.run_folder: Path | None = None
+        self.title = trace.path.name if trace.sources else ""
 
     # Intents -------------------------------------------------------------------------------------------------
 
@@ -78,18 +95,118 @@ class Document(QObject):
         self.viewport.show(start_ns, end_ns, remember=remember)
         self.viewChanged.emit()
 
+    def go_to_slice(self, slice_id: int) -> None:
+        """Select a slice and zoom so that it fills about a third of the view."""
+        if not 0 <= slice_id < len(self.trace.slices):
+            return
+        self.zoom_to(*evidence.window_about(self.trace, (slice_id,)))
+        self.select(slice_id)
+
+    def show_slices(self, slice_ids: tuple[int, ...]) -> None:
+        """Highlight slices and zoom to those of them that lie in one typical step (all, without steps)."""
+        if not slice_ids:
+            return
+        steps = self.analysis.figures if self.analysis else None
+        self.zoom_to(*evidence.window_of(self.trace, steps, slice_ids))
+        self.highlight(slice_ids)
+
+    def set_search(self, text: str, hits: I32) -> None:
+        """Take over the result of a search."""
+        self.search_text, self.search_hits = text, hits
+        self.search_at = -1
+        self.searchChanged.emit()
+
+    def go_to_hit(self, offset: int) -> None:
+        """Go to the next (+1) or previous (-1) search hit, from the view's middle at first, around the ends."""
+        count = len(self.search_hits)
+        if not count:
+            return
+        if self.search_at < 0:
+            middle = (self.viewport.start_ns + self.viewport.end_ns) / 2
+            starts = self.trace.slices.start_ns[self.search_hits]
+            at = int(np.searchsorted(starts, middle))
+            self.search_at = at % count if offset > 0 else (at - 1) % count
+        else:
+            self.search_at = (self.search_at + offset) % count
+        self.go_to_slice(int(self.search_hits[self.search_at]))
+        self.searchChanged.emit()
+
     def set_analysis(self, analysis: Analysis) -> None:
-        """Take over figures and suggestions (may come in several instalments)."""
+        """Take over figures and suggestions (may come in several instalments); the current suggestion is kept."""
+        current = self.suggestion(self.current_suggestion)
         self.analysis = analysis
+        self.current_suggestion = -1
+        if current is not None:
+            keys = [s.key for s in analysis.suggestions]
+            self.current_suggestion = keys.index(current.key) if current.key in keys else -1
         self.analysisChanged.emit()
 
+    def set_analysis_state(self, *, running: bool, error: BaseException | None = None) -> None:
+        """Say that the diagnosis runs, has ended, or has failed."""
+        self.analysis_running, self.analysis_error = running, error
+        self.analysisChanged.emit()
+
+    def suggestion(self, index: int) -> Suggestion | None:
+        """Suggestion at a position of the list, None where there is none."""
+        found = self.analysis.suggestions if self.analysis else ()
+        return found[index] if 0 <= index < len(found) else None
+
     def show_suggestion(self, index: int) -> None:
-        """Make one suggestion the current one and bring its evidence into view."""
-        self.current_suggestion = index
+        """Make one suggestion the current one; zoom to its evidence in one typical step and highlight all of it."""
+        suggestion = self.suggestion(index)
+        self.current_suggestion = index if suggestion else -1
+        if suggestion is not None:
+            ids = evidence.slices_of(suggestion)
+            if ids:
+                self.show_slices(ids)
+            else:
+                self.highlight(())
         self.suggestionChanged.emit()
 
+    def step_suggestion(self, offset: int) -> None:
+        """Show the next (+1) or previous (-1) open suggestion, around the ends."""
+        found = self.analysis.suggestions if self.analysis else ()
+        order = [i for i, s in enumerate(found) if self.suggestion_state.get(s.key) not in (DONE, DISMISSED)]
+        order = order or list(range(len(found)))
+        if not order:
+            return
+        if self.current_suggestion in order:
+            at = (order.index(self.current_suggestion) + offset) % len(order)
+        else:
+            later = [k for k, i in enumerate(order) if i > self.current_suggestion]
+            at = (later[0] if later else 0) if offset > 0 else (later[0] - 1 if later else len(order) - 1)
+        self.show_suggestion(order[at])
 
-@dataclass
+    def set_suggestion_state(self, index: int, state: str, reason: str = "") -> None:
+        """Mark a suggestion as done, dismissed or for later; "" takes the mark away."""
+        suggestion = self.suggestion(index)
+        if suggestion is None:
+            return
+        if state:
+            self.suggestion_state[suggestion.key] = state
+        else:
+            self.suggestion_state.pop(suggestion.key, None)
+        if reason:
+            self.dismiss_reason[suggestion.key] = reason
+        else:
+            self.dismiss_reason.pop(suggestion.key, None)
+        self.suggestionChanged.emit()
+
+    def set_marks(self, marks: list[Mark]) -> None:
+        """Replace the user's marks."""
+        self.marks = marks
+        self.marksChanged.emit()
+
+    def show_typical_step(self) -> None:
+        """Start on one typical step, not on the whole trace, when there are steps."""
+        if self.analysis is None:
+            return
+        window = evidence.typical_step(self.analysis.figures)
+        if window:
+            self.zoom_to(*window, remember=False)
+
+
+@dataclass(frozen=True)
 class Recent:
     """An entry of the recent files."""
 
@@ -105,10 +222,88 @@ class Session(QObject):
     runChanged = Signal()
     statusChanged = Signal()
     themeChanged = Signal()
+    recentChanged = Signal()
+    servicesChanged = Signal()  # something provided by a part of the app became available
+    openRequested = Signal(object, object)  # list[Path], run folder or None
+    pageRequested = Signal(str)  # show a page of the window by panel id
+    panelRequested = Signal(str)  # bring a panel of the current document to the front
+    errorRaised = Signal(object)  # TraceError, ProfilingError, or any exception
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.documents: list[Document] = []
         self.current: Document | None = None
         self.dark = True
-        self.recent: list[Recent] = field(default_factory=list)  # type: ignore[assignment]
+        self.recent: list[Recent] = []
+        self.status = ""
+        self._services: dict[str, Callable[..., Any]] = {}
+
+    def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
+        """Ask for traces to be opened (off the GUI thread, each in a tab of its own)."""
+        self.openRequested.emit(paths, run_folder)
+
+    def add_document(self, document: Document) -> None:
+        """Add an opened trace and make it the current one."""
+        document.setParent(self)
+        self.documents.append(document)
+        self.documentsChanged.emit()
+        self.set_current(document)
+
+    def set_current(self, document: Document | None) -> None:
+        """Show one document (None: the start page, or another page)."""
+        if document is not self.current:
+            self.current = document
+            self.currentChanged.emit()
+
+    def close_document(self, document: Document) -> None:
+        """Close a trace; its neighbour becomes the current one."""
+        at = self.documents.index(document)
+        self.documents.remove(document)
+        if document is self.current:
+            self.set_current(self.documents[min(at, len(self.documents) - 1)] if self.documents else None)
+        self.documentsChanged.emit()
+        document.setParent(None)
+        document.deleteLater()
+
+    def set_dark(self, dark: bool) -> None:
+        """Switch the theme."""
+        if dark != self.dark:
+            self.dark = dark
+            self.themeChanged.emit()
+
+    def set_recent(self, recent: list[Recent]) -> None:
+        """Replace the recent files."""
+        self.recent = recent
+        self.recentChanged.emit()
+
+    def remember(self, path: Path, limit: int) -> None:
+        """Put a path on top of the recent files."""
+        rest = [r for r in self.recent if r.path != path]
+        self.set_recent([Recent(path, time.time()), *rest][:limit])
+
+    def set_status(self, text: str) -> None:
+        """Say one thing in the status bar."""
+        self.status = text
+        self.statusChanged.emit()
+
+    def raise_error(self, error: BaseException) -> None:
+        """Show an error: a banner where the user can act, the crash dialog where it is our bug."""
+        self.errorRaised.emit(error)
+
+    # Services: what one part of the app does for another without either knowing the other -------------------
+
+    def provide(self, name: str, handler: Callable[..., Any]) -> None:
+        """Offer a service: ``apply_fix(document, index)``, ``find_line(document, index)``, ``compare()``,
+        ``compare_documents(a, b)``, ``profile()``, ``learn()``, ``report(document, path)``.
+        """
+        self._services[name] = handler
+        self.servicesChanged.emit()
+
+    def can(self, name: str) -> bool:
+        """Somebody provides this service."""
+        return name in self._services
+
+    def ask(self, name: str, *args: Any) -> Any:
+        """Call a service; nothing happens where nobody provides it."""
+        handler = self._services.get(name)
+        return handler(*args) if handler else None

@@ -1,0 +1,106 @@
+"""Where to look: from slices to a window of time, in one typical step. Pure functions over the tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.figures.model import Figures
+from core.suggestions import Suggestion
+from core.tables import I64, Bool
+from core.trace import Trace
+
+MARGIN = 0.08  # of the shown stretch, on each side
+SINGLE_SHARE = 0.35  # share of the view that one slice fills
+MIN_WINDOW_NS = 2_000
+
+
+def slices_of(suggestion: Suggestion) -> tuple[int, ...]:
+    """All slices of a suggestion's evidence, in order, once each."""
+    return tuple(dict.fromkeys(i for e in suggestion.evidence for i in e.slices))
+
+
+def window_about(trace: Trace, slice_ids: tuple[int, ...]) -> tuple[float, float]:
+    """Window in which the slices together fill `SINGLE_SHARE` of the width, ns."""
+    ids = np.asarray(slice_ids, np.int64)
+    first, last = int(trace.slices.start_ns[ids].min()), int(trace.end_ns[ids].max())
+    width = max((last - first) / SINGLE_SHARE, MIN_WINDOW_NS)
+    middle = (first + last) / 2
+    return middle - width / 2, middle + width / 2
+
+
+def window_of(trace: Trace, figures: Figures | None, slice_ids: tuple[int, ...]) -> tuple[float, float]:
+    """Window that shows the slices of one typical step and the device work they launched; without steps, of all.
+
+    Parameters
+    ----------
+    slice_ids
+        Evidence; those outside the trace are ignored.
+    """
+    ids = np.asarray([i for i in slice_ids if 0 <= i < len(trace.slices)], np.int64)
+    if not len(ids):
+        return float(trace.span_ns[0]), float(trace.span_ns[1])
+    if figures is not None and len(figures.steps):
+        of_step = figures.step_of[ids]
+        step = _best_step(figures, of_step)
+        if step >= 0:
+            ids = ids[of_step == step]
+            first, last = int(trace.slices.start_ns[ids].min()), int(trace.end_ns[ids].max())
+            start, end = int(figures.steps.start_ns[step]), int(figures.steps.end_ns[step])
+            # A stretch much shorter than the step is shown with its surroundings, one as long as it with all of it.
+            if last - first < 0.25 * (end - start):
+                return _padded(first, last, max((last - first) * 2.5, 0.25 * (end - start)))
+            return _padded(min(first, start), max(last, end), 0.0)
+    if len(ids) > 1:
+        ids = _densest(trace, ids)
+    return window_about(trace, tuple(int(i) for i in ids))
+
+
+def _padded(first: float, last: float, width: float) -> tuple[float, float]:
+    middle, width = (first + last) / 2, max(width, last - first, MIN_WINDOW_NS)
+    return middle - width * (0.5 + MARGIN), middle + width * (0.5 + MARGIN)
+
+
+def _best_step(figures: Figures, of_step: np.ndarray) -> int:
+    """Counted step with evidence whose duration is nearest the median; any step with evidence else; -1 none."""
+    steps = np.unique(of_step[of_step >= 0])
+    if not len(steps):
+        return -1
+    counted = steps[_counted(figures)[steps]]
+    pool = counted if len(counted) else steps
+    dur = _durations(figures)
+    all_counted = dur[_counted(figures)]
+    median = np.median(all_counted if len(all_counted) else dur)
+    return int(pool[np.argmin(np.abs(dur[pool] - median))])
+
+
+def _densest(trace: Trace, ids: np.ndarray) -> np.ndarray:
+    """Of slices without steps: the longest one and those within ten times its length around it."""
+    longest = int(ids[np.argmax(trace.slices.dur_ns[ids])])
+    reach = max(int(trace.slices.dur_ns[longest]) * 10, MIN_WINDOW_NS)
+    start = trace.slices.start_ns[ids]
+    near = (start > trace.slices.start_ns[longest] - reach) & (start < trace.end_ns[longest] + reach)
+    return ids[near]
+
+
+def _counted(figures: Figures) -> Bool:
+    counted = figures.step_figures.counted
+    return counted if len(counted) == len(figures.steps) else np.ones(len(figures.steps), np.bool_)
+
+
+def _durations(figures: Figures) -> I64:
+    dur: I64 = figures.steps.end_ns - figures.steps.start_ns
+    return dur
+
+
+def typical_step(figures: Figures) -> tuple[float, float] | None:
+    """Window of the counted step nearest the median, with a margin; None without steps."""
+    if not len(figures.steps):
+        return None
+    step = _best_step(figures, np.arange(len(figures.steps)))
+    start, end = float(figures.steps.start_ns[step]), float(figures.steps.end_ns[step])
+    f = figures.step_figures
+    if len(f.device_end_ns) == len(figures.steps):
+        device_end = float(f.device_end_ns[step])
+        if device_end > end and device_end - end < (end - start):  # a short lag belongs to the picture
+            end = device_end
+    return _padded(start, end, 0.0)
