@@ -1,0 +1,1 @@
+"""What the headless commands print: JSON, text and one self-contained page."""

@@ -1,0 +1,212 @@
+"""The JSON object of ``analyze --json`` (docs/headless.md): every key always present, unknown is null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from core.analysis import Analysis
+from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
+from core.kinds import CopyDirection, SliceKind, SyncKind
+from core.source import SourceFinder
+from core.suggestions import SourceRef, Suggestion
+from core.trace import Trace
+
+FORMAT = "steplens.analysis/1"
+DIRECTIONS = {CopyDirection.HTOD: "HtoD", CopyDirection.DTOH: "DtoH", CopyDirection.DTOD: "DtoD"}
+
+
+def us(time_ns: float | None) -> float | None:
+    """Nanoseconds to microseconds; None stays unknown."""
+    return None if time_ns is None else float(time_ns) / 1000.0
+
+
+def us_or_null(time_ns: int) -> float | None:
+    """Nanoseconds of a column to microseconds; a negative duration means unknown."""
+    return None if time_ns < 0 else int(time_ns) / 1000.0
+
+
+def document(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -> dict[str, Any]:
+    """Return everything found in a trace as plain values.
+
+    Parameters
+    ----------
+    trace, analysis
+        The trace and what was computed from it.
+    finder
+        Names the lines behind sync points; a new one is made when absent.
+    """
+    figures = analysis.figures
+    return {
+        "format": FORMAT,
+        "trace": trace_values(trace),
+        "import": {
+            "read": trace.report.events_read,
+            "kept": trace.report.events_kept,
+            "dropped": trace.report.dropped,
+            "repaired": trace.report.repaired,
+        },
+        "steps": step_values(trace, figures),
+        "summary": summary_values(figures.summary),
+        "sync_points": sync_values(trace, figures, finder or SourceFinder(trace)),
+        "suggestions": [suggestion_values(s) for s in analysis.suggestions],
+        "plan": [{"rules": list(p.rules), "predicted_step_us": us(p.predicted_step_ns)} for p in analysis.plan],
+        "rules": [
+            {"rule": r.rule.id, "outcome": r.outcome.value, "reason": r.reason or None}
+            for r in sorted(analysis.rules, key=lambda r: r.rule.id)
+        ],
+    }
+
+
+def to_bytes(values: Any) -> bytes:
+    """Serialise with two spaces of indentation and a line feed at the end; bytes that are no text are replaced."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    try:
+        return orjson.dumps(values, option=options, default=str)
+    except (TypeError, orjson.JSONEncodeError):  # lone surrogates of a damaged trace
+        return orjson.dumps(clean(values), option=options, default=str)
+
+
+def clean(value: Any) -> Any:
+    """Return the same values with every text made valid UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {clean(k): clean(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(v) for v in value]
+    return value
+
+
+def trace_values(trace: Trace) -> dict[str, Any]:
+    """Return what the trace is and what it holds."""
+    start_ns, end_ns = trace.span_ns
+    meta = trace.meta
+    return {
+        "path": str(trace.path),
+        "events": trace.report.events_read,
+        "span_us": us(end_ns - start_ns),
+        "devices": [{"index": d.index, "name": d.name} for d in meta.devices],
+        "torch": meta.torch_version,
+        "rank": meta.rank,
+        "world_size": meta.world_size,
+        "has_gpu": trace.has_device_work,
+        "has_stacks": bool((trace.slices.kind == SliceKind.PYTHON).any()),
+        "has_shapes": has_shapes(trace),
+        "has_memory": bool(len(trace.memory)),
+    }
+
+
+def has_shapes(trace: Trace) -> bool:
+    """Shapes were recorded: the header says so, or, where it is silent, one of the first operators carries them."""
+    if trace.meta.record_shapes is not None:
+        return trace.meta.record_shapes
+    operators = (trace.slices.kind == SliceKind.CPU_OP).nonzero()[0]
+    for slice_id in operators[:: max(1, len(operators) // 16)][:16]:
+        try:
+            if "Input Dims" in trace.args(int(slice_id)):
+                return True
+        except Exception:  # noqa: BLE001, S112 - a file gone since it was read decides nothing
+            return False
+    return False
+
+
+def step_values(trace: Trace, figures: Figures) -> list[dict[str, Any]]:
+    """Return one object per step, in time order."""
+    steps, rows = figures.steps, figures.step_figures
+    values = []
+    for i in range(len(steps)):
+        breakdown = rows.breakdown_ns[i]
+        values.append(
+            {
+                "name": trace.strings[int(steps.name_id[i])],
+                "inferred": bool(steps.inferred[i]),
+                "start_us": us(int(steps.start_ns[i])),
+                "dur_us": us(int(steps.end_ns[i] - steps.start_ns[i])),
+                "gpu_busy_us": us_or_null(rows.gpu_busy_ns[i]),
+                "sync_wait_us": us_or_null(rows.sync_wait_ns[i]),
+                "gpu_lag_us": us(int(rows.gpu_lag_ns[i])) if rows.has_lag[i] else None,
+                "breakdown_us": {part: us_or_null(breakdown[j]) for j, part in enumerate(BREAKDOWN_PARTS)},
+            }
+        )
+    return values
+
+
+def summary_values(summary: Summary) -> dict[str, Any]:
+    """Return the headline figures."""
+    return {
+        "verdict": summary.verdict,
+        "steps": summary.steps,
+        "step_us": us(summary.step_ns),
+        "step_us_median": us(summary.step_median_ns),
+        "device_step_us": us(summary.device_step_ns),
+        "period_us": us(summary.period_ns),
+        "sustained_step_us": us(summary.sustained_step_ns),
+        "replay_error_pct": summary.replay_error_pct,
+        "gpu_busy_pct": summary.gpu_busy_pct,
+        "sync_points_per_step": summary.sync_points_per_step,
+        "sync_wait_us_per_step": us(summary.sync_wait_ns_per_step),
+        "kernels_per_step": summary.kernels_per_step,
+        "peak_memory_bytes": summary.peak_memory_bytes,
+    }
+
+
+def sync_values(trace: Trace, figures: Figures, finder: SourceFinder) -> list[dict[str, Any]]:
+    """Return one object per sync point, in time order; ``id`` is the slice of the blocking call."""
+    syncs, slices = figures.syncs, trace.slices
+    values = []
+    for i in range(len(syncs)):
+        slice_id = int(syncs.slice_id[i])
+        op, step, thread, around = (
+            int(column[i]) for column in (syncs.op_id, syncs.step_id, syncs.thread_id, syncs.range_id)
+        )
+        values.append(
+            {
+                "id": slice_id,
+                "call": trace.name(slice_id),
+                "kind": SyncKind(int(syncs.kind[i])).name.lower(),
+                "start_us": us(int(slices.start_ns[slice_id])),
+                "dur_us": us(int(slices.dur_ns[slice_id])),
+                "wait_us": us_or_null(int(syncs.wait_ns[i])),
+                "step": step if step >= 0 else None,
+                "thread": trace.threads.tid[thread] if thread >= 0 else None,
+                "op": trace.name(op) if op >= 0 else None,
+                "direction": DIRECTIONS.get(CopyDirection(int(syncs.direction[i]))),
+                "range": trace.name(around) if around >= 0 else None,
+                "source": source_values(finder.of_slice(slice_id)),
+            }
+        )
+    return values
+
+
+def source_values(source: SourceRef | None) -> dict[str, Any] | None:
+    """Return a place in the user's code."""
+    if source is None:
+        return None
+    return {"file": source.file, "line": source.line, "function": source.function}
+
+
+def suggestion_values(suggestion: Suggestion) -> dict[str, Any]:
+    """Return one suggestion."""
+    saving = suggestion.saving
+    return {
+        "rule": suggestion.rule_id,
+        "title": suggestion.headline,
+        "severity": suggestion.severity,
+        "occurrences": suggestion.occurrences,
+        "saving_us": us(saving.ns),
+        "saving_pct": saving.pct,
+        "basis": saving.basis,
+        "steps": list(suggestion.steps),
+        "source": source_values(suggestion.source),
+        "evidence": [
+            {"label": e.label, "value": e.value, "unit": e.unit, "slices": list(e.slices)} for e in suggestion.evidence
+        ],
+        "fix": {
+            "summary": suggestion.fix.summary,
+            "before": suggestion.fix.before,
+            "after": suggestion.fix.after,
+            "url": suggestion.fix.url,
+        },
+    }

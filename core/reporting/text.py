@@ -1,0 +1,327 @@
+"""The report of ``analyze`` for a person at a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from core.analysis import Analysis
+from core.kinds import GapCause
+from core.reporting.units import UNKNOWN, count, duration, measure, percent
+from core.source import SourceFinder
+from core.suggestions import Outcome, RuleResult, SourceRef, Suggestion
+from core.trace import Trace
+
+VERDICTS = {
+    "healthy": "Healthy",
+    "host_bound": "Host-bound",
+    "device_bound": "Device-bound",
+    "input_bound": "Input-bound",
+    "sync_bound": "Sync-bound",
+    "communication_bound": "Communication-bound",
+    "unknown": "Unknown",
+}
+CAUSES = {
+    GapCause.LOADER: "idle: waiting for the data loader",
+    GapCause.SYNC: "idle: refilling after a wait",
+    GapCause.LAUNCH: "idle: CPU busy launching",
+    GapCause.PYTHON: "idle: CPU in Python",
+    GapCause.COPY: "idle: CPU in a blocking copy",
+    GapCause.COMPILE: "idle: compiling or loading modules",
+    GapCause.COLLECTOR: "idle: garbage collector",
+    GapCause.COMMUNICATION: "idle: communication",
+    GapCause.ALLOC: "idle: allocating device memory",
+    GapCause.UNKNOWN: "idle: nothing recorded says why",
+}
+STYLES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "green": "32", "cyan": "36"}
+TOP_SYNCS = 8
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where the text goes: its width in columns and whether it may be coloured."""
+
+    width: int = 100
+    colour: bool = False
+
+    def paint(self, text: str, *styles: str) -> str:
+        """Return the text in these styles, untouched where colour is off."""
+        if not self.colour or not styles:
+            return text
+        return f"\x1b[{';'.join(STYLES[s] for s in styles)}m{text}\x1b[0m"
+
+    def wrap(self, text: str, indent: str = "", first: str | None = None) -> list[str]:
+        """Fold a paragraph to the width; ``first`` is the indent of its first line."""
+        width = max(30, self.width)
+        lines: list[str] = []
+        for paragraph in printable(text).splitlines() or [""]:
+            lines += textwrap.wrap(
+                paragraph,
+                width,
+                initial_indent=indent if first is None or lines else first,
+                subsequent_indent=indent,
+                break_on_hyphens=False,
+            )
+        return lines
+
+    def title(self, text: str) -> list[str]:
+        """Return a section's heading, with the blank line before it."""
+        return ["", self.paint(text, "bold")]
+
+
+def printable(text: str) -> str:
+    """Names come from the trace: no control character of theirs reaches the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def clip(text: str, columns: int) -> str:
+    """Shorten to that many columns, keeping both ends of a long name."""
+    text = printable(text).replace("\n", " ")
+    if len(text) <= columns:
+        return text
+    tail = columns // 3
+    return f"{text[: columns - tail - 1]}…{text[-tail:]}" if columns > 8 else text[:columns]
+
+
+def place(source: SourceRef | None) -> str:
+    """Return ``file:line in function``; a line that is only the function's start says so."""
+    if source is None:
+        return ""
+    about = "" if source.exact else " (about)"
+    return f"{source.file}:{source.line} in {source.function}{about}"
+
+
+def report(trace: Trace, analysis: Analysis, page: Page = Page(), finder: SourceFinder | None = None) -> str:
+    """Return the whole report, ending in a line feed."""
+    sections = (
+        _head(trace, page),
+        _verdict(analysis, page),
+        _step_times(trace, analysis, page),
+        _budget(analysis, page),
+        _plan(analysis, page),
+        _other_suggestions(analysis, page),
+        _sync_points(trace, analysis, page, finder or SourceFinder(trace)),
+        _doctor(trace, analysis, page),
+        _not_checked(analysis, page),
+    )
+    return "\n".join(line.rstrip() for section in sections for line in section) + "\n"
+
+
+def _head(trace: Trace, page: Page) -> Iterator[str]:
+    start_ns, end_ns = trace.span_ns
+    names = Counter(device.name for device in trace.meta.devices)
+    facts = [f"{trace.report.events_read:,} events", duration(end_ns - start_ns)]
+    facts += [name if n == 1 else f"{n} x {name}" for name, n in names.items()]
+    if trace.meta.torch_version:
+        facts.append(f"torch {trace.meta.torch_version}")
+    if trace.meta.rank is not None:
+        size = trace.meta.world_size
+        facts.append(f"rank {trace.meta.rank}" + (f" of {size}" if size is not None else ""))
+    yield page.paint(clip(trace.path.name, page.width), "bold")
+    yield from (page.paint(line, "dim") for line in page.wrap(" · ".join(facts)))
+    if trace.meta.simulated:
+        yield page.paint("This trace was written by a simulator: it was not recorded on a device.", "yellow")
+
+
+def _verdict(analysis: Analysis, page: Page) -> Iterator[str]:
+    summary = analysis.figures.summary
+    word = VERDICTS.get(summary.verdict, summary.verdict)
+    colour = {"healthy": "green", "unknown": "yellow"}.get(summary.verdict, "red")
+    yield ""
+    lines = page.wrap(summary.verdict_text, first="", indent="  ") if summary.verdict_text else []
+    yield page.paint(word, "bold", colour)
+    yield from (f"  {line.lstrip()}" for line in lines)
+
+
+def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
+    summary = analysis.figures.summary
+    yield from page.title("Step times")
+    if not summary.steps:
+        yield from page.wrap(
+            "No step is marked in this trace, so times per step are unknown. Call prof.step() at the end of every "
+            "iteration, or let `main.py profile` do it.",
+            "  ",
+        )
+    else:
+        kind = "inferred " if summary.inferred else ""
+        yield page.paint(f"  means over {summary.steps} {kind}steps", "dim")
+    error = summary.replay_error_pct
+    replay = "" if error is None else f"; replay within {percent(abs(error))}"
+    rows = [
+        ("host step", summary.step_ns, "a step as the CPU sees it (ProfilerStep)"),
+        ("device step", summary.device_step_ns, "first to last device work launched in a step"),
+        ("period", summary.period_ns, "from one step's device work to the next one's"),
+        ("sustained step", summary.sustained_step_ns, f"per step if the loop ran for ever{replay}"),
+    ]
+    for name, value, meaning in rows if summary.steps else ():
+        yield f"  {name:<15}{duration(value):>10}   {page.paint(clip(meaning, max(20, page.width - 30)), 'dim')}"
+    if summary.enqueue_bound:
+        yield from page.wrap(
+            "The CPU runs ahead of the device here: the host step is only the time to enqueue a step, not to do it.",
+            "  ",
+        )
+    kernels = f"kernels alone {percent(summary.kernel_busy_pct)}" if summary.kernel_busy_pct is not None else ""
+    busy = percent(summary.gpu_busy_pct) if trace.has_device_work else f"{UNKNOWN}: no device work was recorded"
+    yield f"  {'GPU busy':<15}{busy:>10}   {page.paint(kernels, 'dim')}"
+    if summary.kernels_per_step is not None:
+        yield f"  {'kernels':<15}{count(summary.kernels_per_step):>10}   {page.paint('per step', 'dim')}"
+
+
+def _budget(analysis: Analysis, page: Page) -> Iterator[str]:
+    budget = analysis.figures.budget
+    if not budget.period_ns or budget.busy_ns is None:
+        return
+    yield from page.title(f"Where a period of {duration(budget.period_ns)} goes, seen from the device")
+    parts = [("device busy", budget.busy_ns)]
+    idle = sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1])
+    parts += [(CAUSES[GapCause(cause)], time_ns) for cause, time_ns in idle if time_ns > 0]
+    name_columns = max(len(name) for name, _ in parts)
+    room = max(8, min(40, page.width - name_columns - 24))
+    for name, time_ns in parts:
+        share = time_ns / budget.period_ns
+        bar = page.paint(_bar(share, room), "cyan" if name == "device busy" else "red")
+        yield f"  {name:<{name_columns}}  {duration(time_ns):>9} {percent(100 * share):>6}  {bar}"
+
+
+def _bar(share: float, columns: int) -> str:
+    eighths = round(max(0.0, min(1.0, share)) * columns * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def _plan(analysis: Analysis, page: Page) -> Iterator[str]:
+    listed = [s for s in analysis.suggestions if not s.informational]
+    now = analysis.figures.summary.sustained_step_ns
+    if analysis.plan and now is not None:
+        last = analysis.plan[-1].predicted_step_ns
+        yield from page.title(f"The plan: {duration(now)} → {duration(last)} per step, predicted by replay")
+    elif listed:
+        yield from page.title("Suggestions")
+    else:
+        yield from page.title("Suggestions")
+        yield "  None: no rule found anything worth changing in what this trace shows."
+    after = {i: (n, step) for n, step in enumerate(analysis.plan, 1) for i in step.suggestions}
+    shown: set[int] = set()
+    for number, step in enumerate(analysis.plan, 1):
+        for i in step.suggestions:
+            if i not in shown:
+                shown.add(i)
+                yield from _card(analysis.suggestions[i], f"{number}.", step.predicted_step_ns, page)
+        if step.note:
+            yield from page.wrap(step.note, "     ")
+    for i, suggestion in enumerate(analysis.suggestions):
+        if i not in after and not suggestion.informational:
+            yield from _card(suggestion, "–", None, page)
+
+
+def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, page: Page) -> Iterator[str]:
+    colour = {"high": "red", "medium": "yellow"}.get(suggestion.severity, "cyan")
+    yield ""
+    first, *rest = page.wrap(suggestion.headline, "     ", f"  {number:<3}")
+    yield page.paint(first, "bold", colour)
+    yield from (page.paint(line, "bold", colour) for line in rest)
+    saving = suggestion.saving
+    if saving.ns is None:
+        facts = [f"{suggestion.severity}", "saving unknown"]
+    else:
+        share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
+        facts = [suggestion.severity, f"alone saves {duration(saving.ns)}{share} per step, {saving.basis}"]
+    if predicted_ns is not None:
+        facts.append(f"then {duration(predicted_ns)} per step")
+    facts.append(f"{suggestion.occurrences:,} x in {len(suggestion.steps)} steps")
+    yield from page.wrap(" · ".join(facts), "     ")
+    if suggestion.source is not None:
+        yield "     " + page.paint(clip(place(suggestion.source), page.width - 5), "cyan")
+    if suggestion.why:
+        yield from page.wrap(suggestion.explanation, "     ")
+    for evidence in suggestion.evidence:
+        yield from page.wrap(f"{evidence.label}: {measure(evidence.value, evidence.unit)}", "         ", "       · ")
+    yield from _fix(suggestion, page)
+
+
+def _fix(suggestion: Suggestion, page: Page) -> Iterator[str]:
+    fix = suggestion.fix
+    if fix.summary:
+        yield from page.wrap(f"Fix: {fix.summary}", "     ")
+    for sign, code, colour in (("-", fix.before, "red"), ("+", fix.after, "green")):
+        for line in code.splitlines():
+            yield page.paint(f"       {sign} {printable(line)}", colour)
+    if fix.risk:
+        yield from page.wrap(f"Risk: {fix.risk}", "     ")
+
+
+def _other_suggestions(analysis: Analysis, page: Page) -> Iterator[str]:
+    notes = [s for s in analysis.suggestions if s.informational]
+    if not notes:
+        return
+    yield from page.title("Also seen")
+    for note in notes:
+        where = f" — {place(note.source)}" if note.source else ""
+        yield from page.wrap(f"{note.headline}{where}", "    ", "  · ")
+
+
+def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFinder) -> Iterator[str]:
+    syncs, summary = analysis.figures.syncs, analysis.figures.summary
+    if not trace.has_device_work and not len(syncs):
+        return
+    if not len(syncs):
+        yield from page.title("Sync points: none, the CPU never waits for the device")
+        return
+    per_step = ""
+    if summary.sync_points_per_step is not None:
+        per_step = f", {count(summary.sync_points_per_step)} per step"
+        if summary.sync_wait_ns_per_step is not None:
+            per_step += f" waiting {duration(summary.sync_wait_ns_per_step)}"
+    yield from page.title(f"Sync points: {len(syncs):,}{per_step}")
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i in range(len(syncs)):
+        op = int(syncs.op_id[i])
+        groups[(trace.name(int(syncs.slice_id[i])), trace.name(op) if op >= 0 else "")].append(i)
+    ranked = sorted(groups.items(), key=lambda item: -sum(int(syncs.wait_ns[i]) for i in item[1]))
+    yield page.paint(f"  {'waiting':>9} {'calls':>6}  call, operator, place", "dim")
+    for (call, operator), members in ranked[:TOP_SYNCS]:
+        longest = max(members, key=lambda i: int(syncs.wait_ns[i]))
+        where = place(finder.of_slice(int(syncs.slice_id[longest])))
+        waited = sum(int(syncs.wait_ns[i]) for i in members)
+        text = "  ".join(part for part in (call, f"in {operator}" if operator else "", where) if part)
+        yield f"  {duration(waited):>9} {len(members):>6,}  {clip(text, page.width - 20)}"
+    if len(ranked) > TOP_SYNCS:
+        yield page.paint(f"  and {len(ranked) - TOP_SYNCS} more kinds (analyze --json lists every one)", "dim")
+
+
+def _doctor(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
+    notes = sorted(analysis.figures.doctor, key=lambda n: ("error", "warning", "info").index(n.severity))
+    losses = [n for n in trace.report.notes if n.count]
+    if not notes and not losses:
+        return
+    yield from page.title("Things to know before trusting a figure")
+    for note in notes:
+        mark = "  ! " if note.severity != "info" else "  · "
+        yield from page.wrap(" ".join(t for t in (note.title, note.consequence, note.cure) if t), "    ", mark)
+    for loss in losses:
+        title = loss.title.replace("{count}", f"{loss.count:,}")
+        mark = "  ! " if loss.severity != "info" else "  · "
+        yield from page.wrap(f"{title} {loss.advice}".strip(), "    ", mark)
+
+
+def _not_checked(analysis: Analysis, page: Page) -> Iterator[str]:
+    outcomes = Counter(r.outcome for r in analysis.rules)
+    if not outcomes:
+        return
+    yield from page.title(
+        f"Rules: {outcomes[Outcome.FOUND]} found something, {outcomes[Outcome.CLEAN]} found nothing, "
+        f"{outcomes[Outcome.NOT_CHECKED]} could not be checked"
+        + (f", {outcomes[Outcome.FAILED]} failed" if outcomes[Outcome.FAILED] else "")
+    )
+    for outcome, words in ((Outcome.FAILED, "failed: "), (Outcome.NOT_CHECKED, "")):
+        for reason, ids in _by_reason(r for r in analysis.rules if r.outcome is outcome):
+            yield from page.wrap(f"{words}{reason or 'no reason given'} ({', '.join(ids)})", "    ", "  · ")
+
+
+def _by_reason(results: Iterable[RuleResult]) -> list[tuple[str, list[str]]]:
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for result in results:
+        reasons[result.reason].append(result.rule.id)
+    return [(reason, sorted(ids)) for reason, ids in reasons.items()]
