@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.figures.model import Figures
 from core.suggestions import PlanStep, RuleResult, Suggestion
+from core.trace import Trace
+
+if TYPE_CHECKING:
+    from core.source import SourceFinder
 
 Progress = Callable[[float, str], None]  # fraction 0..1, what is being done; raises Cancelled to stop
+
+FIGURES_END, RULES_END = 0.4, 0.7  # where each stage ends on the progress bar, as measured on large traces
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,3 +28,70 @@ class Analysis:
     plan: tuple[PlanStep, ...] = ()
     rules: tuple[RuleResult, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+
+
+OnPartial = Callable[[Analysis], None]
+
+
+def analyze(
+    trace: Trace,
+    *,
+    progress: Progress | None = None,
+    on_partial: OnPartial | None = None,
+    source: SourceFinder | None = None,
+    params: Mapping[str, Mapping[str, float]] | None = None,
+    extra_folders: Iterable[Path] = (),
+) -> Analysis:
+    """Compute figures, run the rules, and price what they found.
+
+    Parameters
+    ----------
+    trace
+        An opened trace.
+    progress
+        Called with the fraction done and what is being done; may raise `Cancelled`, which ends the analysis.
+    on_partial
+        Called with what is known so far after each stage but the last: figures first, then unpriced suggestions.
+    source
+        Finds lines of code; one that reads no file when omitted.
+    params
+        Rule id -> parameter name -> value, over the rules' defaults.
+    extra_folders
+        Folders with the user's own rules, whose code is run: only ones that the user has allowed.
+
+    Returns
+    -------
+    Analysis
+        What could not be computed is unknown in it (None, -1 or a rule that was not checked), never invented.
+    """
+    from core.figures import compute_figures
+    from core.pricing import price
+    from core.rule_runner import run_rules
+
+    report = progress or _silent
+    figures = compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
+    if on_partial is not None:
+        on_partial(Analysis(figures))
+    results = run_rules(
+        trace,
+        figures,
+        source=source,
+        progress=_part(report, FIGURES_END, RULES_END),
+        params=params,
+        extra_folders=extra_folders,
+    )
+    if on_partial is not None:
+        found = tuple(s for r in results for s in r.suggestions)
+        on_partial(Analysis(figures, found, rules=results))
+    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
+    report(1.0, "")
+    return analysis
+
+
+def _part(progress: Progress, start: float, end: float) -> Progress:
+    """Progress of one stage, as a stretch of the whole."""
+    return lambda fraction, text="": progress(start + (end - start) * min(max(fraction, 0.0), 1.0), text)
+
+
+def _silent(fraction: float, text: str) -> None:
+    """Progress nobody watches."""
