@@ -1,11 +1,331 @@
-"""Arguments; starts the window, or a headless command."""
+"""Arguments; starts the window, or a headless command (docs/headless.md)."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-def main() -> int:
+if TYPE_CHECKING:
+    from core.analysis import Analysis
+    from core.reporting.text import Page
+    from core.trace import Trace
+
+DONE, WRONG_ARGUMENTS, UNUSABLE_INPUT, SCRIPT_FAILED, GATE_NOT_MET, CANCELLED = 0, 2, 3, 4, 5, 130
+COMMANDS = ("analyze", "profile", "compare", "screenshot", "report")
+
+
+class UsageError(Exception):
+    """Wrong arguments that argparse cannot see."""
+
+
+class Progress:
+    """One line on stderr, rewritten in place; silent where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self.shown = sys.stderr is not None and sys.stderr.isatty()
+        self.last = ""
+
+    def part(self, start: float, end: float) -> Callable[[float, str], None]:
+        """Progress of one stage, as a stretch of the whole."""
+        return lambda fraction, text="": self(start + (end - start) * min(max(fraction, 0.0), 1.0), text)
+
+    def __call__(self, fraction: float, text: str = "") -> None:
+        """Show how far the work has come (0..1) and what is being done."""
+        if not self.shown:
+            return
+        columns = shutil.get_terminal_size().columns
+        line = f"{100 * fraction:3.0f} % {text}"[: columns - 1]
+        if line != self.last:
+            self.last = line
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.shown and self.last:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self.last = ""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return its exit status."""
-    return 0
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    progress = Progress()
+    try:
+        if not arguments or (arguments[0] not in COMMANDS and not arguments[0].startswith("-")):
+            return window(arguments)
+        if arguments[0] == "--":
+            return window(arguments[1:])
+        options = _parser().parse_args(arguments)
+        return int(options.run(options, progress))
+    except KeyboardInterrupt:
+        progress.clear()
+        say("cancelled")
+        return CANCELLED
+    except BrokenPipeError:  # the reader of our output has seen enough
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        progress.clear()
+        status = _expected(error)
+        if status is None:
+            raise
+        return status
+
+
+def _expected(error: Exception) -> int | None:
+    """Say an error that a person can act on, and return its exit status; None for a fault of ours."""
+    if isinstance(error, UsageError):
+        say(f"error: {error}")
+        return WRONG_ARGUMENTS
+    from core.errors import Cancelled, TraceError
+
+    if isinstance(error, Cancelled):
+        say("cancelled")
+        return CANCELLED
+    if isinstance(error, TraceError):
+        say(f"error: {' '.join(str(error).split())}")
+        return UNUSABLE_INPUT
+    if isinstance(error, MemoryError):
+        say("error: there is not enough memory to open this trace. Record fewer steps, or close other programs.")
+        return UNUSABLE_INPUT
+    return None
+
+
+def say(text: str) -> None:
+    """One line on stderr."""
+    if sys.stderr is not None:
+        print(f"steplens: {text}", file=sys.stderr, flush=True)
+
+
+def write(data: bytes) -> None:
+    """Result to stdout, whatever its encoding."""
+    sys.stdout.flush()
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:
+        sys.stdout.write(data.decode("utf-8", "replace"))
+    else:
+        stream.write(data)
+    sys.stdout.flush()
+
+
+# Commands ----------------------------------------------------------------------------------------------------
+
+
+def window(paths: Sequence[str]) -> int:
+    """Open the window, with these traces."""
+    missing = [p for p in paths if not Path(p).exists()]
+    if missing:
+        close = difflib.get_close_matches(paths[0], COMMANDS, 1)
+        if missing[0] == paths[0] and close and len(paths[0]) < 16:
+            raise UsageError(f"unknown command {paths[0]!r}, did you mean {close[0]!r}?")
+        say(f"error: {missing[0]}: there is no such file. main.py --help lists the commands.")
+        return UNUSABLE_INPUT
+    try:
+        from gui.app import run
+    except ImportError as error:
+        say(f"error: the window cannot be loaded: {error}. The headless commands work without it (main.py --help).")
+        return UNUSABLE_INPUT
+    return int(run([Path(p) for p in paths]))
+
+
+def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
+    """Print figures and suggestions."""
+    from core.allow import parse_gate, read_allow_file, split_allowed
+    from core.reporting import json, text
+    from core.rule_runner import load_rules
+
+    allowed = read_allow_file(options.allow) if options.allow else []
+    gate = None
+    if options.fail_on is not None:
+        try:
+            gate = parse_gate(options.fail_on, [r.rule.id for r in load_rules()])
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+    trace, analysis = _analysed(options.trace, progress, 0.0, 1.0)
+    progress.clear()
+    if options.json:
+        write(json.to_bytes(json.document(trace, analysis)))
+    else:
+        write(text.report(trace, analysis, _page()).encode("utf-8", "replace"))
+    new, meant, unused = split_allowed(analysis.suggestions, allowed)
+    for entry in unused:
+        say(f"{options.allow}: nothing here fits the entry for {entry.rule} ({entry.reason}); is it still needed?")
+    if meant:
+        say(f"{len(meant)} of {len(analysis.suggestions)} suggestions are allowed by {options.allow}")
+    if gate is None:
+        return DONE
+    for result in gate.unchecked(analysis.rules):
+        say(f"--fail-on: {result.rule.id} could not be checked: {result.reason}")
+    failing = [s for s in new if gate.hits(s)]
+    for suggestion in failing:
+        where = f" ({text.place(suggestion.source)})" if suggestion.source else ""
+        say(f"--fail-on {options.fail_on}: {suggestion.rule_id}: {text.printable(suggestion.headline)}{where}")
+    return GATE_NOT_MET if failing else DONE
+
+
+def compare_command(options: argparse.Namespace, progress: Progress) -> int:
+    """Print two traces side by side."""
+    from core.compare import compare
+    from core.reporting import comparing, json
+
+    before = _analysed(options.before, progress, 0.0, 0.5)
+    after = _analysed(options.after, progress, 0.5, 1.0)
+    found = compare(*before, *after)
+    progress.clear()
+    if options.json:
+        write(json.to_bytes(comparing.document(before[0], after[0], found)))
+    else:
+        write(comparing.report(before[0], after[0], found, _page()).encode("utf-8", "replace"))
+    return DONE
+
+
+def report_command(options: argparse.Namespace, progress: Progress) -> int:
+    """Write one self-contained page."""
+    from core.files import check_output, write_atomically
+    from core.reporting import html
+
+    check_output(options.out, (".html", ".htm"), [options.trace])
+    trace, analysis = _analysed(options.trace, progress, 0.0, 0.95)
+    write_atomically(options.out, html.page(trace, analysis).encode("utf-8", "replace"))
+    progress.clear()
+    write(f"{options.out}\n".encode())
+    return DONE
+
+
+def screenshot_command(options: argparse.Namespace, progress: Progress) -> int:
+    """Write a picture of the window."""
+    from core.files import check_output
+
+    check_output(options.out, (".png",), [options.trace])
+    if (options.start_us is None) != (options.end_us is None):
+        raise UsageError("--start-us and --end-us go together")
+    if options.start_us is not None and options.start_us >= options.end_us:
+        raise UsageError("--start-us must be smaller than --end-us")
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from gui.screenshot import screenshot
+
+    screenshot(options, progress)
+    progress.clear()
+    write(f"{options.out}\n".encode())
+    return DONE
+
+
+def profile_command(options: argparse.Namespace, progress: Progress) -> int:
+    """Run a script under the profiler."""
+    from profiling.command import profile
+
+    return int(profile(options, progress))
+
+
+def _analysed(path: Path, progress: Progress, start: float, end: float) -> tuple[Trace, Analysis]:
+    """Open and analyse one trace; opening takes about four fifths of the time."""
+    from core.analysis import analyze
+    from core.importing import open_trace
+
+    border = start + 0.8 * (end - start)
+    trace = open_trace(path, progress=progress.part(start, border))
+    return trace, analyze(trace, progress=progress.part(border, end))
+
+
+def _page() -> Page:
+    from core.reporting.text import Page
+
+    terminal = sys.stdout.isatty()
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    columns = shutil.get_terminal_size((100, 24)).columns if terminal or "COLUMNS" in os.environ else 100
+    return Page(min(max(columns, 40), 160), colour)
+
+
+# Arguments ---------------------------------------------------------------------------------------------------
+
+
+def version() -> str:
+    """Return the program's version, also from a checkout that is not installed."""
+    import tomllib
+    from importlib import metadata
+
+    project = Path(__file__).with_name("pyproject.toml")
+    try:
+        return str(tomllib.loads(project.read_text("utf-8"))["project"]["version"])
+    except (OSError, KeyError, tomllib.TOMLDecodeError):
+        return metadata.version("steplens")
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        write(f"StepLens {version()}\n".encode())
+        parser.exit(DONE)
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    if not (width.isdigit() and height.isdigit() and 200 <= int(width) <= 16384 and 150 <= int(height) <= 16384):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1600x1000")
+    return int(width), int(height)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="main.py",
+        description="StepLens: see where a PyTorch training step waits, and what a fix would save.",
+        epilog="Without a command, main.py [TRACE...] opens the window. Exit status: 0 done, 2 wrong arguments, "
+        "3 unusable input, 4 the profiled script failed, 5 the --fail-on gate is not met, 130 cancelled.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[..., int], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", allow_abbrev=False)
+        sub.set_defaults(run=run)
+        return sub
+
+    analyze = command("analyze", analyze_command, "figures and suggestions of a trace, as text or JSON")
+    analyze.add_argument("trace", type=Path, metavar="TRACE", help="a .json or .json.gz trace, or a folder of ranks")
+    analyze.add_argument("--json", action="store_true", help="print one JSON object")
+    analyze.add_argument("--allow", type=Path, metavar="FILE", help="findings that are meant (docs/headless.md)")
+    analyze.add_argument(
+        "--fail-on",
+        metavar="SPEC",
+        help="exit with 5 when a finding that FILE does not allow fits one of these, separated by commas: a rule id, "
+        "low, medium or high (that severity or more), saving>=5%%, saving>=200us, any",
+    )
+    _profile_arguments(command("profile", profile_command, "run a script under the profiler"))
+    compare = command("compare", compare_command, "two traces side by side")
+    compare.add_argument("before", type=Path, metavar="BEFORE")
+    compare.add_argument("after", type=Path, metavar="AFTER")
+    compare.add_argument("--json", action="store_true", help="print one JSON object")
+    shot = command("screenshot", screenshot_command, "a picture of the window")
+    shot.add_argument("trace", type=Path, metavar="TRACE")
+    shot.add_argument("out", type=Path, metavar="OUT.png")
+    shot.add_argument("--size", type=_size, default=(1600, 1000), metavar="WxH", help="in pixels (1600x1000)")
+    shot.add_argument("--suggestion", type=int, metavar="N", help="show the Nth suggestion, counted from 1")
+    shot.add_argument("--theme", choices=("light", "dark"), default="dark")
+    shot.add_argument("--start-us", type=float, metavar="A", help="show the trace from A ...")
+    shot.add_argument("--end-us", type=float, metavar="B", help="... to B, us from the first event")
+    report = command("report", report_command, "one self-contained page to send to a colleague")
+    report.add_argument("trace", type=Path, metavar="TRACE")
+    report.add_argument("out", type=Path, metavar="OUT.html")
+    return parser
+
+
+def _profile_arguments(parser: argparse.ArgumentParser) -> None:
+    """Let the part that runs scripts declare its options."""
+    with contextlib.suppress(ImportError):
+        from profiling.command import add_arguments
+
+        add_arguments(parser)
 
 
 if __name__ == "__main__":

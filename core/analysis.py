@@ -90,7 +90,11 @@ def analyze(
 
 def _part(progress: Progress, start: float, end: float) -> Progress:
     """Progress of one stage, as a stretch of the whole."""
-    return lambda fraction, text="": progress(start + (end - start) * min(max(fraction, 0.0), 1.0), text)
+
+    def report(fraction: float, text: str = "") -> None:
+        progress(start + (end - start) * min(max(fraction, 0.0), 1.0), text)
+
+    return report
 
 
 def _silent(fraction: float, text: str) -> None:

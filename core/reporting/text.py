@@ -71,6 +71,9 @@ class Page:
         return ["", self.paint(text, "bold")]
 
 
+PLAIN = Page()
+
+
 def printable(text: str) -> str:
     """Names come from the trace: no control character of theirs reaches the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
@@ -93,7 +96,7 @@ def place(source: SourceRef | None) -> str:
     return f"{source.file}:{source.line} in {source.function}{about}"
 
 
-def report(trace: Trace, analysis: Analysis, page: Page = Page(), finder: SourceFinder | None = None) -> str:
+def report(trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceFinder | None = None) -> str:
     """Return the whole report, ending in a line feed."""
     sections = (
         _head(trace, page),

@@ -1,0 +1,220 @@
+"""Two traces side by side: what became faster, what is new, what is gone, and which suggestions went with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from core.analysis import Analysis
+from core.figures.model import Figures, StatTable, Summary
+from core.kinds import DEVICE_WORK, SliceKind
+from core.suggestions import Suggestion
+from core.tables import Bool
+from core.trace import Trace
+
+NEW, GONE, CHANGED, SAME = "new", "gone", "changed", "same"
+SAME_WITHIN = 0.02  # of the larger total: below, two runs of the same code differ by more
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one trace has under a name. Per-step values are None where steps are unknown."""
+
+    calls: int
+    total_ns: int
+    self_ns: int
+    calls_per_step: float | None
+    total_per_step_ns: float | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One name in both traces; a side is None where the name does not occur there."""
+
+    name: str
+    before: Side | None
+    after: Side | None
+
+    @property
+    def state(self) -> str:
+        """``new``, ``gone``, ``changed`` or ``same`` (calls per step equal, total within 2 %)."""
+        if self.before is None:
+            return NEW
+        if self.after is None:
+            return GONE
+        before, after = weight(self.before), weight(self.after)
+        calls = (self.before.calls_per_step, self.after.calls_per_step)
+        if None in calls:
+            calls = (self.before.calls, self.after.calls)
+        if calls[0] == calls[1] and abs(after - before) <= SAME_WITHIN * max(before, after):
+            return SAME
+        return CHANGED
+
+    @property
+    def delta_ns(self) -> float:
+        """After minus before: per step where both sides know it, else in all."""
+        sides = (self.before, self.after)
+        if any(s is not None and s.total_per_step_ns is None for s in sides):
+            return (self.after.total_ns if self.after else 0) - (self.before.total_ns if self.before else 0)
+        after = self.after.total_per_step_ns if self.after else 0.0
+        before = self.before.total_per_step_ns if self.before else 0.0
+        return (after or 0.0) - (before or 0.0)
+
+
+def weight(side: Side) -> float:
+    """Time of a side: per step where known, else in all."""
+    return float(side.total_ns if side.total_per_step_ns is None else side.total_per_step_ns)
+
+
+@dataclass(frozen=True)
+class SuggestionChange:
+    """A suggestion of either trace; one side is None where it is only in the other."""
+
+    before: Suggestion | None
+    after: Suggestion | None
+
+    @property
+    def state(self) -> str:
+        """``new``, ``gone`` or ``same``."""
+        return NEW if self.before is None else GONE if self.after is None else SAME
+
+    @property
+    def either(self) -> Suggestion:
+        """The newer of the two."""
+        found = self.after if self.after is not None else self.before
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Result of `compare`; each table is sorted by the size of its difference, largest first."""
+
+    before: Summary
+    after: Summary
+    per_step: bool  # the tables' differences are per step (else of the whole traces)
+    operators: tuple[Difference, ...]
+    kernels: tuple[Difference, ...]
+    ranges: tuple[Difference, ...]
+    sync_points: tuple[Difference, ...]
+    suggestions: tuple[SuggestionChange, ...]
+
+    @property
+    def step_change_pct(self) -> float | None:
+        """Change of the step time (`step_times` says which one), in percent of before; negative is faster."""
+        pair = comparable_step(self.before, self.after)
+        return None if pair is None else 100.0 * (pair[2] - pair[1]) / pair[1]
+
+
+def comparable_step(before: Summary, after: Summary) -> tuple[str, float, float] | None:
+    """Return the best step time that both know, as (name, ns before, ns after); None without one.
+
+    The sustained step comes first, since it alone cannot be fooled by a CPU that runs ahead.
+    """
+    for name, field in (("sustained", "sustained_step_ns"), ("period", "period_ns"), ("host", "step_ns")):
+        pair = (getattr(before, field), getattr(after, field))
+        if pair[0] and pair[1]:
+            return (name, float(pair[0]), float(pair[1]))
+    return None
+
+
+def compare(before: Trace, before_analysis: Analysis, after: Trace, after_analysis: Analysis) -> Comparison:
+    """Compare two analysed traces by the names of what ran in them."""
+    sides = (_Names(before, before_analysis.figures), _Names(after, after_analysis.figures))
+    device = tuple(int(k) for k in DEVICE_WORK)
+    return Comparison(
+        before_analysis.figures.summary,
+        after_analysis.figures.summary,
+        all(side.steps for side in sides),
+        _table(*(side.stats("operators", (SliceKind.CPU_OP,)) for side in sides)),
+        _table(*(side.stats("kernels", device) for side in sides)),
+        _table(*(side.stats("ranges", (SliceKind.RANGE,)) for side in sides)),
+        _table(*(side.syncs() for side in sides)),
+        match_suggestions(before_analysis.suggestions, after_analysis.suggestions),
+    )
+
+
+class _Names:
+    """Totals by name of one trace."""
+
+    def __init__(self, trace: Trace, figures: Figures) -> None:
+        self.trace, self.figures = trace, figures
+        counted = figures.step_figures.counted
+        self.steps = int(counted.sum()) if len(counted) else 0
+        self.in_step: Bool = np.zeros(len(trace.slices), np.bool_)
+        if self.steps:
+            inside = figures.step_of >= 0
+            self.in_step[inside] = counted[figures.step_of[inside]]
+
+    def stats(self, table: str, kinds: tuple[int, ...]) -> dict[str, Side]:
+        """Return a side for each name of one of the figures' tables."""
+        rows: StatTable = getattr(self.figures, table)
+        slices, names = self.trace.slices, self.trace.strings
+        chosen = self.in_step & np.isin(slices.kind, kinds)
+        ids = slices.name_id[chosen]
+        calls = np.bincount(ids, minlength=len(names)) if self.steps else None
+        times = np.bincount(ids, slices.dur_ns[chosen], minlength=len(names)) if self.steps else None
+        sides = {}
+        for i in range(len(rows)):
+            name_id = int(rows.name_id[i])
+            on_device = table == "kernels"
+            sides[names[name_id]] = Side(
+                int(rows.calls[i]),
+                int((rows.device_total_ns if on_device else rows.host_total_ns)[i]),
+                int((rows.device_self_ns if on_device else rows.host_self_ns)[i]),
+                None if calls is None else float(calls[name_id]) / self.steps,
+                None if times is None else float(times[name_id]) / self.steps,
+            )
+        return sides
+
+    def syncs(self) -> dict[str, Side]:
+        """Return a side for each kind of sync point: its call, and the operator it is under. Times are waits."""
+        syncs, trace = self.figures.syncs, self.trace
+        groups: dict[str, list[int]] = {}
+        for i in range(len(syncs)):
+            op = int(syncs.op_id[i])
+            name = trace.name(int(syncs.slice_id[i])) + (f" in {trace.name(op)}" if op >= 0 else "")
+            groups.setdefault(name, []).append(i)
+        sides = {}
+        for name, rows in groups.items():
+            waits = syncs.wait_ns[rows]
+            counted = self.in_step[syncs.slice_id[rows]]
+            waited = int(waits[waits > 0].sum())
+            sides[name] = Side(
+                len(rows),
+                waited,
+                waited,
+                float(counted.sum()) / self.steps if self.steps else None,
+                float(waits[counted & (waits > 0)].sum()) / self.steps if self.steps else None,
+            )
+        return sides
+
+
+def _table(before: Mapping[str, Side], after: Mapping[str, Side]) -> tuple[Difference, ...]:
+    names = list(before) + [name for name in after if name not in before]
+    rows = [Difference(name, before.get(name), after.get(name)) for name in names]
+    return tuple(sorted(rows, key=lambda row: (-abs(row.delta_ns), row.name)))
+
+
+def match_suggestions(before: Iterable[Suggestion], after: Iterable[Suggestion]) -> tuple[SuggestionChange, ...]:
+    """Pair suggestions by rule and place; the folder does not count, since runs are made from copies."""
+    left, right = _by_place(before), _by_place(after)
+    changes = [SuggestionChange(s, right.get(key)) for key, s in left.items()]
+    changes += [SuggestionChange(None, s) for key, s in right.items() if key not in left]
+    order: dict[str, int] = {GONE: 0, NEW: 1, SAME: 2}
+    return tuple(sorted(changes, key=lambda c: (order[c.state], -(c.either.saving.ns or 0))))
+
+
+def _by_place(suggestions: Iterable[Suggestion]) -> dict[tuple[str, str, str], Suggestion]:
+    found: dict[tuple[str, str, str], Suggestion] = {}
+    for s in suggestions:
+        if s.source is not None:
+            file = PurePosixPath(s.source.file.replace("\\", "/")).name
+            place = (s.rule_id, file, s.source.function)
+        else:
+            place = (s.rule_id, "", str(s.values.get("op_path", "")))
+        found.setdefault(place, s)
+    return found

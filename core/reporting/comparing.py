@@ -1,0 +1,176 @@
+"""What ``compare`` prints, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from core.compare import GONE, NEW, SAME, Comparison, Difference, Side, comparable_step
+from core.figures.model import Summary
+from core.reporting.json import suggestion_values, summary_values, trace_values, us
+from core.reporting.text import PLAIN, Page, clip, place
+from core.reporting.units import UNKNOWN, count, duration, percent
+from core.trace import Trace
+
+FORMAT = "steplens.comparison/1"
+TABLES = ("operators", "kernels", "ranges", "sync_points")
+TOP_ROWS = 10
+FASTER_PCT = 3.0  # a smaller change of the step time is called none: runs of the same code differ as much
+
+
+def document(before: Trace, after: Trace, found: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain values (docs/headless.md)."""
+    return {
+        "format": FORMAT,
+        "before": {"trace": trace_values(before), "summary": summary_values(found.before)},
+        "after": {"trace": trace_values(after), "summary": summary_values(found.after)},
+        "step_change_pct": found.step_change_pct,
+        "step_change_of": (comparable_step(found.before, found.after) or (None,))[0],
+        "per_step": found.per_step,
+        **{name: [_row(row) for row in getattr(found, name)] for name in TABLES},
+        "suggestions": [{"state": c.state, **suggestion_values(c.either)} for c in found.suggestions],
+    }
+
+
+def _row(row: Difference) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "state": row.state,
+        "delta_us": us(row.delta_ns),
+        "before": _side(row.before),
+        "after": _side(row.after),
+    }
+
+
+def _side(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "calls": side.calls,
+        "total_us": us(side.total_ns),
+        "self_us": us(side.self_ns),
+        "calls_per_step": side.calls_per_step,
+        "total_us_per_step": us(side.total_per_step_ns),
+    }
+
+
+def report(before: Trace, after: Trace, found: Comparison, page: Page = PLAIN) -> str:
+    """Return a comparison for a person at a terminal."""
+    sections = (
+        _head(before, after, found, page),
+        _summary(found, page),
+        _suggestions(found, page),
+        *(_table(title, getattr(found, name), found.per_step, page) for title, name in _TITLES),
+    )
+    return "\n".join(line.rstrip() for section in sections for line in section) + "\n"
+
+
+_TITLES = (
+    ("Sync points (waiting)", "sync_points"),
+    ("Ranges", "ranges"),
+    ("Kernels and copies", "kernels"),
+    ("Operators (with everything below them)", "operators"),
+)
+
+
+def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterator[str]:
+    yield page.paint(f"before  {clip(str(before.path), page.width - 8)}", "dim")
+    yield page.paint(f"after   {clip(str(after.path), page.width - 8)}", "dim")
+    yield ""
+    pair = comparable_step(found.before, found.after)
+    if pair is None:
+        yield from page.wrap("No step time is known on both sides, so whether it became faster is unknown.")
+        return
+    name, before_ns, after_ns = pair
+    change = 100.0 * (after_ns - before_ns) / before_ns
+    if abs(change) < FASTER_PCT:
+        yield page.paint(f"No difference: the {name} step is {duration(after_ns)} in both, within {FASTER_PCT:g} %.")
+        return
+    word, colour = ("Faster", "green") if change < 0 else ("Slower", "red")
+    factor = max(before_ns, after_ns) / min(before_ns, after_ns)
+    times = f", {factor:.3g} x" if factor >= 1.05 else ""
+    text = f"{word}: the {name} step went from {duration(before_ns)} to {duration(after_ns)} ({change:+.0f} %{times})."
+    yield from (page.paint(line, "bold", colour) for line in page.wrap(text))
+
+
+def _summary(found: Comparison, page: Page) -> Iterator[str]:
+    yield from page.title("Per step")
+    yield page.paint(f"  {'':<16}{'before':>12}{'after':>12}{'change':>12}", "dim")
+    rows = (
+        ("host step", "step_ns", duration),
+        ("device step", "device_step_ns", duration),
+        ("period", "period_ns", duration),
+        ("sustained step", "sustained_step_ns", duration),
+        ("GPU busy", "gpu_busy_pct", percent),
+        ("sync points", "sync_points_per_step", count),
+        ("sync wait", "sync_wait_ns_per_step", duration),
+        ("kernels", "kernels_per_step", count),
+    )
+    for name, field, show in rows:
+        left, right = (getattr(side, field) for side in (found.before, found.after))
+        change = "" if left is None or right is None else _change(float(left), float(right), field)
+        yield f"  {name:<16}{show(left):>12}{show(right):>12}{change:>12}"
+    verdicts = [_verdict(side) for side in (found.before, found.after)]
+    yield f"  {'verdict':<16}{' → '.join(dict.fromkeys(verdicts))}"
+
+
+def _verdict(summary: Summary) -> str:
+    return summary.verdict.replace("_", "-") if summary.verdict != "unknown" else UNKNOWN
+
+
+def _change(before: float, after: float, field: str) -> str:
+    if field.endswith("_pct"):
+        return f"{after - before:+.0f} points"
+    if not before:
+        return "" if not after else "new"
+    return f"{100 * (after - before) / before:+.0f} %"
+
+
+def _suggestions(found: Comparison, page: Page) -> Iterator[str]:
+    words = {GONE: ("vanished", "green"), NEW: ("appeared", "red"), SAME: ("still there", "dim")}
+    counts = Counter(change.state for change in found.suggestions)
+    if not counts:
+        return
+    yield from page.title(f"Suggestions: {', '.join(f'{counts[state]} {word}' for state, (word, _) in words.items())}")
+    for change in found.suggestions:
+        word, colour = words[change.state]
+        where = f" — {place(change.either.source)}" if change.either.source else ""
+        first, *rest = page.wrap(f"{change.either.headline}{where}", " " * 16, f"  {word:<14}")
+        yield page.paint(first, colour)
+        yield from (page.paint(line, colour) for line in rest)
+
+
+def _table(title: str, rows: tuple[Difference, ...], per_step: bool, page: Page) -> Iterator[str]:
+    differing = [row for row in rows if row.state != SAME]
+    if not rows:
+        return
+    unit = "per step" if per_step else "of the whole trace, since steps are unknown on one side"
+    if not differing:
+        yield from page.title(f"{title}: no difference")
+        return
+    yield from page.title(f"{title}, {unit}")
+    yield page.paint(f"  {'before':>10}{'after':>10}{'change':>11}{'calls':>15}  name", "dim")
+    for row in differing[:TOP_ROWS]:
+        left, right = (_time(side, per_step) for side in (row.before, row.after))
+        sign = "+" if row.delta_ns > 0 else "-" if row.delta_ns < 0 else ""
+        delta = f"{sign}{duration(abs(row.delta_ns))}"
+        calls = " → ".join(_calls(side, per_step) for side in (row.before, row.after))
+        mark = {NEW: "new: ", GONE: "gone: "}.get(row.state, "")
+        name = clip(mark + row.name, max(16, page.width - 50))
+        line = f"  {left:>10}{right:>10}{delta:>11}{calls:>15}  {name}"
+        yield page.paint(line, "red" if row.delta_ns > 0 else "green")
+    if len(differing) > TOP_ROWS:
+        yield page.paint(f"  and {len(differing) - TOP_ROWS} more (compare --json lists every one)", "dim")
+
+
+def _time(side: Side | None, per_step: bool) -> str:
+    if side is None:
+        return "–"
+    return duration(side.total_per_step_ns if per_step else side.total_ns)
+
+
+def _calls(side: Side | None, per_step: bool) -> str:
+    if side is None:
+        return "–"
+    return count(side.calls_per_step if per_step else side.calls)
