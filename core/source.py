@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import tokenize
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from core.errors import TraceError
+from core.kinds import SliceKind, TrackKind
+from core.source_frames import Frame, is_library, is_user_frame, parse_frame, parse_old_stack
+from core.source_lines import LineRecord
+from core.source_syntax import find_function, match
 from core.suggestions import SourceRef
 from core.trace import Trace
+
+_DEF_LINE = "the line is where the function begins, not the exact line"
+MAX_SOURCE_BYTES = 4_000_000  # a script is smaller; anything bigger is data
 
 
 class SourceFinder:
@@ -13,11 +28,198 @@ class SourceFinder:
     ----------
     trace
         The trace whose Python frames are used.
+    roots
+        Folders whose files may be read (the run's own copy of the sources, or folders the user has allowed). A path in
+        the trace only ever selects a file *below* one of these.
+    lines
+        What a run recorded about exact lines, when it did (see `core.source_lines.read_line_record`).
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, roots: Iterable[Path] = (), lines: LineRecord | None = None) -> None:
         self._trace = trace
+        self._roots = tuple(Path(r).resolve() for r in roots)
+        self._lines = lines
+        self._trees: dict[str, ast.Module | None] = {}
+        self._tracks: dict[tuple[int, int], int] = {}
+        self._old_stacks: bool | None = None
 
-    def of_slice(self, slice_id: int) -> SourceRef | None:
-        """Place in the user's code of a CPU slice (of its launch, for device work); None without stacks."""
-        raise NotImplementedError
+    # ------------------------------------------------------------------ frames
+
+    def frame_around(self, slice_id: int) -> int:
+        """Innermost Python slice around a CPU slice (around the launch, for device work), -1 when there is none."""
+        trace = self._trace
+        if trace.device_work_mask[slice_id]:
+            slice_id = int(trace.links.launch_of[slice_id])
+            if slice_id < 0:
+                return -1
+        if trace.slices.kind[slice_id] == SliceKind.PYTHON:
+            return slice_id
+        thread = int(trace.tracks.thread_id[trace.slices.track_id[slice_id]])
+        return self._innermost(thread, TrackKind.CPU_PYTHON, int(trace.slices.start_ns[slice_id]))
+
+    def user_frame(self, slice_id: int) -> int:
+        """Nearest Python slice of the user's own code around a slice, -1 when unknown.
+
+        On the thread of the backward pass, where no Python runs, the forward op that recorded it is asked.
+        """
+        at = self._climb(self.frame_around(slice_id))
+        if at >= 0:
+            return at
+        forward = self._forward_of(slice_id)
+        return self._climb(self.frame_around(forward)) if forward >= 0 else -1
+
+    def stack(self, slice_id: int) -> tuple[str, ...]:
+        """Names of the Python slices around a slice, innermost first."""
+        out: list[str] = []
+        at = self.frame_around(slice_id)
+        while at >= 0 and len(out) < 4000:
+            out.append(self._trace.name(at))
+            at = int(self._trace.slices.parent_id[at])
+        return tuple(out)
+
+    def _climb(self, at: int) -> int:
+        while at >= 0 and not is_user_frame(self._trace.name(at)):
+            at = int(self._trace.slices.parent_id[at])
+        return at
+
+    def _innermost(self, thread_id: int, kind: int, time_ns: int) -> int:
+        trace = self._trace
+        if thread_id < 0:
+            return -1
+        key = (thread_id, kind)
+        if key not in self._tracks:
+            self._tracks[key] = trace.track_of_thread(thread_id, kind)
+        track = self._tracks[key]
+        if track < 0:
+            return -1
+        first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])
+        at = first + int(np.searchsorted(trace.slices.start_ns[first:end], time_ns, side="right")) - 1
+        while at >= first and int(trace.end_ns[at]) <= time_ns:
+            at = int(trace.slices.parent_id[at])
+        return at if at >= first else -1
+
+    def _forward_of(self, slice_id: int) -> int:
+        """Forward op whose backward a slice belongs to, -1 unknown."""
+        trace, links = self._trace, self._trace.links
+        if not len(links.backward):
+            return -1
+        if trace.device_work_mask[slice_id]:
+            slice_id = int(links.launch_of[slice_id])
+        ordered = links.backward[links.backward_order]
+        while slice_id >= 0:
+            at = int(np.searchsorted(ordered, slice_id))
+            if at < len(ordered) and int(ordered[at]) == slice_id:
+                return int(links.forward[links.backward_order[at]])
+            slice_id = int(trace.slices.parent_id[slice_id])
+        return -1
+
+    # ------------------------------------------------------------------- places
+
+    def of_slice(self, slice_id: int, hint: str = "") -> SourceRef | None:
+        """Place in the user's code of a CPU slice (of its launch, for device work); None without stacks.
+
+        Parameters
+        ----------
+        slice_id
+            Any slice.
+        hint
+            What was seen there (`core.source_syntax.match`); with the source at hand it selects the line.
+        """
+        if self._lines is not None:
+            found = self._lines.of_slice(self._trace, slice_id)
+            if found is not None:
+                return found
+        frame = self.user_frame(slice_id)
+        if frame >= 0:
+            return self.of_frame(self._trace.name(frame), hint)
+        return self._of_old_stack(slice_id)
+
+    def of_frame(self, name: str, hint: str = "") -> SourceRef | None:
+        """Place of a Python frame by its slice's name, its line narrowed by ``hint`` where the source is at hand."""
+        frame = parse_frame(name)
+        if frame is None:
+            return None
+        tree = self._tree(frame.file)
+        if tree is None or not hint:
+            return SourceRef(
+                frame.file,
+                frame.line,
+                frame.function,
+                reason=_DEF_LINE,
+            )
+        return _narrow(frame, tree, hint)
+
+    def _of_old_stack(self, slice_id: int) -> SourceRef | None:
+        """Torch 1.8 to 1.11 wrote a ``Call stack`` on ops; its lines are those of the calls."""
+        if self._old_stacks is None:
+            self._old_stacks = self._has_old_stacks()
+        if not self._old_stacks:
+            return None
+        at = slice_id
+        if self._trace.device_work_mask[at] or self._trace.slices.kind[at] in (SliceKind.RUNTIME, SliceKind.DRIVER):
+            at = int(self._trace.links.op_of[at])
+        for _ in range(64):
+            if at < 0:
+                return None
+            for frame in parse_old_stack(self._call_stack(at)):
+                if not is_library(frame.file):
+                    return SourceRef(frame.file, frame.line, frame.function, True, "the line was recorded with the op")
+            at = int(self._trace.slices.parent_id[at])
+        return None
+
+    def _has_old_stacks(self) -> bool:
+        if bool((self._trace.slices.kind == SliceKind.PYTHON).any()):
+            return False
+        ops = np.flatnonzero(self._trace.slices.kind == SliceKind.CPU_OP)
+        return any(self._call_stack(int(op)) for op in ops[:: max(len(ops) // 8, 1)][:8])
+
+    def _call_stack(self, slice_id: int) -> str:
+        try:
+            return str(self._trace.args(slice_id).get("Call stack") or "")
+        except (TraceError, OSError):
+            return ""
+
+    # -------------------------------------------------------------------- files
+
+    def resolve(self, file: str) -> Path | None:
+        """Find a trace's file below an allowed folder; None when no folder is allowed or holds it."""
+        parts = [p for p in PurePosixPath(file.replace("\\", "/")).parts if p not in ("/", "..", ".") and ":" not in p]
+        for root in self._roots:
+            for first in range(len(parts)):
+                path = root.joinpath(*parts[first:])
+                try:
+                    real = path.resolve()
+                    if path.is_file() and real.is_relative_to(root) and real.stat().st_size <= MAX_SOURCE_BYTES:
+                        return real
+                except (OSError, ValueError):
+                    continue
+        return None
+
+    def _tree(self, file: str) -> ast.Module | None:
+        if file not in self._trees:
+            self._trees[file] = self._parse(self.resolve(file))
+        return self._trees[file]
+
+    @staticmethod
+    def _parse(path: Path | None) -> ast.Module | None:
+        if path is None:
+            return None
+        try:
+            with tokenize.open(path) as handle:
+                return ast.parse(handle.read())
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _narrow(frame: Frame, tree: ast.Module, hint: str) -> SourceRef:
+    """Use the syntax tree: the one line that fits, or the candidates."""
+    function = find_function(tree, frame.function, frame.line)
+    if function is None:
+        reason = "the source at hand does not hold this function at this line: it may have changed"
+        return SourceRef(frame.file, frame.line, frame.function, reason=reason)
+    found = match(function, hint)
+    if found is None:
+        reason = "the line is where the function begins; nothing in it stands out"
+        return SourceRef(frame.file, frame.line, frame.function, reason=reason)
+    first, others = found.lines[0], found.lines[1:]
+    return SourceRef(frame.file, first, frame.function, not others, found.reason, others)

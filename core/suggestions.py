@@ -189,7 +189,7 @@ class RuleContext:
     figures: Figures
     params: Mapping[str, float]
     source: SourceFinder
-
+    shared: dict[str, Any] = field(default_factory=dict)  # look-ups that the rules of one run share
 
 Check = Callable[[RuleContext], list[Suggestion]]
 

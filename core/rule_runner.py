@@ -1,0 +1,224 @@
+"""Finds the rules, runs each by itself, and reports what became of every one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import core.rules
+from core.errors import Cancelled
+from core.figures.model import Figures
+from core.kinds import HOST_CALLS, SliceKind
+from core.source import SourceFinder
+from core.suggestions import Needs, NotChecked, Outcome, Rule, RuleContext, RuleResult, Suggestion
+from core.trace import Trace
+
+Progress = Callable[[float, str], None]
+OnResult = Callable[[RuleResult], None]
+
+
+@dataclass(frozen=True)
+class LoadedRule:
+    """A rule ready to run, or one that could not be loaded (``error``)."""
+
+    rule: Rule
+    module: ModuleType | None
+    error: str = ""
+    details: str = ""
+
+
+def load_rules(extra_folders: Iterable[Path] = ()) -> tuple[LoadedRule, ...]:
+    """Load our rules and those of the folders that the user has allowed.
+
+    Parameters
+    ----------
+    extra_folders
+        Folders with rule files of the same form as ours. Their code is *run*: pass only folders the user has allowed.
+
+    Returns
+    -------
+    tuple[LoadedRule, ...]
+        In order of module name, ours first. A file that cannot be loaded is there with its error.
+    """
+    loaded = [_load_module(f"core.rules.{info.name}", info.name) for info in pkgutil.iter_modules(core.rules.__path__)]
+    taken = {item.rule.id for item in loaded}
+    for folder in extra_folders:
+        if not Path(folder).is_dir():
+            continue
+        for path in sorted(Path(folder).glob("*.py")):
+            if path.name.startswith("_"):
+                continue
+            item = _load_file(path)
+            if item.rule.id in taken and not item.error:
+                item = LoadedRule(item.rule, None, f"the rule id {item.rule.id} is taken already ({path})")
+            taken.add(item.rule.id)
+            loaded.append(item)
+    return tuple(loaded)
+
+
+def _load_module(name: str, stem: str) -> LoadedRule:
+    try:
+        return _checked(importlib.import_module(name), stem)
+    except Exception as error:  # one broken file must never hide the others
+        return _broken(stem, error)
+
+
+def _load_file(path: Path) -> LoadedRule:
+    name = f"steplens_user_rules.{path.parent.name}.{path.stem}"
+    try:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} is no Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses of the file look themselves up here
+        spec.loader.exec_module(module)
+        return _checked(module, path.stem)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        return _broken(path.stem, error)
+
+
+def _checked(module: ModuleType, stem: str) -> LoadedRule:
+    rule = getattr(module, "RULE", None)
+    if not isinstance(rule, Rule) or not callable(getattr(module, "check", None)):
+        raise TypeError(f"{stem}: a rule file must have RULE (a Rule) and check (a function)")
+    return LoadedRule(rule, module)
+
+
+def _broken(stem: str, error: BaseException) -> LoadedRule:
+    rule = Rule(stem.replace("_", "-"), stem)
+    return LoadedRule(rule, None, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def run_rules(
+    trace: Trace,
+    figures: Figures,
+    *,
+    source: SourceFinder | None = None,
+    on_result: OnResult | None = None,
+    progress: Progress | None = None,
+    params: Mapping[str, Mapping[str, float]] | None = None,
+    extra_folders: Iterable[Path] = (),
+) -> tuple[RuleResult, ...]:
+    """Run every rule on a trace.
+
+    Parameters
+    ----------
+    trace, figures
+        What the rules look at.
+    source
+        Finds lines of code; one without any allowed folder when omitted.
+    on_result
+        Called with each result as soon as its rule has ended.
+    progress
+        Called with the fraction done and the rule's id; may raise `Cancelled`, which ends the run.
+    params
+        Rule id -> parameter name -> value, over the defaults.
+    extra_folders
+        Allowed folders with the user's own rules.
+
+    Returns
+    -------
+    tuple[RuleResult, ...]
+        One per rule. A rule that raises is FAILED with its traceback and never hides the others.
+    """
+    rules = load_rules(extra_folders)
+    shared: dict[str, Any] = {}
+    finder = source if source is not None else SourceFinder(trace)
+    missing = _missing_reasons(trace, figures)
+    results: list[RuleResult] = []
+    for at, item in enumerate(rules):
+        if progress is not None:
+            progress(at / max(len(rules), 1), item.rule.id)
+        values = {p.name: p.default for p in item.rule.params} | dict((params or {}).get(item.rule.id, {}))
+        result = _run_one(item, RuleContext(trace, figures, values, finder, shared), missing)
+        results.append(result)
+        if on_result is not None:
+            on_result(result)
+    if progress is not None:
+        progress(1.0, "")
+    return tuple(results)
+
+
+def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -> RuleResult:
+    rule = item.rule
+    if item.module is None:
+        return RuleResult(rule, Outcome.FAILED, item.error, details=item.details)
+    for need, reason in missing.items():
+        if need in rule.needs:
+            return RuleResult(rule, Outcome.NOT_CHECKED, reason)
+    try:
+        found = item.module.check(ctx)
+        wrong = [s for s in found if not isinstance(s, Suggestion)]
+        if wrong:
+            raise TypeError(f"check returned {type(wrong[0]).__name__}, not Suggestion")
+        for suggestion in found:  # a template that lacks a value must fail here, not in the window
+            _ = (suggestion.headline, suggestion.explanation)
+    except NotChecked as why:
+        return RuleResult(rule, Outcome.NOT_CHECKED, str(why))
+    except Cancelled:
+        raise
+    except Exception as error:
+        return RuleResult(rule, Outcome.FAILED, f"{type(error).__name__}: {error}", details=traceback.format_exc())
+    return RuleResult(rule, Outcome.FOUND if found else Outcome.CLEAN, suggestions=tuple(found))
+
+
+def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
+    """What this trace lacks, each with the reason and how to record it."""
+    kinds = {int(k) for k in np.unique(trace.slices.kind)}
+    out: dict[Needs, str] = {}
+    if not trace.has_device_work:
+        out[Needs.DEVICE] = _no_device_reason(trace, kinds)
+    if not len(figures.steps):
+        out[Needs.STEPS] = (
+            "No steps are marked and none could be worked out. "
+            "Call prof.step() once per iteration of the training loop."
+        )
+    if SliceKind.PYTHON not in kinds:
+        out[Needs.STACKS] = "The trace holds no Python stacks. Record with torch.profiler.profile(with_stack=True)."
+    if not _has_shapes(trace):
+        out[Needs.SHAPES] = "The trace holds no tensor shapes. Record with torch.profiler.profile(record_shapes=True)."
+    if not len(trace.memory):
+        out[Needs.MEMORY] = "The trace holds no memory events. Record with torch.profiler.profile(profile_memory=True)."
+    if len({int(r) for r in trace.processes.rank if r >= 0}) < 2:
+        out[Needs.RANKS] = "Only one rank is open. Open the traces of several ranks together."
+    return out
+
+
+def _no_device_reason(trace: Trace, kinds: set[int]) -> str:
+    if any(kind in kinds for kind in HOST_CALLS):
+        return (
+            "The trace has calls to the GPU's runtime but no GPU work was recorded, so what the GPU did is unknown. "
+            "Record with ProfilerActivity.CUDA, on a machine where profiling the GPU is allowed."
+        )
+    if trace.meta.devices:
+        return (
+            "The trace names a GPU but holds no GPU work. "
+            "Either nothing ran on it, or it was recorded without ProfilerActivity.CUDA."
+        )
+    return "The trace holds no GPU work: it was recorded on the CPU only."
+
+
+def _has_shapes(trace: Trace) -> bool:
+    """The header says so, or (where it is silent) one of the first ops carries its dimensions."""
+    if trace.meta.record_shapes is not None:
+        return trace.meta.record_shapes
+    ops = (trace.slices.kind == SliceKind.CPU_OP).nonzero()[0]
+    for slice_id in ops[:: max(len(ops) // 12, 1)][:12]:
+        try:
+            args = trace.args(int(slice_id))
+        except Exception:  # the file may be gone: then shapes cannot be read either
+            return False
+        if args.get("Input Dims") or args.get("Input dims"):
+            return True
+    return False

@@ -1,0 +1,293 @@
+"""Indexed look-ups over one trace and its figures, made once and shared by all rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from core.errors import TraceError
+from core.figures.model import Figures
+from core.kinds import SliceKind, TrackKind
+from core.suggestions import RuleContext
+from core.tables import I32, I64, Bool
+from core.trace import Trace
+
+MAX_ARGS_READ = 64  # argument look-ups re-read the file: a rule samples, it never walks
+
+
+class Facts:
+    """Look-ups that several rules need; every array is computed once, on first use.
+
+    Parameters
+    ----------
+    trace, figures
+        What the rules look at.
+    """
+
+    def __init__(self, trace: Trace, figures: Figures) -> None:
+        self.trace = trace
+        self.figures = figures
+        self._by_kind: dict[tuple[int, ...], tuple[I32, I32]] = {}
+        self._matches: dict[object, I32] = {}
+        self._args: dict[int, dict[str, Any]] = {}
+        self.memo: dict[str, Any] = {}  # results that several rules share, by name
+
+    # ------------------------------------------------------------------ names
+
+    def _kind(self, kinds: tuple[int, ...]) -> tuple[I32, I32]:
+        """Ids of the slices of these kinds, and the distinct name ids among them."""
+        if kinds not in self._by_kind:
+            ids = np.flatnonzero(np.isin(self.trace.slices.kind, kinds)).astype(np.int32)
+            names = np.unique(self.trace.slices.name_id[ids]).astype(np.int32)
+            self._by_kind[kinds] = (ids, names)
+        return self._by_kind[kinds]
+
+    def of_kind(self, *kinds: int) -> I32:
+        """int32[k]: ids of all slices of these kinds, ascending."""
+        return self._kind(tuple(int(k) for k in kinds))[0]
+
+    def names_of(self, *kinds: int) -> list[str]:
+        """Distinct names among the slices of these kinds."""
+        return [self.trace.strings[int(n)] for n in self._kind(tuple(int(k) for k in kinds))[1]]
+
+    def where(self, test: Callable[[str], object], *kinds: int) -> I32:
+        """int32[k]: slices of these kinds whose *name* passes the test (asked once per distinct name)."""
+        ids, names = self._kind(tuple(int(k) for k in kinds))
+        good = np.asarray([n for n in names if test(self.trace.strings[int(n)])], dtype=np.int32)
+        if not len(good):
+            return np.empty(0, dtype=np.int32)
+        return ids[np.isin(self.trace.slices.name_id[ids], good)]
+
+    def matching(self, pattern: str, *kinds: int) -> I32:
+        """As `where`, with a regular expression searched in the name; remembered."""
+        key = (pattern, kinds)
+        if key not in self._matches:
+            self._matches[key] = self.where(re.compile(pattern).search, *kinds)
+        return self._matches[key]
+
+    def ops(self, *names: str) -> I32:
+        """int32[k]: CPU ops with one of these exact names, ascending."""
+        return self.named(names, SliceKind.CPU_OP)
+
+    def named(self, names: Iterable[str], *kinds: int) -> I32:
+        """int32[k]: slices of these kinds with one of these exact names, ascending."""
+        names = tuple(names)
+        key = (names, kinds)
+        if key not in self._matches:
+            wanted = [self.trace.strings.id_of(n) for n in names]
+            ids = self._kind(tuple(int(k) for k in kinds))[0]
+            self._matches[key] = ids[np.isin(self.trace.slices.name_id[ids], [w for w in wanted if w >= 0])]
+        return self._matches[key]
+
+    # ---------------------------------------------------------------- nesting
+
+    def ancestors(self, slice_id: int) -> list[int]:
+        """Slices of the same track around this one, innermost first, itself left out."""
+        out: list[int] = []
+        parent = self.trace.slices.parent_id
+        at = int(parent[slice_id])
+        while at >= 0 and len(out) < 4000:
+            out.append(at)
+            at = int(parent[at])
+        return out
+
+    def path_ids(self, slice_id: int) -> list[int]:
+        """CPU ops around a slice on its track, outermost first; ends with itself when it is an op."""
+        kind = self.trace.slices.kind
+        chain = [a for a in reversed(self.ancestors(slice_id)) if kind[a] == SliceKind.CPU_OP]
+        return [*chain, slice_id] if kind[slice_id] == SliceKind.CPU_OP else chain
+
+    def path(self, slice_id: int) -> tuple[str, ...]:
+        """Names of `path_ids`."""
+        return tuple(self.trace.name(i) for i in self.path_ids(slice_id))
+
+    def inside(self, ids: I32, outer: I32) -> Bool:
+        """bool[len(ids)]: which of ``ids`` lie under one of the slices ``outer`` of the same track."""
+        if not len(outer) or not len(ids):
+            return np.zeros(len(ids), dtype=bool)
+        ends = np.maximum.accumulate(self.trace.slices.subtree_end[outer])
+        at = np.searchsorted(outer, ids, side="left") - 1
+        hit: Bool = (at >= 0) & (ids < ends[np.maximum(at, 0)])
+        return hit
+
+    def children(self, slice_id: int) -> I32:
+        """int32[k]: direct children of a slice on its track."""
+        sl = self.trace.slices
+        rows = np.arange(slice_id + 1, int(sl.subtree_end[slice_id]), dtype=np.int32)
+        found: I32 = rows[sl.parent_id[rows] == slice_id]
+        return found
+
+    def siblings_before(self, slice_id: int, limit: int) -> list[int]:
+        """Up to ``limit`` slices of the same track and parent that ended before this one, nearest first."""
+        sl = self.trace.slices
+        parent = int(sl.parent_id[slice_id])
+        first = parent + 1 if parent >= 0 else int(self.trace.tracks.first_id[sl.track_id[slice_id]])
+        out: list[int] = []
+        at = slice_id - 1
+        while at >= first and len(out) < limit:
+            while at >= first and int(sl.parent_id[at]) != parent:
+                up = int(sl.parent_id[at])
+                at = up if up >= first else at - 1
+            if at >= first:
+                out.append(at)
+                at -= 1
+        return out
+
+    def innermost(self, thread_id: int, kind: int, time_ns: int) -> int:
+        """Innermost slice of a thread's track of this `TrackKind` that covers an instant, or -1."""
+        track = self.trace.track_of_thread(thread_id, kind)
+        if track < 0:
+            return -1
+        sl, tracks = self.trace.slices, self.trace.tracks
+        first, end = int(tracks.first_id[track]), int(tracks.end_id[track])
+        at = first + int(np.searchsorted(sl.start_ns[first:end], time_ns, side="right")) - 1
+        while at >= first and int(self.trace.end_ns[at]) <= time_ns:
+            at = int(sl.parent_id[at])
+        return at if at >= first else -1
+
+    def thread_of(self, slice_id: int) -> int:
+        """Row of the thread table of a CPU slice, -1 for device tracks."""
+        return int(self.trace.tracks.thread_id[self.trace.slices.track_id[slice_id]])
+
+    def ranges_around(self, slice_id: int) -> list[int]:
+        """STEP and RANGE slices of the thread around the start of a CPU slice, innermost first."""
+        thread = self.thread_of(slice_id)
+        if thread < 0:
+            return []
+        at = self.innermost(thread, TrackKind.CPU_RANGES, int(self.trace.slices.start_ns[slice_id]))
+        return [at, *self.ancestors(at)] if at >= 0 else []
+
+    # ------------------------------------------------------------------ steps
+
+    @cached_property
+    def use_steps(self) -> Bool:
+        """bool[n_steps]: steps that count (all, when none is good enough to count)."""
+        counted = self.figures.step_figures.counted
+        if len(counted) and counted.any():
+            return counted.astype(bool)
+        return np.ones(len(self.figures.steps), dtype=bool)
+
+    @cached_property
+    def n_steps(self) -> int:
+        """Number of steps that count; 0 without steps."""
+        return int(self.use_steps.sum())
+
+    @cached_property
+    def step_rows(self) -> I64:
+        """int64[n]: rows of the step table that count."""
+        return np.flatnonzero(self.use_steps)
+
+    def in_steps(self, ids: I32) -> I32:
+        """Those of ``ids`` that lie in a counted step; all of them when the trace has no steps."""
+        if not len(self.figures.steps):
+            return ids
+        row = self.figures.step_of[ids]
+        good: I32 = ids[(row >= 0) & self.use_steps[np.maximum(row, 0)]]
+        return good
+
+    def rows_of(self, ids: Iterable[int]) -> tuple[int, ...]:
+        """Distinct step rows in which these slices lie."""
+        rows = np.unique(self.figures.step_of[np.asarray(list(ids), dtype=np.int64)])
+        return tuple(int(r) for r in rows if r >= 0)
+
+    @cached_property
+    def window_ns(self) -> int:
+        """Analysed time: the counted steps' host time, or the whole trace without steps."""
+        if self.n_steps:
+            steps = self.figures.steps
+            return int((steps.end_ns - steps.start_ns)[self.use_steps].sum())
+        start, end = self.trace.span_ns
+        return end - start
+
+    @cached_property
+    def sustained_ns(self) -> float:
+        """Best known time per step, ns: sustained, else period, else host step, else the analysed time."""
+        s = self.figures.summary
+        for value in (s.sustained_step_ns, s.period_ns, s.step_ns):
+            if value:
+                return float(value)
+        return float(self.window_ns / max(self.n_steps, 1))
+
+    def per_step(self, total_ns: float) -> float:
+        """A total over the analysed steps, per step."""
+        return total_ns / max(self.n_steps, 1)
+
+    # ----------------------------------------------------------------- device
+
+    @cached_property
+    def work(self) -> I32:
+        """int32[k]: device work that counts (launched in a counted step; all, without steps)."""
+        return self.in_steps(self.trace.device_ids)
+
+    @cached_property
+    def kernels(self) -> I32:
+        """int32[k]: kernels among `work`."""
+        kernels: I32 = self.work[self.trace.slices.kind[self.work] == SliceKind.KERNEL]
+        return kernels
+
+    @cached_property
+    def kernel_ns(self) -> int:
+        """Summed duration of `kernels`, ns."""
+        return int(self.trace.slices.dur_ns[self.kernels].sum())
+
+    def device_below(self, slice_id: int) -> I32:
+        """int32[k]: device work launched by a CPU slice or anything below it on its track."""
+        return self.trace.links.device_work_of(slice_id, int(self.trace.slices.subtree_end[slice_id]))
+
+    @cached_property
+    def last_launch_ns(self) -> int:
+        """Start of the last host call that launched device work, -1 when unknown."""
+        by = self.trace.links.launched_by
+        return int(self.trace.slices.start_ns[by].max()) if len(by) else -1
+
+    @cached_property
+    def is_rocm(self) -> bool:
+        """The runtime calls are HIP's: copies do not say whether host memory is pinned."""
+        return any(n.startswith("hip") for n in self.names_of(SliceKind.RUNTIME, SliceKind.DRIVER))
+
+    def busy_pct(self) -> float | None:
+        """Use of the device in percent, None unknown."""
+        return self.figures.summary.gpu_busy_pct
+
+    # -------------------------------------------------------------- arguments
+
+    def args(self, slice_id: int) -> dict[str, Any]:
+        """Arguments of a slice, remembered; empty when they cannot be read any more."""
+        if slice_id not in self._args:
+            try:
+                self._args[slice_id] = self.trace.args(slice_id)
+            except (TraceError, OSError):
+                self._args[slice_id] = {}
+        return self._args[slice_id]
+
+    def dims(self, slice_id: int) -> list[list[int]]:
+        """``Input Dims`` of an op as lists of ints; scalars and unknown ones are empty lists."""
+        raw = self.args(slice_id).get("Input Dims") or self.args(slice_id).get("Input dims") or []
+        return [[int(v) for v in d] if _is_ints(d) else [] for d in raw] if isinstance(raw, list) else []
+
+    def types(self, slice_id: int) -> list[str]:
+        """``Input type`` of an op."""
+        raw = self.args(slice_id).get("Input type") or []
+        return [str(v) for v in raw] if isinstance(raw, list) else []
+
+
+def _is_ints(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, int) for v in value)
+
+
+def facts_of(ctx: RuleContext) -> Facts:
+    """Return the look-ups that the rules of one run share (made on first use)."""
+    facts = ctx.shared.get("facts")
+    if not isinstance(facts, Facts):
+        facts = ctx.shared["facts"] = Facts(ctx.trace, ctx.figures)
+    return facts
+
+
+def ids_tuple(ids: Iterable[Any], limit: int = 4000) -> tuple[int, ...]:
+    """Plain ints, at most ``limit`` of them (evidence and effects of a huge trace stay bounded)."""
+    out = [int(i) for i in ids]
+    return tuple(out[:limit])

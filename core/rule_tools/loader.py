@@ -1,0 +1,95 @@
+"""The time a step spends in the data loader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import Facts, ids_tuple
+
+
+@dataclass(frozen=True)
+class LoaderFinding:
+    """Loader slices of the counted steps, and what they cost."""
+
+    slices: tuple[int, ...]
+    effect_slices: tuple[int, ...]
+    per_step_ns: float
+    idle_ns: float  # per step, while no device work ran; the whole time where the device is unknown
+    step_ns: float
+    n_steps: int
+
+    def values(self) -> dict[str, Any]:
+        """Named values for texts."""
+        count = max(len(self.slices), 1)
+        return {
+            "count": len(self.slices),
+            "share_pct": min(100.0 * self.per_step_ns / max(self.step_ns, 1.0), 100.0),
+            "each_ms": self.per_step_ns * self.n_steps / count / 1e6,
+            "idle_ms": self.idle_ns / 1e6,
+        }
+
+
+def loader_finding(facts: Facts, iterator: str, min_share: float) -> LoaderFinding | None:
+    """Loader calls of this iterator class, when they take at least ``min_share`` of the step with the device idle.
+
+    Parameters
+    ----------
+    facts
+        Look-ups.
+    iterator
+        ``_SingleProcessDataLoaderIter`` or ``_MultiProcessingDataLoaderIter``.
+    min_share
+        Share of the step.
+    """
+    trace = facts.trace
+    pattern = rf"^enumerate\(DataLoader\)#{iterator}\.__next__"
+    ids = facts.in_steps(facts.matching(pattern, SliceKind.RANGE, SliceKind.CPU_OP))
+    if not len(ids) or not facts.n_steps:
+        return None
+    dur = trace.slices.dur_ns[ids]
+    per_step = float(dur.sum()) / facts.n_steps
+    step = float((facts.figures.steps.end_ns - facts.figures.steps.start_ns)[facts.use_steps].mean())
+    idle = per_step - busy_inside(facts, ids) / facts.n_steps
+    if min(idle, per_step) < min_share * step:
+        return None
+    return LoaderFinding(ids_tuple(ids), ids_tuple(ids), per_step, idle, step, facts.n_steps)
+
+
+def busy_inside(facts: Facts, ids: Any) -> float:
+    """Time inside these CPU slices during which some device work ran, ns; 0 when there is none recorded."""
+    trace = facts.trace
+    work = trace.device_ids
+    if not len(work):
+        return 0.0
+    start, end = trace.slices.start_ns[work], trace.end_ns[work]
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order])
+    # union of the work as disjoint runs
+    new = np.concatenate([[True], start[1:] > end[:-1]])
+    first = np.flatnonzero(new)
+    run_start, run_end = start[first], end[np.append(first[1:] - 1, len(end) - 1)]
+    total = np.concatenate([[0], np.cumsum(run_end - run_start)])
+
+    def covered(t: Any) -> Any:
+        at = np.searchsorted(run_start, t, side="right")
+        inside = np.where(at > 0, np.minimum(t, run_end[np.maximum(at - 1, 0)]) - run_start[np.maximum(at - 1, 0)], 0)
+        return total[np.maximum(at - 1, 0)] + inside
+
+    a, b = trace.slices.start_ns[ids], trace.end_ns[ids]
+    return float((covered(b) - covered(a)).sum())
+
+
+def workers_factor(found: LoaderFinding, speed: float, of_period: bool = False) -> float:
+    """Left of the loader's time when batches are prepared beside the step.
+
+    A batch then takes ``speed`` times its present cost (the loader's own time, or the whole period where workers
+    already exist and set the pace), and only what exceeds the rest of the step is still waited for.
+    """
+    rest = max(found.step_ns - found.per_step_ns, 0.0)
+    cost = (found.step_ns if of_period else found.per_step_ns) * speed
+    left = max(cost - rest, 0.0)
+    return float(min(max(left / max(found.per_step_ns, 1.0), 0.01), 1.0))

@@ -1,0 +1,238 @@
+"""From what a rule has found to suggestions: one per place, with evidence that can be looked at."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import Facts, facts_of, ids_tuple
+from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_last_of_all
+from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
+
+MS = 1e6
+OLD_STACK_READS = 96  # old stacks are read from the file, so only so many occurrences are told apart
+
+
+@dataclass(frozen=True)
+class Group:
+    """Occurrences at one place of the program."""
+
+    occurrences: tuple[Occurrence, ...]
+    source: SourceRef | None
+    op_path: str
+
+    @property
+    def calls(self) -> list[int]:
+        """All blocking calls of the group."""
+        return [c for o in self.occurrences for c in o.calls]
+
+
+def range_name(facts: Facts, slice_id: int) -> str:
+    """Innermost range around a slice that the user may have set, numbers left out; empty when there is none."""
+    for at in facts.ranges_around(slice_id):
+        if facts.trace.slices.kind[at] == SliceKind.RANGE:
+            return re.sub(r"\d+", "#", facts.trace.name(at))
+    return ""
+
+
+def by_place(ctx: RuleContext, facts: Facts, items: Sequence[Occurrence], hint: str) -> list[Group]:
+    """Group occurrences by operator path, user frame and range; the one that blocks longest first."""
+    groups: dict[tuple[object, ...], list[Occurrence]] = defaultdict(list)
+    has_python = bool(len(facts.of_kind(SliceKind.PYTHON)))
+    for at, item in enumerate(items):
+        place: object = ""
+        if has_python:
+            frame = ctx.source.user_frame(item.calls[0])
+            place = int(ctx.trace.slices.name_id[frame]) if frame >= 0 else ""
+        elif at < OLD_STACK_READS:
+            found = ctx.source.of_slice(item.anchor, hint)
+            place = (found.file, found.line) if found else ""
+        groups[(item.path or (ctx.trace.name(item.calls[0]),), place, range_name(facts, item.calls[0]))].append(item)
+    out = []
+    for (path, _, _), members in groups.items():
+        source = ctx.source.of_slice(members[0].anchor, hint)
+        out.append(Group(tuple(members), source, " > ".join(str(p) for p in path)))  # type: ignore[attr-defined]
+    out.sort(key=lambda g: -sum(host_time_ns(facts, o) for o in g.occurrences))
+    return out
+
+
+@dataclass(frozen=True)
+class SyncTexts:
+    """What a rule about a sync point says; templates may use the values of `sync_values`."""
+
+    title: str
+    why: str
+    fix: Fix
+    effect: EffectKind
+    on_op: bool = False  # the effect concerns the whole outermost op, not only its blocking calls
+    hint: str = ""
+
+
+def sync_values(facts: Facts, group: Group) -> dict[str, Any]:
+    """Named values for the texts about one group of sync points."""
+    host = sum(host_time_ns(facts, o) for o in group.occurrences)
+    wait = sum(o.wait_ns for o in group.occurrences)
+    count = len(group.occurrences)
+    sizes = [o.bytes for o in group.occurrences if o.bytes >= 0]
+    return {
+        "op": group.op_path.split(" > ")[0],
+        "call": facts.trace.name(group.occurrences[0].calls[0]),
+        "op_path": group.op_path,
+        "count": count,
+        "steps": max(facts.n_steps, 1),
+        "host_ms": host / MS,
+        "wait_ms": wait / MS,
+        "each_ms": host / MS / max(count, 1),
+        "window_ms": facts.window_ns / MS,
+        "share_pct": 100.0 * host / max(facts.window_ns, 1),
+        "kib": (sum(sizes) / len(sizes) / 1024) if sizes else 0.0,
+        "range": range_name(facts, group.occurrences[0].calls[0]),
+    }
+
+
+def sync_suggestions(
+    ctx: RuleContext,
+    rule_id: str,
+    texts: SyncTexts,
+    *,
+    extra_removed: Callable[[Facts, Occurrence], Iterable[int]] | None = None,
+    target: Callable[[Facts, Occurrence], Iterable[int]] | None = None,
+    advise: Callable[[Facts, Group], Fix | None] | None = None,
+) -> list[Suggestion]:
+    """One suggestion per place for the sync points that belong to a rule.
+
+    Parameters
+    ----------
+    ctx
+        The rule's context.
+    rule_id
+        Whose sync points.
+    texts
+        What to say.
+    extra_removed
+        Slices that the fix removes besides, per occurrence (ops that made the tensor).
+    target
+        Slices that the effect concerns, per occurrence; the blocking calls (or the outermost op) when omitted.
+    advise
+        A fix of its own for a group, None for the usual one.
+    """
+    facts = facts_of(ctx)
+    out = []
+    for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
+        values = sync_values(facts, group)
+        slices = _targets(facts, group, texts, target)
+        effects = [Effect(texts.effect, ids_tuple(slices))]
+        if extra_removed is not None:
+            extra = [i for o in group.occurrences for i in extra_removed(facts, o)]
+            if extra:
+                effects.append(Effect(EffectKind.REMOVE_WORK, ids_tuple(extra)))
+        fix = (advise(facts, group) if advise is not None else None) or texts.fix
+        only_last = all(is_last_of_all(facts, o) for o in group.occurrences)
+        anchors = ids_tuple(o.anchor for o in group.occurrences)
+        out.append(
+            Suggestion(
+                rule_id=rule_id,
+                title=texts.title,
+                values=values,
+                why=texts.why,
+                occurrences=len(group.occurrences),
+                steps=facts.rows_of(anchors),
+                source=group.source,
+                evidence=_sync_evidence(facts, group, values),
+                fix=fix,
+                effects=tuple(effects),
+                informational=only_last,
+            )
+        )
+    return out
+
+
+def _targets(
+    facts: Facts, group: Group, texts: SyncTexts, target: Callable[[Facts, Occurrence], Iterable[int]] | None
+) -> list[int]:
+    if target is not None:
+        return [i for o in group.occurrences for i in target(facts, o)]
+    return [o.anchor for o in group.occurrences] if texts.on_op else group.calls
+
+
+def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[Evidence, ...]:
+    calls = ids_tuple(group.calls)
+    longest = max(group.occurrences, key=lambda o: host_time_ns(facts, o))
+    out = [
+        Evidence(
+            "Operations that block the CPU", len(group.occurrences), "", ids_tuple(o.anchor for o in group.occurrences)
+        ),
+        Evidence("CPU time inside the blocking calls", round(values["host_ms"], 4), "ms", calls),
+        Evidence("of it, waiting for the GPU", round(values["wait_ms"], 4), "ms", calls),
+        Evidence("The longest one", round(host_time_ns(facts, longest) / MS, 4), "ms", longest.calls),
+    ]
+    copies = ids_tuple(c for o in group.occurrences for c in o.copies)
+    if copies:
+        size = int(facts.trace.slices.copy_bytes[list(copies)].clip(0).sum())
+        out.append(Evidence("Copied", size, "bytes", copies))
+    waited = ids_tuple(dict.fromkeys(w for o in group.occurrences for w in o.waited))
+    if waited:
+        out.append(Evidence("GPU work that was waited for", len(waited), "", waited))
+    return tuple(out)
+
+
+def suggestion(
+    ctx: RuleContext,
+    rule_id: str,
+    title: str,
+    why: str,
+    fix: Fix,
+    evidence: Sequence[Evidence],
+    *,
+    values: dict[str, Any] | None = None,
+    anchors: Iterable[int] = (),
+    occurrences: int = 0,
+    effects: Sequence[Effect] = (),
+    informational: bool = False,
+    hint: str = "",
+    at: int | None = None,
+) -> Suggestion:
+    """Build a suggestion; steps come from ``anchors``, the source from slice ``at`` (or the first anchor)."""
+    facts = facts_of(ctx)
+    spots = ids_tuple(anchors)
+    place = at if at is not None else (spots[0] if spots else None)
+    return Suggestion(
+        rule_id=rule_id,
+        title=title,
+        values=values or {},
+        why=why,
+        occurrences=occurrences or len(spots),
+        steps=facts.rows_of(spots) if spots else (),
+        source=ctx.source.of_slice(place, hint) if place is not None and place >= 0 else None,
+        evidence=tuple(evidence),
+        fix=fix,
+        effects=tuple(effects),
+        informational=informational,
+    )
+
+
+def evidence(facts: Facts, label: str, value: float | int | str | None, unit: str, ids: Iterable[Any]) -> Evidence:
+    """Evidence with plain ints; numbers are rounded to what can be read."""
+    shown = round(value, 4) if isinstance(value, float) else value
+    return Evidence(label, shown, unit, ids_tuple(ids))
+
+
+def total_ns(facts: Facts, ids: Any) -> int:
+    """Summed duration of slices, ns."""
+    return int(facts.trace.slices.dur_ns[np.asarray(ids, dtype=np.int64)].sum())
+
+
+def group_by_frame(ctx: RuleContext, facts: Facts, ids: Iterable[int]) -> dict[str, list[int]]:
+    """Slices by the name of the nearest user frame around them ("" without stacks), in order of appearance."""
+    out: dict[str, list[int]] = defaultdict(list)
+    has_python = bool(len(facts.of_kind(SliceKind.PYTHON)))
+    for slice_id in ids:
+        frame = ctx.source.user_frame(int(slice_id)) if has_python else -1
+        out[ctx.trace.name(frame) if frame >= 0 else ""].append(int(slice_id))
+    return dict(out)

@@ -1,0 +1,291 @@
+"""Charges every sync point to exactly one rule, so that no wait is reported twice.
+
+The most specific reading wins: who called (mixed-precision scaler, gradient clipping, optimizer, printing), then what
+kind of call it is (allocation, explicit synchronisation), then what stands above it in the operator stack.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind
+from core.rule_tools.facts import Facts
+from core.suggestions import RuleContext
+
+SMALL_BYTES = 65536  # more than any table of constants in a loss, less than any batch worth pinning
+SCALAR_BYTES = 8  # one number
+
+CREATORS = frozenset(
+    """aten::lift_fresh aten::detach_ aten::full aten::zeros aten::ones aten::arange aten::tensor aten::scalar_tensor
+    aten::rand aten::randn aten::eye aten::linspace aten::fill_ aten::zero_ aten::normal_ aten::uniform_ aten::full_like
+    aten::zeros_like aten::ones_like""".split()  # noqa: SIM905
+)
+_WRAPPERS = frozenset(("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"))
+_MOVES = frozenset(("aten::to", "aten::_to_copy", "aten::copy_", "aten::_copy_from", "aten::contiguous", "aten::clone"))
+_INDEXING = frozenset(
+    ("aten::index", "aten::_index_put_impl_", "aten::index_put_", "aten::index_put", "aten::_unsafe_index")
+)
+_SIZED = frozenset(("aten::nonzero", "aten::masked_select", "aten::argwhere", "aten::_masked_select"))
+_NORMS = frozenset(("aten::_foreach_norm", "aten::linalg_vector_norm", "aten::norm", "aten::frobenius_norm"))
+_UNSCALE = "aten::_amp_foreach_non_finite_check_and_unscale_"
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """One operation that blocks: its calls (a copy and the synchronisation after it), and how long."""
+
+    rule_id: str
+    rows: tuple[int, ...]  # rows of Figures.syncs
+    calls: tuple[int, ...]  # slice ids of the blocking calls
+    anchor: int  # outermost op around them, or the first call itself
+    path: tuple[str, ...]  # op names, outermost first
+    wait_ns: int
+    start_ns: int
+    copies: tuple[int, ...]  # their own copies on the device
+    bytes: int  # of those copies, -1 unknown
+    waited: tuple[int, ...]  # device work they waited for
+
+
+def classify(ctx: RuleContext, facts: Facts) -> dict[str, list[Occurrence]]:
+    """Map rule id -> its occurrences in time order; computed once per run of the rules."""
+    held = facts.memo.get("sync classes")
+    if held is None:
+        held = facts.memo["sync classes"] = _classify(ctx, facts)
+    return held  # type: ignore[no-any-return]
+
+
+def _classify(ctx: RuleContext, facts: Facts) -> dict[str, list[Occurrence]]:
+    syncs, trace = ctx.figures.syncs, ctx.trace
+    by_place: dict[int, list[int]] = defaultdict(list)
+    has_steps = bool(len(ctx.figures.steps))
+    for row in range(len(syncs)):
+        call = int(syncs.slice_id[row])
+        step = int(syncs.step_id[row])
+        if has_steps and (step < 0 or not facts.use_steps[step]):
+            continue
+        if not has_steps and _is_profilers_own(facts, row):
+            continue
+        op = int(syncs.op_id[row])
+        # a copy and the synchronisation after it are one event when they share their innermost op
+        inner = int(trace.links.op_of[call])
+        key = inner if inner >= 0 else op if op >= 0 else -1 - call
+        by_place[key].append(row)
+    out: dict[str, list[Occurrence]] = defaultdict(list)
+    for rows in by_place.values():
+        found = _occurrence(ctx, facts, rows)
+        if found is not None:
+            out[found.rule_id].append(found)
+    _settle_constants(facts, out)
+    for items in out.values():
+        items.sort(key=lambda o: o.start_ns)
+    return dict(out)
+
+
+def _is_profilers_own(facts: Facts, row: int) -> bool:
+    """A device synchronisation at the very end or start of a window is the profiler's."""
+    syncs = facts.figures.syncs
+    if syncs.kind[row] != SyncKind.DEVICE or syncs.op_id[row] >= 0:
+        return False
+    call = int(syncs.slice_id[row])
+    start = int(facts.trace.slices.start_ns[call])
+    by = facts.trace.links.launched_by
+    first = int(facts.trace.slices.start_ns[by].min()) if len(by) else -1
+    return start >= facts.last_launch_ns or start <= first
+
+
+def _occurrence(ctx: RuleContext, facts: Facts, rows: list[int]) -> Occurrence | None:
+    syncs, trace = ctx.figures.syncs, ctx.trace
+    calls = tuple(int(syncs.slice_id[r]) for r in rows)
+    op = int(syncs.op_id[rows[0]])
+    deepest = max(calls, key=lambda c: int(trace.slices.depth[c]))
+    path = facts.path(deepest) if op >= 0 else ()
+    if not path and op >= 0:
+        path = (trace.name(op),)
+    copies = tuple(int(syncs.copy_id[r]) for r in rows if syncs.copy_id[r] >= 0)
+    size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
+    rule = _rule_of(ctx, facts, rows, calls, path, copies)
+    if rule is None:
+        return None
+    return Occurrence(
+        rule_id=rule,
+        rows=tuple(rows),
+        calls=calls,
+        anchor=op if op >= 0 else calls[0],
+        path=path,
+        wait_ns=int(syncs.wait_ns[rows].sum()),
+        start_ns=int(trace.slices.start_ns[calls[0]]),
+        copies=copies,
+        bytes=size,
+        waited=tuple(int(syncs.waited_id[r]) for r in rows if syncs.waited_id[r] >= 0),
+    )
+
+
+def _rule_of(
+    ctx: RuleContext,
+    facts: Facts,
+    rows: list[int],
+    calls: tuple[int, ...],
+    path: tuple[str, ...],
+    copies: tuple[int, ...],
+) -> str | None:
+    syncs, trace = ctx.figures.syncs, ctx.trace
+    kinds = {int(syncs.kind[r]) for r in rows}
+    names = [trace.name(c) for c in calls]
+    if any("aten::pin_memory" in n or "aten::_pin_memory" in n for n in path):
+        return "pinning-in-step"
+    if kinds == {int(SyncKind.ALLOC)}:
+        return "allocation-in-step"
+    directions = {int(syncs.direction[r]) for r in rows} - {int(CopyDirection.NONE)}
+    to_host = int(CopyDirection.DTOH) in directions
+    to_device = int(CopyDirection.HTOD) in directions
+    if not path:
+        return _without_op(names, to_host, to_device, copies, trace)
+    caller = _caller(ctx, facts, rows[0], calls[0], path)
+    if caller is not None:
+        return caller
+    above = set(path)
+    if above & _SIZED:
+        return "data-dependent-shape"
+    if path[0] == "aten::is_nonzero":
+        return "control-flow-on-device-tensor"
+    if path[0] in _WRAPPERS:
+        return "scalar-read-back"
+    if any(n.endswith(("Memcpy", "Memcpy2D", "MemcpyToSymbol")) for n in names):
+        return "synchronous-memcpy"
+    if any(n.endswith("Memset") for n in names):
+        return "synchronous-memset"
+    if to_device and above & _INDEXING:
+        return "host-list-index" if _has_fresh_list(facts, path, calls[0]) else "host-index-tensor"
+    if path[0] in _MOVES and above <= _MOVES | {"aten::empty_strided", "aten::empty"}:
+        return _move(facts, calls, to_host, to_device, copies)
+    return "op-reads-back"
+
+
+def _without_op(names: list[str], to_host: bool, to_device: bool, copies: tuple[int, ...], trace: object) -> str | None:
+    """Calls that stand under no operator: made by the program itself, or by a library outside torch."""
+    text = names[0]
+    if "EventSynchronize" in text:
+        return "event-wait"
+    if any("Memcpy" in n for n in names):
+        return "synchronous-memcpy" if not any("Async" in n for n in names) else "op-reads-back"
+    if "Memset" in text:
+        return "synchronous-memset"
+    return "explicit-synchronize"
+
+
+def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str, ...]) -> str | None:
+    """Who reads back: the scaler, gradient clipping, the optimizer, or a print. None for anybody else."""
+    reads = path[0] in _WRAPPERS or "aten::_local_scalar_dense" in path
+    if not reads:
+        return None
+    stack = " ".join(ctx.source.stack(call)) if ctx.figures.syncs.frame_id[row] >= 0 else ""
+    if "_tensor_str.py" in stack:
+        return "tensor-read-back"
+    if "amp/grad_scaler.py" in stack:
+        return "grad-scaler-read-back"
+    if "utils/clip_grad.py" in stack or "get_total_norm" in stack:
+        return "grad-norm-read-back"
+    ranges = [facts.trace.name(r) for r in facts.ranges_around(call)]
+    if any(name.startswith("Optimizer.step#") for name in ranges):
+        return "optimizer-read-back"
+    if stack:
+        return None
+    before = _names_before(facts, call)
+    if _UNSCALE in before:
+        return "grad-scaler-read-back"
+    if len([n for n in before[:10] if n in _NORMS]) >= 1:
+        return "grad-norm-read-back"
+    return None
+
+
+def _names_before(facts: Facts, call: int, limit: int = 24) -> list[str]:
+    """Names of the outermost ops before a call on its thread, nearest first."""
+    top = facts.path_ids(call)[0]
+    return [facts.trace.name(i) for i in facts.siblings_before(top, limit)]
+
+
+def _has_fresh_list(facts: Facts, path: tuple[str, ...], call: int) -> bool:
+    """Was a tensor made from Python data right before the indexing op?"""
+    ids = facts.path_ids(call)
+    index = next((i for i in ids if facts.trace.name(i) in _INDEXING), ids[0])
+    return any(facts.trace.name(i) in ("aten::lift_fresh", "aten::detach_") for i in facts.siblings_before(index, 6))
+
+
+def _move(facts: Facts, calls: tuple[int, ...], to_host: bool, to_device: bool, copies: tuple[int, ...]) -> str | None:
+    """A tensor moved as such, not inside another op."""
+    trace = facts.trace
+    if to_host:
+        return "tensor-read-back"
+    if not to_device:
+        return "op-reads-back"
+    memory = {int(trace.slices.host_memory[c]) for c in copies}
+    if int(HostMemory.PINNED) in memory:
+        return "blocking-pinned-copy"
+    size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
+    if 0 <= size <= SMALL_BYTES and made_from(facts, facts.path_ids(calls[0])[0]):
+        return "constant-copied-each-step"
+    if int(HostMemory.PAGEABLE) in memory:
+        return "pageable-batch-copy"
+    return "op-reads-back" if not facts.is_rocm else None  # ROCm does not say whether the memory was pinned
+
+
+def made_from(facts: Facts, move: int) -> list[int]:
+    """Ops right before a move that made its tensor on the CPU (empty when it came from elsewhere)."""
+    out: list[int] = []
+    for at in facts.siblings_before(move, 5):
+        name = facts.trace.name(at)
+        if name in CREATORS or _fills(facts, at):
+            if len(facts.device_below(at)):
+                break  # made on the device: it is not what was moved
+            out.append(at)
+        elif name in ("aten::empty", "aten::to", "detach_") and not len(facts.device_below(at)):
+            out.append(at)
+        else:
+            break
+    fresh = any(facts.trace.name(i) in CREATORS or _fills(facts, i) for i in out)
+    return out if fresh or _is_legacy_constructor(facts, out) else []
+
+
+def _is_legacy_constructor(facts: Facts, ids: list[int]) -> bool:
+    """``torch.Tensor([...])`` of old torch: only ``aten::empty`` (and ``aten::to``) right before the move."""
+    names = [facts.trace.name(i) for i in ids]
+    return bool(names) and names[0] == "aten::to" and "aten::empty" in names
+
+
+def _fills(facts: Facts, slice_id: int) -> bool:
+    return any(facts.trace.name(int(c)) in CREATORS for c in facts.children(slice_id)[:4])
+
+
+def _settle_constants(facts: Facts, out: dict[str, list[Occurrence]]) -> None:
+    """A constant is copied again and again with the same size; what is copied once belongs to nobody."""
+    items = out.pop("constant-copied-each-step", [])
+    groups: dict[tuple[tuple[str, ...], int], list[Occurrence]] = defaultdict(list)
+    for item in items:
+        groups[(item.path, item.bytes)].append(item)
+    kept: list[Occurrence] = []
+    for members in groups.values():
+        steps = {int(s) for m in members for s in facts.figures.syncs.step_id[list(m.rows)]}
+        if len(steps) >= 2 or (not len(facts.figures.steps) and len(members) >= 2):
+            kept.extend(members)
+    if kept:
+        out["constant-copied-each-step"] = kept
+
+
+def host_time_ns(facts: Facts, occurrence: Occurrence) -> int:
+    """Time of the CPU inside the blocking calls of an occurrence, ns."""
+    return int(facts.trace.slices.dur_ns[list(occurrence.calls)].sum())
+
+
+def is_last_of_all(facts: Facts, occurrence: Occurrence) -> bool:
+    """Nothing is launched after it: there is no later work that could start sooner."""
+    last = facts.last_launch_ns
+    own = int(np.max(facts.trace.slices.start_ns[list(occurrence.calls)]))
+    return last >= 0 and own >= last
+
+
+def runtime_calls(facts: Facts, *endings: str) -> np.ndarray:
+    """int32[k]: host calls whose name ends with one of these."""
+    return facts.where(lambda n: n.endswith(endings), SliceKind.RUNTIME, SliceKind.DRIVER)

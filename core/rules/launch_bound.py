@@ -1,0 +1,121 @@
+"""The GPU waits for the CPU to launch its many short kernels.
+
+What it finds
+-------------
+A GPU that is idle for much of the time while the CPU is busy in operators and launches (not waiting, not in the
+loader), with short kernels that start about as soon as they are launched: the queue is empty.
+
+Why it costs time
+-----------------
+Starting a kernel costs the CPU some 5 to 20 us. Where the kernels themselves last no longer, the GPU finishes each
+before the next arrives.
+
+Blind spots
+-----------
+Recording stacks and shapes slows the CPU itself down and makes any program look more launch-bound than it is: compare
+with a light recording. Waits and the loader leave the same gaps; they are told apart by what the CPU did, and they
+have rules of their own.
+
+How to fix
+----------
+Larger batches; ``torch.compile(mode='reduce-overhead')`` or CUDA graphs, which replay all launches at once; fused
+operators and optimizers.
+
+Sources
+-------
+HolisticTraceAnalysis (launch statistics, queue length); PyTorch performance tuning guide 'CUDA graphs'; calibration
+of gpu-idle tools (mean kernel of at most 25 us).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import GapCause, SliceKind
+from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="launch-bound",
+    title="The GPU waits for the CPU's launches",
+    needs=Needs.DEVICE,
+    params=(
+        Param("max_busy_pct", 60, "% of the time", "above it the GPU has little left to gain from faster launches"),
+        Param("max_mean_kernel_us", 25, "us", "a launch with its operator costs about as much"),
+        Param("min_share", 0.2, "share of the time idle by launching", "below it other causes dominate"),
+        Param("min_kernels", 20, "kernels", "a handful of launches says nothing about a program"),
+        Param(
+            "graph_factor", 0.1, "of the CPU time", "what is left of the CPU's part when a graph replays the launches"
+        ),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report the whole program once."""
+    facts = facts_of(ctx)
+    busy = facts.busy_pct()
+    kernels = facts.kernels
+    if busy is None:
+        raise NotChecked("The use of the GPU is unknown in this trace.")
+    if len(kernels) < ctx.params["min_kernels"] or busy >= ctx.params["max_busy_pct"]:
+        return []
+    mean_us = facts.kernel_ns / len(kernels) / 1e3
+    if mean_us > ctx.params["max_mean_kernel_us"]:
+        return []
+    gaps = ctx.figures.gaps
+    inside = np.ones(len(gaps), dtype=bool)
+    if facts.n_steps:
+        inside = (gaps.step_id >= 0) & facts.use_steps[np.maximum(gaps.step_id, 0)]
+    length = (gaps.end_ns - gaps.start_ns)[inside]
+    by_launch = int(length[np.isin(gaps.cause[inside], (GapCause.LAUNCH, GapCause.PYTHON))].sum())
+    share = by_launch / max(facts.window_ns * max(len(ctx.figures.devices), 1), 1)
+    if share < ctx.params["min_share"]:
+        return []
+    tops = _outermost_ops(facts)
+    blamed = [int(b) for b in gaps.blame_id[inside] if b >= 0][:400]
+    launches = facts.trace.links.launch_of[kernels]
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "The GPU is busy only {busy_pct:.0f} % of the time: the CPU cannot launch its short kernels fast enough",
+            "The {count} kernels last {mean_us:.1f} us on average, but to start one the CPU needs about as long or "
+            "longer. So the GPU finishes its work and waits for the next launch: {idle_pct:.0f} % of the time it was "
+            "idle because the CPU was still busy launching. The saving assumes that a graph leaves {left_pct:.0f} % of "
+            "the CPU's part.",
+            Fix(
+                "Give the GPU more work per launch, or launch it all at once.",
+                "model = Net().cuda()",
+                'model = torch.compile(Net().cuda(), mode="reduce-overhead")   # CUDA graphs\n'
+                "# or simply a larger batch",
+                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                "CUDA graphs need constant shapes and no read-back inside; recording with stacks makes the CPU look "
+                "slower than it is.",
+            ),
+            [
+                evidence(facts, "Kernels", len(kernels), "", kernels),
+                evidence(facts, "Mean duration", mean_us, "us", kernels),
+                evidence(
+                    facts, "GPU idle while the CPU was launching", by_launch / 1e6, "ms", blamed or launches[:400]
+                ),
+            ],
+            values={
+                "busy_pct": busy,
+                "count": len(kernels),
+                "mean_us": mean_us,
+                "idle_pct": 100.0 * share,
+                "left_pct": 100.0 * ctx.params["graph_factor"],
+            },
+            anchors=tops,
+            occurrences=len(kernels),
+            effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
+        )
+    ]
+
+
+def _outermost_ops(facts: Facts) -> list[int]:
+    """Operators directly on a thread, inside the steps: the CPU's part that a graph would replay."""
+    ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
+    return [int(i) for i in ops[facts.trace.slices.parent_id[ops] < 0]]

@@ -1,0 +1,85 @@
+"""The worker processes do not keep up with the GPU.
+
+What it finds
+-------------
+``enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`` that waits long in most steps while the GPU has
+nothing to do.
+
+Why it costs time
+-----------------
+The training process waits for the next batch of its workers, so the GPU runs out of work.
+
+Blind spots
+-----------
+The first batch of an epoch takes long by nature (the workers start) and a single long wait is not reported. Worker
+processes are not in the trace: which transform is slow cannot be said from it.
+
+How to fix
+----------
+More workers or a larger ``prefetch_factor``; lighter transforms, or transforms on the GPU; data prepared beforehand.
+Profile one worker by itself.
+
+Sources
+-------
+torch-tb-profiler; MindStudio's dataloader advice; PyTorch performance tuning guide; measured on recorded traces.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.loader import loader_finding, workers_factor
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="loader-starves-step",
+    title="The data loader's workers do not keep up",
+    needs=Needs.STEPS,
+    params=(
+        Param("min_share", 0.05, "share of the step", "below it, other faults matter more"),
+        Param("min_steps", 0.5, "share of the steps", "a wait in fewer steps is a hiccup or the start of an epoch"),
+        Param("more_workers", 2, "times as many", "the saving is worked out for twice the workers"),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report the loader once."""
+    facts = facts_of(ctx)
+    found = loader_finding(facts, "_MultiProcessingDataLoaderIter", ctx.params["min_share"])
+    if found is None:
+        return []
+    long = facts.trace.slices.dur_ns[list(found.slices)] >= ctx.params["min_share"] * found.step_ns
+    rows = facts.figures.step_of[np.asarray(found.slices)][long]
+    if len(np.unique(rows)) < max(ctx.params["min_steps"] * facts.n_steps, 1):
+        return []
+    # the workers now need one whole period per batch; with twice as many they need half of it
+    factor = workers_factor(found, 1.0 / ctx.params["more_workers"], of_period=True)
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "The step waits {share_pct:.0f} % of its time for the data loader's workers",
+            "The worker processes deliver batches more slowly than the GPU uses them up: the training process waited "
+            "{each_ms:.2f} ms for each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. "
+            "Worker processes are not in this trace, so it cannot say which part of the loading is slow.",
+            Fix(
+                "Give the loader more workers, or each batch less work.",
+                "loader = DataLoader(data, batch_size=32, num_workers=2)",
+                "loader = DataLoader(\n    data, batch_size=32, num_workers=8, prefetch_factor=4,\n"
+                "    persistent_workers=True, pin_memory=True\n)",
+                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                "More workers than free CPU cores slow each other down; each needs memory.",
+            ),
+            [
+                evidence(facts, "Batches waited for", len(found.slices), "", found.slices),
+                evidence(facts, "Wait per step", found.per_step_ns / 1e6, "ms", found.slices),
+                evidence(facts, "of it, the GPU had nothing to do", found.idle_ns / 1e6, "ms", found.slices),
+            ],
+            values=found.values(),
+            anchors=found.slices,
+            effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
+        )
+    ]

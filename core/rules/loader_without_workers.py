@@ -1,0 +1,82 @@
+"""The batch is made in the training process itself: ``num_workers=0``.
+
+What it finds
+-------------
+``enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__`` that takes more than the given share of the step while
+the GPU has nothing to do.
+
+Why it costs time
+-----------------
+Reading, decoding and collating run between two steps, on the same CPU thread that launches the GPU's work. The GPU
+waits for all of it.
+
+Blind spots
+-----------
+For tiny data sets that are in memory already, workers cost more than they save. Loader time during which the GPU is
+still busy costs nothing and is not counted.
+
+How to fix
+----------
+``num_workers`` of about the number of free CPU cores, ``persistent_workers=True``, ``pin_memory=True``.
+
+Sources
+-------
+torch-tb-profiler's data loader advice (5 % of the step); PyTorch performance tuning guide 'Enable asynchronous data
+loading'; PyTorch's former pattern matcher (SynchronizedDataLoader).
+"""
+
+from __future__ import annotations
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.loader import loader_finding, workers_factor
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="loader-without-workers",
+    title="The data loader has no worker processes",
+    needs=Needs.STEPS,
+    params=(
+        Param("min_share", 0.05, "share of the step", "the threshold of torch-tb-profiler, long in use"),
+        Param("workers", 4, "processes", "a number that most machines have cores for; the saving is worked out for it"),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report the loader once."""
+    facts = facts_of(ctx)
+    found = loader_finding(facts, "_SingleProcessDataLoaderIter", ctx.params["min_share"])
+    if found is None:
+        return []
+    factor = workers_factor(found, 1.0 / max(ctx.params["workers"], 1.0))
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "The data loader works in the training process itself and takes {share_pct:.0f} % of the step",
+            "Each batch is read and put together by the thread that also starts the GPU's work: {each_ms:.2f} ms for "
+            "each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker processes "
+            "prepare the next batches while the GPU computes this one. The saving is worked out for {workers:.0f} "
+            "workers.",
+            Fix(
+                "Let worker processes prepare the batches.",
+                "loader = DataLoader(data, batch_size=32)",
+                "loader = DataLoader(\n"
+                "    data, batch_size=32, num_workers=4, persistent_workers=True, pin_memory=True\n"
+                ")",
+                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                "Each worker holds a copy of the data set object; the script needs an `if __name__ == "
+                "'__main__':` guard "
+                "on Windows and macOS.",
+            ),
+            [
+                evidence(facts, "Batches fetched", len(found.slices), "", found.slices),
+                evidence(facts, "Time in the loader per step", found.per_step_ns / 1e6, "ms", found.slices),
+                evidence(facts, "of it, the GPU had nothing to do", found.idle_ns / 1e6, "ms", found.slices),
+            ],
+            values=found.values() | {"workers": ctx.params["workers"]},
+            anchors=found.slices,
+            effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
+        )
+    ]

@@ -1,0 +1,78 @@
+"""The recording marks no steps.
+
+What it finds
+-------------
+No ``ProfilerStep#n`` slice in a trace that holds work, or a single one around several iterations of the optimizer.
+
+Why it costs time
+-----------------
+It costs no time, but it hides where time goes: without steps there is no time per step, and start-up, evaluation and
+checkpoints cannot be told from training.
+
+Blind spots
+-----------
+Iterations worked out from optimizer or loader marks may stand in; they are called inferred. For inference or a single
+call, steps may make no sense.
+
+How to fix
+----------
+Call ``prof.step()`` at the end of each iteration and give the profiler a schedule.
+
+Sources
+-------
+PyTorch profiler recipe; pytorch/kineto#774.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Rule, RuleContext, Suggestion
+
+RULE = Rule(id="no-steps-marked", title="No steps are marked")
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts = facts_of(ctx)
+    marked = facts.of_kind(SliceKind.STEP)
+    optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
+    if len(marked) > 1 or (len(marked) == 1 and len(optimizer) < 2):
+        return []
+    work = facts.of_kind(SliceKind.CPU_OP, SliceKind.KERNEL, SliceKind.RUNTIME)
+    if not len(work):
+        return []
+    shown = (
+        optimizer if len(optimizer) else marked if len(marked) else work[np.argsort(-ctx.trace.slices.dur_ns[work])][:1]
+    )
+    title = "No steps are marked, so there is no time per step"
+    if len(marked):
+        title = "One marked step holds {optimizer} iterations, so there is no time per iteration"
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            title,
+            "The profiler only knows where an iteration ends when the program calls prof.step(). This trace has "
+            "{marked} marked steps; {inferred} iterations could be worked out from other marks.",
+            Fix(
+                "Call prof.step() after each iteration.",
+                "with torch.profiler.profile() as prof:\n    for batch in loader:\n        train(batch)",
+                "schedule = torch.profiler.schedule(wait=1, warmup=2, active=3)\n"
+                "with torch.profiler.profile(schedule=schedule) as prof:\n"
+                "    for batch in loader:\n        train(batch)\n        prof.step()",
+                "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html",
+            ),
+            [evidence(facts, "Marks found instead", len(shown), "", shown)],
+            values={
+                "marked": len(marked),
+                "optimizer": len(optimizer),
+                "inferred": int(ctx.figures.steps.inferred.sum()) if len(ctx.figures.steps) else 0,
+            },
+            anchors=shown[:1],
+            informational=True,
+        )
+    ]
