@@ -79,7 +79,8 @@ def _densest(trace: Trace, ids: np.ndarray) -> np.ndarray:
     reach = max(int(trace.slices.dur_ns[longest]) * 10, MIN_WINDOW_NS)
     start = trace.slices.start_ns[ids]
     near = (start > trace.slices.start_ns[longest] - reach) & (start < trace.end_ns[longest] + reach)
-    return ids[near]
+    picked: np.ndarray = ids[near]
+    return picked
 
 
 def _counted(figures: Figures) -> Bool:

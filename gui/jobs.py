@@ -162,3 +162,8 @@ def cancel_all() -> None:
 def wait_all(timeout_ms: int = 5000) -> bool:
     """Wait for the worker threads; True when all have ended."""
     return QThreadPool.globalInstance().waitForDone(timeout_ms)
+
+
+def busy() -> bool:
+    """Some job has not reported its end."""
+    return bool(_running)

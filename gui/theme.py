@@ -230,7 +230,7 @@ QPushButton[role="link"] { background: transparent; border: 1px solid transparen
   text-align: left; }
 QPushButton[role="link"]:hover { text-decoration: underline; }
 QPushButton[role="link"]:focus { border: 1px solid @accent; }
-QPushButton[role="link"]:disabled { color: @text; }
+QPushButton[role="link"]:disabled { color: @faint; }
 QPushButton[role="chip"] { background: @chip; color: @warn; border: none; border-radius: 9px; padding: 1px 10px; }
 QPushButton[role="chip"]:focus { border: 1px solid @warn; }
 QPushButton[role="tick"] { background: @raised; border: 1px solid @border; border-radius: 11px; padding: 0;

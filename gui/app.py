@@ -1,0 +1,110 @@
+"""Composition root: application, session, window, and the hooks that keep the app up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from gui import errors, jobs, theme
+from gui.main_window import MainWindow
+from gui.session import Recent, Session
+from gui.settings import Settings
+
+
+def make_application() -> QApplication:
+    """Return the one QApplication, made if there is none; without a screen on Linux it draws into memory."""
+    app = QApplication.instance()
+    if isinstance(app, QApplication):
+        return app
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    QApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("StepLens")
+    app.setOrganizationName("StepLens")
+    app.setDesktopFileName("steplens")
+    icon = Path(__file__).resolve().parent.parent / "resources" / "icons" / "steplens.svg"
+    if icon.exists():
+        app.setWindowIcon(QIcon(str(icon)))
+    _translate(app)
+    return app
+
+
+def _translate(app: QApplication) -> None:
+    """Install our texts and Qt's own in the user's language, where there are any."""
+    folder = Path(__file__).resolve().parent.parent / "resources" / "translations"
+    qt_folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    for name, where in (("steplens", str(folder)), ("qtbase", qt_folder)):
+        translator = QTranslator(app)
+        if translator.load(QLocale(), name, "_", where):
+            app.installTranslator(translator)
+
+
+def make_window(settings: Settings | None = None, *, dark: bool | None = None) -> MainWindow:
+    """Build session and window (not shown yet).
+
+    Parameters
+    ----------
+    dark
+        Theme whatever the settings say; None takes the user's choice.
+    """
+    app = make_application()
+    settings = settings or Settings()
+    session = Session()
+    choice = settings.get("appearance/theme")
+    if dark is None:
+        dark = theme.system_is_dark() if choice == "system" else choice == "dark"
+    session.dark = dark
+    theme.apply(app, dark)
+    session.set_recent(_recent(settings.get("files/recent")))
+    window = MainWindow(session, settings)
+    session.setParent(window)
+    _connect_parts(session, settings)
+    return window
+
+
+def _connect_parts(session: Session, settings: Settings) -> None:
+    """Let the parts that are installed offer their services (each has ``install(session, settings)``)."""
+    import importlib
+    import importlib.util
+
+    for name in ("gui.capture", "gui.loop"):
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name).install(session, settings)
+
+
+def _recent(lines: list[str]) -> list[Recent]:
+    entries = []
+    for line in lines:
+        when, _, path = line.partition("|")
+        if path and when.isdigit():
+            entries.append(Recent(Path(path), float(when)))
+    return entries
+
+
+def run(paths: list[Path]) -> int:
+    """Show the window with these traces; return its exit status."""
+    app = make_application()
+    window = make_window()
+    hooks = errors.CrashHooks(window.show_error, window)
+    hooks.install()
+    signal.signal(signal.SIGINT, lambda *_: app.quit())
+    beat = QTimer(window)  # lets Python see Ctrl+C while Qt waits
+    beat.timeout.connect(int)
+    beat.start(500)
+    window.show()
+    if paths:
+        window.session.open([Path(p) for p in paths])
+    try:
+        status = app.exec()
+    finally:
+        hooks.remove()
+        jobs.cancel_all()
+        jobs.wait_all()
+    return int(status)

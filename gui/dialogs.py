@@ -1,0 +1,144 @@
+"""Finder dialogs (commands, tracks) and the page of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QDialog,
+    QGridLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import commands, theme
+from gui.widgets.labels import heading, label
+
+MAX_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One line of a finder."""
+
+    text: str
+    note: str
+    run: Callable[[], object]
+
+
+def matches(needle: str, text: str) -> bool:
+    """All words of ``needle`` occur in ``text``, or its letters do in this order."""
+    low, words = text.casefold(), needle.casefold().split()
+    if all(word in low for word in words):
+        return True
+    letters = iter(low)
+    return all(c in letters for c in "".join(words))
+
+
+class Finder(QDialog):
+    """A field and a list: type, choose with the arrows, Enter."""
+
+    def __init__(self, title: str, choices: Sequence[Choice], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(560, 380)
+        self._choices = choices
+        self.field = QLineEdit()
+        self.field.setPlaceholderText(title)
+        self.field.setAccessibleName(title)
+        self.list = QListWidget()
+        self.list.setAccessibleName(title)
+        self.list.setUniformItemSizes(True)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(12, 12, 12, 12)
+        box.addWidget(self.field)
+        box.addWidget(self.list, 1)
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._fill)
+        self.field.returnPressed.connect(self.choose)
+        self.list.itemActivated.connect(lambda _item: self.choose())
+        self._fill("")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Arrows in the field move in the list."""
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 8, Qt.Key.Key_PageUp: -8}
+            offset = step.get(Qt.Key(event.key()), 0)
+            if offset and self.list.count():
+                self.list.setCurrentRow(min(max(self.list.currentRow() + offset, 0), self.list.count() - 1))
+                return True
+        return super().eventFilter(watched, event)
+
+    def choose(self) -> None:
+        """Do what the current line says."""
+        item = self.list.currentItem()
+        if item is None:
+            return
+        chosen = self._choices[item.data(Qt.ItemDataRole.UserRole)]
+        self.accept()
+        chosen.run()
+
+    def _fill(self, needle: str) -> None:
+        self.list.clear()
+        exact = [k for k, c in enumerate(self._choices) if needle.casefold() in c.text.casefold()]
+        loose = [k for k, c in enumerate(self._choices) if k not in set(exact) and matches(needle, c.text)]
+        for k in (exact + loose)[:MAX_SHOWN]:
+            choice = self._choices[k]
+            item = QListWidgetItem(f"{choice.text}    {choice.note}" if choice.note else choice.text)
+            item.setData(Qt.ItemDataRole.UserRole, k)
+            self.list.addItem(item)
+        self.list.setCurrentRow(0)
+
+
+class KeysPage(QDialog):
+    """All keys on one page."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Keys"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(780, 560)
+        inner = QWidget()
+        inner.setObjectName("scrolled")
+        grid = QGridLayout(inner)
+        grid.setContentsMargins(16, 12, 16, 12)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(4)
+        left: list[tuple[str | None, str]] = [(None, self.tr("In the timeline"))]
+        left += [(keys, commands.translated(words)) for keys, words in commands.TIMELINE_KEYS + commands.SEARCH_KEYS]
+        right: list[tuple[str | None, str]] = []
+        for menu in commands.MENUS:
+            listed = [c for c in commands.COMMANDS if c.menu == menu and c.keys]
+            if listed:
+                right.append((None, commands.translated(menu)))
+            right += [(keys_text(c.keys), commands.title_of(c)) for c in listed]
+        for column, lines in ((0, left), (3, right)):
+            for row, (keys, words) in enumerate(lines):
+                if keys is None:
+                    grid.addWidget(heading(words, 1), row, column, 1, 2)
+                else:
+                    shown = label(keys, mono=True)
+                    shown.setStyleSheet(f"color: {theme.current().accent};")
+                    grid.addWidget(shown, row, column)
+                    grid.addWidget(label(words), row, column + 1)
+        grid.setColumnMinimumWidth(2, 24)
+        grid.setRowStretch(max(len(left), len(right)), 1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setWidget(inner)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(area)
+
+
+def keys_text(keys: Sequence[str]) -> str:
+    """Keys as the platform writes them."""
+    return "  ".join(QKeySequence(k).toString(QKeySequence.SequenceFormat.NativeText) for k in keys)

@@ -1,0 +1,112 @@
+"""All of one opened trace: verdict, timeline, plan at the right, tabs at the bottom. Docks only, no content."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from PySide6.QtCore import QByteArray, QCoreApplication, Qt
+from PySide6.QtWidgets import QFrame, QSplitter, QTabWidget, QVBoxLayout, QWidget
+
+from gui import panels
+from gui.session import Document, Session
+from gui.settings import Settings
+from gui.widgets.labels import label
+
+SIDE_PX, SIDE_MIN_PX = 384, 280
+BOTTOM_PX = 250
+
+
+class DocumentPage(QWidget):
+    """Panels around the timeline of one document."""
+
+    def __init__(self, session: Session, document: Document, settings: Settings) -> None:
+        super().__init__()
+        self._session, self.document, self._settings = session, document, settings
+        self.timeline = _timeline(session, document)
+        self.bottom = QTabWidget()
+        self.bottom.setDocumentMode(True)
+        self.bottom.setObjectName("bottom")
+        self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))
+        self.bottom.tabBar().setUsesScrollButtons(True)
+        self._tab_ids: list[str] = []
+        for spec in panels.of_area("bottom"):
+            widget = spec.create(session, document)
+            self._tab_ids.append(spec.id)
+            self.bottom.addTab(widget, QCoreApplication.translate("panels", spec.title))
+        self.side = QFrame()
+        self.side.setObjectName("side")
+        side_box = QVBoxLayout(self.side)
+        side_box.setContentsMargins(0, 0, 0, 0)
+        for spec in panels.of_area("side"):
+            side_box.addWidget(spec.create(session, document))
+        self.side.setMinimumWidth(SIDE_MIN_PX)
+        self.vertical = QSplitter(Qt.Orientation.Vertical)
+        self.vertical.addWidget(self.timeline)
+        self.vertical.addWidget(self.bottom)
+        self.vertical.setStretchFactor(0, 1)
+        self.vertical.setHandleWidth(1)
+        self.vertical.setChildrenCollapsible(False)
+        self.horizontal = QSplitter(Qt.Orientation.Horizontal)
+        self.horizontal.addWidget(self.vertical)
+        self.horizontal.addWidget(self.side)
+        self.horizontal.setStretchFactor(0, 1)
+        self.horizontal.setHandleWidth(1)
+        self.horizontal.setChildrenCollapsible(False)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for spec in panels.of_area("band"):
+            box.addWidget(spec.create(session, document))
+        box.addWidget(self.horizontal, 1)
+        self._laid_out = False
+        self.show_panel(settings.get("window/bottom_tab"))
+        self.bottom.currentChanged.connect(self._tab_chosen)
+
+    def lay_out(self, width_px: int, height_px: int) -> None:
+        """Give the parts their saved sizes, or sensible ones for this window; once."""
+        if self._laid_out:
+            return
+        self._laid_out = True
+        saved = self._settings.get("window/main_split"), self._settings.get("window/bottom_split")
+        if not saved[0].isEmpty() and self.horizontal.restoreState(saved[0]):
+            pass
+        else:
+            side = min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
+            self.horizontal.setSizes([width_px - side, side])
+        if saved[1].isEmpty() or not self.vertical.restoreState(saved[1]):
+            bottom = min(max(BOTTOM_PX, height_px * 28 // 100), height_px * 36 // 100)
+            self.vertical.setSizes([height_px - bottom, bottom])
+
+    def save_layout(self) -> None:
+        """Keep the sizes."""
+        if self._laid_out:
+            self._settings.set("window/main_split", QByteArray(self.horizontal.saveState()))
+            self._settings.set("window/bottom_split", QByteArray(self.vertical.saveState()))
+
+    def show_panel(self, panel_id: str) -> bool:
+        """Bring a bottom tab to the front."""
+        if panel_id not in self._tab_ids:
+            return False
+        self.bottom.setCurrentIndex(self._tab_ids.index(panel_id))
+        self.bottom.show()
+        return True
+
+    def panel(self, panel_id: str) -> QWidget | None:
+        """Return the widget of a bottom tab."""
+        return self.bottom.widget(self._tab_ids.index(panel_id)) if panel_id in self._tab_ids else None
+
+    def _tab_chosen(self, index: int) -> None:
+        if 0 <= index < len(self._tab_ids):
+            self._settings.set("window/bottom_tab", self._tab_ids[index])
+
+
+def _timeline(session: Session, document: Document) -> QWidget:
+    if importlib.util.find_spec("gui.timeline.view") is None:
+        place = label(QCoreApplication.translate("panels", "The timeline is not installed."), "dim")
+        place.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        place.setMinimumHeight(120)
+        return place
+    from gui.timeline.view import TimelineView
+
+    view: QWidget = TimelineView(session, document)
+    return view

@@ -1,0 +1,353 @@
+"""The window: top bar, pages, status line. It arranges and dispatches; what is shown lives in the panels."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QCoreApplication, Qt
+from PySide6.QtGui import (
+    QAction,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeySequence,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+
+from gui import commands, errors, jobs, panels, store, theme
+from gui.document_page import DocumentPage
+from gui.opening import Opener
+from gui.session import Document, Session
+from gui.settings import Settings
+from gui.statusbar import StatusBar
+from gui.topbar import COMPACT_PX, TopBar
+from gui.widgets.banner import ErrorBanner, WorkLine
+from gui.widgets.labels import restyle
+from gui.window_actions import WindowActions
+
+MIN_SIZE = (900, 600)
+
+
+class MainWindow(WindowActions, QMainWindow):
+    """One window with a tab per trace and per page. Uses all signals of `Session`."""
+
+    def __init__(self, session: Session, settings: Settings) -> None:
+        super().__init__()
+        self.session, self.settings = session, settings
+        self.opener = Opener(session, settings, self)
+        self.pages: dict[object, QWidget] = {}  # Document, or panel id of a page -> widget
+        self.work: dict[str, WorkLine] = {}
+        self.setWindowTitle("StepLens")
+        self.setAcceptDrops(True)
+        self.setMinimumSize(640, 420)
+        self._build()
+        self._make_commands()
+        self._connect()
+        self._restore_geometry()
+        self.show_page("start")
+
+    def _build(self) -> None:
+        self.top = TopBar()
+        self.banner = ErrorBanner()
+        self.works = QVBoxLayout()
+        self.works.setSpacing(0)
+        self.stack = QStackedWidget()
+        self.status = StatusBar(self.session)
+        body = QWidget()
+        box = QVBoxLayout(body)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addWidget(self.top)
+        box.addWidget(self.banner)
+        box.addLayout(self.works)
+        box.addWidget(self.stack, 1)
+        box.addWidget(self.status)
+        self.setCentralWidget(body)
+        self.top.add_action("open", self.tr("Open"), partial(self.run_command, "open"))
+        self.top.add_action("profile", self.tr("Profile script"), partial(self.run_command, "profile"), primary=True)
+        self.top.add_action("compare", self.tr("Compare"), partial(self.run_command, "compare"))
+        self.top.add_action("report", self.tr("Report"), partial(self.run_command, "report"))
+
+    def _make_commands(self) -> None:
+        menu = QMenu(self)
+        self.command_actions: dict[str, QAction] = {}
+        submenus: dict[str, QMenu] = {}
+        for command in commands.COMMANDS:
+            action = QAction(commands.title_of(command), self)
+            action.setShortcuts([QKeySequence(k) for k in command.keys])
+            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+            action.triggered.connect(partial(self._triggered, command.id))
+            self.addAction(action)
+            self.command_actions[command.id] = action
+            if command.menu:
+                if command.menu not in submenus:
+                    submenus[command.menu] = menu.addMenu(commands.translated(command.menu))
+                submenus[command.menu].addAction(action)
+        self.menus = submenus
+        tabs = submenus["View"].addMenu(self.tr("Views under the timeline"))
+        for place, spec in enumerate(panels.of_area("bottom")):
+            action = tabs.addAction(QCoreApplication.translate("panels", spec.title))
+            if place < 9:
+                action.setShortcut(QKeySequence(f"Alt+{place + 1}"))
+                self.addAction(action)
+            action.triggered.connect(partial(self._panel_chosen, spec.id))
+        self.recent_menu = QMenu(self.tr("Open recent"), self)
+        submenus["File"].insertMenu(self.command_actions["profile"], self.recent_menu)
+        self.top.set_menu(menu)
+        self._offer_services()
+
+    def _connect(self) -> None:
+        session = self.session
+        session.documentsChanged.connect(self._sync_documents)
+        session.currentChanged.connect(self._show_current)
+        session.themeChanged.connect(self._apply_theme)
+        session.errorRaised.connect(self.show_error)
+        session.pageRequested.connect(self.show_page)
+        session.panelRequested.connect(self.show_panel)
+        session.recentChanged.connect(self._recent_changed)
+        session.servicesChanged.connect(self._enable_commands)
+        self.opener.started.connect(self._work_started)
+        self.opener.progressed.connect(self._work_progressed)
+        self.opener.ended.connect(self._work_ended)
+        self.top.tabs.currentChanged.connect(self._tab_chosen)
+        self.top.tabs.tabCloseRequested.connect(self._tab_closed)
+        self.top.searched.connect(self.search)
+        self.top.search.stepped.connect(self.step_hit)
+        self.top.search.left.connect(self.focus_timeline)
+        self._recent_changed()
+        self._enable_commands()
+
+    # Commands ------------------------------------------------------------------------------------------------
+
+    def run_command(self, command_id: str) -> None:
+        """Run one command of the table, if it can run now."""
+        if self.command_actions[command_id].isEnabled():
+            commands.by_id(command_id).handler(self)
+
+    def _triggered(self, command_id: str, _checked: bool = False) -> None:
+        self.run_command(command_id)
+
+    def _panel_chosen(self, panel_id: str, _checked: bool = False) -> None:
+        self.show_panel(panel_id)
+
+    def _enable_commands(self) -> None:
+        shown = self.session.current is not None
+        lacking = self.tr("This installation lacks the part that does this.")
+        for command in commands.COMMANDS:
+            self.command_actions[command.id].setEnabled(shown or not command.needs_document)
+        for service in ("profile", "compare", "learn"):
+            self.command_actions[service].setEnabled(self.session.can(service))
+            if service in self.top.actions_:
+                self.top.enable(service, self.session.can(service), lacking)
+        self.top.enable("report", shown, self.tr("Open a trace first."))
+        self.top.search.setEnabled(shown)
+
+    # Pages and tabs ------------------------------------------------------------------------------------------
+
+    def current_page(self) -> DocumentPage | None:
+        """Page of the current document."""
+        page = self.pages.get(self.session.current)
+        return page if isinstance(page, DocumentPage) else None
+
+    def show_page(self, panel_id: str) -> None:
+        """Show a page of the whole app, made when first asked for."""
+        if panel_id not in self.pages:
+            spec = panels.load(panel_id)
+            if spec is None:
+                return
+            self.pages[panel_id] = spec.create(self.session, None)
+            self.stack.addWidget(self.pages[panel_id])
+            if panel_id != "start":
+                self._add_tab(panel_id, QCoreApplication.translate("panels", spec.title))
+        self.session.set_current(None)
+        self.stack.setCurrentWidget(self.pages[panel_id])
+        self._choose_tab(panel_id)
+        self._enable_commands()
+
+    def show_panel(self, panel_id: str) -> None:
+        """Bring a panel to the front: a tab of the current trace, or a page."""
+        page = self.current_page()
+        if page is None or not page.show_panel(panel_id):
+            spec = panels.load(panel_id)
+            if spec is not None and spec.area == "page":
+                self.show_page(panel_id)
+
+    def _sync_documents(self) -> None:
+        for document in self.session.documents:
+            if document not in self.pages:
+                page = DocumentPage(self.session, document, self.settings)
+                self.pages[document] = page
+                self.stack.addWidget(page)
+                self._add_tab(document, document.title)
+                document.suggestionChanged.connect(partial(store.save, document))
+                document.marksChanged.connect(partial(store.save, document))
+        for key in [k for k in self.pages if isinstance(k, Document) and k not in self.session.documents]:
+            self._drop_page(key)
+        if self.session.current is None and not self.top.tabs.count():
+            self.show_page("start")
+
+    def _drop_page(self, key: object) -> None:
+        page = self.pages.pop(key)
+        if isinstance(page, DocumentPage):
+            page.save_layout()
+        index = self._tab_of(key)
+        if index >= 0:
+            self.top.tabs.blockSignals(True)
+            self.top.tabs.removeTab(index)
+            self.top.tabs.blockSignals(False)
+        self.stack.removeWidget(page)
+        page.setParent(None)
+        page.deleteLater()
+
+    def _show_current(self) -> None:
+        document = self.session.current
+        if document is not None:
+            self._sync_documents()
+            page = self.pages[document]
+            assert isinstance(page, DocumentPage)
+            self.stack.setCurrentWidget(page)
+            page.lay_out(self.width(), self.stack.height() or self.height())
+            self._choose_tab(document)
+            self.setWindowTitle(self.tr("{title} – StepLens").format(title=document.title))
+            self.banner.hide()
+            self.top.search.setText(document.search_text)
+            self.focus_timeline()
+        else:
+            self.setWindowTitle("StepLens")
+        self._show_hits()
+        self._enable_commands()
+
+    def _add_tab(self, key: object, title: str) -> None:
+        tabs = self.top.tabs
+        tabs.blockSignals(True)
+        index = tabs.addTab(title.replace("&", "&&"))
+        tabs.setTabData(index, key if isinstance(key, str) else id(key))
+        tabs.blockSignals(False)
+
+    def _tab_of(self, key: object) -> int:
+        data = key if isinstance(key, str) else id(key)
+        return next((i for i in range(self.top.tabs.count()) if self.top.tabs.tabData(i) == data), -1)
+
+    def _choose_tab(self, key: object) -> None:
+        tabs = self.top.tabs
+        tabs.blockSignals(True)
+        tabs.setCurrentIndex(self._tab_of(key))
+        tabs.blockSignals(False)
+
+    def _key_of_tab(self, index: int) -> object | None:
+        data = self.top.tabs.tabData(index)
+        return data if isinstance(data, str) else next((d for d in self.session.documents if id(d) == data), None)
+
+    def _tab_chosen(self, index: int) -> None:
+        key = self._key_of_tab(index)
+        if isinstance(key, Document):
+            self.session.set_current(key)
+        elif isinstance(key, str):
+            self.show_page(key)
+
+    def _tab_closed(self, index: int) -> None:
+        key = self._key_of_tab(index)
+        if isinstance(key, Document):
+            self.session.close_document(key)
+        elif isinstance(key, str):
+            self._drop_page(key)
+            documents = self.session.documents
+            self.session.set_current(documents[-1] if documents else None)
+            if not documents:
+                self.show_page("start")
+
+    # Work, errors, theme -------------------------------------------------------------------------------------
+
+    def _work_started(self, key: str, title: str) -> None:
+        line = WorkLine(title, partial(self.opener.cancel, key))
+        self.work[key] = line
+        self.works.addWidget(line)
+
+    def _work_progressed(self, key: str, fraction: float, note: str) -> None:
+        if key in self.work:
+            self.work[key].set_progress(fraction, note)
+
+    def _work_ended(self, key: str) -> None:
+        line = self.work.pop(key, None)
+        if line is not None:
+            self.works.removeWidget(line)
+            line.hide()
+            line.deleteLater()
+
+    def show_error(self, error: BaseException) -> None:
+        """Banner for what the user can act on; crash dialog for our faults. What was open stays."""
+        shown = errors.as_text(error)
+        if shown is None:
+            errors.CrashDialog(error, self).show()
+        else:
+            self.banner.show_error(shown.title, shown.detail, shown.hint)
+
+    def _apply_theme(self) -> None:
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        theme.apply(app, self.session.dark)
+
+    def _recent_changed(self) -> None:
+        self.recent_menu.clear()
+        for entry in self.session.recent:
+            action = self.recent_menu.addAction(entry.path.name.replace("&", "&&"))
+            action.triggered.connect(partial(self._open_recent, entry.path))
+        self.recent_menu.setEnabled(bool(self.session.recent))
+        self.settings.set("files/recent", [f"{r.opened_at:.0f}|{r.path}" for r in self.session.recent])
+
+    def _open_recent(self, path: Path, _checked: bool = False) -> None:
+        self.session.open([path])
+
+    # Qt's events ---------------------------------------------------------------------------------------------
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Accept files and folders."""
+        if any(u.isLocalFile() for u in event.mimeData().urls()):
+            event.acceptProposedAction()
+            self._mark_drop(True)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802 - Qt's name
+        """Take the mark away."""
+        self._mark_drop(False)
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
+        """Open what was dropped, each file in a tab of its own."""
+        self._mark_drop(False)
+        paths = [Path(u.toLocalFile()) for u in event.mimeData().urls() if u.isLocalFile()]
+        if paths:
+            event.acceptProposedAction()
+            self.session.open(paths)
+
+    def _mark_drop(self, over: bool) -> None:
+        page = self.stack.currentWidget()
+        for area in page.findChildren(QWidget) if page is not None else ():
+            if area.property("role") == "drop":
+                restyle(area, "over", "true" if over else "false")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Give way in a narrow window."""
+        super().resizeEvent(event)
+        self.top.set_compact(self.width() < COMPACT_PX)
+
+    def _restore_geometry(self) -> None:
+        saved = self.settings.get("window/geometry")
+        if saved.isEmpty() or not self.restoreGeometry(saved):
+            screen = QGuiApplication.primaryScreen().availableGeometry()
+            width = min(max(MIN_SIZE[0], screen.width() * 9 // 10), 1600)
+            self.resize(width, min(max(MIN_SIZE[1], screen.height() * 9 // 10), 1000))
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
+        """Keep the window's state and the users' marks; stop what runs."""
+        self.settings.set("window/geometry", QByteArray(self.saveGeometry()))
+        page = self.current_page()
+        if page is not None:
+            page.save_layout()
+        for document in self.session.documents:
+            store.save(document)
+        self.settings.sync()
+        jobs.cancel_all()
+        super().closeEvent(event)

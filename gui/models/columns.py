@@ -1,0 +1,216 @@
+"""One table model over columns: sorts with numpy, filters by text, formats only the cells that are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+
+from gui import text
+
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "ns": lambda v: text.duration(None if v < 0 else float(v)),
+    "signed_ns": lambda v: text.duration(float(v)),
+    "count": lambda v: text.count(None if v < 0 else float(v)),
+    "pct": lambda v: text.percent(None if v < 0 else float(v)),
+    "bytes": lambda v: text.size(float(v)),
+    "text": str,
+    "name": lambda v: text.elided(str(v), 400),
+}
+SORT_ROLE = Qt.ItemDataRole.UserRole
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: title, how it is written (a key of `FORMATS`), its values (one per row), and what it means."""
+
+    title: str
+    form: str
+    values: Sequence[Any] | np.ndarray
+    tip: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        """Left-aligned and sorted as text."""
+        return self.form in ("text", "name")
+
+
+class ColumnModel(QAbstractTableModel):
+    """Rows over columns, none of them copied; sorting and filtering only change the order of row numbers.
+
+    Parameters
+    ----------
+    columns
+        All of the same length; the first text column names the row.
+    slices
+        The slice to show for each row, -1 for none.
+    """
+
+    def __init__(self, columns: Sequence[Column], slices: Sequence[int] | np.ndarray = ()) -> None:
+        super().__init__()
+        self._columns = tuple(columns)
+        self._slices = np.asarray(slices, np.int64)
+        self._count = len(self._columns[0].values) if self._columns else 0
+        self._order = np.arange(self._count)
+        self._shown = self._order
+        self._filter = ""
+        self._folded: dict[int, list[str]] = {}
+
+    def replace(self, columns: Sequence[Column], slices: Sequence[int] | np.ndarray = ()) -> None:
+        """Show other rows."""
+        self.beginResetModel()
+        self._columns, self._slices = tuple(columns), np.asarray(slices, np.int64)
+        self._count = len(self._columns[0].values) if self._columns else 0
+        self._order = np.arange(self._count)
+        self._folded.clear()
+        self._shown = self._filtered()
+        self.endResetModel()
+
+    # Qt's questions ------------------------------------------------------------------------------------------
+
+    def rowCount(self, parent: Index = _ROOT) -> int:  # noqa: N802 - Qt's name
+        """Rows that pass the filter."""
+        return 0 if parent.isValid() else len(self._shown)
+
+    def columnCount(self, parent: Index = _ROOT) -> int:  # noqa: N802 - Qt's name
+        """Columns."""
+        return 0 if parent.isValid() else len(self._columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return one cell."""
+        if not index.isValid() or not index.row() < len(self._shown):
+            return None
+        column = self._columns[index.column()]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignLeft if column.is_text else Qt.AlignmentFlag.AlignRight
+            return side | Qt.AlignmentFlag.AlignVCenter
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole, SORT_ROLE):
+            return None
+        value = column.values[int(self._shown[index.row()])]
+        return value if role == SORT_ROLE else FORMATS[column.form](value)
+
+    def headerData(  # noqa: N802 - Qt's name
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Titles, and what they mean as tooltips."""
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self._columns):
+            return None
+        column = self._columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.tip or None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignLeft if column.is_text else Qt.AlignmentFlag.AlignRight
+            return side | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by one column; equal rows keep their order. -1 is the order of the figures."""
+        if column >= len(self._columns):
+            return
+        self.layoutAboutToBeChanged.emit()
+        moved = self.persistentIndexList()
+        rows = [int(self._shown[i.row()]) for i in moved]
+        self._order = self._sorted(column, order) if column >= 0 else np.arange(self._count)
+        self._shown = self._filtered()
+        place = {int(row): at for at, row in enumerate(self._shown)} if moved else {}
+        self.changePersistentIndexList(
+            moved, [self.index(place.get(row, -1), i.column()) for row, i in zip(rows, moved, strict=True)]
+        )
+        self.layoutChanged.emit()
+
+    # Ours ----------------------------------------------------------------------------------------------------
+
+    def set_filter(self, needle: str) -> None:
+        """Keep the rows whose text columns hold all words of ``needle`` (case does not matter)."""
+        if needle != self._filter:
+            self.beginResetModel()
+            self._filter = needle
+            self._shown = self._filtered()
+            self.endResetModel()
+
+    def slice_of(self, row: int) -> int:
+        """Slice to show for a shown row, -1 for none."""
+        if not 0 <= row < len(self._shown) or not len(self._slices):
+            return -1
+        return int(self._slices[self._shown[row]])
+
+    def source_row(self, row: int) -> int:
+        """Position of a shown row in the columns."""
+        return int(self._shown[row])
+
+    def csv(self) -> str:
+        """Shown rows with their raw values (ns, bytes), comma-separated, with a header."""
+        lines = [",".join(_quoted(c.title + _unit(c.form)) for c in self._columns)]
+        lines += [",".join(_quoted(_raw(c.values[int(row)])) for c in self._columns) for row in self._shown]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def total(self) -> int:
+        """Rows without the filter."""
+        return self._count
+
+    def _sorted(self, column: int, order: Qt.SortOrder) -> np.ndarray:
+        chosen = self._columns[column]
+        if chosen.is_text:
+            keys = self._fold(column)
+            ranked = np.asarray(sorted(range(self._count), key=keys.__getitem__), np.int64)
+        else:
+            ranked = np.argsort(np.asarray(chosen.values), kind="stable")
+        return ranked if order == Qt.SortOrder.AscendingOrder else ranked[::-1]
+
+    def _fold(self, column: int) -> list[str]:
+        if column not in self._folded:
+            self._folded[column] = [str(v).casefold() for v in self._columns[column].values]
+        return self._folded[column]
+
+    def _filtered(self) -> np.ndarray:
+        words = self._filter.casefold().split()
+        if not words:
+            return self._order
+        texts = [self._fold(k) for k, c in enumerate(self._columns) if c.is_text]
+        keep = [all(any(word in t[row] for t in texts) for word in words) for row in self._order]
+        return self._order[np.asarray(keep, np.bool_)] if len(keep) else self._order
+
+
+def _raw(value: Any) -> str:
+    return str(value.item() if isinstance(value, np.generic) else value)
+
+
+def _unit(form: str) -> str:
+    return {"ns": " [ns]", "signed_ns": " [ns]", "bytes": " [bytes]", "pct": " [%]"}.get(form, "")
+
+
+def _quoted(cell: str) -> str:
+    # A cell that starts like a formula would be run by a spreadsheet: names in a trace are not trusted.
+    if cell[:1] in ("=", "+", "@", "\t") or (cell[:1] == "-" and not _number(cell)):
+        cell = "'" + cell
+    return '"' + cell.replace('"', '""') + '"' if any(c in cell for c in ',"\n\r') else cell
+
+
+def _number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+class Names(Sequence[str]):
+    """Names of a table's rows through the trace's string table: nothing is copied."""
+
+    def __init__(self, strings: Any, name_id: np.ndarray) -> None:
+        self._strings, self._name_id = strings, name_id
+
+    def __len__(self) -> int:
+        return len(self._name_id)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._strings[int(self._name_id[row])]

@@ -1,0 +1,160 @@
+"""Opening traces off the GUI thread, one job each, and the diagnosis that follows."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from gui import jobs, store, text
+from gui.session import Document, Session
+from gui.settings import Settings
+
+if TYPE_CHECKING:
+    from core.analysis import Analysis
+    from core.trace import Trace
+
+SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
+
+
+def load_trace(path: Path, progress: jobs.Progress) -> Trace:
+    """Read one trace, or a folder of ranks (runs in a worker thread).
+
+    Raises
+    ------
+    TraceError
+        When it cannot be used.
+    Cancelled
+        When the user called it off.
+    """
+    from core.importing import open_trace  # late: the start page needs no importer
+
+    return open_trace(path, progress=progress)
+
+
+def analyze_trace(trace: Trace, on_partial: Any, progress: jobs.Progress) -> Analysis:
+    """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage."""
+    from core.analysis import analyze
+    from core.source import SourceFinder
+
+    return analyze(trace, progress=progress, on_partial=on_partial, source=SourceFinder(trace))
+
+
+class Opener(QObject):
+    """Answers `Session.openRequested`.
+
+    Signals
+    -------
+    started(key, title), progressed(key, fraction, note), ended(key)
+        For the lines that show running work; ``key`` is the path as text.
+    """
+
+    started = Signal(str, str)
+    progressed = Signal(str, float, str)
+    ended = Signal(str)
+    _partial = Signal(object, object)
+
+    def __init__(self, session: Session, settings: Settings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session, self._settings = session, settings
+        self._jobs: dict[str, jobs.Job] = {}
+        self._analyses: dict[Document, jobs.Job] = {}
+        session.openRequested.connect(self.open)
+        session.documentsChanged.connect(self._drop_closed)
+        self._partial.connect(self._take_partial, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def busy(self) -> bool:
+        """Something is being opened or diagnosed."""
+        return bool(self._jobs or self._analyses)
+
+    def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
+        """Open each path in a tab; one that is open already is shown instead."""
+        for path in paths:
+            path = Path(path).absolute()
+            shown = [d for d in self._session.documents if d.trace.sources and d.trace.path == path]
+            if shown:
+                self._session.set_current(shown[0])
+            elif str(path) not in self._jobs:
+                self._start(path, run_folder)
+
+    def cancel(self, key: str) -> None:
+        """Call off one opening; nothing changes."""
+        job = self._jobs.pop(key, None)
+        if job is not None:
+            job.cancel()
+            self.ended.emit(key)
+
+    def _start(self, path: Path, run_folder: Path | None) -> None:
+        key, began = str(path), time.monotonic()
+        self.started.emit(key, self.tr("Opening {name}").format(name=path.name))
+        self._jobs[key] = jobs.run(
+            self,
+            partial(load_trace, path),
+            partial(self._opened, key, path, run_folder),
+            partial(self._failed, key),
+            on_progress=partial(self._progress, key, began),
+        )
+
+    def _progress(self, key: str, began: float, fraction: float, what: str) -> None:
+        spent = time.monotonic() - began
+        note = what
+        if fraction > 0.05 and spent > 1.0:
+            left = text.duration(max(spent / fraction - spent, 0.5) * 1e9)
+            note = self.tr("{what} · about {time} left").format(what=what, time=left) if what else left
+        self.progressed.emit(key, fraction, note)
+
+    def _opened(self, key: str, path: Path, run_folder: Path | None, trace: Trace) -> None:
+        self._jobs.pop(key, None)
+        self.ended.emit(key)
+        document = Document(trace)
+        document.title = path.name
+        document.run_folder = run_folder
+        store.restore(document)
+        self._session.remember(path, self._settings.get("files/recent_max"))
+        self._session.add_document(document)
+        self.analyze(document)
+
+    def _failed(self, key: str, error: BaseException) -> None:
+        self._jobs.pop(key, None)
+        self.ended.emit(key)
+        self._session.raise_error(error)
+
+    def analyze(self, document: Document) -> None:
+        """Diagnose in the background; figures arrive first, then the suggestions, then what they save."""
+        document.set_analysis_state(running=True)
+        send = partial(self._partial.emit, document)
+        self._analyses[document] = jobs.run(
+            document,
+            partial(analyze_trace, document.trace, send),
+            partial(self._diagnosed, document),
+            partial(self._not_diagnosed, document),
+        )
+
+    def _take_partial(self, document: Document, analysis: Analysis) -> None:
+        if document in self._analyses:
+            self._take(document, analysis)
+
+    def _take(self, document: Document, analysis: Analysis) -> None:
+        first = document.analysis is None
+        document.set_analysis(analysis)
+        whole = document.viewport.start_ns <= document.viewport.first_ns
+        if first and whole and document.selected_slice < 0:  # the user has not moved yet
+            document.show_typical_step()
+
+    def _diagnosed(self, document: Document, analysis: Analysis) -> None:
+        self._analyses.pop(document, None)
+        document.analysis_running = False
+        self._take(document, analysis)
+
+    def _not_diagnosed(self, document: Document, error: BaseException) -> None:
+        self._analyses.pop(document, None)
+        document.set_analysis_state(running=False, error=error)
+        self._session.raise_error(error)
+
+    def _drop_closed(self) -> None:
+        for document in [d for d in self._analyses if d not in self._session.documents]:
+            self._analyses.pop(document).cancel()

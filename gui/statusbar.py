@@ -1,0 +1,109 @@
+"""The bottom line: what was recorded, what there is to know, and the keys."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+
+from core.kinds import SliceKind
+from gui import text
+from gui.session import Document, Session
+from gui.widgets.labels import Elided, button, label, plain_tip
+
+
+class StatusBar(QFrame):
+    """Uses ``currentChanged``, ``statusChanged`` and the document's ``analysisChanged``."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._document: Document | None = None
+        self.setObjectName("status")
+        self.setFixedHeight(26)
+        self.counts = Elided("", "dim")
+        self.chip = button("", lambda: session.panelRequested.emit("import_report"), "chip")
+        self.keys = label(self.tr("W A S D move · F fit · J L syncs · N next · ? keys"), "faint")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 0, 12, 0)
+        row.setSpacing(16)
+        row.addWidget(self.counts, 1)
+        row.addWidget(self.chip)
+        row.addWidget(self.keys)
+        session.currentChanged.connect(self._follow)
+        session.statusChanged.connect(self._show)
+        self._follow()
+
+    def _follow(self) -> None:
+        if self._document is not None:
+            self._document.analysisChanged.disconnect(self._show)
+        self._document = self._session.current
+        if self._document is not None:
+            self._document.analysisChanged.connect(self._show)
+            self._document.destroyed.connect(self._forget)
+        self._show()
+
+    def _forget(self) -> None:
+        if self._document is not self._session.current:
+            self._document = None
+
+    def _show(self) -> None:
+        document = self._document
+        self.keys.setVisible(document is not None)
+        self.chip.setVisible(False)
+        if document is None:
+            self.counts.set_text(self._session.status)
+            return
+        parts = [self._session.status] if self._session.status else []
+        self.counts.set_text(" · ".join([*parts, *self.facts(document)]))
+        notes = things_to_know(document)
+        if notes:
+            words = (
+                self.tr("1 thing to know about this trace")
+                if len(notes) == 1
+                else self.tr("{count} things to know about this trace").format(count=len(notes))
+            )
+            self.chip.setText(words)
+            self.chip.setAccessibleName(words)
+            self.chip.setToolTip(plain_tip("\n".join(f"• {n}" for n in notes[:12])))
+            self.chip.setVisible(True)
+
+    def facts(self, document: Document) -> list[str]:
+        """Counts, versions and what was recorded."""
+        trace, meta = document.trace, document.trace.meta
+        figures = document.analysis.figures if document.analysis else None
+        steps = len(figures.steps) if figures else len(trace.steps)
+        facts = [self.tr("{count} slices").format(count=text.count(len(trace.slices)))]
+        inferred = figures is not None and figures.summary.inferred
+        name = self.tr("{count} inferred steps") if inferred else self.tr("{count} steps")
+        facts.append(name.format(count=text.count(steps)) if steps else self.tr("no steps"))
+        if meta.simulated:
+            facts.append(self.tr("simulated"))
+        if meta.torch_version:
+            facts.append(f"torch {meta.torch_version}")
+        if meta.rank is not None:
+            facts.append(self.tr("rank {rank}").format(rank=meta.rank))
+        facts += sorted({d.name for d in meta.devices if d.name})[:2]
+        flags = self._recorded(document)
+        none = self.tr("recorded without stacks, shapes, memory")
+        facts.append(self.tr("recorded with {flags}").format(flags=", ".join(flags)) if flags else none)
+        return facts
+
+    def _recorded(self, document: Document) -> list[str]:
+        trace = document.trace
+        flags = []
+        if trace.meta.with_stack or bool((trace.slices.kind == SliceKind.PYTHON).any()):
+            flags.append(self.tr("stacks"))
+        if trace.meta.record_shapes:
+            flags.append(self.tr("shapes"))
+        if trace.meta.profile_memory or len(trace.memory):
+            flags.append(self.tr("memory"))
+        return flags
+
+
+def things_to_know(document: Document) -> list[str]:
+    """Titles of what the importer and the doctor found odd (not of plain information)."""
+    notes = [
+        n.title.replace("{count}", text.count(n.count)) for n in document.trace.report.notes if n.severity != "info"
+    ]
+    if document.analysis is not None:
+        notes += [n.title for n in document.analysis.figures.doctor if n.severity != "info"]
+    return notes

@@ -1,0 +1,79 @@
+"""What the user did to a trace, kept in the user's data folder and never beside the user's file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QSaveFile, QStandardPaths
+
+from core.trace import Trace
+from gui.session import DISMISSED, DONE, LATER, Document, Mark
+
+log = logging.getLogger(__name__)
+VERSION = 1
+
+
+def folder() -> Path:
+    """Folder of the app in the user's data folder."""
+    base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation)
+    return Path(base) / "steplens" / "traces"
+
+
+def file_of(trace: Trace) -> Path:
+    """File for a trace: known again by name, size and time of change, wherever the trace was moved to."""
+    key = "|".join(f"{s.path.name}:{s.size_bytes}:{s.mtime_ns}" for s in trace.sources)
+    return folder() / (hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:24] + ".json")
+
+
+def save(document: Document) -> None:
+    """Write suggestion states and marks, all or nothing; a full disk costs the marks, not the app."""
+    if not document.trace.sources:
+        return
+    path = file_of(document.trace)
+    state = {
+        "format": "steplens.view",
+        "version": VERSION,
+        "suggestions": document.suggestion_state,
+        "reasons": document.dismiss_reason,
+        "marks": [[m.start_ns, m.end_ns, m.text] for m in document.marks],
+    }
+    if not (document.suggestion_state or document.marks) and not path.exists():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        log.info("cannot keep the state of the view: %s", error)
+        return
+    out = QSaveFile(str(path))
+    if out.open(QSaveFile.OpenModeFlag.WriteOnly):
+        out.write(json.dumps(state).encode())
+        if not out.commit():
+            log.info("cannot keep the state of the view: %s", out.errorString())
+
+
+def restore(document: Document) -> None:
+    """Read back what `save` wrote; anything that does not fit is left out."""
+    if not document.trace.sources:
+        return
+    try:
+        state: Any = json.loads(file_of(document.trace).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    if not isinstance(state, dict) or state.get("version") != VERSION:
+        return
+    document.suggestion_state = _texts(state.get("suggestions"), (DONE, DISMISSED, LATER))
+    document.dismiss_reason = _texts(state.get("reasons"))
+    marks = state.get("marks")
+    for mark in marks if isinstance(marks, list) else ():
+        if isinstance(mark, list) and [type(v) for v in mark] == [int, int, str]:
+            document.marks.append(Mark(*mark))
+
+
+def _texts(value: Any, allowed: tuple[str, ...] = ()) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    return {k: v for k, v in value.items() if isinstance(v, str) and (not allowed or v in allowed)}

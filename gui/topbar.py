@@ -1,0 +1,118 @@
+"""The top line of the window: menu, tabs of traces and pages, search, and the four things one starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QTabBar, QWidget
+
+from gui.widgets.labels import button, heading, label
+
+COMPACT_PX = 1180
+SEARCH_DELAY_MS = 120
+
+
+class SearchField(QLineEdit):
+    """Search by name: Enter next, Shift+Enter previous, Esc back to the timeline."""
+
+    stepped = Signal(int)
+    left = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Keys of the field."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.stepped.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+        elif event.key() == Qt.Key.Key_Escape:
+            self.clear()
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class TopBar(QFrame):
+    """Everything above the verdict.
+
+    Signals
+    -------
+    searched(text)
+        After a short pause in typing.
+    """
+
+    searched = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("topbar")
+        self.setFixedHeight(48)
+        self.menu_button = button("☰", None, "flat", self.tr("Menu (Alt+M)"))
+        self.menu_button.setAccessibleName(self.tr("Menu"))
+        self.menu_button.setShortcut("Alt+M")
+        self.name = heading("StepLens", 1.5)
+        self.tabs = QTabBar()
+        self.tabs.setObjectName("documents")
+        self.tabs.setTabsClosable(True)
+        self.tabs.setMovable(True)
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.tabs.setUsesScrollButtons(True)
+        self.tabs.setAccessibleName(self.tr("Open traces"))
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.search = SearchField()
+        self.search.setPlaceholderText(self.tr("Search slices, ranges, kernels   ( / )"))
+        self.search.setAccessibleName(self.tr("Search slices, ranges and kernels by name"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(130)
+        self.search.setMaximumWidth(330)
+        self.hits = label("", "dim")
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SEARCH_DELAY_MS)
+        self._timer.timeout.connect(lambda: self.searched.emit(self.search.text()))
+        self.search.textChanged.connect(lambda _text: self._timer.start())
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(8, 0, 8, 0)
+        self._row.setSpacing(6)
+        self._row.addWidget(self.menu_button)
+        self._row.addWidget(self.name)
+        self._row.addSpacing(8)
+        self._row.addWidget(self.tabs, 3)
+        self._row.addWidget(self.search, 2)
+        self._row.addWidget(self.hits)
+        self.actions_: dict[str, tuple[QWidget, str, str]] = {}
+
+    def add_action(self, key: str, text: str, handler: Callable[[], object], *, primary: bool = False) -> None:
+        """Add one button at the right end."""
+        made = button(text, handler, "primary" if primary else "flat")
+        self.actions_[key] = (made, text, "primary" if primary else "flat")
+        self._row.addWidget(made)
+
+    def enable(self, key: str, enabled: bool, why: str = "") -> None:
+        """Enable a button, or say why it is not."""
+        widget = self.actions_[key][0]
+        widget.setEnabled(enabled)
+        widget.setToolTip("" if enabled else why)
+
+    def set_menu(self, menu: QMenu) -> None:
+        """Give the menu button its menu."""
+        self.menu_button.setMenu(menu)
+
+    def flush_search(self) -> None:
+        """Search for what was typed, now."""
+        if self._timer.isActive():
+            self._timer.stop()
+            self.searched.emit(self.search.text())
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """One line."""
+        return QSize(900, 48)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Tabs and search give way."""
+        return QSize(640, 48)
+
+    def set_compact(self, compact: bool) -> None:
+        """Leave the name out in a narrow window."""
+        self.name.setVisible(not compact)

@@ -1,0 +1,1 @@
+"""Small widgets that several panels use; they know no Session."""

@@ -1,0 +1,69 @@
+"""The line under the top bar: an error with what to do about it, or work in progress with Cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+
+from gui.widgets.labels import Elided, button, heading, label
+
+
+class ErrorBanner(QFrame):
+    """Title, detail and hint of an error; stays until closed or until something opens."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "banner")
+        self.title = heading("", 0.5)
+        self.detail = label("", "dim", wrap=True, select=True)
+        self.hint = label("", "", wrap=True, select=True)
+        self.title.setWordWrap(True)
+        close = button("×", self.hide, "flat", self.tr("Close this message"))
+        close.setAccessibleName(self.tr("Close this message"))
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        for widget in (self.title, self.detail, self.hint):
+            texts.addWidget(widget)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 8, 8, 8)
+        row.addLayout(texts, 1)
+        row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        self.hide()
+
+    def show_error(self, title: str, detail: str, hint: str) -> None:
+        """Show one error, in the place of the one before."""
+        self.title.setText(title)
+        for widget, text in ((self.detail, detail), (self.hint, hint)):
+            widget.setText(text[:1500])
+            widget.setVisible(bool(text))
+        self.setAccessibleName(f"{title} {detail} {hint}".strip())
+        self.show()
+
+
+class WorkLine(QFrame):
+    """One running job: what it does, how far it is, how long it will take, and Cancel."""
+
+    def __init__(self, title: str, on_cancel: Callable[[], object]) -> None:
+        super().__init__()
+        self.setObjectName("band")
+        self.title = Elided(title)
+        self.note = label("", "dim")
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setRange(0, 1000)
+        self.bar.setAccessibleName(title)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 6, 12, 6)
+        row.setSpacing(12)
+        row.addWidget(self.title, 2)
+        row.addWidget(self.bar, 3)
+        row.addWidget(self.note)
+        self.cancel = button(self.tr("Cancel"), on_cancel)
+        row.addWidget(self.cancel)
+
+    def set_progress(self, fraction: float, note: str) -> None:
+        """Show ``fraction`` (0..1) and a note such as the time left."""
+        self.bar.setValue(round(1000 * min(max(fraction, 0.0), 1.0)))
+        self.note.setText(note)

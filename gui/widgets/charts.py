@@ -1,0 +1,242 @@
+"""Three small drawings: a histogram, falling bars of the plan, and a budget that adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gui import text, theme
+from gui.widgets.labels import plain_tip
+
+
+def _small(widget: QWidget) -> QFont:
+    font = QFont(widget.font())
+    font.setPointSizeF(max(6.5, font.pointSizeF() - 1.5))
+    return font
+
+
+class Histogram(QWidget):
+    """Durations on a linear axis, the selected one marked."""
+
+    BINS = 16
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts = np.empty(0, np.int64)
+        self._low = self._high = 0.0
+        self._mark: float | None = None
+        self.setMinimumSize(160, 96)
+        self.setMaximumHeight(140)
+
+    def show_values(self, values: np.ndarray, mark: float | None) -> None:
+        """Count ``values`` (ns) into bins; ``mark`` is the selected one's value."""
+        if len(values):
+            low, high = float(values.min()), float(values.max())
+            high = high if high > low else low + 1.0
+            self._counts, _ = np.histogram(values, bins=min(self.BINS, max(1, len(values))), range=(low, high))
+            self._low, self._high = low, high
+        else:
+            self._counts = np.empty(0, np.int64)
+        self._mark = mark
+        self.setAccessibleName(
+            self.tr("Histogram of durations from {low} to {high}").format(
+                low=text.duration(self._low), high=text.duration(self._high)
+            )
+        )
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw bars, ends of the axis, and the mark."""
+        if not len(self._counts):
+            return
+        t, painter = theme.current(), QPainter(self)
+        painter.setFont(_small(self))
+        line = painter.fontMetrics().height()
+        area = QRectF(0, 2, self.width(), self.height() - line - 6)
+        width, top = area.width() / len(self._counts), int(self._counts.max())
+        share = (self._mark - self._low) / (self._high - self._low) if self._mark is not None else -1.0
+        marked = min(int(share * len(self._counts)), len(self._counts) - 1) if share >= 0 else -1
+        for k, n in enumerate(self._counts):
+            if n:
+                height = max(2.0, area.height() * float(n) / top)
+                bar = QRectF(area.left() + k * width + 1, area.bottom() - height, max(1.0, width - 2), height)
+                painter.fillRect(bar, QColor(t.warn if k == marked else t.accent))
+        painter.setPen(QColor(t.dim))
+        below = QRectF(0, area.bottom() + 3, self.width(), line)
+        painter.drawText(below, int(Qt.AlignmentFlag.AlignLeft), text.duration(self._low))
+        painter.drawText(below, int(Qt.AlignmentFlag.AlignRight), text.duration(self._high))
+        painter.end()
+
+
+class FallingBars(QWidget):
+    """Step time now and after each fix of the plan; ticked ones are drawn as done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: list[float] = []
+        self._done = 0
+        self.setFixedHeight(84)
+
+    def show_values(self, values: Sequence[float], done: int) -> None:
+        """``values`` in ns, the first is now; ``done`` fixes of the plan are ticked."""
+        self._values, self._done = list(values), done
+        self.setAccessibleName(
+            self.tr("Predicted step time after each fix: {times}").format(
+                times=", ".join(text.duration(v) for v in self._values)
+            )
+        )
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw one bar per value, its time below it where there is room."""
+        if not self._values:
+            return
+        t, painter = theme.current(), QPainter(self)
+        painter.setFont(_small(self))
+        line, top = painter.fontMetrics().height(), max(self._values)
+        pitch = min(self.width() / len(self._values), 72.0)
+        area_px, unit = self.height() - line - 6, _unit_of(top)
+        for k, value in enumerate(self._values):
+            height = max(2.0, area_px * value / top) if top > 0 else 2.0
+            box = QRectF(k * pitch + 2, area_px - height + 2, max(2.0, pitch - 6), height)
+            color = QColor(t.wait if k == 0 else t.accent)
+            if 0 < k <= self._done or (k == 0 and self._done):
+                color = QColor(t.saved if k else t.faint)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(color)
+            painter.drawRoundedRect(box, 2, 2)
+            words = _bare(value, unit)
+            if painter.fontMetrics().horizontalAdvance(words) <= pitch:
+                painter.setPen(QColor(t.dim))
+                under = QRectF(k * pitch, self.height() - line, max(2.0, pitch - 2), line)
+                painter.drawText(under, int(Qt.AlignmentFlag.AlignHCenter), words)
+        painter.end()
+
+
+def _unit_of(ns: float) -> float:
+    return 1e3 if ns < 10e6 else 1e6
+
+
+def _bare(ns: float, unit: float) -> str:
+    value = ns / unit
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def bars_unit(ns: float) -> str:
+    """Unit of the numbers under `FallingBars` for a largest value."""
+    return "µs" if _unit_of(ns) == 1e3 else "ms"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a budget."""
+
+    name: str
+    value_ns: float
+    color: str
+    strong: bool = False
+
+
+class BudgetBar(QWidget):
+    """Parts of one period, left to right; they add up to the whole width. The tooltip names every part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[Part] = []
+        self._whole = 0.0
+        self.setFixedHeight(18)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_parts(self, parts: Sequence[Part], whole_ns: float) -> None:
+        """``parts`` in drawing order; what they leave of ``whole_ns`` stays empty and is called so."""
+        self._parts, self._whole = [p for p in parts if p.value_ns > 0], whole_ns
+        self.setAccessibleName("; ".join(self._line(p) for p in self._parts))
+        self.setVisible(bool(self._parts) and whole_ns > 0)
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As wide as allowed."""
+        return QSize(400, 18)
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltip: all parts as a table of lines, the one under the pointer first."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            lines = [self._line(p) for p in self._parts]
+            QToolTip.showText(event.globalPos(), plain_tip("\n".join([self._title(), *lines])), self)
+            return True
+        return super().event(event)
+
+    def _title(self) -> str:
+        return self.tr("One step of {period}, and where it goes:").format(period=text.duration(self._whole))
+
+    def _line(self, part: Part) -> str:
+        share = text.percent(100 * part.value_ns / self._whole if self._whole else None)
+        return self.tr("{name}: {time} ({share})").format(
+            name=part.name, time=text.duration(part.value_ns), share=share
+        )
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the parts, named inside where there is room."""
+        if not self._parts or self._whole <= 0:
+            return
+        t, painter = theme.current(), QPainter(self)
+        painter.setFont(_small(self))
+        painter.fillRect(self.rect(), QColor(t.raised))
+        x, metrics = 0.0, painter.fontMetrics()
+        for part in self._parts:
+            width = self.width() * part.value_ns / self._whole
+            box = QRectF(x, 0, max(1.0, width - 1), self.height())
+            painter.fillRect(box, QColor(part.color))
+            words = f"{part.name} {text.percent(100 * part.value_ns / self._whole)}"
+            if metrics.horizontalAdvance(words) + 10 < width:
+                painter.setPen(QColor("#ffffff" if QColor(part.color).lightness() < 110 else "#10151b"))
+                painter.drawText(box.adjusted(6, 0, -2, 0), int(Qt.AlignmentFlag.AlignVCenter), words)
+            x += width
+        painter.end()
+
+
+class LineChart(QWidget):
+    """A step line of one quantity over time, with its peak."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._x = self._y = np.empty(0)
+        self._peak = ""
+        self.setMinimumHeight(72)
+
+    def show_values(self, x: np.ndarray, y: np.ndarray, peak: str) -> None:
+        """``x`` ascending; ``peak`` is the text for the largest ``y``."""
+        self._x, self._y, self._peak = x.astype(np.float64), y.astype(np.float64), peak
+        self.setAccessibleName(self.tr("Chart over time; the peak is {peak}").format(peak=peak))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw at most two points a pixel: the lowest and the highest in it."""
+        if len(self._x) < 2:
+            return
+        t, painter = theme.current(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        width, height = self.width(), self.height() - 18
+        span, top = max(self._x[-1] - self._x[0], 1.0), max(self._y.max(), 1.0)
+        column = ((self._x - self._x[0]) / span * (width - 1)).astype(np.int64)
+        first = np.flatnonzero(np.diff(column, prepend=-1))
+        high = np.maximum.reduceat(self._y, first)
+        points = [QPointF(float(column[f]), 16 + height * (1 - v / top)) for f, v in zip(first, high, strict=True)]
+        steps: list[QPointF] = [QPointF(points[0].x(), 16 + height)]
+        for before, after in zip(points, points[1:], strict=False):
+            steps += [before, QPointF(after.x(), before.y())]
+        steps += [points[-1], QPointF(width, points[-1].y()), QPointF(width, 16 + height)]
+        fill = QColor(t.accent)
+        fill.setAlpha(70)
+        painter.setPen(QPen(QColor(t.accent), 1))
+        painter.setBrush(fill)
+        painter.drawPolygon(QPolygonF(steps))
+        painter.setPen(QColor(t.dim))
+        painter.setFont(_small(self))
+        painter.drawText(QRectF(0, 0, width, 16), int(Qt.AlignmentFlag.AlignRight), self._peak)
+        painter.end()

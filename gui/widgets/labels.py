@@ -1,0 +1,124 @@
+"""Labels and buttons with the app's manners: plain text always, wrapping, elided in the middle, named for readers."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
+
+from gui import theme
+
+
+def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = False, select: bool = False) -> QLabel:
+    """Plain-text label; ``role`` picks its colour (dim, faint, wait, saved, warn)."""
+    made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setWordWrap(wrap)
+    if role:
+        made.setProperty("role", role)
+    if mono:
+        made.setFont(theme.mono_font())
+    if select:
+        made.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+    return made
+
+
+def plain_tip(text: str) -> str:
+    """Tooltip that shows ``text`` as it is: Qt would take a text with tags for rich text."""
+    return "<qt>" + html.escape(text).replace("\n", "<br>") + "</qt>" if text else ""
+
+
+def heading(text: str, delta: float = 2.0) -> QLabel:
+    """Bold label, ``delta`` points larger than the text."""
+    made = label(text)
+    font = QFont(made.font())
+    font.setPointSizeF(font.pointSizeF() + delta)
+    font.setWeight(QFont.Weight.Bold)
+    made.setFont(font)
+    return made
+
+
+def button(text: str, handler: Callable[[], object] | None = None, role: str = "", tip: str = "") -> QPushButton:
+    """Push button; ``role`` is primary, flat, link, chip, tick or empty."""
+    made = QPushButton(text.replace("&", "&&"))
+    made.setAccessibleName(text)
+    if role:
+        made.setProperty("role", role)
+    if role in ("link", "chip", "flat"):
+        made.setCursor(Qt.CursorShape.PointingHandCursor)
+    if tip:
+        made.setToolTip(plain_tip(tip))
+    if handler is not None:
+        made.clicked.connect(lambda _checked=False: handler())
+    made.setAutoDefault(False)
+    return made
+
+
+def rule() -> QFrame:
+    """A hairline."""
+    line = QFrame()
+    line.setFixedHeight(1)
+    line.setStyleSheet(f"background: {theme.current().border};")
+    return line
+
+
+def restyle(widget: QWidget, name: str, value: object) -> None:
+    """Set a dynamic property and have the style sheet look at it again."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+class Elided(QLabel):
+    """One line that gives way in the middle; the whole text is its tooltip and its accessible name."""
+
+    def __init__(self, text: str = "", role: str = "", *, mono: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        if role:
+            self.setProperty("role", role)
+        if mono:
+            self.setFont(theme.mono_font())
+        self.set_text(text)
+
+    def set_text(self, text: str) -> None:
+        """Replace the text."""
+        self._text = " ".join(text.split())
+        self.setAccessibleName(self._text)
+        self.updateGeometry()
+        self.update()
+
+    def full_text(self) -> str:
+        """The text, whole."""
+        return self._text
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for the whole text."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(self._text) + 2, metrics.height() + 2)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Any width will do."""
+        return QSize(24, self.fontMetrics().height() + 2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer the whole text as tooltip when it is cut."""
+        super().resizeEvent(event)
+        cut = self.fontMetrics().horizontalAdvance(self._text) > self.width()
+        self.setToolTip(plain_tip(self._text[:2000]) if cut else "")
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw as much as fits."""
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        text = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideMiddle, self.width())
+        painter.drawText(self.rect(), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+        painter.end()

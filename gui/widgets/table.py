@@ -1,0 +1,158 @@
+"""A table with a filter field, sorting, and copying as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QMenu,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.models.columns import ColumnModel
+from gui.widgets.labels import button, label
+
+ROW_PX = 22
+
+
+class Table(QTableView):
+    """Rows of one height; Enter or a double click on a row opens it, Ctrl+C copies the chosen rows."""
+
+    def __init__(self, model: ColumnModel, on_open: Callable[[int], None], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._on_open = on_open
+        self.setModel(model)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setTabKeyNavigation(False)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        rows = self.verticalHeader()
+        rows.setVisible(False)
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(ROW_PX)
+        head = self.horizontalHeader()
+        head.setHighlightSections(False)
+        head.setStretchLastSection(False)
+        head.setSortIndicatorClearable(True)
+        head.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
+        self.setSortingEnabled(True)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._menu)
+        self.doubleClicked.connect(self._opened)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Enter opens, Ctrl+C copies."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self._opened(self.currentIndex())
+        elif event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_rows()
+        else:
+            super().keyPressEvent(event)
+
+    def copy_rows(self) -> None:
+        """Copy the chosen rows as they stand, tab-separated."""
+        rows = sorted({i.row() for i in self.selectionModel().selectedRows()})
+        model = self.model()
+        cells = [[str(model.index(r, c).data()) for c in range(model.columnCount())] for r in rows]
+        QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in cells))
+
+    def copy_csv(self) -> None:
+        """Copy all shown rows as CSV."""
+        model = self.model()
+        assert isinstance(model, ColumnModel)
+        QGuiApplication.clipboard().setText(model.csv())
+
+    def fit_columns(self, first_px: int = 320) -> None:
+        """Give the first column room for names and the others what their first rows need."""
+        self.setColumnWidth(0, first_px)
+        for column in range(1, self.model().columnCount()):
+            self.resizeColumnToContents(column)
+            self.setColumnWidth(column, min(max(self.columnWidth(column) + 12, 72), 420))
+
+    def _opened(self, index: QModelIndex) -> None:
+        self._on_open(index.row())
+
+    def _menu(self, at: QPoint) -> None:
+        menu = QMenu(self)
+        index = self.indexAt(at)
+        if index.isValid():
+            menu.addAction(self.tr("Zoom to it"), lambda: self._opened(index))
+        menu.addAction(self.tr("Copy rows"), self.copy_rows)
+        menu.addAction(self.tr("Copy table as CSV"), self.copy_csv)
+        menu.exec(self.viewport().mapToGlobal(at))
+        menu.deleteLater()
+
+
+class TableBox(QWidget):
+    """A table under a line with a note, a filter field and "Copy CSV".
+
+    Parameters
+    ----------
+    on_open
+        Gets the slice of the row that was opened (never -1).
+    empty
+        What to say when there are no rows at all.
+    """
+
+    def __init__(
+        self, model: ColumnModel, on_open: Callable[[int], None], *, name: str, note: str = "", empty: str = ""
+    ) -> None:
+        super().__init__()
+        self.model, self._slice_opened = model, on_open
+        self._empty = label(empty, "dim", wrap=True)
+        self.note = label(note, "faint")
+        self.filter = QLineEdit()
+        self.filter.setPlaceholderText(self.tr("Filter"))
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setAccessibleName(self.tr("Filter {table}").format(table=name))
+        self.filter.setMaximumWidth(240)
+        self.filter.textChanged.connect(self._filter)
+        self.table = Table(model, self._open)
+        self.table.setAccessibleName(name)
+        self.copy = button(self.tr("Copy CSV"), self.table.copy_csv, "flat")
+        top = QHBoxLayout()
+        top.setContentsMargins(12, 4, 8, 4)
+        top.addWidget(self.filter)
+        top.addWidget(self.note, 1)
+        top.addWidget(self.copy)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addLayout(top)
+        box.addWidget(self._empty)
+        box.addWidget(self.table, 1)
+        self._empty.setContentsMargins(16, 8, 16, 8)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the model again: show the table, or say why there is none."""
+        has_rows = self.model.total > 0
+        for widget in (self.table, self.filter, self.copy, self.note):
+            widget.setVisible(has_rows)
+        self._empty.setVisible(not has_rows)
+        if has_rows:
+            self.table.fit_columns()
+
+    def set_empty(self, text: str) -> None:
+        """Say something else when there are no rows."""
+        self._empty.setText(text)
+
+    def _filter(self, needle: str) -> None:
+        self.model.set_filter(needle)
+
+    def _open(self, row: int) -> None:
+        slice_id = self.model.slice_of(row)
+        if slice_id >= 0:
+            self._slice_opened(slice_id)

@@ -1,0 +1,270 @@
+"""What the commands do to the window: a mixin of `MainWindow`, which holds the parts."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtGui import QAction, QCursor
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
+
+from core.kinds import TrackKind
+from gui import commands, dialogs, jobs, theme
+from gui.session import Document
+
+if TYPE_CHECKING:
+    from gui.document_page import DocumentPage
+    from gui.session import Session
+    from gui.settings import Settings
+    from gui.topbar import TopBar
+
+    _Base = QMainWindow
+else:
+    _Base = object
+
+FILTER = "*.json *.json.gz *.json.zst *.zip *.gz"
+
+
+class WindowActions(_Base):
+    """Handlers of `gui.commands.COMMANDS`."""
+
+    session: Session
+    settings: Settings
+    top: TopBar
+    command_actions: dict[str, QAction]
+
+    def current_page(self) -> DocumentPage | None:
+        """Page of the current document."""
+        raise NotImplementedError
+
+    def run_command(self, command_id: str) -> None:
+        """Run one command of the table, if it can run now."""
+        raise NotImplementedError
+
+    def _offer_services(self) -> None:
+        """Let panels ask for what the window does."""
+        self.session.provide("open", self.open_dialog)
+        self.session.provide("save_report", self.save_report)
+        self.session.provide("palette", self.palette_dialog)
+
+    # Files ---------------------------------------------------------------------------------------------------
+
+    def open_dialog(self) -> None:
+        """Ask for traces and open them."""
+        folder = self.settings.get("files/last_folder")
+        names = self.tr("Traces ({patterns});;All files (*)").format(patterns=FILTER)
+        chosen, _ = QFileDialog.getOpenFileNames(self, self.tr("Open traces"), folder, names)
+        if chosen:
+            self.settings.set("files/last_folder", str(Path(chosen[0]).parent))
+            self.session.open([Path(c) for c in chosen])
+
+    def open_folder_dialog(self) -> None:
+        """Ask for a folder of ranks and open it as one trace."""
+        folder = self.settings.get("files/last_folder")
+        chosen = QFileDialog.getExistingDirectory(self, self.tr("Open a folder with one trace per rank"), folder)
+        if chosen:
+            self.settings.set("files/last_folder", chosen)
+            self.session.open([Path(chosen)])
+
+    def learn(self) -> None:
+        """Start the tour."""
+        self.session.ask("learn")
+
+    def save_report(self) -> None:
+        """Ask where, and write the report of the current trace."""
+        document = self.session.current
+        if document is None:
+            return
+        if document.analysis is None:
+            self.session.set_status(self.tr("The diagnosis is not finished yet."))
+            return
+        proposed = Path(self.settings.get("files/last_folder") or ".") / f"{document.title.split('.')[0]}.html"
+        name, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Save report"), str(proposed), self.tr("Web page ({pattern})").format(pattern="*.html")
+        )
+        if name:
+            jobs.run(
+                document,
+                partial(_write_report, document.trace, document.analysis, Path(name)),
+                partial(self._saved, Path(name)),
+                self.session.raise_error,
+                key="report",
+            )
+
+    def save_picture(self) -> None:
+        """Ask where, and write the window as it is shown."""
+        document = self.session.current
+        if document is None:
+            return
+        name, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Save picture"), f"{document.title.split('.')[0]}.png", "PNG (*.png)"
+        )
+        if name:
+            from gui.screenshot import write_pixmap
+
+            try:
+                write_pixmap(self.grab(), Path(name))
+            except OSError as error:
+                self.session.raise_error(error)
+            else:
+                self._saved(Path(name), None)
+
+    def _saved(self, path: Path, _result: Any) -> None:
+        self.session.set_status(self.tr("Saved {name}").format(name=path.name))
+
+    def close_current(self) -> None:
+        """Close the current tab."""
+        if self.session.current is not None:
+            self.session.close_document(self.session.current)
+
+    # View ----------------------------------------------------------------------------------------------------
+
+    def typical_step(self) -> None:
+        """Zoom to one typical step."""
+        document = self.session.current
+        if document is not None:
+            document.show_typical_step()
+
+    def whole_trace(self) -> None:
+        """Zoom out to everything."""
+        document = self.session.current
+        if document is not None:
+            document.zoom_to(document.viewport.first_ns, document.viewport.last_ns)
+
+    def toggle(self, part: str) -> None:
+        """Show or hide the plan ("side") or the tabs under the timeline ("bottom")."""
+        page = self.current_page()
+        if page is not None:
+            widget: QWidget = getattr(page, part)
+            widget.setVisible(widget.isHidden())
+
+    def toggle_theme(self) -> None:
+        """Light to dark and back."""
+        self.set_theme("light" if self.session.dark else "dark")
+
+    def set_theme(self, choice: str) -> None:
+        """Choose ``light``, ``dark`` or ``system``."""
+        self.settings.set("appearance/theme", choice)
+        self.session.set_dark(theme.system_is_dark() if choice == "system" else choice == "dark")
+
+    def step_tab(self, offset: int) -> None:
+        """Go to the next or previous tab of the top bar."""
+        count = self.top.tabs.count()
+        if count:
+            self.top.tabs.setCurrentIndex((self.top.tabs.currentIndex() + offset) % count)
+
+    # Going about ---------------------------------------------------------------------------------------------
+
+    def step_suggestion(self, offset: int) -> None:
+        """Next or previous suggestion."""
+        if self.session.current is not None:
+            self.session.current.step_suggestion(offset)
+
+    def mark(self, state: str) -> None:
+        """Mark the current suggestion."""
+        document = self.session.current
+        if document is not None and document.current_suggestion >= 0:
+            document.set_suggestion_state(document.current_suggestion, state)
+
+    def focus_search(self) -> None:
+        """Type a name."""
+        self.top.search.setFocus()
+        self.top.search.selectAll()
+
+    def focus_timeline(self) -> None:
+        """Keys go to the timeline."""
+        page = self.current_page()
+        if page is not None:
+            page.timeline.setFocus()
+
+    def search(self, needle: str) -> None:
+        """Look for a name off the GUI thread; the newest search wins."""
+        document = self.session.current
+        if document is None or needle == document.search_text:
+            return
+        jobs.run(
+            document,
+            partial(_search, document.trace, needle),
+            partial(self._found, document, needle),
+            self.session.raise_error,
+            key="search",
+        )
+
+    def _found(self, document: Document, needle: str, hits: Any) -> None:
+        document.set_search(needle, hits)
+        self._show_hits()
+
+    def step_hit(self, offset: int) -> None:
+        """Next or previous search hit."""
+        self.top.flush_search()
+        if self.session.current is not None:
+            self.session.current.go_to_hit(offset)
+            self._show_hits()
+
+    def _show_hits(self) -> None:
+        document = self.session.current
+        if document is None or not document.search_text:
+            self.top.hits.setText("")
+            return
+        count = len(document.search_hits)
+        at = self.tr("{number} of {count}").format(number=document.search_at + 1, count=count)
+        self.top.hits.setText(at if document.search_at >= 0 else self.tr("{count} hits").format(count=count))
+
+    def track_finder(self) -> None:
+        """Find a track by name and bring it into view."""
+        document = self.session.current
+        if document is None:
+            return
+        trace, choices = document.trace, []
+        for track in range(len(trace.tracks)):
+            first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])
+            kind = TrackKind(int(trace.tracks.kind[track])).name.lower().replace("_", " ")
+            note = self.tr("{kind} · {count} slices").format(kind=kind, count=end - first)
+            name = trace.strings[int(trace.tracks.name_id[track])] or kind
+            choices.append(dialogs.Choice(name, note, partial(self._show_track, document, track)))
+        dialogs.Finder(self.tr("Find a track"), choices, self).open()
+
+    def _show_track(self, document: Document, track: int) -> None:
+        page = self.current_page()
+        reveal = getattr(page.timeline, "reveal_track", None) if page is not None else None
+        if reveal is not None:
+            reveal(track)
+        elif document.trace.tracks.end_id[track] > document.trace.tracks.first_id[track]:
+            document.go_to_slice(int(document.trace.tracks.first_id[track]))
+
+    def palette_dialog(self) -> None:
+        """All commands by name."""
+        choices = []
+        for command in commands.COMMANDS:
+            if self.command_actions[command.id].isEnabled() and command.id != "palette":
+                run = partial(self.run_command, command.id)
+                choices.append(dialogs.Choice(commands.title_of(command), dialogs.keys_text(command.keys), run))
+        dialogs.Finder(self.tr("Command palette"), choices, self).open()
+
+    def show_keys(self) -> None:
+        """Page of keys."""
+        dialogs.KeysPage(self).open()
+
+    def about(self) -> None:
+        """Version and licence."""
+        from gui.errors import versions
+
+        words = self.tr("StepLens shows why a PyTorch training step is slow, and what a fix would save.\n\n{versions}")
+        box = QMessageBox(QMessageBox.Icon.NoIcon, self.tr("About StepLens"), words.format(versions=versions()))
+        box.setParent(self, box.windowFlags())
+        box.move(QCursor.pos())
+        box.open()
+
+
+def _write_report(trace: Any, analysis: Any, path: Path, progress: jobs.Progress) -> None:
+    from core.files import write_atomically
+    from core.reporting import html
+
+    write_atomically(path, html.page(trace, analysis).encode("utf-8", "replace"))
+
+
+def _search(trace: Any, needle: str, progress: jobs.Progress) -> Any:
+    from gui.models.search import find
+
+    return find(trace, needle)
