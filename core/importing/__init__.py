@@ -1,1 +1,5 @@
-"""From bytes to frozen column tables; the only code that ever sees an event dict."""
+"""From files to frozen tables; the only part that ever sees an event as a dict."""
+
+from core.importing.opening import open_trace
+
+__all__ = ["open_trace"]

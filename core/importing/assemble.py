@@ -1,0 +1,330 @@
+"""From the columns of one file to the frozen tables of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns
+from core.importing.header import read_header
+from core.importing.kineto import COMMUNICATION, UNNUMBERED_STEP, copy_direction, host_memory
+from core.importing.links import make_links
+from core.importing.notes import make_report
+from core.importing.pairing import pair
+from core.importing.stack import nest
+from core.importing.tracks import Places, kinds_of, place
+from core.kinds import SliceKind, TrackKind
+from core.strings import StringTable
+from core.tables import (
+    FLAG_COMMUNICATION,
+    FLAG_CROSSING,
+    FLAG_NO_DURATION,
+    FLAG_UNFINISHED,
+    I32,
+    I64,
+    U8,
+    Bool,
+    Counter,
+    InstantTable,
+    MemoryTable,
+    ProcessTable,
+    SliceTable,
+    StepTable,
+    ThreadTable,
+    TrackTable,
+)
+from core.trace import EventReader, Trace, TraceSource
+
+Tick = Callable[[], None]
+
+
+def assemble(
+    columns: EventColumns,
+    header: Mapping[str, Any],
+    source: TraceSource,
+    reader: EventReader,
+    tick: Tick = lambda: None,
+) -> Trace:
+    """Build the tables of one file.
+
+    Parameters
+    ----------
+    columns
+        What decoding yielded; it is used up (its columns are let go on the way to spare memory).
+    header
+        Top-level keys beside the events.
+    tick
+        Called between stages; may raise `core.errors.Cancelled`.
+    """
+    paired = pair(columns)
+    slices, unfinished = paired.slices, paired.unfinished
+    columns.slices = slices.rows(slice(0, 0))
+    kinds = kinds_of(columns, slices)
+    _note_unnumbered_steps(columns, slices, kinds)
+    tick()
+    places = place(columns, slices, kinds)
+    tick()
+    origin_ns = int(slices.time_ns.min()) if len(slices) else _first_instant(columns)
+    order = sort_order(slices, kinds, places.track_of)
+    tick()
+    names = _Names(columns, places)
+    table, tracks = _slice_table(columns, slices, kinds, unfinished, places, order, origin_ns, names, tick)
+    tick()
+    links = make_links(columns, table, tracks, places, origin_ns)
+    tick()
+    facts = read_header(header, columns)
+    instants = _instants(columns, places, names, origin_ns)
+    return Trace(
+        sources=(source,),
+        strings=StringTable(names.final),
+        slices=table,
+        tracks=tracks,
+        threads=_threads(places, names),
+        processes=_processes(places, names, facts.meta.rank),
+        steps=_steps(table, tracks, names.final),
+        links=links,
+        memory=_memory(columns, places, origin_ns),
+        instants=instants,
+        counters=_counters(columns, places, origin_ns),
+        meta=replace(facts.meta, origin_ns=origin_ns + facts.base_ns),
+        report=make_report(columns),
+        reader=reader,
+    )
+
+
+def sort_order(slices: SliceColumns, kinds: U8, track_of: I32) -> I64:
+    """Row numbers in table order: by track, start, longest first; equal ones by kind and by the frames' ids."""
+    order = np.argsort(slices.time_ns, kind="stable")
+    order = order[np.argsort(track_of[order].astype(np.uint16 if len(order) < 65536 else np.int32), kind="stable")]
+    time, track = slices.time_ns[order], track_of[order]
+    same = (time[1:] == time[:-1]) & (track[1:] == track[:-1])
+    if not same.any():
+        return order
+    tied = np.concatenate((same, [False])) | np.concatenate(([False], same))
+    at = np.flatnonzero(tied)
+    rows = order[at]
+    group = np.cumsum(np.concatenate(([True], ~same)))[at]
+    rank = np.array([2, 1, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 1, 0], np.int8)[kinds[rows]]
+    ids = np.where(kinds[rows] == SliceKind.PYTHON, slices.order[rows], slices.external[rows])
+    ids = np.where(ids < 0, np.iinfo(np.int64).max, ids)
+    order[at] = rows[np.lexsort((rows, ids, rank, -slices.dur_ns[rows], group))]
+    return order
+
+
+class _Names:
+    """Final string table: only what the tables name."""
+
+    def __init__(self, columns: EventColumns, places: Places) -> None:
+        self._strings = columns.strings
+        self._interner = Interner()
+        self._local = np.full(len(columns.strings) + 1, -1, np.int32)
+        self.of_places = self._interner.translate(list(places.strings.ids))
+
+    @property
+    def final(self) -> list[str]:
+        return list(self._interner.ids)
+
+    def translate(self, ids: I32) -> I32:
+        """int32[n]: final ids of decoding's ids."""
+        used = np.unique(ids[ids >= 0])
+        fresh = used[self._local[used] < 0]
+        intern, strings = self._interner, self._strings
+        self._local[fresh] = np.array([intern(strings[i]) for i in fresh.tolist()], dtype=np.int32)
+        return np.asarray(self._local[ids])
+
+
+def _slice_table(
+    columns: EventColumns,
+    slices: SliceColumns,
+    kinds: U8,
+    unfinished: Bool,
+    places: Places,
+    order: I64,
+    origin_ns: int,
+    names: _Names,
+    tick: Tick,
+) -> tuple[SliceTable, TrackTable]:
+    n = len(order)
+    track_id = places.track_of[order]
+    start = slices.time_ns[order] - origin_ns
+    dur = slices.dur_ns[order]
+    open_end = unfinished[order]
+    invalid = (dur == NO_DURATION) & ~open_end
+    dur[dur == NO_DURATION] = 0
+    if open_end.any():
+        dur[open_end] = int((start + dur).max()) - start[open_end]
+    bounds = np.searchsorted(track_id, np.arange(len(places.track_kind) + 1)).astype(np.int32)
+    parent, depth, subtree = (np.empty(n, np.int32) for _ in range(3))
+    crossing = np.zeros(n, np.bool_)
+    for track, track_kind in enumerate(places.track_kind):
+        a, b = int(bounds[track]), int(bounds[track + 1])
+        nested = nest(start[a:b], dur[a:b], track_kind == TrackKind.DEVICE_STREAM)
+        parent[a:b] = np.where(nested.parent >= 0, nested.parent + a, -1)
+        depth[a:b] = nested.depth
+        subtree[a:b] = nested.subtree_end + a
+        crossing[a:b] = nested.crossing
+        tick()
+    columns.note("crossing", count=int(crossing.sum()))
+    name_id = names.translate(slices.name)[order]
+    kind = kinds[order]
+    strings = names.final
+    direction, memory, communication = _facts_of_names(strings, name_id, kind)
+    flags = (open_end * FLAG_UNFINISHED + crossing * FLAG_CROSSING + communication * FLAG_COMMUNICATION
+             + invalid * FLAG_NO_DURATION).astype(np.uint8)  # fmt: skip
+    table = SliceTable(
+        start_ns=start,
+        dur_ns=dur,
+        name_id=name_id,
+        kind=kind,
+        track_id=track_id,
+        depth=depth,
+        parent_id=parent,
+        subtree_end=subtree,
+        correlation_id=slices.correlation[order],
+        external_id=slices.external[order],
+        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), slices.copy_bytes[order], -1),
+        direction=direction,
+        host_memory=memory,
+        flags=flags,
+        event_start=slices.start[order],
+        event_bytes=slices.length[order],
+    )
+    lanes = np.maximum.reduceat(depth, bounds[:-1]) + 1 if n else np.zeros(0, np.int32)
+    return table, _track_table(places, bounds, np.asarray(lanes, np.int32), names)
+
+
+def _facts_of_names(strings: list[str], name_id: I32, kind: U8) -> tuple[U8, U8, Bool]:
+    """Direction and host memory of copies, and whether a slice is a collective's: read once per distinct name."""
+    n = len(strings) + 1
+    direction, memory = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+    communication = np.zeros(n, np.bool_)
+    copies = kind == SliceKind.MEMCPY
+    for i in np.unique(name_id[copies]).tolist():
+        direction[i], memory[i] = copy_direction(strings[i]), host_memory(strings[i])
+    talk = np.isin(kind, (SliceKind.KERNEL, SliceKind.RANGE, SliceKind.DEVICE_RANGE, SliceKind.CPU_OP))
+    for i in np.unique(name_id[talk]).tolist():
+        communication[i] = COMMUNICATION.search(strings[i]) is not None
+    zero = np.uint8(0)
+    return (
+        np.where(copies, direction[name_id], zero),
+        np.where(copies, memory[name_id], zero),
+        talk & communication[name_id],
+    )
+
+
+def _note_unnumbered_steps(columns: EventColumns, slices: SliceColumns, kinds: U8) -> None:
+    hits = [i for i, text in enumerate(columns.strings) if UNNUMBERED_STEP.match(text)]
+    if hits:
+        mine = np.isin(slices.name, hits) & np.isin(kinds, (SliceKind.RANGE, SliceKind.CPU_OP))
+        columns.note("unnumbered-step", columns.strings[hits[0]], int(mine.sum()))
+
+
+def _first_instant(columns: EventColumns) -> int:
+    times = [g.time_ns.min() for g in (columns.memory, columns.instants, columns.counters) if len(g)]
+    return int(min(times)) if times else 0
+
+
+def _track_table(places: Places, bounds: I32, lanes: I32, names: _Names) -> TrackTable:
+    return TrackTable(
+        kind=np.array(places.track_kind, np.uint8),
+        name_id=names.of_places[np.array(places.track_name, np.int64)],
+        process_id=np.array(places.track_process, np.int32),
+        thread_id=np.array(places.track_thread, np.int32),
+        device=np.array(places.track_device, np.int32),
+        stream=np.array(places.track_stream, np.int64),
+        first_id=bounds[:-1].copy(),
+        end_id=bounds[1:].copy(),
+        lanes=lanes,
+    )
+
+
+def _threads(places: Places, names: _Names) -> ThreadTable:
+    return ThreadTable(
+        process_id=np.array(places.thread_process, np.int32),
+        tid=tuple(places.thread_tid),
+        name_id=names.of_places[np.array(places.thread_name, np.int64)],
+        main=np.array(places.thread_main, np.bool_),
+    )
+
+
+def _processes(places: Places, names: _Names, rank: int | None) -> ProcessTable:
+    n = len(places.process_pid)
+    return ProcessTable(
+        source_id=np.zeros(n, np.int32),
+        pid=tuple(places.process_pid),
+        name_id=names.of_places[np.array(places.process_name, np.int64)],
+        rank=np.full(n, -1 if rank is None else rank, np.int32),
+        device=np.array(places.process_device, np.int32),
+    )
+
+
+def _steps(slices: SliceTable, tracks: TrackTable, strings: list[str]) -> StepTable:
+    steps = np.flatnonzero(slices.kind == SliceKind.STEP)
+    rows = steps[np.argsort(slices.start_ns[steps], kind="stable")].astype(np.int32)
+    numbers = [min(int(strings[i].partition("#")[2]), (1 << 62)) for i in slices.name_id[rows].tolist()]
+    return StepTable(
+        start_ns=slices.start_ns[rows],
+        end_ns=slices.start_ns[rows] + slices.dur_ns[rows],
+        number=np.array(numbers, np.int64),
+        name_id=slices.name_id[rows],
+        slice_id=rows,
+        thread_id=tracks.thread_id[slices.track_id[rows]],
+        inferred=np.zeros(len(rows), np.bool_),
+    )
+
+
+def _lookup(places: Places, pid: I32, tid: I32) -> I32:
+    """int32[n]: thread of each (pid, tid), -1 when it has no slices."""
+    found = np.full(len(pid), -1, np.int32)
+    for (p, t), thread in places.thread_of.items():
+        found[(pid == p) & (tid == t)] = thread
+    return found
+
+
+def _memory(columns: EventColumns, places: Places, origin_ns: int) -> MemoryTable:
+    held = columns.memory.rows(np.argsort(columns.memory.time_ns, kind="stable"))
+    return MemoryTable(
+        time_ns=held.time_ns - origin_ns,
+        device=np.where(held.device_type > 0, held.device, np.int32(-1)),
+        address=held.address,
+        bytes=held.bytes,
+        allocated_bytes=held.allocated,
+        reserved_bytes=held.reserved,
+        thread_id=_lookup(places, held.pid, held.tid),
+    )
+
+
+def _process_ids(places: Places, pid: I32) -> I32:
+    found = np.full(len(pid), -1, np.int32)
+    for (p, is_device), process in places.process_of.items():
+        mine = pid == p
+        found[mine & (found < 0) if is_device else mine] = process
+    return found
+
+
+def _instants(columns: EventColumns, places: Places, names: _Names, origin_ns: int) -> InstantTable:
+    held = columns.instants.rows(np.argsort(columns.instants.time_ns, kind="stable"))
+    return InstantTable(
+        time_ns=held.time_ns - origin_ns,
+        name_id=names.translate(held.name),
+        process_id=_process_ids(places, held.pid),
+        thread_id=_lookup(places, held.pid, held.tid),
+        event_start=held.start,
+        event_bytes=held.length,
+    )
+
+
+def _counters(columns: EventColumns, places: Places, origin_ns: int) -> tuple[Counter, ...]:
+    held = columns.counters.rows(np.argsort(columns.counters.time_ns, kind="stable"))
+    process = _process_ids(places, held.pid)
+    counters = []
+    for name, pid in sorted(set(zip(held.name.tolist(), held.pid.tolist(), strict=True))):
+        mine = (held.name == name) & (held.pid == pid)
+        time, value = held.time_ns[mine] - origin_ns, held.value[mine]
+        time.setflags(write=False)
+        value.setflags(write=False)
+        counters.append(Counter(columns.strings[name], int(process[mine][0]), time, value))
+    return tuple(counters)

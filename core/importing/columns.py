@@ -1,0 +1,202 @@
+"""The columns that decoding yields, before tracks and nesting: one row per event, grouped by what the event is.
+
+Strings (names, categories, process and thread ids) are int32 ids into `EventColumns.strings`; times are int64 ns as
+written (``baseTimeNanoseconds`` not yet added); -1 stands for "absent" in every id and size column, and
+``NO_DURATION`` for a duration that is absent or invalid.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from core.tables import F64, I32, I64, U8
+
+NO_DURATION = -1
+_G = TypeVar("_G", bound="Group")
+
+
+@dataclass
+class Group:
+    """Base of the column groups: knows how to put pieces together and how to take rows."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def rows(self: _G, index: Any) -> _G:
+        """Return the rows that ``index`` (mask, slice or row numbers) selects."""
+        return type(self)(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
+
+
+@dataclass
+class SliceColumns(Group):
+    """Events with a duration (``X``) and halves of them (``B``, ``E``, ``b``, ``e``)."""
+
+    phase: U8
+    category: I32
+    name: I32
+    pid: I32
+    tid: I32
+    time_ns: I64
+    dur_ns: I64
+    correlation: I64
+    external: I64
+    copy_bytes: I64
+    device: I32
+    stream: I64
+    order: I64  # Python id of a frame: orders frames with equal times
+    async_id: I64
+    start: I64  # byte offset of the event in the text
+    length: I32
+
+
+@dataclass
+class FlowColumns(Group):
+    """Ends of arrows (``s``, ``t``, ``f``)."""
+
+    phase: U8
+    category: I32
+    pid: I32
+    tid: I32
+    time_ns: I64
+    flow_id: I64
+
+
+@dataclass
+class MemoryColumns(Group):
+    """``[memory]`` instants."""
+
+    pid: I32
+    tid: I32
+    time_ns: I64
+    device_type: I32
+    device: I32
+    address: I64
+    bytes: I64
+    allocated: I64
+    reserved: I64
+
+
+@dataclass
+class InstantColumns(Group):
+    """Other instants."""
+
+    name: I32
+    pid: I32
+    tid: I32
+    time_ns: I64
+    start: I64
+    length: I32
+
+
+@dataclass
+class CounterColumns(Group):
+    """Values of counters (phase ``C``): one row per named value."""
+
+    name: I32
+    pid: I32
+    time_ns: I64
+    value: F64
+
+
+_DTYPES: dict[str, type[np.generic]] = {"U8": np.uint8, "I32": np.int32, "I64": np.int64, "F64": np.float64}
+
+
+def dtype_of(group: type[Group], name: str) -> type[np.generic]:
+    """Dtype that a group declares for a column."""
+    return _DTYPES[str(group.__annotations__[name])]
+
+
+def group_of(group: type[_G], columns: dict[str, Sequence[Any]]) -> _G:
+    """Make a group from lists."""
+    return group(**{f.name: np.array(columns[f.name], dtype=dtype_of(group, f.name)) for f in fields(group)})
+
+
+def empty(group: type[_G]) -> _G:
+    """Make a group without rows."""
+    return group(**{f.name: np.empty(0, dtype=dtype_of(group, f.name)) for f in fields(group)})
+
+
+STRING_COLUMNS = frozenset({"category", "name", "pid", "tid"})
+GROUPS: tuple[tuple[str, type[Group]], ...] = (
+    ("slices", SliceColumns),
+    ("flows", FlowColumns),
+    ("memory", MemoryColumns),
+    ("instants", InstantColumns),
+    ("counters", CounterColumns),
+)
+
+
+@dataclass
+class EventColumns:
+    """All that decoding yields of one file, or of one piece of it.
+
+    ``metadata`` holds ``(pid, tid, what, value)`` of the ``M`` events, last one wins. ``problems`` counts by note
+    code what was dropped or repaired, ``examples`` keeps the first of each.
+    """
+
+    strings: list[str]
+    slices: SliceColumns = field(default_factory=lambda: empty(SliceColumns))
+    flows: FlowColumns = field(default_factory=lambda: empty(FlowColumns))
+    memory: MemoryColumns = field(default_factory=lambda: empty(MemoryColumns))
+    instants: InstantColumns = field(default_factory=lambda: empty(InstantColumns))
+    counters: CounterColumns = field(default_factory=lambda: empty(CounterColumns))
+    metadata: dict[tuple[str, str, str], Any] = field(default_factory=dict)
+    problems: Tally[str] = field(default_factory=Tally)
+    examples: dict[str, str] = field(default_factory=dict)
+    events: int = 0
+
+    def note(self, code: str, example: str = "", count: int = 1) -> None:
+        """Count one loss or repair."""
+        if count:
+            self.problems[code] += count
+            self.examples.setdefault(code, example[:200])
+
+
+class Interner:
+    """Gives every distinct string an id."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+
+    def __call__(self, value: str) -> int:
+        """Id of a string."""
+        return self.ids.setdefault(value, len(self.ids))
+
+    def translate(self, strings: Sequence[str]) -> I32:
+        """int32[n]: ids here of the strings of a piece."""
+        ids = self.ids
+        return np.array([ids.setdefault(s, len(ids)) for s in strings], dtype=np.int32)
+
+
+def join(pieces: Sequence[EventColumns]) -> EventColumns:
+    """Put the pieces of one file together, in file order; the pieces are emptied on the way to spare memory."""
+    if len(pieces) == 1:
+        return pieces[0]
+    interner = Interner()
+    maps = [interner.translate(piece.strings) for piece in pieces]
+    whole = EventColumns(strings=[])
+    for attribute, group in GROUPS:
+        columns = {}
+        for f in fields(group):
+            parts = []
+            for piece, ids in zip(pieces, maps, strict=True):
+                held = getattr(piece, attribute)
+                part = getattr(held, f.name)
+                if f.name in STRING_COLUMNS and len(part):
+                    part = np.where(part >= 0, ids[part], np.int32(-1)) if len(ids) else part
+                parts.append(part)
+                setattr(held, f.name, part[:0])
+            columns[f.name] = np.concatenate(parts) if parts else np.empty(0, dtype=dtype_of(group, f.name))
+        setattr(whole, attribute, group(**columns))
+    for piece in pieces:
+        whole.metadata.update(piece.metadata)
+        whole.events += piece.events
+        for code, count in piece.problems.items():
+            whole.note(code, piece.examples.get(code, ""), count)
+    whole.strings = list(interner.ids)
+    return whole

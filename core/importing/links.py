@@ -1,0 +1,201 @@
+"""Links between slices: launch to device work, op to launch, forward to backward."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.importing.columns import EventColumns, FlowColumns
+from core.importing.kineto import AUTOGRAD_FLOWS, LAUNCH_FLOWS
+from core.importing.tracks import Places
+from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
+from core.tables import I32, I64, Bool, LinkTable, SliceTable, TrackTable
+
+_NONE = np.int32(-1)
+_START, _FINISH = ord("s"), ord("f")
+
+
+def make_links(
+    columns: EventColumns, slices: SliceTable, tracks: TrackTable, places: Places, origin_ns: int
+) -> LinkTable:
+    """Link the slices of one file; arrows that lead nowhere are counted in ``columns``."""
+    kinds = slices.kind
+    device = np.flatnonzero(np.isin(kinds, DEVICE_WORK)).astype(np.int32)
+    host = np.flatnonzero(np.isin(kinds, HOST_CALLS)).astype(np.int32)
+    binder = _Binder(columns, slices, tracks, places, origin_ns)
+    launch_of = np.full(len(slices), _NONE, np.int32)
+    launch_of[device] = _launches(slices, device, host)
+    flows = columns.flows
+    launch_flow = _of_category(columns, LAUNCH_FLOWS)
+    _launches_by_flow(flows.rows(launch_flow), binder, slices, device, launch_of)
+    _count_dangling(columns, flows.rows(launch_flow), slices, launch_of, device)
+    op_of = _ops(slices, host, device, launch_of)
+    forward, backward = _autograd(columns, flows.rows(_of_category(columns, AUTOGRAD_FLOWS)), binder)
+    linked = device[launch_of[device] >= 0]
+    linked = linked[np.argsort(launch_of[linked], kind="stable")]
+    table = LinkTable(
+        launch_of=launch_of,
+        launched=linked,
+        launched_by=launch_of[linked],
+        op_of=op_of,
+        forward=forward,
+        backward=backward,
+        backward_order=np.argsort(backward, kind="stable").astype(np.int32),
+    )
+    for name in ("launch_of", "launched", "launched_by", "op_of", "forward", "backward", "backward_order"):
+        getattr(table, name).setflags(write=False)
+    return table
+
+
+def _of_category(columns: EventColumns, names: frozenset[str]) -> Bool:
+    wanted = np.array([text.lower() in names for text in columns.strings] + [False], dtype=np.bool_)
+    return np.asarray(wanted[columns.flows.category])
+
+
+def _launches(slices: SliceTable, device: I32, host: I32) -> I32:
+    """Launching call of each device row by correlation id; where several share it, a runtime call, the first."""
+    found = np.full(len(device), _NONE, np.int32)
+    host = host[slices.correlation_id[host] >= 0]
+    if not len(host) or not len(device):
+        return found
+    rank = (slices.kind[host] != SliceKind.RUNTIME).astype(np.int8)
+    order = np.lexsort((host, rank, slices.correlation_id[host]))
+    host = host[order]
+    ids = slices.correlation_id[host]
+    wanted = slices.correlation_id[device]
+    at = np.searchsorted(ids, wanted)
+    hit = (wanted >= 0) & (at < len(ids))
+    hit[hit] = ids[at[hit]] == wanted[hit]
+    found[hit] = host[at[hit]]
+    return found
+
+
+def _launches_by_flow(flows: FlowColumns, binder: _Binder, slices: SliceTable, device: I32, launch_of: I32) -> None:
+    """Dialects without correlation ids say by an arrow what launched what (changes ``launch_of`` in place)."""
+    if not len(flows) or not len(device) or not bool((launch_of[device] < 0).any()):
+        return
+    starts, ends = _pairs(flows)
+    target = binder.bind(flows.rows(ends), (TrackKind.DEVICE_STREAM,))
+    open_end = target >= 0
+    open_end[open_end] = launch_of[target[open_end]] < 0
+    open_end[open_end] = slices.correlation_id[target[open_end]] < 0
+    starts, target = starts[open_end], target[open_end]
+    source = binder.bind(flows.rows(starts), (TrackKind.CPU_OPS, TrackKind.OTHER))
+    good = source >= 0
+    launch_of[target[good]] = source[good]
+
+
+def _pairs(flows: FlowColumns) -> tuple[I64, I64]:
+    """Rows of starts and of the ends that belong to them: by category and id."""
+    starts = np.flatnonzero(flows.phase == _START)
+    ends = np.flatnonzero(flows.phase == _FINISH)
+    if not len(starts) or not len(ends):
+        return starts[:0], ends[:0]
+    _, codes = np.unique(np.stack((flows.category.astype(np.int64), flows.flow_id)), axis=1, return_inverse=True)
+    codes = codes.reshape(-1)
+    order = np.argsort(codes[starts], kind="stable")
+    starts = starts[order]
+    at = np.searchsorted(codes[starts], codes[ends], side="left")
+    hit = at < len(starts)
+    hit[hit] = codes[starts[at[hit]]] == codes[ends[hit]]
+    return starts[at[hit]], ends[hit]
+
+
+def _count_dangling(columns: EventColumns, flows: FlowColumns, slices: SliceTable, launch_of: I32, device: I32) -> None:
+    """Count the launch arrows with an end missing, or without a slice at an end."""
+    if not len(flows):
+        return
+    starts = np.unique(flows.flow_id[flows.phase == _START])
+    ends = np.unique(flows.flow_id[flows.phase == _FINISH])
+    both = np.intersect1d(starts, ends, assume_unique=True)
+    linked = device[launch_of[device] >= 0]
+    by_id = np.unique(slices.correlation_id[linked])
+    touching = both if not len(by_id) or by_id[-1] < 0 else np.intersect1d(both, by_id, assume_unique=True)
+    columns.note("dangling-flow", count=len(np.union1d(starts, ends)) - len(touching))
+
+
+def _ops(slices: SliceTable, host: I32, device: I32, launch_of: I32) -> I32:
+    """Innermost op above each host call and each piece of device work: by nesting, else by external id."""
+    op_of = np.full(len(slices), _NONE, np.int32)
+    above = slices.parent_id[host].copy()
+    while True:
+        wrong = above >= 0
+        wrong[wrong] = slices.kind[above[wrong]] != SliceKind.CPU_OP
+        if not wrong.any():
+            break
+        above[wrong] = slices.parent_id[above[wrong]]
+    op_of[host] = above
+    ops = np.flatnonzero((slices.kind == SliceKind.CPU_OP) & (slices.external_id >= 0)).astype(np.int32)
+    ids, first = np.unique(slices.external_id[ops], return_index=True)
+    rows = ops[first]
+    _by_external_id(slices, host[op_of[host] < 0], ids, rows, op_of)
+    launched = device[launch_of[device] >= 0]
+    launch = launch_of[launched]
+    own = slices.kind[launch] == SliceKind.CPU_OP
+    op_of[launched] = np.where(own, launch, op_of[launch])
+    _by_external_id(slices, device[op_of[device] < 0], ids, rows, op_of)
+    return op_of
+
+
+def _by_external_id(slices: SliceTable, wanted: I32, ids: I64, rows: I32, op_of: I32) -> None:
+    if not len(ids) or not len(wanted):
+        return
+    external = slices.external_id[wanted]
+    at = np.minimum(np.searchsorted(ids, external), len(ids) - 1)
+    hit = (external >= 0) & (ids[at] == external)
+    op_of[wanted[hit]] = rows[at[hit]]
+
+
+def _autograd(columns: EventColumns, flows: FlowColumns, binder: _Binder) -> tuple[I32, I32]:
+    starts, ends = _pairs(flows)
+    kinds = (TrackKind.CPU_OPS, TrackKind.CPU_RANGES, TrackKind.OTHER)
+    source = binder.bind(flows.rows(starts), kinds)
+    target = binder.bind(flows.rows(ends), kinds)
+    good = (source >= 0) & (target >= 0)
+    dangling = int((~good).sum()) + abs(int((flows.phase == _START).sum()) - int((flows.phase == _FINISH).sum()))
+    columns.note("dangling-flow", count=dangling)
+    source, target = source[good], target[good]
+    order = np.argsort(source, kind="stable")
+    return source[order].astype(np.int32), target[order].astype(np.int32)
+
+
+class _Binder:
+    """Finds the slice that an arrow's end touches: the innermost one of its thread at its time."""
+
+    def __init__(
+        self, columns: EventColumns, slices: SliceTable, tracks: TrackTable, places: Places, origin_ns: int
+    ) -> None:
+        self._slices = slices
+        self._tracks = tracks
+        self._origin_ns = origin_ns
+        self._end = slices.start_ns + slices.dur_ns
+        self._track_at: dict[tuple[str, str, int], int] = {}
+        self._strings = columns.strings
+        for track, key in enumerate(places.track_keys):
+            self._track_at[self._strings[key[0]], self._strings[key[1]], key[2]] = track
+
+    def bind(self, flows: FlowColumns, kinds: tuple[int, ...]) -> I32:
+        """int32[n]: row of the slice of the first of these kinds of track that holds the arrow's end, -1 none."""
+        found = np.full(len(flows), _NONE, np.int32)
+        places = np.unique(np.stack((flows.pid, flows.tid)), axis=1).T if len(flows) else ()
+        for pid, tid in places:
+            mine = np.flatnonzero((flows.pid == pid) & (flows.tid == tid))
+            for kind in kinds:
+                track = self._track_at.get((self._strings[pid], self._strings[tid], int(kind)), -1)
+                if track >= 0:
+                    left = mine[found[mine] < 0]
+                    found[left] = self._in_track(track, flows.time_ns[left] - self._origin_ns)
+        return found
+
+    def _in_track(self, track: int, times: I64) -> I32:
+        first, end = int(self._tracks.first_id[track]), int(self._tracks.end_id[track])
+        starts = self._slices.start_ns[first:end]
+        rows = (np.searchsorted(starts, times, side="right") - 1 + first).astype(np.int32)
+        rows[rows < first] = -1
+        while True:
+            outside = rows >= 0
+            held = rows[outside]
+            late = (self._end[held] <= times[outside]) & (self._slices.start_ns[held] != times[outside])
+            if not late.any():
+                return rows
+            outside[outside] = late
+            rows[outside] = self._slices.parent_id[rows[outside]]

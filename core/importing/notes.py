@@ -1,0 +1,200 @@
+"""The import report's words: one entry per kind of loss or repair."""
+
+from __future__ import annotations
+
+from core.importing.columns import EventColumns
+from core.trace import ImportNote, ImportReport
+
+# code -> (severity, dropped, title, advice). Titles may hold {count}.
+NOTES: dict[str, tuple[str, bool, str, str]] = {
+    "not-an-event": (
+        "warning",
+        True,
+        "{count} entries of the event list are no events.",
+        "They hold nothing that could be drawn. A tool that filters traces may have left them behind.",
+    ),
+    "no-phase": (
+        "warning",
+        True,
+        "{count} events do not say what kind of event they are.",
+        "The field ph is missing, so they were left out.",
+    ),
+    "unknown-phase": (
+        "info",
+        True,
+        "{count} events are of a kind that this program does not draw.",
+        "They use a phase of the Chrome format that PyTorch does not write.",
+    ),
+    "no-time": (
+        "warning",
+        True,
+        "{count} events have no usable time.",
+        "Their ts is missing or no finite number, so they cannot be placed and were left out.",
+    ),
+    "profiler-span": (
+        "info",
+        False,
+        "{count} bars of the profiler itself are not drawn.",
+        "They only say from when to when the profiler ran.",
+    ),
+    "no-duration": (
+        "warning",
+        False,
+        "{count} events have no valid duration.",
+        "They are drawn as marks and left out of sums. An event that had not ended when the profiler stopped is "
+        "often written this way.",
+    ),
+    "unfinished": (
+        "warning",
+        False,
+        "{count} events begin and never end.",
+        "They are drawn to the end of the trace and left out of averages.",
+    ),
+    "unmatched-end": (
+        "warning",
+        True,
+        "{count} ends have no beginning.",
+        "What ended there had begun before the recording started.",
+    ),
+    "crossing": (
+        "info",
+        False,
+        "{count} slices cross another slice of their track.",
+        "They are drawn in a row of their own. Frames and ranges may cross; a frame that outlasts its caller lost "
+        "its return event.",
+    ),
+    "dangling-flow": (
+        "info",
+        False,
+        "{count} arrows have an end missing.",
+        "Their other end lies outside the recording, or the call launched no device work. They are not drawn.",
+    ),
+    "unnumbered-step": (
+        "warning",
+        False,
+        "{count} step markers have no number.",
+        "They are shown as ranges and not counted as steps.",
+    ),
+    "backslashes-repaired": (
+        "warning",
+        False,
+        "The file is not valid JSON: {count} backslashes were not escaped.",
+        "They were taken as plain backslashes. PyTorch on Windows wrote paths this way; a newer version does not.",
+    ),
+    "control-characters-repaired": (
+        "warning",
+        False,
+        "The file is not valid JSON: {count} raw control characters stood in names.",
+        "Each is shown as a replacement character.",
+    ),
+    "invalid-utf8-repaired": (
+        "warning",
+        False,
+        "The text is damaged in {count} places: the bytes there are not UTF-8.",
+        "Each is shown as a replacement character. PyTorch with Python 3.11 and with_stack=True was known for this.",
+    ),
+    "surrogates-repaired": (
+        "info",
+        False,
+        "{count} half characters were replaced.",
+        "A lone surrogate is no character; each is shown as a replacement character.",
+    ),
+    "bare-words-repaired": (
+        "warning",
+        False,
+        "The file is not valid JSON: {count} numbers are written as words.",
+        "Words such as nan, inf and N/A were read as what they say.",
+    ),
+    "commas-repaired": (
+        "info",
+        False,
+        "{count} commas too many or too few were forgiven.",
+        "The file is not quite valid JSON.",
+    ),
+    "quotes-repaired": (
+        "warning",
+        False,
+        "The file is not valid JSON: {count} events hold quotation marks that were not escaped.",
+        "Their names were read up to the end of the field. PyTorch 2.13 writes such names for "
+        "record_function labels with quotation marks.",
+    ),
+    "event-unreadable": (
+        "warning",
+        True,
+        "{count} events could not be read.",
+        "Their JSON is damaged beyond repair, so they were left out; all others are shown.",
+    ),
+    "truncated": (
+        "error",
+        False,
+        "The file is incomplete: it ends in the middle of the recording.",
+        "Everything up to the cut is shown. The job probably ended while it was writing; profile again, or copy "
+        "the file again.",
+    ),
+    "brackets-missing": (
+        "warning",
+        False,
+        "The closing brackets of the file are missing.",
+        "All events are shown. The job probably ended before it had finished writing.",
+    ),
+    "nested-events": (
+        "info",
+        False,
+        "The events stood in lists inside the list of events.",
+        "They were read as if they stood in one list.",
+    ),
+    "lines-of-events": (
+        "info",
+        False,
+        "The file holds one event per line instead of a list.",
+        "The events were read line by line.",
+    ),
+    "gzip-truncated": (
+        "error",
+        False,
+        "The file is incomplete: the compressed data breaks off.",
+        "Everything up to the cut is shown. Copy the file again, or profile again.",
+    ),
+    "gzip-checksum": (
+        "warning",
+        False,
+        "The checksum of the compressed file is wrong.",
+        "Its content was read to the end, but some of it may be damaged. Copy the file again.",
+    ),
+    "gzip-trailing-bytes": (
+        "info",
+        False,
+        "{count} bytes after the compressed data were ignored.",
+        "They belong to no trace.",
+    ),
+    "utf16": (
+        "info",
+        False,
+        "The file is UTF-16 and was converted.",
+        "Save traces as UTF-8: they are half as large and open faster.",
+    ),
+    "compressed-twice": (
+        "info",
+        False,
+        "The file is compressed twice.",
+        "It was unpacked twice.",
+    ),
+    "clocks-not-comparable": (
+        "warning",
+        False,
+        "The ranks' clocks have nothing in common.",
+        "Each rank is drawn from its own first event, so times of different ranks must not be compared.",
+    ),
+}
+
+
+def make_report(columns: EventColumns) -> ImportReport:
+    """Report on one file."""
+    notes = []
+    for code, count in sorted(columns.problems.items()):
+        severity, dropped, title, advice = NOTES[code]
+        notes.append(ImportNote(code, severity, count, title, advice, dropped, columns.examples.get(code, "")))
+    lost = sum(note.count for note in notes if note.dropped)
+    rank = {"error": 0, "warning": 1, "info": 2}
+    notes.sort(key=lambda note: (rank[note.severity], note.code))
+    return ImportReport(events_read=columns.events, events_kept=max(columns.events - lost, 0), notes=tuple(notes))

@@ -1,0 +1,59 @@
+"""What every test gets: no screen, no settings of the user's, and no warning that passes unnoticed."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
+
+
+@pytest.fixture(autouse=True)
+def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Settings, caches and data go to a folder of the test's own."""
+    home = tmp_path_factory.mktemp("home")
+    for variable, name in (
+        ("XDG_CONFIG_HOME", "config"),
+        ("XDG_CACHE_HOME", "cache"),
+        ("XDG_DATA_HOME", "data"),
+        ("XDG_STATE_HOME", "state"),
+    ):
+        folder = home / name
+        folder.mkdir()
+        monkeypatch.setenv(variable, str(folder))
+    monkeypatch.setenv("HOME", str(home))
+    try:
+        from PySide6.QtCore import QSettings
+    except ImportError:
+        return home
+    for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
+        for kind in (QSettings.Format.IniFormat, QSettings.Format.NativeFormat):
+            QSettings.setPath(kind, scope, str(home / "config"))
+    return home
+
+
+class _Strict(logging.Handler):
+    """Collects what is logged at WARNING or above."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@pytest.fixture(autouse=True)
+def no_unexpected_log(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that logs a warning or an error, unless it looks at its logs itself (uses ``caplog``)."""
+    handler = _Strict()
+    logging.getLogger().addHandler(handler)
+    yield
+    logging.getLogger().removeHandler(handler)
+    if handler.records and "caplog" not in request.fixturenames:
+        pytest.fail("unexpected log: " + "; ".join(record.getMessage() for record in handler.records))
