@@ -95,6 +95,8 @@ class Budget:
     period_ns: int | None
     busy_ns: int | None
     idle_by_cause_ns: Mapping[int, int] = field(default_factory=dict)  # GapCause -> ns
+    basis: str = "window"  # "period" | "step" | "window": what one step's time is taken from (docs/figures.md)
+    steps: int = 0  # how many steps the means are taken over
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ class Summary:
 
     verdict: str = "unknown"
     verdict_text: str = ""  # one sentence for a newcomer
+    verdict_template: str = ""  # the same as a template, for translation ...
+    verdict_values: Mapping[str, float] = field(default_factory=dict)  # ... and its named values
     steps: int = 0
     inferred: bool = False
     step_ns: float | None = None
@@ -130,6 +134,8 @@ class DoctorNote:
     consequence: str
     cure: str
     slices: tuple[int, ...] = ()
+    templates: tuple[str, str, str] = ("", "", "")  # title, consequence, cure before their values are filled in
+    values: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,4 +161,5 @@ class Figures:
     queue_time_ns: I64  # launch queue depth over time: times ...
     queue_depth: I32  # ... and depth from that time on
     launch_delay_ns: I64  # per device slice in links.launched order: start minus launch's start; -1 unknown
-    extra: Mapping[str, F64] = field(default_factory=dict)
+    extra: Mapping[str, F64] = field(default_factory=dict)  # see docs/figures.md, "Further figures"
+    peak_memory_by_device: Mapping[int, int] = field(default_factory=dict)  # device (-1 the CPU) -> bytes

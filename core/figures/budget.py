@@ -1,0 +1,59 @@
+"""One step's time, shared out between the device at work and the causes of its idling, so that it adds up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.figures.device import DeviceTimes
+from core.figures.gaps import idle_by_cause
+from core.figures.lookup import View
+from core.figures.model import Budget, GapTable, StepFigures
+from core.figures.steps import StepTable
+from core.intervals import Spans, coverage, union
+from core.tables import I32
+
+
+def budget_window(view: View, steps: StepTable, figures: StepFigures, anchor_ns: np.ndarray) -> tuple[Spans, int, str]:
+    """Window that the budget shares out, the number of steps in it, and its basis.
+
+    ``period``: from the anchor of each counted step to that of the next. ``step``: without any period, the counted
+    steps on the host, each up to the end of the last device work launched in it. ``window``: without steps, the
+    whole trace, which counts as one.
+    """
+    known = np.flatnonzero(figures.counted & (figures.period_ns > 0))
+    if len(known):
+        start = anchor_ns[known]
+        return union(start, start + figures.period_ns[known]), len(known), "period"
+    rows = np.flatnonzero(figures.counted)
+    if len(rows):
+        end = np.maximum(steps.end_ns[rows], figures.device_end_ns[rows])
+        return union(steps.start_ns[rows], end), len(rows), "step"
+    first, last = view.trace.span_ns
+    return union(np.array([first], np.int64), np.array([last], np.int64)), 1, "window"
+
+
+def share_out(view: View, times: DeviceTimes, gaps: GapTable, window: Spans, steps: int, basis: str) -> Budget:
+    """Return the budget per step; unknown (None) where no device work was recorded."""
+    devices = len(view.devices)
+    if not devices or not window.total_ns:
+        return Budget(period_ns=None, busy_ns=None)
+    busy = sum(int(coverage(times.busy[d], window.start, window.end).sum()) for d in view.devices)
+    idle = dict.fromkeys(_causes(gaps), 0)
+    for start, end in zip(window.start, window.end, strict=True):
+        for cause, ns in idle_by_cause(gaps, int(start), int(end), 1).items():
+            if ns:
+                idle[cause] = idle.get(cause, 0) + ns
+    period = round(window.total_ns / steps)
+    per_step = {cause: round(ns / devices / steps) for cause, ns in idle.items() if ns}
+    # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of at most a few of them.
+    return Budget(
+        period_ns=period,
+        busy_ns=period - sum(per_step.values()) if busy else 0,
+        idle_by_cause_ns=per_step,
+        basis=basis,
+        steps=steps,
+    )
+
+
+def _causes(gaps: GapTable) -> I32:
+    return np.unique(gaps.cause).astype(np.int32)

@@ -1,0 +1,241 @@
+"""All figures of a trace, in one pass over its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from core.figures import device as dev
+from core.figures.bounds import wait_bounds
+from core.figures.breakdown import breakdown
+from core.figures.budget import budget_window, share_out
+from core.figures.device import DeviceTimes
+from core.figures.doctor import examine
+from core.figures.gaps import find_gaps
+from core.figures.lookup import View
+from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable, StepFigures, Summary, SyncTable
+from core.figures.reference import plugin_windows
+from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
+from core.figures.stepping import mean, runs_ahead, step_figures
+from core.figures.steps import assign, find_steps
+from core.figures.syncs import find_syncs
+from core.figures.verdict import Verdict, judge, judge_without_device
+from core.intervals import Spans, coverage, subtract, union, union_all
+from core.kinds import SliceKind, TrackKind
+from core.tables import F64, I32, StepTable
+from core.trace import Trace
+
+Progress = Callable[[float, str], None]
+
+
+def _silent(fraction: float, what: str) -> None:
+    del fraction, what
+
+
+def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
+    """Work out every figure but those of the replay.
+
+    Parameters
+    ----------
+    trace
+        Any trace: with or without steps, device work, launches.
+    progress
+        Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
+
+    Returns
+    -------
+    Figures
+        ``summary.sustained_step_ns`` and ``replay_error_pct`` are None; `final_verdict` redoes the verdict with them.
+    """
+    tell = progress or _silent
+    view = View(trace)
+    tell(0.0, "steps")
+    steps = find_steps(view)
+    step_of = assign(view, steps)
+    tell(0.15, "device")
+    times = dev.device_times(view)
+    tell(0.25, "sync points")
+    syncs = find_syncs(view, steps, step_of)
+    per_step = step_figures(view, steps, step_of, times, syncs)
+    tell(0.45, "idle time")
+    anchors = dev.anchors(view, steps, step_of)
+    window, counted, basis = budget_window(view, steps, per_step, anchors)
+    busy_window = dev.busy_window(view, steps)
+    gaps = find_gaps(view, times, _hull(union_all((window, busy_window))), steps, syncs)
+    budget = share_out(view, times, gaps, window, counted, basis)
+    tell(0.65, "operators and kernels")
+    stats = _stats(view)
+    tell(0.9, "summary")
+    peaks = memory_peaks(trace)
+    extra = _further(view, steps, step_of, times, syncs, window, counted)
+    figures = Figures(
+        steps=steps,
+        step_figures=per_step,
+        step_of=step_of,
+        syncs=syncs,
+        gaps=gaps,
+        operators=stats[0],
+        kernels=stats[1],
+        ranges=stats[2],
+        modules=stats[3],
+        python=stats[4],
+        budget=budget,
+        summary=_summary(view, steps, per_step, syncs, times, busy_window, peaks),
+        doctor=(),
+        devices=view.devices,
+        busy_by_device_pct={d: _pct(busy_window, times.busy[d]) for d in view.devices},
+        busy_by_stream_pct=dev.busy_by_stream(view, busy_window),
+        queue_time_ns=_frozen(dev.queue_depth(view)[0]),
+        queue_depth=dev.queue_depth(view)[1],
+        launch_delay_ns=dev.launch_delay(view),
+        extra=extra,
+        peak_memory_by_device=peaks,
+    )
+    verdict = final_verdict(trace, figures)
+    summary = replace(
+        figures.summary,
+        verdict=verdict.code,
+        verdict_text=verdict.text,
+        verdict_template=verdict.template,
+        verdict_values=verdict.values,
+    )
+    notes = examine(view, steps, per_step, summary.enqueue_bound)
+    tell(1.0, "summary")
+    return replace(figures, summary=summary, doctor=notes)
+
+
+def final_verdict(
+    trace: Trace,
+    figures: Figures,
+    sustained_ns: float | None = None,
+    best_saving_pct: float | None = None,
+) -> Verdict:
+    """Judge a trace, better where the replay's sustained step time and the best priced saving are known."""
+    exposed = figures.extra.get("exposed_communication_ns")
+    verdict = judge(
+        figures.budget,
+        float(exposed[0]) if exposed is not None and len(exposed) else None,
+        sustained_ns,
+        best_saving_pct,
+    )
+    if verdict is not None:
+        return verdict
+    view = View(trace)
+    names_device = bool(trace.meta.devices) or bool(len(view.named(view.host_calls, view.names.launch)))
+    return judge_without_device(names_device, _loader_share(figures.step_figures), bool(len(trace.slices)))
+
+
+def _loader_share(figures: StepFigures) -> float | None:
+    rows = figures.counted
+    total = int(figures.dur_ns[rows].sum())
+    if not total:
+        return None
+    return float(figures.breakdown_ns[rows, BREAKDOWN_PARTS.index("dataloader")].sum()) / total
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    values.setflags(write=False)
+    return values
+
+
+def _pct(window: Spans, busy: Spans) -> float:
+    return dev.share_of(window, busy) or 0.0
+
+
+def _hull(window: Spans) -> Spans:
+    if not len(window):
+        return window
+    return union(window.start[:1], window.end[-1:])
+
+
+def _stats(view: View) -> tuple[StatTable, StatTable, StatTable, StatTable, StatTable]:
+    own = self_time(view)
+    return (
+        operator_stats(view, own),
+        device_stats(view),
+        thread_stats(view, own, SliceKind.RANGE, TrackKind.CPU_RANGES, None),
+        thread_stats(view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, view.names.module),
+        thread_stats(view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, ~view.names.module),
+    )
+
+
+def memory_peaks(trace: Trace) -> dict[int, int]:
+    """Highest total of allocated bytes per device (-1 the CPU); devices without recorded totals are left out."""
+    memory = trace.memory
+    peaks = {}
+    for device in np.unique(memory.device):
+        totals = memory.allocated_bytes[memory.device == device]
+        if len(totals) and int(totals.max()) >= 0:
+            peaks[int(device)] = int(totals.max())
+    return peaks
+
+
+def _summary(
+    view: View,
+    steps: StepTable,
+    figures: StepFigures,
+    syncs: SyncTable,
+    times: DeviceTimes,
+    window: Spans,
+    peaks: dict[int, int],
+) -> Summary:
+    rows = figures.counted
+    on_device = rows & figures.has_lag
+    count = int(rows.sum())
+    busy = [dev.share_of(window, times.busy[d]) for d in view.devices]
+    kernels = [dev.share_of(window, times.kernel[d]) for d in view.devices]
+    in_counted = (syncs.step_id >= 0) & rows[syncs.step_id] if count else np.zeros(len(syncs), dtype=bool)
+    of_devices = [peak for device, peak in peaks.items() if device >= 0]
+    inferred = bool(len(steps)) and bool(steps.inferred.any())
+    return Summary(
+        steps=len(steps),
+        inferred=inferred,
+        step_ns=mean(figures.dur_ns, rows),
+        step_median_ns=float(np.median(figures.dur_ns[rows])) if count else None,
+        device_step_ns=mean(figures.device_end_ns - figures.device_start_ns, on_device),
+        period_ns=mean(figures.period_ns, rows & (figures.period_ns > 0)),
+        gpu_busy_pct=_mean_of(busy),
+        kernel_busy_pct=_mean_of(kernels),
+        sync_points_per_step=float(in_counted.sum()) / count if count else None,
+        sync_wait_ns_per_step=float(syncs.wait_ns[in_counted].sum()) / count if count else None,
+        kernels_per_step=float(figures.kernels[rows].mean()) if count and view.devices else None,
+        peak_memory_bytes=max(of_devices) if of_devices else peaks.get(-1),
+        enqueue_bound=runs_ahead(figures),
+    )
+
+
+def _mean_of(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _further(
+    view: View, steps: StepTable, step_of: I32, times: DeviceTimes, syncs: SyncTable, window: Spans, counted: int
+) -> dict[str, F64]:
+    """Figures that have no column of their own (docs/figures.md, "Further figures")."""
+    start, end = plugin_windows(view, steps, step_of)
+    extra: dict[str, F64] = {
+        "reference_breakdown_ns": breakdown(view, steps, start, end).astype(np.float64).ravel(),
+        "reference_start_ns": start.astype(np.float64),
+        "reference_end_ns": end.astype(np.float64),
+    }
+    if not view.devices:
+        return extra
+    exposed = copies = 0
+    for one in view.devices:
+        alone = subtract(times.communication[one], times.compute[one])
+        exposed += int(coverage(alone, window.start, window.end).sum())
+        rest = subtract(times.busy[one], times.kernel[one])
+        copies += int(coverage(rest, window.start, window.end).sum())
+    per = max(counted, 1) * len(view.devices)
+    extra["exposed_communication_ns"] = np.array([exposed / per])
+    extra["exposed_copy_ns"] = np.array([copies / per])
+    busiest = max(view.devices, key=lambda one: times.kernel[one].total_ns)
+    span = _hull(window if len(steps) else union(*(np.array([t], np.int64) for t in view.trace.span_ns)))
+    bounds, together = wait_bounds(syncs, times.kernel[busiest], span)
+    extra["wait_bound_alone_ns"] = bounds.astype(np.float64)
+    extra["wait_bound_together_ns"] = np.array([float(together)])
+    extra["wait_bound_window_ns"] = np.array([float(span.total_ns)])
+    return extra

@@ -1,0 +1,154 @@
+"""Device side: who is busy when, what was launched when, and how long work lay in the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.figures.lookup import NEVER, View
+from core.intervals import EMPTY, Spans, clip, coverage, subtract, union, union_all
+from core.kinds import SliceKind
+from core.tables import I32, I64, Bool, StepTable
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceTimes:
+    """When each device worked: sets of instants, per device index.
+
+    ``busy`` is any device work, ``kernel`` kernels of any sort, ``compute`` kernels other than collectives',
+    ``communication`` collectives' kernels.
+    """
+
+    busy: dict[int, Spans]
+    kernel: dict[int, Spans]
+    compute: dict[int, Spans]
+    communication: dict[int, Spans]
+
+
+def device_times(view: View) -> DeviceTimes:
+    """Unite the device work of every device over its streams."""
+    slices, end = view.trace.slices, view.trace.end_ns
+    device = view.device[view.work]
+    is_kernel = slices.kind[view.work] == SliceKind.KERNEL
+    collective = np.isin(view.work, view.communication_kernels)
+
+    def of(mask: Bool) -> dict[int, Spans]:
+        result = {}
+        for dev in view.devices:
+            ids = view.work[mask & (device == dev)]
+            result[dev] = union(slices.start_ns[ids], end[ids])
+        return result
+
+    every = np.ones(len(view.work), dtype=bool)
+    return DeviceTimes(of(every), of(is_kernel), of(is_kernel & ~collective), of(is_kernel & collective))
+
+
+def busy_window(view: View, steps: StepTable) -> Spans:
+    """Where utilisation is measured: inside the marked steps, else the whole trace (also with inferred steps)."""
+    if len(steps) and not bool(steps.inferred.any()):
+        return union(steps.start_ns, steps.end_ns)
+    first, last = view.trace.span_ns
+    return union(np.array([first], dtype=np.int64), np.array([last], dtype=np.int64))
+
+
+def share_of(window: Spans, busy: Spans) -> float | None:
+    """Percentage of the window during which the device was busy; None for an empty window."""
+    if not window.total_ns:
+        return None
+    return 100.0 * int(coverage(busy, window.start, window.end).sum()) / window.total_ns
+
+
+def busy_by_stream(view: View, window: Spans) -> dict[int, float]:
+    """Track id -> percentage of the window during which that stream worked."""
+    slices, tracks = view.trace.slices, view.trace.tracks
+    result = {}
+    for track in np.unique(slices.track_id[view.work]):
+        rows = np.arange(tracks.first_id[track], tracks.end_id[track])
+        rows = rows[view.trace.device_work_mask[rows] & view.valid[rows]]
+        share = share_of(window, union(slices.start_ns[rows], view.trace.end_ns[rows]))
+        if share is not None:
+            result[int(track)] = share
+    return result
+
+
+def launch_delay(view: View) -> I64:
+    """Per entry of ``links.launched``: start of the work minus start of its launch, ns (int64)."""
+    links, start = view.trace.links, view.trace.slices.start_ns
+    return start[links.launched] - start[links.launched_by]
+
+
+def queue_depth(view: View) -> tuple[I64, I32]:
+    """Depth of the launch queue over time: work launched and not yet started (int64 ns, int32).
+
+    Only work whose launch is in the trace counts. The depth holds from its time to the next one.
+    """
+    links, start = view.trace.links, view.trace.slices.start_ns
+    if not len(links.launched):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    put = start[links.launched_by]
+    taken = np.maximum(start[links.launched], put)
+    times = np.concatenate((put, taken))
+    change = np.concatenate((np.ones(len(put), np.int32), np.full(len(taken), -1, np.int32)))
+    order = np.argsort(times, kind="stable")
+    times, depth = times[order], np.cumsum(change[order], dtype=np.int32)
+    last = np.append(times[1:] != times[:-1], True)
+    return times[last], depth[last]
+
+
+def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I64, I32]:
+    """First start and last end of the device work launched in each step (-1 for none), and its kernels."""
+    count = len(steps)
+    first = np.full(count, NEVER, dtype=np.int64)
+    last = np.full(count, -1, dtype=np.int64)
+    work = view.work[step_of[view.work] >= 0]
+    of = step_of[work]
+    np.minimum.at(first, of, view.trace.slices.start_ns[work])
+    np.maximum.at(last, of, view.trace.end_ns[work])
+    first[last < 0] = -1
+    kernels = np.bincount(of[view.trace.slices.kind[work] == SliceKind.KERNEL], minlength=count)
+    return first, last, kernels.astype(np.int32)
+
+
+def work_per_step(steps: StepTable, view: View, step_of: I32) -> I32:
+    """Number of device slices launched in each step: int32[n_steps]."""
+    of = step_of[view.work]
+    return np.bincount(of[of >= 0], minlength=len(steps)).astype(np.int32)
+
+
+def anchors(view: View, steps: StepTable, step_of: I32) -> I64:
+    """Start of "the same device work" in each step, ns, -1 for none: int64[n_steps].
+
+    The anchor is the first device work launched in the step; where the steps do not begin with the same work, the
+    first occurrence of the name that most of them begin with.
+    """
+    result = np.full(len(steps), -1, dtype=np.int64)
+    work = view.work[step_of[view.work] >= 0]
+    if not len(work):
+        return result
+    start, name = view.trace.slices.start_ns[work], view.trace.slices.name_id[work]
+    order = np.lexsort((start, step_of[work]))
+    work, start, name, of = work[order], start[order], name[order], step_of[work][order]
+    heads = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+    result[of[heads]] = start[heads]
+    names, counts = np.unique(name[heads], return_counts=True)
+    common = names[np.argmax(counts)]
+    hit = np.flatnonzero(name == common)
+    steps_hit, firsts = np.unique(of[hit], return_index=True)
+    if len(steps_hit) == len(heads):  # every step with device work has it: a true anchor
+        result[steps_hit] = start[hit[firsts]]
+    return result
+
+
+def idle_spans(busy: Spans, window: Spans) -> Spans:
+    """Idle instants of a device inside a window."""
+    return subtract(window, busy)
+
+
+def within(spans: Spans, window: Spans) -> Spans:
+    """The part of a set inside any interval of a (small) window."""
+    return (
+        union_all(clip(spans, int(a), int(b)) for a, b in zip(window.start, window.end, strict=True))
+        if len(window)
+        else EMPTY
+    )

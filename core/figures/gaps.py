@@ -1,0 +1,313 @@
+"""Why a device was idle: each idle nanosecond is charged to exactly one cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.figures.device import DeviceTimes
+from core.figures.lookup import View, thread_tracks
+from core.figures.model import GapTable, SyncTable
+from core.intervals import EMPTY, Spans, contains, coverage, cut, intersect, span, subtract, union
+from core.kinds import GapCause, SliceKind, SyncKind, TrackKind
+from core.tables import FLAG_COMMUNICATION, I32, I64, StepTable
+
+# A started kernel follows the one before it on a busy stream within some microseconds: that is the device's own
+# launch cost. Longer, with work queued, something that the trace does not tell held it back.
+_DEVICE_LAUNCH_NS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """Activity of one thread: a cause, when it held, and the slices behind it."""
+
+    cause: GapCause
+    spans: Spans
+    ids: I32
+
+
+@dataclass(eq=False)
+class _Pieces:
+    """Idle pieces of one device while they are shared out."""
+
+    start: list[I64]
+    end: list[I64]
+    cause: list[I64]
+    blame: list[I32]
+
+    def add(self, spans: Spans, cause: int, blame: I32 | int) -> None:
+        count = len(spans)
+        if not count:
+            return
+        self.start.append(spans.start)
+        self.end.append(spans.end)
+        self.cause.append(np.full(count, cause, dtype=np.int64))
+        self.blame.append(np.broadcast_to(np.asarray(blame, dtype=np.int32), count))
+
+
+def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, syncs: SyncTable) -> GapTable:
+    """Attribute the idle time of every device inside ``window`` (docs/figures.md, "Idle time and its cause")."""
+    parts = [_gaps_of(view, times, dev, window, syncs) for dev in view.devices]
+    start = np.concatenate([p[0] for p in parts]) if parts else np.zeros(0, np.int64)
+    end = np.concatenate([p[1] for p in parts]) if parts else np.zeros(0, np.int64)
+    cause = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
+    blame = np.concatenate([p[3] for p in parts]) if parts else np.zeros(0, np.int32)
+    device = np.repeat(np.array(view.devices, dtype=np.int32), [len(p[0]) for p in parts])
+    start, end, origin = _split_at(start, end, np.unique(np.concatenate((steps.start_ns, steps.end_ns))))
+    return GapTable(
+        start_ns=start,
+        end_ns=end,
+        device=device[origin],
+        cause=cause[origin].astype(np.uint8),
+        step_id=_step_at(steps, start),
+        blame_id=blame[origin].astype(np.int32),
+    )
+
+
+def _split_at(start: I64, end: I64, borders: I64) -> tuple[I64, I64, I64]:
+    """Cut intervals (in any order, possibly touching) at borders: start, end and the interval each piece is of."""
+    low = np.searchsorted(borders, start, side="right")
+    high = np.searchsorted(borders, end, side="left")
+    inner = np.maximum(high - low, 0)
+    origin = np.repeat(np.arange(len(start)), inner + 1)
+    first = np.concatenate(([0], np.cumsum(inner + 1)))[:-1]
+    rank = np.arange(len(origin)) - first[origin]
+    safe = borders if len(borders) else np.zeros(1, np.int64)
+    left = np.where(rank == 0, start[origin], safe[np.clip(low[origin] + rank - 1, 0, len(safe) - 1)])
+    right = np.where(rank == inner[origin], end[origin], safe[np.clip(low[origin] + rank, 0, len(safe) - 1)])
+    return left, right, origin
+
+
+def _step_at(steps: StepTable, time_ns: I64) -> I32:
+    found = np.full(len(time_ns), -1, dtype=np.int32)
+    if not len(steps):
+        return found
+    order = np.argsort(steps.start_ns, kind="stable")
+    at = np.searchsorted(steps.start_ns[order], time_ns, side="right") - 1
+    step = order[np.maximum(at, 0)]
+    inside = (at >= 0) & (time_ns < steps.end_ns[step])
+    found[inside] = step[inside]
+    return found
+
+
+def _gaps_of(view: View, times: DeviceTimes, dev: int, window: Spans, syncs: SyncTable) -> tuple[I64, I64, I64, I32]:
+    """Idle pieces of one device in time order: start, end, cause, blamed slice."""
+    idle = subtract(window, times.busy[dev])
+    pieces = _Pieces([], [], [], [])
+    for thread, waiting, queued in _by_launching_thread(view, dev, idle):
+        left = waiting
+        for layer in _layers(view, thread, syncs):
+            hit = intersect(left, layer.spans)
+            if len(hit):
+                pieces.add(hit, layer.cause, _slice_at(view, layer.ids, hit.start))
+                left = subtract(left, layer.spans)
+        pieces.add(left, GapCause.UNKNOWN, -1)
+        short = queued.dur_ns <= _DEVICE_LAUNCH_NS
+        pieces.add(Spans(queued.start[short], queued.end[short]), GapCause.LAUNCH, -1)
+        pieces.add(Spans(queued.start[~short], queued.end[~short]), GapCause.UNKNOWN, -1)
+    if not pieces.start:
+        empty = np.zeros(0, np.int64)
+        return empty, empty, empty, np.zeros(0, np.int32)
+    start, end = np.concatenate(pieces.start), np.concatenate(pieces.end)
+    order = np.argsort(start, kind="stable")
+    cause, blame = np.concatenate(pieces.cause)[order], np.concatenate(pieces.blame)[order]
+    return charge_waits(view, times.busy[dev], syncs, start[order], end[order], cause, blame)
+
+
+def _by_launching_thread(view: View, dev: int, idle: Spans) -> list[tuple[int, Spans, Spans]]:
+    """Share the idle spans out among the threads that launched the work ending each.
+
+    Returns for each thread the part before the launch ("not launched yet") and the part after it ("queued").
+    """
+    if not len(idle):
+        return []
+    trace = view.trace
+    work = view.work[view.device[view.work] == dev]
+    starts = trace.slices.start_ns[work]
+    order = np.argsort(starts, kind="stable")
+    at = np.searchsorted(starts[order], idle.end, side="left")
+    following = np.where(at < len(work), work[order[np.minimum(at, len(work) - 1)]], -1)
+    launch = np.where(following >= 0, trace.links.launch_of[following], -1)
+    thread = np.where(launch >= 0, view.thread[launch], -1)
+    main = _main_thread(view, dev)
+    thread = np.where(thread >= 0, thread, main)
+    # The launching call itself is launch cost: it belongs to the part before.
+    launched = np.where(launch >= 0, trace.end_ns[launch], idle.end)
+    border = np.clip(launched, idle.start, idle.end)
+    result = []
+    for one in np.unique(thread):
+        mine = thread == one
+        before = union(idle.start[mine], border[mine])
+        result.append((int(one), before, union(border[mine], idle.end[mine])))
+    return result
+
+
+def _main_thread(view: View, dev: int) -> int:
+    """The thread that launches most of a device's work, else the first that runs steps; -1 for none."""
+    links = view.trace.links
+    mine = view.thread[links.launched_by[view.device[links.launched] == dev]]
+    if len(mine):
+        return int(np.bincount(mine[mine >= 0]).argmax()) if (mine >= 0).any() else -1
+    main = np.flatnonzero(view.trace.threads.main)
+    return int(main[0]) if len(main) else -1
+
+
+def _layers(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
+    """Activities of the launching thread in falling priority, then those of the thread that runs the steps.
+
+    Within one thread the innermost activity tells most: a pause of the collector or a compilation inside the loader is
+    just that; the loader's own operators are the loader.
+    """
+    result = _layers_of(view, thread, syncs)
+    for main in np.flatnonzero(view.trace.threads.main):
+        same = view.trace.threads.process_id[main] == view.trace.threads.process_id[thread] if thread >= 0 else True
+        if main != thread and same:
+            result += _layers_of(view, int(main), syncs)
+    return result
+
+
+def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
+    if thread < 0:
+        return []
+    own = _thread_slices(view, thread)
+    kind, flags = view.trace.slices.kind[own], view.trace.slices.flags[own]
+    names = view.names
+    host = own[np.isin(kind, (SliceKind.CPU_OP, SliceKind.RANGE))]
+    calls = own[np.isin(kind, (SliceKind.RUNTIME, SliceKind.DRIVER))]
+    ops = own[kind == SliceKind.CPU_OP]
+    frames = own[kind == SliceKind.PYTHON]
+    mine = syncs.thread_id == thread
+    sync_kind, sync_ids = syncs.kind[mine], syncs.slice_id[mine]
+    collective = (flags & FLAG_COMMUNICATION) != 0
+    waiting = np.union1d(own[collective & (kind == SliceKind.CPU_OP)], view.named(host, names.waiting_collective))
+    loader = np.union1d(view.named(host, names.loader), view.named(frames, names.loader_frame))
+    steps = own[np.isin(kind, (SliceKind.STEP, SliceKind.RANGE))]
+    ordered: list[tuple[GapCause, I32]] = [
+        (GapCause.COLLECTOR, own[kind == SliceKind.GC]),
+        (GapCause.COMPILE, view.named(own, names.compile)),
+        (GapCause.ALLOC, sync_ids[sync_kind == SyncKind.ALLOC]),
+        (GapCause.COPY, sync_ids[sync_kind == SyncKind.MEMCPY]),
+        (GapCause.SYNC, sync_ids[~np.isin(sync_kind, (SyncKind.ALLOC, SyncKind.MEMCPY))]),
+        (GapCause.LOADER, loader),
+        (GapCause.LAUNCH, calls),
+        (GapCause.COMMUNICATION, waiting),
+        (GapCause.LAUNCH, ops),
+        (GapCause.PYTHON, frames),
+        (GapCause.PYTHON, steps),
+    ]
+    start, end = view.trace.slices.start_ns, view.trace.end_ns
+    return [_Layer(cause, union(start[ids], end[ids]), ids) for cause, ids in ordered if len(ids)]
+
+
+def _thread_slices(view: View, thread: int) -> I32:
+    """All countable slices of one thread, over its tracks."""
+    tracks = view.trace.tracks
+    parts = [
+        np.arange(tracks.first_id[t], tracks.end_id[t], dtype=np.int32)
+        for t in np.flatnonzero(tracks.thread_id == thread)
+    ]
+    own = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    return own[view.valid[own]]
+
+
+def _slice_at(view: View, ids: I32, time_ns: I64) -> I32:
+    """The last of ``ids`` that starts no later than each instant (of nested ones the innermost still open or not)."""
+    start = view.trace.slices.start_ns[ids]
+    order = np.argsort(start, kind="stable")
+    at = np.searchsorted(start[order], time_ns, side="right") - 1
+    return ids[order[np.maximum(at, 0)]].astype(np.int32)
+
+
+def charge_waits(
+    view: View, busy: Spans, syncs: SyncTable, start: I64, end: I64, cause: I64, blame: I32
+) -> tuple[I64, I64, I64, I32]:
+    """Recharge launch and Python idle after waits to those waits, as far as they are long.
+
+    While the CPU waits for a busy device it launches nothing; had it not waited, all that it did later would have
+    come that much earlier. So each wait is a credit of as much time as the device worked during it, and idle time
+    that launching or Python explains is charged to SYNC as long as there is credit. The device idles *during* a wait
+    are charged already.
+    """
+    mine = (syncs.wait_ns > 0) & ((syncs.device == -1) | np.isin(syncs.device, _devices_of(view, busy)))
+    wait_end = syncs.wait_start_ns[mine] + syncs.wait_ns[mine]
+    credit = coverage(busy, syncs.wait_start_ns[mine], wait_end)
+    if not credit.any():
+        return start, end, cause, blame
+    usable = np.isin(cause, (GapCause.LAUNCH, GapCause.PYTHON, GapCause.UNKNOWN))
+    spent, payer = spend(wait_end, credit, start[usable], end[usable] - start[usable])
+    taken = np.zeros(len(start), dtype=np.int64)
+    taken[usable] = spent
+    paid_by = np.full(len(start), -1, dtype=np.int64)
+    paid_by[usable] = payer
+    border = start + taken
+    first, second = taken > 0, border < end
+    new_start = np.concatenate((start[first], border[second]))
+    new_end = np.concatenate((border[first], end[second]))
+    new_cause = np.concatenate((np.full(int(first.sum()), int(GapCause.SYNC), dtype=np.int64), cause[second]))
+    payers = syncs.slice_id[mine][np.maximum(paid_by[first], 0)]
+    new_blame = np.concatenate((payers, blame[second])).astype(np.int32)
+    order = np.argsort(new_start, kind="stable")
+    return new_start[order], new_end[order], new_cause[order], new_blame[order]
+
+
+def _devices_of(view: View, busy: Spans) -> I32:
+    del busy
+    return np.array(view.devices, dtype=np.int32)
+
+
+def spend(credit_at: I64, credit: I64, use_at: I64, use: I64) -> tuple[I64, I64]:
+    """Token bucket: credits arrive at instants, uses consume what is there.
+
+    Parameters
+    ----------
+    credit_at, credit
+        int64[n], ns: when each credit arrives (ascending order not needed) and how much it is.
+    use_at, use
+        int64[m], ns, ascending: when each use begins and how much it could take.
+
+    Returns
+    -------
+    int64[m] what each use took, and int64[m] the index of the last credit before it (-1 for none).
+    """
+    order = np.argsort(credit_at, kind="stable")
+    times = np.concatenate((credit_at[order], use_at))
+    change = np.concatenate((credit[order], -use))
+    is_use = np.concatenate((np.zeros(len(credit), bool), np.ones(len(use), bool)))
+    rank = np.lexsort((is_use, times))
+    level = np.cumsum(change[rank])
+    # Lindley's recursion in closed form: the level after each event, held at zero from below.
+    floor = np.minimum(np.minimum.accumulate(level), 0)
+    after = level - floor
+    before = np.concatenate(([0], after[:-1]))
+    took = np.where(is_use[rank], before - after, 0)
+    seen = np.maximum.accumulate(np.where(is_use[rank], -1, rank))
+    spent = np.zeros(len(use), dtype=np.int64)
+    payer = np.full(len(use), -1, dtype=np.int64)
+    at = rank[is_use[rank]] - len(credit)
+    spent[at] = took[is_use[rank]]
+    last = seen[is_use[rank]]
+    payer[at] = np.where(last >= 0, order[np.maximum(last, 0)] if len(order) else -1, -1)
+    return spent, payer
+
+
+def idle_by_cause(gaps: GapTable, start_ns: int, end_ns: int, devices: int) -> dict[int, int]:
+    """Idle time by cause inside a window, mean over the devices: `GapCause` -> ns."""
+    lengths = np.minimum(gaps.end_ns, end_ns) - np.maximum(gaps.start_ns, start_ns)
+    lengths = np.maximum(lengths, 0)
+    sums = np.bincount(gaps.cause, weights=lengths, minlength=len(GapCause))
+    return {int(cause): round(float(sums[cause]) / max(devices, 1)) for cause in GapCause}
+
+
+__all__ = [
+    "TrackKind",
+    "charge_waits",
+    "contains",
+    "cut",
+    "find_gaps",
+    "idle_by_cause",
+    "spend",
+    "span",
+    "EMPTY",
+    "thread_tracks",
+]

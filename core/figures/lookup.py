@@ -1,0 +1,159 @@
+"""Questions about the nesting of slices, answered for many slices at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from core.figures.names import NameClasses, classify
+from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
+from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, Bool
+from core.trace import Trace
+
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A trace with the masks and columns that most figures need, each worked out once on first use."""
+
+    trace: Trace
+
+    @cached_property
+    def names(self) -> NameClasses:
+        """Classes of the distinct names."""
+        return classify(self.trace.strings)
+
+    @cached_property
+    def valid(self) -> Bool:
+        """bool[n_slices]: has a duration that may be counted."""
+        flags = self.trace.slices.flags
+        return np.asarray((flags & (FLAG_NO_DURATION | FLAG_UNFINISHED)) == 0)
+
+    @cached_property
+    def thread(self) -> I32:
+        """int32[n_slices]: row of the thread table, -1 for device tracks."""
+        return self.trace.tracks.thread_id[self.trace.slices.track_id]
+
+    @cached_property
+    def device(self) -> I32:
+        """int32[n_slices]: device index of the slice's track, -1 for CPU tracks."""
+        return self.trace.tracks.device[self.trace.slices.track_id]
+
+    @cached_property
+    def source(self) -> I32:
+        """int32[n_slices]: file the slice came from."""
+        tracks = self.trace.tracks
+        return self.trace.processes.source_id[tracks.process_id][self.trace.slices.track_id]
+
+    @cached_property
+    def work(self) -> I32:
+        """int32[k]: device work with a countable duration, in table order."""
+        ids = self.trace.device_ids
+        return ids[self.valid[ids]]
+
+    @cached_property
+    def host_calls(self) -> I32:
+        """int32[k]: runtime and driver calls."""
+        return np.flatnonzero(np.isin(self.trace.slices.kind, HOST_CALLS)).astype(np.int32)
+
+    @cached_property
+    def devices(self) -> tuple[int, ...]:
+        """Device indexes with work, ascending."""
+        return tuple(int(d) for d in np.unique(self.device[self.work]))
+
+    def by_kind(self, *kinds: SliceKind) -> I32:
+        """Slices of these kinds with a countable duration: int32[k], in table order."""
+        hit = np.isin(self.trace.slices.kind, kinds) & self.valid
+        return np.flatnonzero(hit).astype(np.int32)
+
+    def named(self, ids: I32, classes: Bool) -> I32:
+        """Those of ``ids`` whose name is in a class."""
+        name = self.trace.slices.name_id[ids]
+        hit = np.zeros(len(ids), dtype=bool)
+        known = name >= 0
+        hit[known] = classes[name[known]]
+        return ids[hit]
+
+    @cached_property
+    def communication_kernels(self) -> I32:
+        """int32[k]: kernels of collectives."""
+        work = self.work
+        kind, flags = self.trace.slices.kind[work], self.trace.slices.flags[work]
+        return work[(kind == SliceKind.KERNEL) & ((flags & FLAG_COMMUNICATION) != 0)]
+
+    @cached_property
+    def launching(self) -> I32:
+        """int32[k]: host calls that launch device work, or that by their name would have."""
+        calls = self.host_calls
+        owns = np.unique(self.trace.links.launched_by)
+        return np.union1d(self.named(calls, self.names.launch), owns).astype(np.int32)
+
+
+def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind, ...]) -> I32:
+    """Innermost slice of given kinds around an instant.
+
+    Parameters
+    ----------
+    track_id
+        int32[k], the track to look in; -1 gives -1.
+    time_ns
+        int64[k], ns.
+    kinds
+        Kinds that count; slices of other kinds are looked through.
+
+    Returns
+    -------
+    int32[k]: slice ids, -1 where there is none.
+    """
+    slices, tracks = trace.slices, trace.tracks
+    found = np.full(len(track_id), -1, dtype=np.int32)
+    for track in np.unique(track_id[track_id >= 0]):
+        first, last = int(tracks.first_id[track]), int(tracks.end_id[track])
+        here = np.flatnonzero(track_id == track)
+        found[here] = first - 1 + np.searchsorted(slices.start_ns[first:last], time_ns[here], side="right")
+        found[here[found[here] < first]] = -1
+    wanted = np.isin(slices.kind, kinds)
+    todo = np.flatnonzero(found >= 0)
+    while len(todo):
+        at = found[todo]
+        miss = (trace.end_ns[at] <= time_ns[todo]) | ~wanted[at]
+        todo = todo[miss]
+        found[todo] = slices.parent_id[found[todo]]
+        todo = todo[found[todo] >= 0]
+    return found
+
+
+def thread_tracks(trace: Trace, kind: TrackKind) -> I32:
+    """int32[n_threads + 1]: track of that kind of each thread, -1 for none (and at the end, for thread -1)."""
+    result = np.full(len(trace.threads) + 1, -1, dtype=np.int32)
+    hit = np.flatnonzero((trace.tracks.kind == kind) & (trace.tracks.thread_id >= 0))
+    result[trace.tracks.thread_id[hit]] = hit
+    return result
+
+
+def outermost_op(trace: Trace, ids: I32) -> I32:
+    """Outermost CPU_OP slice above each slice on its own track, -1 for none: int32[k]."""
+    slices = trace.slices
+    best = np.full(len(ids), -1, dtype=np.int32)
+    at = slices.parent_id[ids].copy()
+    todo = np.flatnonzero(at >= 0)
+    while len(todo):
+        here = at[todo]
+        is_op = slices.kind[here] == SliceKind.CPU_OP
+        best[todo[is_op]] = here[is_op]
+        at[todo] = slices.parent_id[here]
+        todo = todo[at[todo] >= 0]
+    return best
+
+
+def launch_start(trace: Trace, work: I32) -> I64:
+    """Start of the call that launched each device slice, -1 where it is not in the trace: int64[k], ns."""
+    launch = trace.links.launch_of[work]
+    start: I64 = np.where(launch >= 0, trace.slices.start_ns[launch], -1)
+    return start
+
+
+__all__ = ["DEVICE_WORK", "NEVER", "View", "innermost", "launch_start", "outermost_op", "thread_tracks"]

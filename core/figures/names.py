@@ -1,0 +1,110 @@
+"""What a name means: each distinct name of a trace is judged once, slices then look their class up by name id."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.kinds import SyncKind
+from core.strings import StringTable
+from core.tables import Bool
+
+# `num_workers` decides between _SingleProcess and _MultiProcessing; both are the loader.
+_LOADER_RANGE = re.compile(r"enumerate\(Data(?:Loader|Pipe)\)#")
+_LOADER_FRAME = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): __next__$")
+# Frames that enclose all of dynamo's, inductor's and triton's work, and never run when the compiled code is reused.
+_COMPILE = re.compile(
+    r"torch/_dynamo/convert_frame\.py\(|triton/compiler/compiler\.py\(\d+\): compile$|\(dynamo_timed\)|"
+    r"_compile\.compile_inner|^compile_fx|Module Loading|Lazy Function Loading|"
+    r"^(?:cu|cuda|hip|musa)(?:Library|Module)Load"
+)
+_COMMUNICATION = re.compile(r"^(?:c10d::|nccl:|rccl:|gloo:|ucc:|mpi:|hccl:|xccl:|record_param_comms)")
+_WAITING_COLLECTIVE = re.compile(r"^(?:c10d::(?:barrier|monitored_barrier)|gloo:|mpi:)")
+_OPTIMIZER = re.compile(r"^Optimizer\.step#")
+_STEP_RANGE = re.compile(
+    r"(?i)^(?:#+\s*)?(?:train(?:ing)?[\s_.-]*)?(?:step|iter|iteration|batch)(?:[\s_.:#/()\[\]-]*\d+)?(?:\s*#+)?$"
+)
+_CALL = r"^(?:cuda|hip|cu|musa|xpu|ze|nrt|acl(?:rt)?)"
+_SYNC_STREAM = re.compile(_CALL + r".*StreamSynchronize")
+_SYNC_EVENT = re.compile(_CALL + r".*EventSynchronize")
+_SYNC_DEVICE = re.compile(_CALL + r".*(?:Device|Ctx|Context)Synchronize")
+# Copies between two places of one device do not block the host (API synchronisation behaviour, CUDA runtime manual).
+_SYNC_COPY = re.compile(r"^(?:cuda|hip|cu|musa)Memcpy(?!.*Async)(?!.*(?:DtoD|Batch))")
+_ASYNC_COPY = re.compile(r"^(?:cuda|hip|cu|musa)Memcpy.*Async")
+_ALLOC = re.compile(
+    r"^(?:cuda|hip|musa)(?:Malloc|Free|ExtMalloc|HostAlloc|HostMalloc|HostFree|HostRegister|HostUnregister)(?!.*Async)|"
+    r"^cuMem(?:Alloc|Free|HostAlloc|Create|Release|Map|Unmap)(?!.*Async)"
+)
+_LAUNCH = re.compile(
+    _CALL + r".*(?:LaunchKernel|LaunchCooperative|ModuleLaunch|GraphLaunch|LaunchByPtr|LaunchHostFunc)"
+)
+_GRAPH_LAUNCH = re.compile(_CALL + r".*GraphLaunch")
+_NO_SYNC = -1
+
+
+@dataclass(frozen=True, eq=False)
+class NameClasses:
+    """One entry per distinct name. ``sync`` is a `SyncKind` or -1; the others tell membership."""
+
+    loader: Bool
+    loader_frame: Bool
+    compile: Bool
+    communication: Bool
+    waiting_collective: Bool
+    optimizer: Bool
+    step_range: Bool
+    module: Bool
+    launch: Bool
+    graph_launch: Bool
+    async_copy: Bool
+    sync: NDArray[np.int8]
+
+
+def sync_kind_of(name: str) -> int:
+    """Return the `SyncKind` of a runtime or driver call that always may block, -1 for any other name.
+
+    An asynchronous copy blocks only with pageable memory, which its device slice tells, not its name.
+    """
+    if _SYNC_STREAM.match(name):
+        return int(SyncKind.STREAM)
+    if _SYNC_EVENT.match(name):
+        return int(SyncKind.EVENT)
+    if _SYNC_DEVICE.match(name):
+        return int(SyncKind.DEVICE)
+    if _SYNC_COPY.match(name):
+        return int(SyncKind.MEMCPY)
+    if _ALLOC.match(name):
+        return int(SyncKind.ALLOC)
+    return _NO_SYNC
+
+
+@lru_cache(maxsize=2)
+def classify(strings: StringTable) -> NameClasses:
+    """Judge all names of a trace (kept for the traces used last)."""
+    values = [strings[i] for i in range(len(strings))]
+
+    def where(test: re.Pattern[str], method: str = "search") -> Bool:
+        find = getattr(test, method)
+        return np.fromiter((find(v) is not None for v in values), dtype=bool, count=len(values))
+
+    def starting(test: re.Pattern[str]) -> Bool:
+        return where(test, "match")
+
+    return NameClasses(
+        loader=starting(_LOADER_RANGE),
+        loader_frame=where(_LOADER_FRAME),
+        compile=where(_COMPILE),
+        communication=starting(_COMMUNICATION),
+        waiting_collective=starting(_WAITING_COLLECTIVE),
+        optimizer=starting(_OPTIMIZER),
+        step_range=starting(_STEP_RANGE),
+        module=np.fromiter((v.startswith("nn.Module: ") for v in values), dtype=bool, count=len(values)),
+        launch=starting(_LAUNCH),
+        graph_launch=starting(_GRAPH_LAUNCH),
+        async_copy=starting(_ASYNC_COPY),
+        sync=np.fromiter((sync_kind_of(v) for v in values), dtype=np.int8, count=len(values)),
+    )

@@ -1,0 +1,193 @@
+"""Totals by name: operators, device work, ranges, modules, Python functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.figures.lookup import View, innermost, thread_tracks
+from core.figures.model import StatTable
+from core.kinds import SliceKind, TrackKind
+from core.tables import I32, I64, Bool
+
+
+def self_time(view: View) -> I64:
+    """Duration of each slice minus what its direct children on the same track cover: int64[n_slices], ns, >= 0.
+
+    Children count as far as they lie inside their parent, and children that cross each other count once.
+    """
+    slices, end = view.trace.slices, view.trace.end_ns
+    child = np.flatnonzero((slices.parent_id >= 0) & view.valid)
+    parent = slices.parent_id[child]
+    order = np.argsort(parent, kind="stable")  # preorder keeps the children of one parent by start
+    child, parent = child[order], parent[order]
+    start = slices.start_ns[child] - slices.start_ns[parent]
+    stop = np.minimum(end[child], end[parent]) - slices.start_ns[parent]
+    covered = np.bincount(parent, weights=_uncovered(parent, start, stop), minlength=len(slices))
+    return np.maximum(slices.dur_ns - covered.astype(np.int64), 0)
+
+
+def _uncovered(group: I64 | I32, start: I64, stop: I64) -> I64:
+    """Part of each interval that no earlier interval of its group covers, ns; groups are contiguous, starts ascend."""
+    if not len(group):
+        return np.zeros(0, dtype=np.int64)
+    head = np.append(True, group[1:] != group[:-1])
+    rank = np.cumsum(head) - 1
+    # Lifting each group above all before it lets one running maximum serve for all groups.
+    heads = np.flatnonzero(head)
+    height = np.maximum.reduceat(np.maximum(stop, 0), heads) + 1
+    lift = np.concatenate(([0], np.cumsum(height)[:-1]))[rank]
+    reach = np.maximum.accumulate(np.maximum(stop, 0) + lift)
+    before = np.where(head, lift, np.concatenate(([0], reach[:-1])))
+    result: I64 = np.maximum(np.maximum(stop, 0) + lift - np.maximum(start + lift, before), 0)
+    return result
+
+
+def outermost_of_name(view: View, ids: I32) -> tuple[Bool, I64]:
+    """For slices grouped by (name, track): is no slice of that name around it, and the time it adds to their union.
+
+    Recursion is the reason: a function that calls itself spends its time once.
+    """
+    slices, end = view.trace.slices, view.trace.end_ns
+    name, track = slices.name_id[ids].astype(np.int64), slices.track_id[ids].astype(np.int64)
+    key = name * (len(view.trace.tracks) + 1) + track
+    order = np.argsort(key, kind="stable")  # preorder within a track: starts ascend
+    base = int(slices.start_ns[ids].min()) if len(ids) else 0
+    adds = np.zeros(len(ids), dtype=np.int64)
+    start, stop = slices.start_ns[ids][order] - base, end[ids][order] - base
+    adds[order] = _uncovered(key[order], start, stop)
+    outer = np.zeros(len(ids), dtype=bool)
+    outer[order] = _is_outer(key[order], start, stop)
+    return outer, adds
+
+
+def _is_outer(group: I64, start: I64, stop: I64) -> Bool:
+    """Interval starts at or after the end of all earlier ones of its group."""
+    if not len(group):
+        return np.zeros(0, dtype=bool)
+    head = np.append(True, group[1:] != group[:-1])
+    rank = np.cumsum(head) - 1
+    heads = np.flatnonzero(head)
+    height = np.maximum.reduceat(stop, heads) + 1
+    lift = np.concatenate(([0], np.cumsum(height)[:-1]))[rank]
+    reach = np.maximum.accumulate(stop + lift)
+    before = np.concatenate(([0], reach[:-1]))
+    result: Bool = head | (start + lift >= before)
+    return result
+
+
+def device_time_on_tracks(view: View) -> I64:
+    """Device time charged to each CPU slice itself: to the innermost operator above the launch, else to the launch.
+
+    int64[n_slices], ns. Summed over a subtree it is the device time launched below a slice of the operator tracks.
+    """
+    links = view.trace.links
+    work = links.launched[view.valid[links.launched]]
+    by = links.launched_by[view.valid[links.launched]]
+    owner = np.where(links.op_of[work] >= 0, links.op_of[work], by)
+    sums = np.bincount(owner, weights=view.trace.slices.dur_ns[work], minlength=len(view.trace.slices))
+    return sums.astype(np.int64)
+
+
+def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I64) -> StatTable:
+    """Aggregate slices by name.
+
+    Parameters
+    ----------
+    ids
+        int32[k], slices to aggregate.
+    self_ns, device_total, device_self
+        int64[k], ns, per entry of ``ids``. Totals of recursive calls are taken from the outermost one only.
+    """
+    slices = view.trace.slices
+    if not len(ids):
+        none = np.zeros(0, dtype=np.int64)
+        return StatTable(none.astype(np.int32), *(none.copy() for _ in range(7)), none.astype(np.int32))
+    outer, adds = outermost_of_name(view, ids)
+    dur = slices.dur_ns[ids]
+    names, group = np.unique(slices.name_id[ids], return_inverse=True)
+
+    def total(values: I64) -> I64:
+        return np.bincount(group, weights=values, minlength=len(names)).astype(np.int64)
+
+    by_dur = np.lexsort((dur, group))
+    tails = np.flatnonzero(np.append(group[by_dur][1:] != group[by_dur][:-1], True))
+    heads = np.append(0, tails[:-1] + 1)
+    host = total(adds)
+    order = np.argsort(-np.maximum(host, total(np.where(outer, device_total, 0))), kind="stable")
+    return StatTable(
+        name_id=names[order].astype(np.int32),
+        calls=np.bincount(group, minlength=len(names)).astype(np.int64)[order],
+        host_total_ns=host[order],
+        host_self_ns=total(self_ns)[order],
+        device_total_ns=total(np.where(outer, device_total, 0))[order],
+        device_self_ns=total(device_self)[order],
+        min_ns=dur[by_dur[heads]][order],
+        max_ns=dur[by_dur[tails]][order],
+        first_slice=ids[by_dur[tails]][order].astype(np.int32),
+    )
+
+
+def operator_stats(view: View, self_ns: I64) -> StatTable:
+    """Operators: device time is that of all work launched below (total) or with no operator between (self)."""
+    ids = view.by_kind(SliceKind.CPU_OP)
+    own = device_time_on_tracks(view)
+    before = np.concatenate(([0], np.cumsum(own)))
+    end = np.maximum(view.trace.slices.subtree_end[ids], ids + 1)
+    return table(view, ids, self_ns[ids], before[end] - before[ids], own[ids])
+
+
+def device_stats(view: View) -> StatTable:
+    """Kernels, copies and memsets. They spend no time on the host: those columns are 0."""
+    ids = view.work
+    dur = view.trace.slices.dur_ns[ids]
+    result = table(view, ids, np.zeros(len(ids), np.int64), dur, dur)
+    order = np.argsort(-result.device_self_ns, kind="stable")
+    return StatTable(
+        name_id=result.name_id[order],
+        calls=result.calls[order],
+        host_total_ns=np.zeros(len(order), dtype=np.int64),
+        host_self_ns=np.zeros(len(order), dtype=np.int64),
+        # Work of one name may overlap itself on several streams: the sum of durations, as all profilers count it.
+        device_total_ns=result.device_self_ns[order],
+        device_self_ns=result.device_self_ns[order],
+        min_ns=result.min_ns[order],
+        max_ns=result.max_ns[order],
+        first_slice=result.first_slice[order],
+    )
+
+
+def thread_stats(view: View, self_ns: I64, kind: SliceKind, track: TrackKind, only: Bool | None) -> StatTable:
+    """Ranges, modules or Python functions: device time is that of the work launched by their thread meanwhile.
+
+    Work that another thread launches for them (the backward pass of a module) is not theirs.
+    """
+    ids = view.by_kind(kind)
+    total, own = _launched_meanwhile(view, ids, kind, track)
+    if only is not None:
+        keep = np.isin(ids, view.named(ids, only))
+        ids, total, own = ids[keep], total[keep], own[keep]
+    return table(view, ids, self_ns[ids], total, own)
+
+
+def _launched_meanwhile(view: View, ids: I32, kind: SliceKind, track: TrackKind) -> tuple[I64, I64]:
+    """Device time launched by the thread of each slice while it ran, and while it was the innermost of its kind."""
+    links, slices = view.trace.links, view.trace.slices
+    total = np.zeros(len(ids), dtype=np.int64)
+    own = np.zeros(len(ids), dtype=np.int64)
+    good = view.valid[links.launched]
+    work, by = links.launched[good], links.launched_by[good]
+    if not len(work) or not len(ids):
+        return total, own
+    thread, at = view.thread[by], slices.start_ns[by]
+    order = np.lexsort((at, thread))
+    work, thread, at = work[order], thread[order], at[order]
+    before = np.concatenate(([0], np.cumsum(slices.dur_ns[work])))
+    for one in np.unique(view.thread[ids]):
+        a, b = np.searchsorted(thread, one, side="left"), np.searchsorted(thread, one, side="right")
+        mine = np.flatnonzero(view.thread[ids] == one)
+        low = a + np.searchsorted(at[a:b], slices.start_ns[ids[mine]], side="left")
+        high = a + np.searchsorted(at[a:b], view.trace.end_ns[ids[mine]], side="left")
+        total[mine] = before[high] - before[low]
+    inner = innermost(view.trace, thread_tracks(view.trace, track)[thread], at, (kind,))
+    sums = np.bincount(inner[inner >= 0], weights=slices.dur_ns[work][inner >= 0], minlength=len(slices))
+    return total, sums.astype(np.int64)[ids]

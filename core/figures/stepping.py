@@ -1,0 +1,98 @@
+"""The figures of each step: its three times, its busy time, its waits, its breakdown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.figures.breakdown import breakdown
+from core.figures.device import DeviceTimes, anchors, launched_extent, work_per_step
+from core.figures.lookup import View
+from core.figures.model import StepFigures, SyncTable
+from core.figures.steps import choose_counted
+from core.intervals import coverage
+from core.tables import F64, I32, I64, Bool, StepTable
+
+# How much longer the device may take per step than the host before the host step is called enqueue time, and how
+# much of a single step's length may still be queued when it ends. Below, it is ordinary overlap at a step's border.
+_AHEAD_RATIO = 1.1
+_GROWTH_SHARE = 0.05
+_SINGLE_LAG_SHARE = 0.25
+
+
+def step_figures(view: View, steps: StepTable, step_of: I32, times: DeviceTimes, syncs: SyncTable) -> StepFigures:
+    """Compute all per-step figures (docs/figures.md, "Steps")."""
+    count = len(steps)
+    duration = steps.end_ns - steps.start_ns
+    first, last, kernels = launched_extent(view, steps, step_of)
+    work = work_per_step(steps, view, step_of)
+    counted, why = choose_counted(steps, work, bool(len(view.work)))
+    has_lag = last >= 0
+    in_step = syncs.step_id >= 0
+    waits = np.bincount(syncs.step_id[in_step], weights=syncs.wait_ns[in_step], minlength=count)
+    return StepFigures(
+        dur_ns=duration,
+        device_start_ns=first,
+        device_end_ns=last,
+        period_ns=periods(steps, anchors(view, steps, step_of)),
+        gpu_busy_ns=_busy(view, steps, times),
+        sync_wait_ns=waits.astype(np.int64),
+        gpu_lag_ns=np.where(has_lag, last - steps.end_ns, 0),
+        has_lag=has_lag,
+        kernels=kernels,
+        breakdown_ns=breakdown(view, steps, steps.start_ns, steps.end_ns),
+        counted=counted,
+        why_not=why,
+    )
+
+
+def periods(steps: StepTable, anchor: I64) -> I64:
+    """Distance from each step's anchor to that of the next step of the same thread, -1 where either is missing.
+
+    Steps whose numbers do not follow each other (another profiling window) are no neighbours.
+    """
+    result = np.full(len(steps), -1, dtype=np.int64)
+    for thread in np.unique(steps.thread_id):
+        rows = np.flatnonzero(steps.thread_id == thread)
+        rows = rows[np.argsort(steps.start_ns[rows], kind="stable")]
+        here, after = rows[:-1], rows[1:]
+        near = steps.start_ns[after] - steps.end_ns[here] <= np.maximum(steps.end_ns[here] - steps.start_ns[here], 0)
+        numbered = (steps.number[here] >= 0) & (steps.number[after] >= 0)
+        near &= ~numbered | (steps.number[after] == steps.number[here] + 1)
+        good = near & (anchor[here] >= 0) & (anchor[after] > anchor[here])
+        result[here[good]] = (anchor[after] - anchor[here])[good]
+    return result
+
+
+def _busy(view: View, steps: StepTable, times: DeviceTimes) -> I64:
+    """Busy time inside each host step, mean over the devices in use; -1 without device work."""
+    if not view.devices:
+        return np.full(len(steps), -1, dtype=np.int64)
+    total = np.zeros(len(steps), dtype=np.int64)
+    for dev in view.devices:
+        total += coverage(times.busy[dev], steps.start_ns, steps.end_ns)
+    return np.rint(total / len(view.devices)).astype(np.int64)
+
+
+def mean(values: I64 | F64, mask: Bool) -> float | None:
+    """Mean of the values under a mask; None when there are none."""
+    return float(values[mask].mean()) if mask.any() else None
+
+
+def runs_ahead(figures: StepFigures) -> bool | None:
+    """Tell whether the host steps only measure how long it takes to queue a step (None: nothing to judge by).
+
+    Either the device needs clearly longer per step than the host while its lag behind the host grows from step to
+    step; or, in a trace of one step, a good part of that step's work is still to do when the host step ends.
+    """
+    rows = np.flatnonzero(figures.counted & figures.has_lag)
+    if not len(rows):
+        return None
+    lag, dur = figures.gpu_lag_ns[rows], figures.dur_ns[rows]
+    if len(rows) == 1:
+        return bool(lag[0] > _SINGLE_LAG_SHARE * dur[0])
+    known = figures.period_ns[rows] > 0
+    if not known.any():
+        return bool(lag[-1] - lag[0] > _GROWTH_SHARE * float(dur.mean()) * (len(rows) - 1))
+    period, host = float(figures.period_ns[rows][known].mean()), float(dur[known].mean())
+    growth = float(lag[-1] - lag[0]) / (len(rows) - 1)
+    return period > _AHEAD_RATIO * host and growth > _GROWTH_SHARE * period

@@ -1,0 +1,196 @@
+"""Which steps there are, what belongs to each, and which of them count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.figures.lookup import View
+from core.intervals import coverage, union
+from core.kinds import SliceKind
+from core.tables import I32, I64, Bool, StepTable
+
+# Two or three iterations are too few to tell a rhythm from chance, but the user's own marks need no statistics.
+_MIN_MARKS = 2
+OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
+TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before
+
+
+def find_steps(view: View) -> StepTable:
+    """Return the marked steps, else those worked out from annotations, loader or optimizer marks."""
+    marked = view.trace.steps
+    return marked if len(marked) else infer_steps(view)
+
+
+def infer_steps(view: View) -> StepTable:
+    """Work iterations out from what the trace holds; an empty table when nothing repeats.
+
+    In order: the user's own ranges named like a step (each is one step); ``enumerate(DataLoader)`` marks, and
+    ``Optimizer.step`` marks (a step reaches from one mark's start to the next one's: n marks give n - 1 steps).
+    """
+    ranges = view.by_kind(SliceKind.RANGE)
+    own = _busiest_thread(view, view.named(ranges, view.names.step_range))
+    own = _outermost(view, own)
+    start, end = view.trace.slices.start_ns, view.trace.end_ns
+    if len(own) >= _MIN_MARKS:
+        return _table(view, own, start[own], end[own])
+    loader = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.loader)))
+    optimizer = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.optimizer)))
+    marks = optimizer
+    # Both marks come once per iteration; the loader's stands at its beginning. Where their numbers differ, several
+    # optimizer steps share a batch or the reverse, and the optimizer's rhythm is the training's.
+    if len(loader) >= _MIN_MARKS and (len(optimizer) < _MIN_MARKS or abs(len(loader) - len(optimizer)) <= 1):
+        marks = loader
+    if len(marks) < _MIN_MARKS:
+        return _table(view, marks[:0], start[:0], end[:0])
+    return _table(view, marks[:-1], start[marks[:-1]], start[marks[1:]])
+
+
+def _busiest_thread(view: View, ids: I32) -> I32:
+    if not len(ids):
+        return ids
+    threads, counts = np.unique(view.thread[ids], return_counts=True)
+    return ids[view.thread[ids] == threads[np.argmax(counts)]]
+
+
+def _one_name(view: View, ids: I32) -> I32:
+    """Keep the most frequent name only: two optimizers of one iteration are not two iterations."""
+    if not len(ids):
+        return ids
+    names, counts = np.unique(view.trace.slices.name_id[ids], return_counts=True)
+    ids = ids[view.trace.slices.name_id[ids] == names[np.argmax(counts)]]
+    return ids[np.argsort(view.trace.slices.start_ns[ids], kind="stable")]
+
+
+def _outermost(view: View, ids: I32) -> I32:
+    """Drop marks that lie inside another one ("batch" inside "step")."""
+    if not len(ids):
+        return ids
+    start, end = view.trace.slices.start_ns, view.trace.end_ns
+    ids = ids[np.lexsort((-end[ids], start[ids]))]
+    reach = np.maximum.accumulate(end[ids])
+    outer = np.concatenate(([True], start[ids][1:] >= reach[:-1]))
+    return ids[outer]
+
+
+def _table(view: View, ids: I32, start: I64, end: I64) -> StepTable:
+    count = len(ids)
+    return StepTable(
+        start_ns=start.copy(),
+        end_ns=end.copy(),
+        number=np.arange(count, dtype=np.int64),
+        name_id=view.trace.slices.name_id[ids].copy(),
+        slice_id=np.full(count, -1, dtype=np.int32),
+        thread_id=view.thread[ids].astype(np.int32),
+        inferred=np.ones(count, dtype=bool),
+    )
+
+
+def assign(view: View, steps: StepTable) -> I32:
+    """Step of every slice: by its start for CPU slices, by its launch for device work: int32[n_slices], -1 outside.
+
+    A CPU slice belongs to the step of its own thread around it, else to that of another thread of the same file.
+    Device work without a launch in the trace belongs to no step, except where the trace holds no launch at all
+    (device-only traces): there its start decides.
+    """
+    slices = view.trace.slices
+    result = np.full(len(slices), -1, dtype=np.int32)
+    if not len(steps):
+        return result
+    step_source = _step_source(view, steps)
+    for source in np.unique(step_source):
+        of_file = np.flatnonzero(step_source == source)
+        inside = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
+        rows: I32 = np.arange(len(slices), dtype=np.int32)[inside]
+        result[rows] = _around(steps, of_file, slices.start_ns[rows])
+        threads = np.unique(steps.thread_id[of_file])
+        if len(threads) > 1:
+            for thread in threads:
+                own = rows[view.thread[rows] == thread]
+                result[own] = _around(steps, of_file[steps.thread_id[of_file] == thread], slices.start_ns[own])
+    work = view.trace.device_ids
+    launch = view.trace.links.launch_of[work]
+    if len(view.trace.links.launched):
+        result[work] = np.where(launch >= 0, result[launch], -1)
+    return result
+
+
+def _step_source(view: View, steps: StepTable) -> I32:
+    threads = view.trace.threads
+    if not len(threads):
+        return np.zeros(len(steps), dtype=np.int32)
+    return view.trace.processes.source_id[threads.process_id[steps.thread_id]]
+
+
+def _around(steps: StepTable, rows: I64, time_ns: I64) -> I32:
+    """The last started of these steps that still runs at each instant, -1 for none."""
+    order = rows[np.argsort(steps.start_ns[rows], kind="stable")]
+    at = np.searchsorted(steps.start_ns[order], time_ns, side="right") - 1
+    found = np.full(len(time_ns), -1, dtype=np.int32)
+    for back in range(4):  # overlapping steps of several threads: look at the few that started before
+        here = at - back
+        open_ = (found < 0) & (here >= 0)
+        step = order[np.maximum(here, 0)]
+        found = np.where(open_ & (time_ns < steps.end_ns[step]), step, found).astype(np.int32)
+        if back == 0 and not _overlap(steps, order):
+            break
+    return found
+
+
+def _overlap(steps: StepTable, order: I64) -> bool:
+    return bool((steps.start_ns[order][1:] < steps.end_ns[order][:-1]).any())
+
+
+def choose_counted(steps: StepTable, kernels: I32, has_device: bool) -> tuple[Bool, tuple[str, ...]]:
+    """Tell which steps the means are taken over, and why not the others.
+
+    Parameters
+    ----------
+    kernels
+        int32[n_steps], device slices launched in each step.
+    has_device
+        The trace holds device work at all.
+    """
+    count = len(steps)
+    why = [""] * count
+    duration = steps.end_ns - steps.start_ns
+    if count > 1:
+        _mark_truncated(why, kernels, has_device)
+        _mark_outliers(why, duration)
+    if count and all(why):  # nothing left to average over: an honest mean of what there is, the reasons stay
+        return np.ones(count, dtype=bool), tuple(why)
+    return np.array([not reason for reason in why], dtype=bool), tuple(why)
+
+
+def _mark_truncated(why: list[str], kernels: I32, has_device: bool) -> None:
+    if not has_device or not kernels.any():
+        return
+    others = float(np.median(kernels[kernels > 0]))
+    last = len(why) - 1
+    if kernels[last] < TRUNCATED_SHARE * min(others, float(kernels[last - 1]) or others):
+        why[last] = "truncated: the recording ended before all of its device work was written"
+    if kernels[0] < 0.5 * others:
+        why[0] = "truncated: the recording started after part of its device work"
+
+
+def _mark_outliers(why: list[str], duration: I64) -> None:
+    """Steps far longer than the others: warm-up while they lead the trace, else outliers."""
+    leading = True
+    for i, dur in enumerate(duration):
+        others = np.delete(duration, i)
+        if dur <= OUTLIER_RATIO * float(np.median(others)):
+            leading = leading and bool(why[i])
+        elif not why[i]:
+            why[i] = "warm-up: far longer than the steps after it" if leading else "outlier: far longer than the others"
+
+
+def step_coverage(steps: StepTable) -> tuple[int, int, int]:
+    """First start, last end, and the time covered by any step, ns."""
+    if not len(steps):
+        return (0, 0, 0)
+    covered = union(steps.start_ns, steps.end_ns)
+    return int(steps.start_ns.min()), int(steps.end_ns.max()), covered.total_ns
+
+
+def covered_steps(steps: StepTable, start: I64, end: I64) -> I64:
+    """How much of each window lies inside steps: int64[n], ns."""
+    return coverage(union(steps.start_ns, steps.end_ns), start, end)

@@ -1,0 +1,214 @@
+"""Sync points: where the CPU is blocked on the device, for how long, why, and on what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.figures.lookup import View, innermost, launch_start, outermost_op, thread_tracks
+from core.figures.model import SyncTable
+from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind, TrackKind
+from core.tables import I32, I64, U8, StepTable
+
+# The clocks of host and device agree to about a microsecond; a wait may seem to end that much before the work does.
+CLOCK_TOLERANCE_NS = 3_000
+_BY_HOST_MEMORY = (int(CopyDirection.HTOD), int(CopyDirection.DTOH))
+
+
+def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
+    """Return all sync points in time order (docs/figures.md, "Sync points")."""
+    calls, kind, copies = _blocking_calls(view)
+    keep = _belongs_to_user(view, calls, steps, step_of)
+    calls, kind, copies = calls[keep], kind[keep], copies[keep]
+    order = np.argsort(view.trace.slices.start_ns[calls], kind="stable")
+    calls, kind, copies = calls[order], kind[order], copies[order]
+    waited = _waited_work(view, calls, kind, copies)
+    slices = view.trace.slices
+    start, dur = slices.start_ns[calls], slices.dur_ns[calls]
+    released = np.where(waited >= 0, view.trace.end_ns[waited], start + dur)
+    wait = np.clip(np.minimum(start + dur, released) - start, 0, None)
+    threads = view.thread[calls]
+    ranges = innermost(view.trace, thread_tracks(view.trace, TrackKind.CPU_RANGES)[threads], start, (SliceKind.RANGE,))
+    frames = innermost(view.trace, thread_tracks(view.trace, TrackKind.CPU_PYTHON)[threads], start, (SliceKind.PYTHON,))
+    return SyncTable(
+        slice_id=calls,
+        kind=kind,
+        wait_start_ns=start.copy(),
+        wait_ns=wait,
+        step_id=step_of[calls],
+        thread_id=threads.astype(np.int32),
+        device=np.where(waited >= 0, view.device[waited], -1).astype(np.int32),
+        op_id=outermost_op(view.trace, calls),
+        range_id=ranges,
+        frame_id=frames,
+        direction=np.where(copies >= 0, slices.direction[copies], CopyDirection.NONE).astype(np.uint8),
+        waited_id=waited,
+        copy_id=copies,
+    )
+
+
+def _blocking_calls(view: View) -> tuple[I32, U8, I32]:
+    """Host calls that may block, their `SyncKind`, and their own copy on the device (-1)."""
+    trace, slices = view.trace, view.trace.slices
+    calls = view.host_calls
+    calls = calls[view.valid[calls]]
+    named = slices.name_id[calls] >= 0
+    calls = calls[named]
+    kind = view.names.sync[slices.name_id[calls]].astype(np.int16)
+    copies = _own_copy(view, calls)
+    asynchronous = view.names.async_copy[slices.name_id[calls]] & (copies >= 0)
+    # An "asynchronous" copy of pageable memory goes through a staging buffer while its caller waits.
+    direction, memory = slices.direction[copies], slices.host_memory[copies]
+    pageable = asynchronous & (memory == HostMemory.PAGEABLE) & np.isin(direction, _BY_HOST_MEMORY)
+    kind[pageable] = SyncKind.MEMCPY
+    # A device-to-device copy returns at once on CUDA; ROCm waits in hipMemcpyWithStream whatever the direction.
+    ids = np.unique(slices.name_id[calls])
+    waits = np.array([trace.strings[int(i)].startswith("hipMemcpyWithStream") for i in ids], dtype=bool)
+    with_stream = waits[np.searchsorted(ids, slices.name_id[calls])] if len(ids) else np.zeros(0, dtype=bool)
+    local = (kind == SyncKind.MEMCPY) & (copies >= 0) & (direction == CopyDirection.DTOD) & ~with_stream
+    kind[local] = -1
+    hit = kind >= 0
+    # A driver call inside a runtime call that is listed already is the same wait.
+    parent = slices.parent_id[calls]
+    listed = np.zeros(len(slices), dtype=bool)
+    listed[calls[hit]] = True
+    hit &= ~((parent >= 0) & listed[parent])
+    return calls[hit], kind[hit].astype(np.uint8), copies[hit]
+
+
+def _own_copy(view: View, calls: I32) -> I32:
+    """First copy that each call launched, -1 for none."""
+    links = view.trace.links
+    if not len(links.launched):
+        return np.full(len(calls), -1, dtype=np.int32)
+    at = np.searchsorted(links.launched_by, calls)
+    safe = np.minimum(at, len(links.launched) - 1)
+    work = links.launched[safe]
+    own = (at < len(links.launched)) & (links.launched_by[safe] == calls)
+    own &= view.trace.slices.kind[work] == SliceKind.MEMCPY
+    return np.where(own, work, -1).astype(np.int32)
+
+
+def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> np.ndarray:
+    """Leave out the profiler's own synchronisation, watchdog threads, and allocations outside the steps."""
+    trace, slices = view.trace, view.trace.slices
+    keep = np.ones(len(calls), dtype=bool)
+    kind = view.names.sync[slices.name_id[calls]]
+    # Threads without operators, launches or steps (collective watchdogs, pinning threads) hold nobody up.
+    active = np.zeros(len(trace.threads) + 1, dtype=bool)
+    active[view.thread[view.by_kind(SliceKind.CPU_OP, SliceKind.RANGE, SliceKind.STEP)]] = True
+    active[view.thread[view.launching]] = True
+    if active[:-1].any():
+        keep &= active[view.thread[calls]]
+    alone = outermost_op(trace, calls) < 0
+    device_sync = (kind == SyncKind.DEVICE) & alone
+    if len(steps):
+        outside = step_of[calls] < 0
+        keep &= ~(device_sync & outside)
+        keep &= ~((kind == SyncKind.ALLOC) & outside)
+        if not steps.inferred.any():
+            last_end = int(steps.end_ns.max())
+            keep &= ~(device_sync & (slices.start_ns[calls] >= last_end - _closing_ns(steps)))
+    else:
+        launches = view.launching
+        starts = slices.start_ns[launches]
+        first, last = (int(starts.min()), int(starts.max())) if len(starts) else (0, 0)
+        edge = (slices.start_ns[calls] > last) | (slices.start_ns[calls] < first)
+        keep &= ~(device_sync & edge)
+    return keep
+
+
+def _closing_ns(steps: StepTable) -> int:
+    """How near the last step's end a bare device synchronisation is the profiler's own stop, ns.
+
+    ``prof.step()`` stops the profiler before it closes the marker of the last step.
+    """
+    last = int(np.argmax(steps.end_ns))
+    return int(min(100_000, 0.01 * (steps.end_ns[last] - steps.start_ns[last])))
+
+
+@dataclass(frozen=True, eq=False)
+class _Queue:
+    """Device work in order of launch (unknown launches first), with running latest ends."""
+
+    work: I32
+    launched_ns: I64
+    end_ns: I64
+
+
+def _queue(view: View, work: I32) -> _Queue:
+    launched = launch_start(view.trace, work)
+    order = np.argsort(launched, kind="stable")
+    return _Queue(work[order], launched[order], view.trace.end_ns[work[order]])
+
+
+def _waited_work(view: View, calls: I32, kind: U8, copies: I32) -> I32:
+    """Device slice whose end released each call, -1 where it is not in the trace."""
+    waited = copies.copy()
+    work = view.work
+    open_ = np.flatnonzero(waited < 0)
+    if not len(work) or not len(open_):
+        return waited
+    stream, device = _stream_of_calls(view, calls[open_])
+    tracks = view.trace.slices.track_id[work]
+    for dev in np.unique(device[device >= 0]):
+        on_device = work[view.device[work] == dev]
+        here = open_[device == dev]
+        waited[here] = _latest_before(view, on_device, calls[here])
+    of_stream = np.flatnonzero((kind[open_] == SyncKind.STREAM) & (stream >= 0))
+    for track in np.unique(stream[of_stream]):
+        here = open_[of_stream[stream[of_stream] == track]]
+        found = _latest_before(view, work[tracks == track], calls[here])
+        waited[here] = np.where(found >= 0, found, waited[here])
+    return waited
+
+
+def _stream_of_calls(view: View, calls: I32) -> tuple[I32, I32]:
+    """Track and device of the device work that the same thread launched last before each call, -1 for none."""
+    trace = view.trace
+    track = np.full(len(calls), -1, dtype=np.int32)
+    links = trace.links
+    thread_of_launch = view.thread[links.launched_by]
+    for thread in np.unique(view.thread[calls]):
+        here = np.flatnonzero(view.thread[calls] == thread)
+        own = np.flatnonzero(thread_of_launch == thread)
+        if not len(own):
+            own = np.arange(len(links.launched))
+        if not len(own):
+            continue
+        starts = trace.slices.start_ns[links.launched_by[own]]
+        order = np.argsort(starts, kind="stable")
+        at = np.searchsorted(starts[order], trace.slices.start_ns[calls[here]]) - 1
+        last = links.launched[own[order[np.maximum(at, 0)]]]
+        track[here] = np.where(at >= 0, trace.slices.track_id[last], -1)
+    device = np.where(track >= 0, trace.tracks.device[track], -1).astype(np.int32)
+    if (device < 0).any() and len(view.devices) == 1:
+        device[device < 0] = view.devices[0]
+    return track, device
+
+
+def _latest_before(view: View, work: I32, calls: I32) -> I32:
+    """Of ``work`` launched before each call, the slice that ends last and no later than the call; -1 for none.
+
+    Work that ends after the call's return cannot be what it waited for; work launched before the trace counts as
+    launched before every call.
+    """
+    start = view.trace.slices.start_ns[calls]
+    limit = view.trace.end_ns[calls] + CLOCK_TOLERANCE_NS
+    queue = _queue(view, work)
+    by_end = np.argsort(queue.end_ns, kind="stable")
+    ends = queue.end_ns[by_end]
+    at = np.searchsorted(ends, limit, side="right") - 1
+    found = np.full(len(calls), -1, dtype=np.int32)
+    todo = np.flatnonzero(at >= 0)
+    for _ in range(64):  # a queue of another thread may be interleaved: step back past work launched later
+        if not len(todo):
+            break
+        slot = by_end[at[todo]]
+        fine = queue.launched_ns[slot] < start[todo]
+        found[todo[fine]] = queue.work[slot[fine]]
+        todo = todo[~fine]
+        at[todo] -= 1
+        todo = todo[at[todo] >= 0]
+    return found

@@ -1,0 +1,113 @@
+"""One verdict per trace, and the sentence that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.figures.model import Budget
+from core.kinds import GapCause
+
+# A device that works nine tenths of the time sets the pace: less than a tenth is left to be won on the host.
+DEVICE_BOUND_SHARE = 0.90
+# Below a tenth of the time no single cause of idling deserves to be the headline.
+CAUSE_SHARE = 0.10
+# Nothing to say to a trace whose best suggestion saves less than this.
+HEALTHY_SAVING_PCT = 3.0
+
+_GROUPS: Mapping[str, tuple[GapCause, ...]] = {
+    "input_bound": (GapCause.LOADER,),
+    "sync_bound": (GapCause.SYNC, GapCause.COPY, GapCause.ALLOC),
+    "communication_bound": (GapCause.COMMUNICATION,),
+    "host_bound": (GapCause.LAUNCH, GapCause.PYTHON, GapCause.COMPILE, GapCause.COLLECTOR),
+    "unknown": (GapCause.UNKNOWN,),
+}
+
+TEMPLATES: Mapping[str, str] = {
+    "healthy": "The device works {busy_pct:.0f} % of the time and nothing worth fixing was found.",
+    "device_bound": "The device works {busy_pct:.0f} % of the time: only less or faster device work makes the step "
+    "faster.",
+    "input_bound": "The device waits for the data loader {share_pct:.0f} % of the time.",
+    "sync_bound": "The device idles {share_pct:.0f} % of the time because the CPU waits for it instead of queueing "
+    "the next work.",
+    "communication_bound": "Communication that nothing overlaps takes {share_pct:.0f} % of the time.",
+    "host_bound": "The device idles {share_pct:.0f} % of the time because the CPU does not launch its work fast "
+    "enough.",
+    "unknown_cause": "The device idles {share_pct:.0f} % of the time, and nothing recorded says why.",
+    "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
+    "cpu_only": "The trace holds CPU work only, so there is no device to be kept busy.",
+    "loader_cpu": "The data loader takes {share_pct:.0f} % of the step.",
+    "empty": "The trace holds no work that could be judged.",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict, its sentence, and the sentence as a template with values (for translation)."""
+
+    code: str
+    template: str
+    values: Mapping[str, float]
+
+    @property
+    def text(self) -> str:
+        """The sentence in English."""
+        return self.template.format_map(dict(self.values))
+
+
+def _verdict(code: str, template: str, **values: float) -> Verdict:
+    return Verdict(code, TEMPLATES[template], values)
+
+
+def judge(
+    budget: Budget,
+    exposed_communication_ns: float | None = None,
+    sustained_ns: float | None = None,
+    best_saving_pct: float | None = None,
+) -> Verdict | None:
+    """Judge a trace with device work by its budget; None when there is none.
+
+    Parameters
+    ----------
+    budget
+        One step's time by busy and causes of idling, ns.
+    exposed_communication_ns
+        Part of the busy time in which only collectives ran.
+    sustained_ns
+        Sustained step time where the replay knows it: the loop's true pace, by which the device's share is measured.
+    best_saving_pct
+        Best saving of any priced suggestion; with it, a device-bound trace can be called healthy.
+    """
+    if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
+        return None
+    period = float(budget.period_ns)
+    exposed = float(exposed_communication_ns or 0.0)
+    pace = period
+    if sustained_ns and sustained_ns >= budget.busy_ns:
+        pace = float(sustained_ns)
+    busy = min(budget.busy_ns / pace, 1.0)
+    shares = {code: sum(budget.idle_by_cause_ns.get(c, 0) for c in causes) / period for code, causes in _GROUPS.items()}
+    shares["communication_bound"] += exposed / period
+    # A loop that runs on at the sustained pace idles less than the recorded window, by a common factor.
+    idle_then, idle_now = 1.0 - busy, 1.0 - budget.busy_ns / period
+    if idle_now > 0:
+        scale = min(idle_then / idle_now, 1.0)
+        shares = {code: share * (scale if code != "communication_bound" else 1.0) for code, share in shares.items()}
+    top = max(shares, key=lambda code: shares[code])
+    if busy - shares["communication_bound"] >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
+        if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
+            return _verdict("healthy", "healthy", busy_pct=100.0 * busy)
+        return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
+    template = "unknown_cause" if top == "unknown" else top
+    return _verdict(top, template, share_pct=100.0 * shares[top])
+
+
+def judge_without_device(names_device: bool, loader_share: float | None, has_slices: bool) -> Verdict:
+    """Judge a trace without device work."""
+    if names_device:
+        return _verdict("unknown", "no_device_events")
+    if not has_slices:
+        return _verdict("unknown", "empty")
+    if loader_share is not None and loader_share >= 0.3:
+        return _verdict("input_bound", "loader_cpu", share_pct=100.0 * loader_share)
+    return _verdict("unknown", "cpu_only")
