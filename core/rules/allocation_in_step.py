@@ -1,0 +1,89 @@
+"""GPU memory is allocated or freed with the driver in the middle of steps.
+
+What it finds
+-------------
+``cudaMalloc``, ``cudaFree``, ``cudaHostAlloc`` and their HIP forms, in at least two counted steps.
+
+Why it costs time
+-----------------
+``cudaFree`` waits for the whole GPU, ``cudaMalloc`` asks the driver; PyTorch keeps freed memory precisely to avoid
+both.
+
+Blind spots
+-----------
+Growth while a program warms up is normal, so calls must recur. The asynchronous allocator of CUDA has other names.
+
+How to fix
+----------
+Remove ``torch.cuda.empty_cache()``; constant shapes; ``expandable_segments``; allocate for the longest input first.
+
+Sources
+-------
+PyTorch performance tuning guide, 'Preallocate memory in case of variable input length'; MindStudio's memory advice;
+CUDA's page on synchronisation behaviour.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import HOST_CALLS
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="allocation-in-step",
+    title="Memory is allocated with the driver in the step",
+    needs=Needs.DEVICE,
+    params=(
+        Param("min_steps", 2, "steps", "once is warm-up"),
+        Param("min_calls", 8, "calls", "without steps: fewer can be the start of the program"),
+    ),
+)
+_CALLS = r"^(cuda|hip)(Malloc(Async|Managed|Pitch|3D)?|Free(Async|Host)?|HostAlloc|MallocHost|HostMalloc|HostFree)$"
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report all such calls together."""
+    facts, trace = facts_of(ctx), ctx.trace
+    calls = facts.in_steps(facts.matching(_CALLS, *HOST_CALLS))
+    calls = calls[~facts.inside(calls, facts.ops("aten::pin_memory"))]
+    rows = facts.rows_of(calls)
+    if facts.n_steps:
+        if len(rows) < min(ctx.params["min_steps"], facts.n_steps) or (facts.n_steps == 1 and len(calls) < 8):
+            return []
+    elif len(calls) < ctx.params["min_calls"]:
+        return []
+    took = total_ns(facts, calls)
+    freed = np.asarray([int(c) for c in calls if "Free" in trace.name(int(c))], dtype=np.int32)
+    found = [
+        evidence(facts, "Calls to the driver's allocator", len(calls), "", calls),
+        evidence(facts, "CPU time inside them", took / 1e6, "ms", calls),
+    ]
+    if len(freed):
+        found.append(evidence(facts, "of them, calls that free (and wait for the GPU)", len(freed), "", freed))
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Steps allocate GPU memory with the driver: {count} calls",
+            "PyTorch normally keeps the memory it has once allocated. Here the driver was asked "
+            "{count} times during the "
+            "steps ({freed} times to free, which waits for the whole GPU), {took_ms:.2f} ms of CPU time. The cause is "
+            "usually torch.cuda.empty_cache() in the loop, or inputs whose size keeps growing.",
+            Fix(
+                "Keep the memory.",
+                "torch.cuda.empty_cache()      # in the training loop",
+                "# remove it; for changing sizes, before the program starts:\n"
+                "# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+                "https://pytorch.org/docs/stable/notes/cuda.html#memory-management",
+                "Another process on the same GPU may have relied on the memory being given back.",
+            ),
+            found,
+            values={"count": len(calls), "freed": len(freed), "took_ms": took / 1e6},
+            anchors=calls,
+            effects=[Effect(EffectKind.REMOVE_WORK, tuple(int(c) for c in calls))],
+            hint="call:empty_cache",
+        )
+    ]

@@ -1,0 +1,53 @@
+"""The batch is pinned, but the copy waits all the same: ``non_blocking`` was forgotten.
+
+What it finds
+-------------
+A copy to the device from pinned memory with a blocking call in the same ``aten::copy_``.
+
+Why it costs time
+-----------------
+From pinned memory the copy could run by itself; without ``non_blocking=True`` PyTorch waits for its end.
+
+Blind spots
+-----------
+With ``non_blocking=True`` there is no wait below the copy, and nothing is reported.
+
+How to fix
+----------
+``non_blocking=True``.
+
+Sources
+-------
+PyTorch tutorial on pinned memory; PyTorch performance tuning guide.
+"""
+
+from __future__ import annotations
+
+from core.rule_tools.report import SyncTexts, sync_suggestions
+from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
+
+RULE = Rule(id="blocking-pinned-copy", title="A pinned copy waits", needs=Needs.DEVICE)
+
+TEXTS = SyncTexts(
+    title="The data is in pinned memory, but the CPU waits for its copy all the same",
+    why=(
+        "The memory is pinned, so the copy needs nobody to wait for it, but the call does. The CPU spent "
+        "{host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, {wait_ms:.2f} ms of it "
+        "waiting for the GPU."
+    ),
+    fix=Fix(
+        summary="Copy without waiting.",
+        before="x = x.to(device)",
+        after="x = x.to(device, non_blocking=True)",
+        url="https://pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        risk="The host tensor must not be changed before the copy is over.",
+    ),
+    effect=EffectKind.MAKE_ASYNC,
+    hint="batch",
+    on_op=False,
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each place once."""
+    return sync_suggestions(ctx, RULE.id, TEXTS)

@@ -1,0 +1,112 @@
+"""A debugging mode is on: blocking launches, or anomaly detection.
+
+What it finds
+-------------
+Blocking launches: nearly every kernel has ended when the call that launched it returns. Anomaly detection: Python
+frames of ``torch/autograd/anomaly_mode.py`` or stack formatting in the forward pass.
+
+Why it costs time
+-----------------
+With ``CUDA_LAUNCH_BLOCKING=1`` the CPU and the GPU take turns instead of working side by side. Anomaly detection
+records a stack for every operation and checks every gradient.
+
+Blind spots
+-----------
+Very small kernels on a slow driver can end before their launch returns; only kernels that outlast a usual launch are
+looked at. The environment of a run is not in a trace.
+
+How to fix
+----------
+Unset the variable; switch anomaly detection off.
+
+Sources
+-------
+PyTorch performance tuning guide, 'Disable debugging APIs'; CUDA documentation of CUDA_LAUNCH_BLOCKING.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import HOST_CALLS, SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="debug-mode-left-on",
+    title="A debugging mode is on",
+    needs=Needs.DEVICE,
+    params=(
+        Param(
+            "min_share", 0.9, "share of the launches", "with blocking launches it is all of them; a few are truncated"
+        ),
+        Param("min_kernel_us", 20, "us", "a shorter kernel can end before a usual launch returns"),
+        Param("min_kernels", 20, "kernels", "fewer prove nothing"),
+    ),
+)
+URL = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each mode once."""
+    return [*_blocking_launches(ctx), *_anomaly(ctx)]
+
+
+def _blocking_launches(ctx: RuleContext) -> list[Suggestion]:
+    facts, trace = facts_of(ctx), ctx.trace
+    work = facts.kernels[trace.slices.dur_ns[facts.kernels] >= ctx.params["min_kernel_us"] * 1e3]
+    launch = trace.links.launch_of[work]
+    known = launch >= 0
+    known &= np.isin(trace.slices.kind[np.maximum(launch, 0)], HOST_CALLS)
+    work, launch = work[known], launch[known]
+    if len(work) < ctx.params["min_kernels"]:
+        return []
+    done = trace.end_ns[launch] >= trace.end_ns[work] - 2000
+    if float(done.mean()) < ctx.params["min_share"]:
+        return []
+    ids = launch[done]
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Every launch waits until its kernel has ended: CUDA_LAUNCH_BLOCKING seems to be set",
+            "{count} of {of} launches returned only after their kernel was done. So the CPU and the GPU take turns "
+            "instead of working side by side: the CPU spent {took_ms:.2f} ms in these calls.",
+            Fix("Unset the variable.", "CUDA_LAUNCH_BLOCKING=1 python train.py", "python train.py", URL),
+            [
+                evidence(facts, "Launches that returned after their kernel", len(ids), "", ids),
+                evidence(facts, "CPU time inside them", total_ns(facts, ids) / 1e6, "ms", ids),
+            ],
+            values={"count": len(ids), "of": len(work), "took_ms": total_ns(facts, ids) / 1e6},
+            anchors=ids,
+            effects=[Effect(EffectKind.REMOVE_WAIT, tuple(int(i) for i in ids))],
+        )
+    ]
+
+
+def _anomaly(ctx: RuleContext) -> list[Suggestion]:
+    facts = facts_of(ctx)
+    frames = facts.in_steps(
+        facts.matching(r"torch/autograd/anomaly_mode\.py|torch/fx/traceback\.py.*format_stack", SliceKind.PYTHON)
+    )
+    if len(frames) < 2:
+        return []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Autograd's anomaly detection is on",
+            "It records a Python stack for each operation and checks each gradient for NaN; its frames took "
+            "{took_ms:.2f} ms here, and the checks read back from the GPU.",
+            Fix(
+                "Switch it off.",
+                "torch.autograd.set_detect_anomaly(True)",
+                "torch.autograd.set_detect_anomaly(False)   # on only while searching a NaN",
+                URL,
+            ),
+            [evidence(facts, "Frames of anomaly detection", len(frames), "", frames)],
+            values={"took_ms": total_ns(facts, frames) / 1e6},
+            anchors=frames,
+        )
+    ]

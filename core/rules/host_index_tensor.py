@@ -1,0 +1,74 @@
+"""A GPU tensor is indexed with a CPU tensor.
+
+What it finds
+-------------
+A copy to the device below ``aten::index`` or ``aten::_index_put_impl_`` whose index was not made right before from a
+Python list.
+
+Why it costs time
+-----------------
+PyTorch moves the index to the GPU by itself, from pageable memory, and the CPU waits for the copy.
+
+Blind spots
+-----------
+Indices that a sampler makes on the CPU once per step are legitimate; then pinning them is the cure.
+
+How to fix
+----------
+Build the index on the GPU, or move it there once, pinned and without waiting.
+
+Sources
+-------
+pytorch/pytorch#108968; measured on recorded recommendation-model traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.rule_tools.facts import Facts
+from core.rule_tools.report import SyncTexts, sync_suggestions
+from core.rule_tools.sync_classes import Occurrence
+from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
+
+RULE = Rule(id="host-index-tensor", title="A GPU tensor is indexed with a CPU tensor", needs=Needs.DEVICE)
+
+TEXTS = SyncTexts(
+    title="A GPU tensor is indexed with a tensor that is on the CPU, which is copied over each time",
+    why=(
+        "The index ({kib:.1f} KiB) is on the CPU, so PyTorch copies it to the GPU inside `{op}` and waits for the "
+        "copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, "
+        "{wait_ms:.2f} ms of it waiting for the GPU."
+    ),
+    fix=Fix(
+        summary="Keep the index on the GPU.",
+        before="idx = torch.randperm(n)          # on the CPU\nx = x[idx]",
+        after=(
+            "idx = torch.randperm(n, device=x.device)\n"
+            "x = x[idx]\n"
+            "# or, where it must come from the CPU:\n"
+            "idx = idx.pin_memory().to(x.device, non_blocking=True)"
+        ),
+        url="https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        risk="Random numbers from the GPU's generator differ from those of the CPU's.",
+    ),
+    effect=EffectKind.REMOVE_WORK,
+    hint="host-index",
+    on_op=False,
+)
+
+
+def _copies(facts: Facts, occurrence: Occurrence) -> Iterable[int]:
+    """The moves under the indexing op; the indexing itself stays."""
+    out = []
+    for call in occurrence.calls:
+        ids = facts.path_ids(call)
+        names = [facts.trace.name(i) for i in ids]
+        at = next((n for n, name in enumerate(names) if name in ("aten::to", "aten::_to_copy", "aten::copy_")), -1)
+        out.append(ids[at] if at >= 0 else call)
+    return dict.fromkeys(out)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each place once."""
+    return sync_suggestions(ctx, RULE.id, TEXTS, target=_copies)

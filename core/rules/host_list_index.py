@@ -1,0 +1,81 @@
+"""A GPU tensor is indexed with a Python list or ``range``.
+
+What it finds
+-------------
+A copy to the device below ``aten::index`` (or index_put), with ``aten::lift_fresh`` right before it: the index was
+just made from Python numbers.
+
+Why it costs time
+-----------------
+The list becomes a CPU tensor, number by number, and is copied to the GPU from pageable memory while the CPU waits.
+
+Blind spots
+-----------
+The same picture comes from ``torch.tensor([...])`` written into the index; the cure is the same. Slices (``x[:n]``)
+do not copy and are never reported.
+
+How to fix
+----------
+Make the index on the GPU: ``torch.arange(n, device=...)``, or use ``gather``.
+
+Sources
+-------
+the reference article on a loss function with seven faults (#3); sequence of operators checked on torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.rule_tools.facts import Facts
+from core.rule_tools.report import SyncTexts, sync_suggestions
+from core.rule_tools.sync_classes import Occurrence, made_from
+from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
+
+RULE = Rule(id="host-list-index", title="A GPU tensor is indexed with a Python list", needs=Needs.DEVICE)
+
+TEXTS = SyncTexts(
+    title="A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time",
+    why=(
+        "Python's numbers are first made into a CPU tensor of {kib:.1f} KiB and then copied to the GPU, and the "
+        "CPU waits for that copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these "
+        "{count} calls, {wait_ms:.2f} ms of it waiting for the GPU."
+    ),
+    fix=Fix(
+        summary="Make the index on the GPU.",
+        before="nll = -pred[range(target.shape[0]), target]",
+        after=(
+            "rows = torch.arange(target.shape[0], device=target.device)\n"
+            "nll = -pred[rows, target]\n"
+            "# or\n"
+            "nll = -pred.gather(1, target[:, None]).squeeze(1)"
+        ),
+        url="https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        risk="None known: the values are the same.",
+    ),
+    effect=EffectKind.REMOVE_WORK,
+    hint="host-index",
+    on_op=False,
+)
+
+
+def _copies(facts: Facts, occurrence: Occurrence) -> Iterable[int]:
+    """The moves under the indexing op; the indexing itself stays."""
+    out = []
+    for call in occurrence.calls:
+        ids = facts.path_ids(call)
+        names = [facts.trace.name(i) for i in ids]
+        at = next((n for n, name in enumerate(names) if name in ("aten::to", "aten::_to_copy", "aten::copy_")), -1)
+        out.append(ids[at] if at >= 0 else call)
+    return dict.fromkeys(out)
+
+
+def _makers(facts: Facts, occurrence: Occurrence) -> Iterable[int]:
+    """Ops that turn the list into a tensor go with the copy."""
+    index = next((i for i in facts.path_ids(occurrence.calls[0]) if "index" in facts.trace.name(i)), occurrence.anchor)
+    return made_from(facts, index)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each place once."""
+    return sync_suggestions(ctx, RULE.id, TEXTS, extra_removed=_makers, target=_copies)
