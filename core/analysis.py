@@ -64,8 +64,7 @@ def analyze(
     Analysis
         What could not be computed is unknown in it (None, -1 or a rule that was not checked), never invented.
     """
-    from core.figures import compute_figures
-    from core.pricing import price
+    from core.figures.compute import compute_figures
     from core.rule_runner import run_rules
 
     report = progress or _silent
@@ -80,10 +79,14 @@ def analyze(
         params=params,
         extra_folders=extra_folders,
     )
+    unpriced = Analysis(figures, tuple(s for r in results for s in r.suggestions), rules=results)
     if on_partial is not None:
-        found = tuple(s for r in results for s in r.suggestions)
-        on_partial(Analysis(figures, found, rules=results))
-    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
+        on_partial(unpriced)
+    try:
+        from core.pricing import price
+    except ImportError:
+        return unpriced
+    analysis: Analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
     report(1.0, "")
     return analysis
 

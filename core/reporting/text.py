@@ -106,7 +106,7 @@ def report(trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceF
         _plan(analysis, page),
         _other_suggestions(analysis, page),
         _sync_points(trace, analysis, page, finder or SourceFinder(trace)),
-        _doctor(trace, analysis, page),
+        _doctor(analysis, page),
         _not_checked(analysis, page),
     )
     return "\n".join(line.rstrip() for section in sections for line in section) + "\n"
@@ -294,19 +294,16 @@ def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFin
         yield page.paint(f"  and {len(ranked) - TOP_SYNCS} more kinds (analyze --json lists every one)", "dim")
 
 
-def _doctor(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
-    notes = sorted(analysis.figures.doctor, key=lambda n: ("error", "warning", "info").index(n.severity))
-    losses = [n for n in trace.report.notes if n.count]
-    if not notes and not losses:
+def _doctor(analysis: Analysis, page: Page) -> Iterator[str]:
+    if not analysis.figures.doctor:
         return
     yield from page.title("Things to know before trusting a figure")
-    for note in notes:
-        mark = "  ! " if note.severity != "info" else "  · "
-        yield from page.wrap(" ".join(t for t in (note.title, note.consequence, note.cure) if t), "    ", mark)
-    for loss in losses:
-        title = loss.title.replace("{count}", f"{loss.count:,}")
-        mark = "  ! " if loss.severity != "info" else "  · "
-        yield from page.wrap(f"{title} {loss.advice}".strip(), "    ", mark)
+    rows = []
+    for note in analysis.figures.doctor:
+        row = " ".join(text for text in (note.title, note.consequence, note.cure) if text)
+        if row not in rows:
+            rows.append(row)
+            yield from page.wrap(row, "    ", "  ! " if note.severity != "info" else "  · ")
 
 
 def _not_checked(analysis: Analysis, page: Page) -> Iterator[str]:

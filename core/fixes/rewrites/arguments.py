@@ -1,0 +1,211 @@
+"""Fixes that are an argument of a call: loaders, copies, optimizers, gradients."""
+
+from __future__ import annotations
+
+import ast
+
+from core.fixes.naming import add_import, imported_as
+from core.fixes.source_text import Loop, NotApplicable, Place, SourceText, calls, dotted
+
+FUSED = {"Adam", "AdamW", "SGD", "Adagrad"}
+FOREACH = {"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"}
+
+
+def set_argument(source: SourceText, call: ast.Call, name: str, value: str) -> bool:
+    """Set a keyword argument of a call, or add it; return whether anything changed."""
+    if any(k.arg is None for k in call.keywords):
+        raise NotApplicable("the arguments are passed with **")
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            if source.of(keyword.value) == value:
+                return False
+            source.replace(keyword.value, value)
+            return True
+    add_argument(source, call, f"{name}={value}")
+    return True
+
+
+def add_argument(source: SourceText, call: ast.Call, text: str) -> None:
+    """Add an argument behind the last one, on a line of its own where the arguments have theirs."""
+    arguments: list[ast.expr | ast.keyword] = sorted(
+        [*call.args, *call.keywords], key=lambda a: (a.lineno, a.col_offset)
+    )
+    if not arguments:
+        whole = source.of(call)
+        source.replace_tail(call, len(whole) - whole.rindex("("), f"({text})")
+        return
+    last = arguments[-1]
+    rows = [a.lineno for a in arguments]
+    own_line = len(set(rows)) == len(rows) and last.lineno != call.lineno and len(rows) > 1
+    if own_line:
+        indent = source.lines[last.lineno - 1][: last.col_offset]
+        source.insert_after(last, f",{source.newline}{indent if not indent.strip() else ' ' * last.col_offset}{text}")
+    else:
+        source.insert_after(last, f", {text}")
+
+
+def zero_to_none(source: SourceText, place: Place) -> tuple[str, str]:
+    """``zero_grad()`` -> ``zero_grad(set_to_none=True)``."""
+    found = [c for c in calls(source.scope(place)) if _method(c) == "zero_grad"]
+    if not any(set_argument(source, c, "set_to_none", "True") for c in found if not c.args):
+        raise NotApplicable("no call of zero_grad to change")
+    return (
+        "Drop the gradients instead of filling them with zeros.",
+        "p.grad is None until the next backward pass: code that reads it in between must cope.",
+    )
+
+
+def copy_without_blocking(source: SourceText, place: Place) -> tuple[str, str]:
+    """``.to(device)`` of a batch -> ``non_blocking=True``, from a loader with ``pin_memory=True``."""
+    scope = source.scope(place)
+    found = [c for c in calls(scope) if _is_batch_copy(source, c)]
+    near = [c for c in found if place.touches(source.statement(c))]
+    moves = [c for c in (found if near or not place.exact else []) if not _has(c, "non_blocking", True)]
+    loaders = [c for c in loaders_of(source, place) if not _has(c, "pin_memory", True)]
+    for call in moves:
+        set_argument(source, call, "non_blocking", "True")
+    for call in loaders:
+        set_argument(source, call, "pin_memory", "True")
+    if not moves and not loaders:
+        raise NotApplicable("no copy of a batch and no DataLoader in this file")
+    return (
+        "Copy from pinned memory, without waiting for the copy.",
+        "Pinned memory cannot be swapped out: large batches take that much RAM. Do not change the host tensor "
+        "before the copy is done.",
+    )
+
+
+def loader_with_workers(source: SourceText, place: Place) -> tuple[str, str]:
+    """``DataLoader(...)`` -> with worker processes that are kept."""
+    changed = False
+    for call in _required_loaders(source, place):
+        workers = _keyword(call, "num_workers")
+        if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
+            if not imported_as(source, "os"):
+                add_import(source, "import os")
+            set_argument(source, call, "num_workers", "min(4, os.cpu_count() or 1)")
+            set_argument(source, call, "persistent_workers", "True")
+            changed = True
+    if not changed:
+        raise NotApplicable("the loaders have workers already")
+    risk = "The data set is copied to each worker: random numbers in it then come from the worker's own seed."
+    if not _has_main_guard(source):
+        risk += " Where processes are spawned (Windows, macOS), the script needs an if __name__ == '__main__' guard."
+    return "Load batches in worker processes, while the device computes.", risk
+
+
+def loader_prefetch(source: SourceText, place: Place) -> tuple[str, str]:
+    """``DataLoader(num_workers=n)`` -> fetches further ahead, keeps its workers."""
+    changed = False
+    for call in _required_loaders(source, place):
+        workers = _keyword(call, "num_workers")
+        if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
+            continue
+        changed |= set_argument(source, call, "persistent_workers", "True")
+        if _keyword(call, "prefetch_factor") is None:
+            changed |= set_argument(source, call, "prefetch_factor", "4")
+    if not changed:
+        raise NotApplicable("no loader with workers to change")
+    return (
+        "Let the workers fetch further ahead, and keep them from epoch to epoch.",
+        "More batches wait in memory: prefetch_factor times the number of workers.",
+    )
+
+
+def keep_workers(source: SourceText, place: Place) -> tuple[str, str]:
+    """``persistent_workers=True``."""
+    changed = False
+    for call in _required_loaders(source, place):
+        workers = _keyword(call, "num_workers")
+        if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
+            changed |= set_argument(source, call, "persistent_workers", "True")
+    if not changed:
+        raise NotApplicable("no loader with workers to change")
+    return "Keep the workers from epoch to epoch.", "The workers' memory stays in use between epochs."
+
+
+def optimizer_in_one_kernel(source: SourceText, place: Place) -> tuple[str, str]:
+    """``AdamW(...)`` -> ``AdamW(..., fused=True)``, or ``foreach=True`` where there is no fused form."""
+    found = [c for c in calls(source.tree) if dotted(c.func).rpartition(".")[2] in FUSED | FOREACH]
+    if len(found) != 1:
+        raise NotApplicable("no optimizer is built in this file" if not found else "several optimizers are built")
+    call = found[0]
+    if _has(call, "capturable", True) or _has(call, "differentiable", True):
+        raise NotApplicable("the optimizer has options that exclude it")
+    if dotted(call.func).rpartition(".")[2] in FUSED:
+        for keyword in call.keywords:
+            if keyword.arg == "foreach":  # the two exclude each other
+                source.replace(keyword.value, "None")
+        set_argument(source, call, "fused", "True")
+        return (
+            "Update all parameters in a few kernels.",
+            "Needs torch 2.0 or newer (SGD: 2.3) and parameters of floating type on one kind of device; "
+            "results differ by rounding.",
+        )
+    set_argument(source, call, "foreach", "True")
+    return "Update all parameters in a few kernels.", "Takes as much extra memory as the parameters for a moment."
+
+
+def loaders_of(source: SourceText, place: Place) -> list[ast.Call]:
+    """DataLoaders of the file: those that the place's loops go over, else all of them."""
+    found = [c for c in calls(source.tree) if dotted(c.func).rpartition(".")[2] == "DataLoader"]
+    try:
+        scope = source.scope(place)
+    except NotApplicable:
+        return found
+    walked = {n for loop in ast.walk(scope) if isinstance(loop, Loop) and not isinstance(loop, ast.While)
+              for n in ast.walk(loop.iter)}  # fmt: skip
+    names = {dotted(n) for n in walked if isinstance(n, ast.Name | ast.Attribute)}
+    chosen = [c for c in found if c in walked or any(name in names for name in _targets(source, c))]
+    return chosen or found
+
+
+def _targets(source: SourceText, call: ast.Call) -> list[str]:
+    statement = source.statement(call)
+    return [dotted(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
+
+
+def _required_loaders(source: SourceText, place: Place) -> list[ast.Call]:
+    found = loaders_of(source, place)
+    if not found:
+        raise NotApplicable("no DataLoader is built in this file")
+    return found
+
+
+def _is_batch_copy(source: SourceText, call: ast.Call) -> bool:
+    """``x.to(device)`` or ``x.cuda()`` of a plain value; not of a model, and not a change of type."""
+    if _method(call) == "cuda":
+        pass
+    elif _method(call) == "to":
+        first = call.args[0] if call.args else _keyword(call, "device")
+        if first is None or _is_type(first):
+            return False
+    else:
+        return False
+    assert isinstance(call.func, ast.Attribute)
+    value = call.func.value
+    statement = source.statement(call)
+    kept = isinstance(statement, ast.Expr)  # model.to(device) as a statement moves a module in place
+    return source.loop_of(call) is not None and not kept and isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
+
+
+def _is_type(node: ast.expr) -> bool:
+    last = dotted(node).rpartition(".")[2]
+    return last.rstrip("0123456789") in ("float", "int", "uint", "bfloat", "half", "double", "long", "bool", "dtype")
+
+
+def _method(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def _has(call: ast.Call, name: str, value: object) -> bool:
+    node = _keyword(call, name)
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _has_main_guard(source: SourceText) -> bool:
+    return any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in source.tree.body)

@@ -1,0 +1,182 @@
+"""Switches for a whole program or model: TF32, cuDNN search, autocast, compile, channels-last."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from dataclasses import dataclass
+
+from core.fixes.naming import add_switch, torch_name
+from core.fixes.source_text import NotApplicable, Place, SourceText, calls, dotted, names_read, names_written
+
+
+def tf32(source: SourceText, place: Place) -> tuple[str, str]:
+    """Allow TF32 in matrix products."""
+    if "set_float32_matmul_precision" in source.text or "allow_tf32" in source.text:
+        raise NotApplicable("the file sets the precision of matrix products already")
+    add_switch(source, f'{torch_name(source)}.set_float32_matmul_precision("high")')
+    return (
+        "Let float32 matrix products use the tensor cores (TF32).",
+        "Products keep about 10 bits of mantissa instead of 23: losses differ in the third digit or so.",
+    )
+
+
+def cudnn_benchmark(source: SourceText, place: Place) -> tuple[str, str]:
+    """Let cuDNN search for the fastest convolution."""
+    if "cudnn.benchmark" in source.text:
+        raise NotApplicable("the file sets cudnn.benchmark already")
+    add_switch(source, f"{torch_name(source)}.backends.cudnn.benchmark = True")
+    return (
+        "Let cuDNN try its algorithms once and keep the fastest.",
+        "Every new input shape is searched anew: only for inputs of one shape. Results are less repeatable.",
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """The heart of a training loop: the statements from the model's call to the loss, and the model's name."""
+
+    first: ast.stmt
+    last: ast.stmt
+    call: ast.Call
+    model: str
+
+
+def find_step(source: SourceText, place: Place) -> Step:
+    """Find the forward part of the training step in the scope of a place, else in the whole file.
+
+    Raises
+    ------
+    NotApplicable
+        When there is no ``loss.backward()`` whose loss comes from calls in the same block.
+    """
+    scopes: list[ast.AST] = [source.tree]
+    with contextlib.suppress(NotApplicable):
+        scopes.insert(0, source.scope(place))
+    for scope in scopes:
+        backward = [
+            c
+            for c in calls(scope)
+            if isinstance(c.func, ast.Attribute) and c.func.attr == "backward" and isinstance(c.func.value, ast.Name)
+        ]
+        if len(backward) == 1:
+            return _step_before(source, backward[0])
+    raise NotApplicable("no single loss.backward() in this file")
+
+
+def _step_before(source: SourceText, backward: ast.Call) -> Step:
+    assert isinstance(backward.func, ast.Attribute)
+    statement = source.statement(backward)
+    block = source.block_of(statement)
+    wanted = {dotted(backward.func.value)}
+    chain: list[ast.Assign] = []
+    for node in reversed(block[: block.index(statement)]):
+        if isinstance(node, ast.Assign) and names_written(node) & wanted and _is_forward(node.value):
+            chain.append(node)
+            wanted |= names_read(node.value)
+    if not chain:
+        raise NotApplicable("the loss is not worked out beside its backward()")
+    chain.reverse()
+    call = next(c for c in calls(chain[0].value) if _is_forward(c))
+    inner = next((c for c in calls(call) if c is not call and _is_forward(c)), call)  # criterion(model(x), y)
+    name = dotted(inner.func)
+    if not name or "." in name.removeprefix("self."):
+        raise NotApplicable("the model is not called by a plain name")
+    return Step(chain[0], chain[-1], inner, name)
+
+
+def _is_forward(node: ast.expr) -> bool:
+    """A call of a model, a loss or a function, as opposed to the move of a batch."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
+    return bool(name) and name not in ("to", "cuda", "float", "half", "next", "detach", "zero_grad", "permute", "view")
+
+
+def autocast(source: SourceText, place: Place) -> tuple[str, str]:
+    """Put the forward part of the step under ``torch.autocast``."""
+    if "autocast" in source.text:
+        raise NotApplicable("the file uses autocast already")
+    step = find_step(source, place)
+    block = source.block_of(step.first)
+    between = block[block.index(step.first) : block.index(step.last) + 1]
+    if any(isinstance(n, ast.Return | ast.Break | ast.Continue) for s in between for n in ast.walk(s)):
+        raise NotApplicable("the step leaves its loop between the model and the loss")
+    torch = torch_name(source)
+    source.insert_line_before(
+        step.first, f"with {torch}.autocast({_device_type(source, step)}, dtype={torch}.bfloat16):"
+    )
+    source.indent_more(step.first, step.last)
+    return (
+        "Run the forward pass in bfloat16 where that is safe; the tensor cores then do the products.",
+        "Losses differ by rounding. bfloat16 needs compute capability 8.0 or newer to be fast.",
+    )
+
+
+def _device_type(source: SourceText, step: Step) -> str:
+    """The type of device that the step's input is on."""
+    first = step.call.args[0] if step.call.args else None
+    if isinstance(first, ast.Name):
+        return f"{first.id}.device.type"
+    return '"cuda"'
+
+
+def compile_model(source: SourceText, place: Place) -> tuple[str, str]:
+    """``model = torch.compile(model)`` below the place where the model is built."""
+    step = find_step(source, place)
+    statement = _built(source, step)
+    source.insert_line_after(statement, f"{step.model} = {torch_name(source)}.compile({step.model})")
+    return (
+        "Compile the model: fewer and larger kernels, less work for the CPU.",
+        "The first steps take much longer, and every new shape compiles again. Names in the state dict gain the "
+        "prefix _orig_mod.",
+    )
+
+
+def channels_last(source: SourceText, place: Place) -> tuple[str, str]:
+    """Model and batch in channels-last layout."""
+    if "channels_last" in source.text:
+        raise NotApplicable("the file uses channels_last already")
+    step = find_step(source, place)
+    if not step.call.args or isinstance(step.call.args[0], ast.Starred):
+        raise NotApplicable("the model is called without a plain argument")
+    torch = torch_name(source)
+    layout = f".to(memory_format={torch}.channels_last)"
+    source.insert_line_after(_built(source, step), f"{step.model} = {step.model}{layout}")
+    batch = step.call.args[0]
+    text = source.of(batch)
+    source.replace(
+        batch, f"{text}{layout}" if isinstance(batch, ast.Name | ast.Attribute | ast.Call) else f"({text}){layout}"
+    )
+    return (
+        "Keep images in channels-last order, the order that the convolution kernels want.",
+        "Only for inputs with four dimensions; results differ by rounding.",
+    )
+
+
+def _built(source: SourceText, step: Step) -> ast.stmt:
+    """Last statement that assigns the model before the step, in a block that lasts until then."""
+    around = {source.tree, *source.parents(step.first)}
+    found = [
+        node
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Assign)
+        and any(dotted(t) == step.model for t in node.targets)
+        and source.parent(node) in around
+        and node.lineno < step.first.lineno
+        and source.loop_of(node) is None
+    ]
+    if not found:
+        raise NotApplicable("the model is not built in the function that trains it")
+    return max(found, key=lambda n: n.lineno)
+
+
+def no_compile(source: SourceText, place: Place) -> tuple[str, str]:
+    """``torch.compile(x)`` -> ``x``."""
+    found = [c for c in calls(source.tree) if dotted(c.func) == f"{torch_name(source)}.compile" and len(c.args) == 1]
+    near = [c for c in found if place.touches(source.statement(c))]
+    chosen = near or found
+    if len(chosen) != 1:
+        raise NotApplicable("no torch.compile(...) in this file" if not chosen else "several things are compiled")
+    source.replace(chosen[0], source.of(chosen[0].args[0]))
+    return "Run it without compiling: here the compiled form costs more than it saves.", "None for values but rounding."
