@@ -233,7 +233,7 @@ def _further(
     extra["exposed_communication_ns"] = np.array([exposed / per])
     extra["exposed_copy_ns"] = np.array([copies / per])
     busiest = max(view.devices, key=lambda one: times.kernel[one].total_ns)
-    span = _hull(window if len(steps) else union(*(np.array([t], np.int64) for t in view.trace.span_ns)))
+    span = _hull(dev.busy_window(view, steps))
     bounds, together = wait_bounds(syncs, times.kernel[busiest], span)
     extra["wait_bound_alone_ns"] = bounds.astype(np.float64)
     extra["wait_bound_together_ns"] = np.array([float(together)])

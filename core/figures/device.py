@@ -47,7 +47,10 @@ def device_times(view: View) -> DeviceTimes:
 def busy_window(view: View, steps: StepTable) -> Spans:
     """Where utilisation is measured: inside the marked steps, else the whole trace (also with inferred steps)."""
     if len(steps) and not bool(steps.inferred.any()):
-        return union(steps.start_ns, steps.end_ns)
+        # From a step to the next the loop goes on; a hole longer than a step is another recording's beginning.
+        covered = union(steps.start_ns, steps.end_ns)
+        near = covered.start[1:] - covered.end[:-1] <= int(np.median(steps.end_ns - steps.start_ns))
+        return union_all((covered, union(covered.end[:-1][near], covered.start[1:][near])))
     first, last = view.trace.span_ns
     return union(np.array([first], dtype=np.int64), np.array([last], dtype=np.int64))
 
