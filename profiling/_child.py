@@ -1,0 +1,251 @@
+"""Runs the user's script as if it were alone, and records it; this file is the process that the launcher starts.
+
+Runs in the user's interpreter: standard library and torch only, Python 3.8. Nothing of ours can be imported by the
+script: the siblings of this file are loaded by path, under names of their own.
+"""
+
+import os
+import sys
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+if __name__ == "__main__" and sys.path and os.path.realpath(sys.path[0]) == os.path.realpath(FOLDER):
+    del sys.path[0]  # before anything else is imported: our modules must not be found instead of others
+
+import atexit  # noqa: E402
+import importlib.machinery  # noqa: E402
+import importlib.util  # noqa: E402
+import io  # noqa: E402
+import json  # noqa: E402
+import types  # noqa: E402
+
+
+def sibling(name):
+    """Module ``_child_<name>.py`` beside this file."""
+    full = "_steplens_child_" + name
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, os.path.join(FOLDER, "_child_" + name + ".py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[full] = module
+        spec.loader.exec_module(module)
+    return sys.modules[full]
+
+
+class UserCode:
+    """Tells the user's files from the interpreter's, installed packages and our own."""
+
+    def __init__(self):
+        import sysconfig
+
+        paths = sysconfig.get_paths()
+        foreign = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib") if key in paths}
+        self._foreign = tuple(os.path.realpath(p) + os.sep for p in foreign) + (FOLDER + os.sep,)
+        self._known = {}
+
+    def __call__(self, name):
+        """Absolute path of a file of the user's, else an empty string. Kineto cuts ``sys.path`` off file names."""
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        return self._known[name]
+
+    def _find(self, name):
+        if not name or name.startswith("<"):
+            return ""
+        folders = [""] if os.path.isabs(name) else [f for f in sys.path if isinstance(f, str)]
+        for folder in folders:
+            path = os.path.abspath(os.path.join(folder, name))
+            if os.path.isfile(path):
+                real = os.path.realpath(path)
+                parts = real.split(os.sep)
+                installed = "site-packages" in parts or "dist-packages" in parts
+                return "" if installed or real.startswith(self._foreign) else path
+        return ""
+
+
+class Child:
+    """One run: the report, the recorder and the hooks, put together when torch is imported."""
+
+    def __init__(self, config):
+        self.config = config
+        self.report = sibling("report").Report(config["events"])
+        self.users = UserCode()
+        config["is_users"] = self.users
+        self.torch = self.recorder = self.hooks = self.foreign = None
+        self.pid = os.getpid()
+        self.done = False
+
+    def on_torch(self, torch):
+        """torch is there: hook in."""
+        self.torch = torch
+        self.report.send("torch", version=torch.__version__)
+        tools = {"session": sibling("session"), "sync": sibling("sync")}
+        finder = sibling("steps").StepFinder(self.config["step_source"])
+        self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
+        self.hooks = sibling("hooks").Hooks(torch, finder, self.recorder, self.report)
+        sibling("recorder").connect(self.recorder, finder, self.hooks)
+        self.hooks.install()
+        self.foreign = sibling("foreign").Foreign(
+            torch, self.recorder, self.report, tools["session"].Session, self.config["folder"]
+        )
+        self.foreign.install()
+        if self.config["whole"]:
+            self.recorder.start_whole()
+
+    def finish(self):
+        """The script has ended (or is about to): write what there is."""
+        if self.done or os.getpid() != self.pid:
+            return
+        self.done = True
+        try:
+            if self.recorder is not None:
+                self.recorder.finish()
+                self.foreign.finish()
+                self.report.send("summary", **self.recorder.summary())
+        except Exception as error:
+            import traceback
+
+            self.report.send("recording_failed", error=str(error), traceback=traceback.format_exc())
+        finally:
+            self.report.send("sources", files=self.sources())
+            self.report.send("finished", torch=self.torch is not None)
+
+    def sources(self):
+        """Files of the user's that were imported."""
+        found = set()
+        for module in list(sys.modules.values()):
+            name = getattr(module, "__file__", None)
+            if isinstance(name, str) and name.endswith(".py"):
+                path = self.users(os.path.abspath(name))
+                if path:
+                    found.add(path)
+        return sorted(found)
+
+
+def run_script(config):
+    """Run a file, a folder or an archive with ``__main__.py``, as ``python PATH`` does."""
+    import runpy
+
+    typed = config["script"]
+    path = os.path.abspath(typed)
+    sys.argv = [typed] + config["argv"]
+    if os.path.isdir(path) or not os.path.splitext(path)[1].startswith(".py") and _is_archive(path):
+        sys.path.insert(0, path)  # as runpy does, safe path or not
+        main = _fresh_main()
+        main.__dict__["__file__"] = path
+        runpy._run_module_as_main("__main__", False)
+        return
+    _put_on_path(os.path.dirname(os.path.realpath(path)))
+    main = _fresh_main()
+    name = path if sys.version_info >= (3, 9) else typed
+    main.__file__ = name
+    main.__cached__ = None
+    loader_class = importlib.machinery.SourceFileLoader
+    main.__loader__ = loader_class("__main__", name)
+    with io.open_code(path) as handle:
+        source = handle.read()
+    code = compile_main(source, name, config)
+    exec(code, main.__dict__)
+
+
+def compile_main(source, name, config):
+    """Code of the main script, with line ranges where they are wanted."""
+    if config["line_ranges"]:
+        tree = config["ranges"].transform(source, name)
+        if tree is not None:
+            return compile(tree, name, "exec", dont_inherit=True)
+    return compile(source, name, "exec", dont_inherit=True)
+
+
+def run_module(config):
+    """Run a module as ``python -m`` does."""
+    import runpy
+
+    sys.argv = ["-m"] + config["argv"]
+    _put_on_path(os.getcwd())
+    _fresh_main()
+    runpy._run_module_as_main(config["module"])
+
+
+def _put_on_path(folder):
+    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+        sys.path.insert(0, folder)
+
+
+def _is_archive(path):
+    import zipfile
+
+    return zipfile.is_zipfile(path)
+
+
+def _fresh_main():
+    main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = sys.modules["builtins"]
+    main.__dict__["__annotations__"] = {}
+    sys.modules["_steplens_child_main"] = sys.modules["__main__"]  # keeps its globals alive
+    sys.modules["__main__"] = main
+    return main
+
+
+def hide_wrapper_frames():
+    """Show an uncaught exception without our frames, through whichever hook the script has set."""
+    shown = sys.excepthook
+
+    def excepthook(kind, error, trace):
+        seen = set()
+        chained = error
+        while chained is not None and id(chained) not in seen:
+            seen.add(id(chained))
+            chained.__traceback__ = without_our_frames(chained.__traceback__)
+            chained = chained.__cause__ or chained.__context__
+        shown(kind, error, error.__traceback__)
+
+    sys.excepthook = excepthook
+
+
+def without_our_frames(trace):
+    """The same traceback with the frames of this folder's files taken out."""
+    first = last = None
+    while trace is not None:
+        following = trace.tb_next
+        if os.path.dirname(os.path.abspath(trace.tb_frame.f_code.co_filename)) != FOLDER:
+            if last is None:
+                first = trace
+            else:
+                last.tb_next = trace
+            last = trace
+        trace = following
+    if last is not None:
+        last.tb_next = None
+    return first
+
+
+def main(config_path):
+    """Run what the configuration says."""
+    with open(config_path, encoding="utf-8") as handle:
+        config = json.load(handle)
+    child = Child(config)
+    child.report.send("started", python=sys.version, executable=sys.executable, prefix=sys.prefix)
+    for stream in (sys.stdout, sys.stderr):
+        try:  # the launcher's pipe is no terminal, but its user wants to see each line as it is written
+            stream.reconfigure(line_buffering=True)
+        except (AttributeError, ValueError):
+            pass
+    if hasattr(sys, "orig_argv"):
+        target = ["-m", config["module"]] if config["module"] else [config["script"]]
+        sys.orig_argv = [sys.executable] + target + config["argv"]
+    atexit.register(child.finish)
+    sibling("hooks").when_torch_is_imported(child.on_torch)
+    sys.argv = []
+    try:
+        if config["module"]:
+            run_module(config)
+        else:
+            run_script(config)
+    except SystemExit:
+        raise
+    except BaseException:
+        hide_wrapper_frames()
+        raise
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

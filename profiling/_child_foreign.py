@@ -1,0 +1,142 @@
+"""The script's own profiler: it keeps its schedule, ours gives way, and neither trace is lost.
+
+torch runs one profiler at a time, and a second one silently takes the session of the first (which then crashes when it
+writes its trace), so ours has stopped before the script's starts.
+
+Runs in the user's interpreter: standard library and torch only, Python 3.8, torch 2.0 and newer.
+"""
+
+import os
+import shutil
+
+
+class Foreign:
+    """Watches the profilers that the script makes.
+
+    Parameters
+    ----------
+    torch, recorder, report
+        The module, a ``Recorder`` and a ``Report``.
+    session_class
+        The class of our own recordings, which knows the profilers that are ours.
+    folder
+        Run folder that receives the script's traces.
+    """
+
+    def __init__(self, torch, recorder, report, session_class, folder):
+        self.torch, self.recorder, self.report = torch, recorder, report
+        self.ours, self.folder = session_class.ours, folder
+        self.made = []  # profile objects of the script
+        self.recorded = []  # those which became active
+        self.exported = set()
+        self.active = None
+        self.stepped = False
+        self.count = 0
+
+    def install(self):
+        """Hook in."""
+        self._hook_autograd_profiler()
+        self._hook_profile()
+
+    def _is_ours(self, autograd_profile):
+        return autograd_profile in self.ours or None in self.ours
+
+    def _hook_autograd_profiler(self):
+        profile_class, foreign = self.torch.autograd.profiler.profile, self
+        for name in ("_prepare_trace", "_start_trace", "__enter__"):
+            _wrap(profile_class, name, before=foreign._before_start)
+        _wrap(profile_class, "__exit__", after=foreign._after_stop)
+
+    def _before_start(self, autograd_profile):
+        if not self._is_ours(autograd_profile) and getattr(autograd_profile, "enabled", True):
+            if self.active is None:
+                self.report.send("foreign", state="active")
+            self.active = autograd_profile
+            self.recorder.give_way()
+
+    def _after_stop(self, autograd_profile):
+        if self.active is autograd_profile:
+            self.active = None
+            self.recorder.take_back()
+
+    def _hook_profile(self):
+        base, full = self.torch.profiler._KinetoProfile, self.torch.profiler.profile
+        foreign = self
+
+        def made(profile):
+            foreign.made.append(profile)
+            foreign.report.send("foreign", state="made")
+
+        def stepped(profile):
+            foreign.stepped = True
+            foreign.recorder.on_event("script_step", ())
+
+        def started(profile):
+            if profile.profiler is None or not foreign._is_ours(profile.profiler):
+                foreign.recorded.append(profile)
+
+        _wrap(full, "__init__", after=made)
+        _wrap(full, "step", after=stepped)
+        _wrap(base, "start_trace", after=started)
+        original = base.export_chrome_trace
+
+        def export_chrome_trace(self, path, *args, **kwargs):
+            result = original(self, path, *args, **kwargs)
+            if self.profiler is not None and not foreign._is_ours(self.profiler):
+                foreign._collect(self.profiler, path)
+            return result
+
+        base.export_chrome_trace = export_chrome_trace
+
+    def _collect(self, autograd_profile, path):
+        """Copy a trace that the script has just written into the run folder."""
+        self.exported.add(id(autograd_profile))
+        try:
+            self.count += 1
+            suffix = ".json.gz" if str(path).endswith(".gz") else ".json"
+            target = os.path.join(self.folder, "script-trace-%d%s" % (self.count, suffix))
+            shutil.copyfile(path, target + ".partial")
+            os.replace(target + ".partial", target)
+            self.report.send("trace", path=target, kind="script", written_as=os.path.abspath(path))
+        except OSError as error:
+            self.report.notice("script-trace", "A trace of the script's own profiler was not copied: %s" % error)
+
+    def finish(self):
+        """Write what the script's profiler recorded and its handler never wrote."""
+        for profile in self.recorded:
+            inner = profile.profiler
+            if inner is None or id(inner) in self.exported or getattr(inner, "kineto_results", None) is None:
+                continue
+            self.exported.add(id(inner))
+            self.count += 1
+            target = os.path.join(self.folder, "script-trace-%d.json" % self.count)
+            try:
+                inner.kineto_results.save(target + ".partial")
+                os.replace(target + ".partial", target)
+                self.report.send("trace", path=target, kind="script", written_as="")
+            except Exception as error:
+                self.report.notice("script-trace", "The script's own profiler left no trace: %s" % error)
+        idle = [p for p in self.made if p not in self.recorded]
+        if idle and not self.recorded:
+            why = "" if self.stepped else " because prof.step() was not called"
+            self.report.notice("script-profiler-idle", "The script's own profiler never became active" + why + ".")
+
+
+def _wrap(cls, name, before=None, after=None):
+    """Call ``before(self)`` or ``after(self)`` around a method; the method stays what it was to its callers."""
+    import functools
+
+    original = getattr(cls, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def wrapper(self, *args, **kwargs):
+        if before is not None:
+            before(self)
+        result = original(self, *args, **kwargs)
+        if after is not None:
+            after(self)
+        return result
+
+    setattr(cls, name, wrapper)

@@ -1,0 +1,169 @@
+"""Listens to the training loop through torch's own hooks, and to any profiler the script brings along.
+
+Runs in the user's interpreter: standard library and torch only, Python 3.8, torch 2.0 and newer.
+"""
+
+import functools
+import os
+import sys
+import threading
+import weakref
+
+
+def when_torch_is_imported(callback):
+    """Call ``callback(torch)`` right after the script's first ``import torch`` has finished."""
+    if "torch" in sys.modules:
+        callback(sys.modules["torch"])
+        return
+    sys.meta_path.insert(0, _TorchWatch(callback))
+
+
+class _TorchWatch:
+    """Finder that only waits for ``torch`` and then steps aside."""
+
+    def __init__(self, callback):
+        self._callback = callback
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        import importlib.util
+
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)
+            return spec
+        loader, callback = spec.loader, self._callback
+
+        def exec_module(module):
+            del loader.exec_module
+            loader.exec_module(module)
+            callback(module)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            sys.meta_path.insert(0, self)
+        return spec
+
+
+class Hooks:
+    """Connects torch with the finder and the recorder.
+
+    Parameters
+    ----------
+    torch, finder, recorder, report
+        The module, a ``StepFinder``, a ``Recorder`` and a ``Report``.
+    """
+
+    def __init__(self, torch, finder, recorder, report):
+        self.torch, self.finder, self.recorder, self.report = torch, finder, recorder, report
+        self.pid = os.getpid()
+        self.depth = 0  # of module calls
+        self._undo = []
+        self._busy = threading.local()
+        self.used_in_fork = False
+
+    def install(self):
+        """Hook in."""
+        self._hook_optimizers()
+        self._hook_loaders()
+        self._hook_modules()
+        self._hook_backward()
+
+    def _tell(self, event, *args):
+        """Pass an event on, unless it comes from a forked child, a loader's worker, or our own doing."""
+        if os.getpid() != self.pid:
+            if not self.used_in_fork:
+                self.used_in_fork = True
+                self.report.send("work_elsewhere", how="fork")
+            return
+        if getattr(self._busy, "on", False):
+            return
+        self._busy.on = True
+        try:
+            self.recorder.on_event(event, args)
+        finally:
+            self._busy.on = False
+
+    # Optimizers -------------------------------------------------------------------------------------------------
+
+    def _hook_optimizers(self):
+        optimizer_class = self.torch.optim.Optimizer
+        tell, gone = self._tell, self.finder.optimizer_gone
+        original = optimizer_class.__init__
+        module = sys.modules[optimizer_class.__module__]
+        register = getattr(module, "register_optimizer_step_post_hook", None)
+
+        def stepped(optimizer, args, kwargs):
+            tell("stepped", id(optimizer))
+
+        @functools.wraps(original)
+        def __init__(self, *args, **kwargs):
+            original(self, *args, **kwargs)
+            weakref.finalize(self, gone, id(self)).atexit = False
+            tell("optimizer_made", id(self))
+            if register is None and hasattr(self, "register_step_post_hook"):  # torch 2.0
+                self.register_step_post_hook(stepped)
+
+        optimizer_class.__init__ = __init__
+        if register is not None:
+            register(stepped)
+
+    # Loaders ----------------------------------------------------------------------------------------------------
+
+    def _hook_loaders(self):
+        iterator = self.torch.utils.data.dataloader._BaseDataLoaderIter
+        original, tell = iterator.__next__, self._tell
+
+        @functools.wraps(original)
+        def __next__(self):
+            tell("fetch", id(getattr(self, "_dataset", self)), _is_exhausted(self))
+            return original(self)
+
+        iterator.__next__ = __next__
+
+    # Modules: only as long as nothing better is known ----------------------------------------------------------
+
+    def _hook_modules(self):
+        module_class, hooks, tell = self.torch.nn.Module, self, self._tell
+        original = module_class.__call__
+
+        def __call__(self, *args, **kwargs):
+            if hooks.depth:
+                return original(self, *args, **kwargs)
+            hooks.depth = 1
+            try:
+                tell("forward")
+                return original(self, *args, **kwargs)
+            finally:
+                hooks.depth = 0
+
+        module_class.__call__ = __call__
+        self._undo.append(lambda: setattr(module_class, "__call__", original))
+
+    def _hook_backward(self):
+        tensor, tell = self.torch.Tensor, self._tell
+        original = tensor.backward
+
+        @functools.wraps(original)
+        def backward(self, *args, **kwargs):
+            tell("activity")
+            return original(self, *args, **kwargs)
+
+        tensor.backward = backward
+        self._undo.append(lambda: setattr(tensor, "backward", original))
+
+    def narrow(self):
+        """Take back what is only needed to find the first sign of training."""
+        while self._undo:
+            self._undo.pop()()
+
+
+def _is_exhausted(iterator):
+    """Whether a loader's iterator is known to have no batch left."""
+    try:
+        return iterator._num_yielded >= len(iterator._index_sampler)
+    except Exception:  # an iterable data set: nobody knows
+        return False

@@ -1,0 +1,378 @@
+"""Decides, step by step, what is recorded: an early recording, a timing without the profiler, then the window.
+
+Runs in the user's interpreter: standard library and torch only, Python 3.8.
+
+The early recording begins with the first sign of training and is kept only where the script ends before the window is
+full: short scripts are then recorded whole, long ones pay for a few steps. Its length is bounded in steps and seconds.
+"""
+
+import os
+import threading
+import time
+
+EARLY_STEPS = 16  # the early recording ends after this many steps ...
+EARLY_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long
+WALL_STEPS = 3  # steps timed without the profiler: at least so many ...
+WALL_SECONDS = 0.3  # ... and as many as fit in here ...
+WALL_MOST_STEPS = 50  # ... but no more than that
+
+IDLE, WHOLE, EARLY, SKIP, WALL, SYNC, PRIME, WINDOW, DONE = (
+    "idle", "whole", "early", "skip", "wall", "sync", "prime", "window", "done",
+)  # fmt: skip
+
+
+class EndOfRun(SystemExit):
+    """Ends a script whose window is written, where the user asked for that."""
+
+
+class Recorder:
+    """Turns the finder's answers into recordings.
+
+    Parameters
+    ----------
+    torch
+        The module.
+    config
+        The launcher's wishes, see ``profiling.run``.
+    report
+        Where events go.
+    tools
+        The sibling modules by their last name: ``session``, ``sync``.
+    """
+
+    def __init__(self, torch, config, report, tools):
+        self.torch, self.config, self.report, self.tools = torch, config, report, tools
+        schedule = config["schedule"]
+        self.lead = schedule["skip"] + schedule["warmup"]
+        self.active, self.repeat = schedule["active"], schedule["repeat"]
+        self.phase = IDLE
+        self.session = None
+        self.kept = None  # the early recording, until a window is written
+        self.number = 0  # of the step that is open, or comes next
+        self.cycle = 0
+        self.broken = False  # a fault of ours: hands off for the rest of the run
+        self.yielded = False  # the script's own profiler has the floor
+        self.marks_steps = True  # False: the script's own prof.step() marks them
+        self.in_step = False
+        self.thread = 0
+        self.source = ""
+        self.traces = []
+        self.step_times = []  # (number, phase, microseconds)
+        self.wall = []  # (steps, microseconds)
+        self._left = 0  # steps until the phase ends
+        self._since = 0.0
+        self._step_began = 0.0
+        self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
+        self._lock = threading.RLock()
+
+    # What the finder says -----------------------------------------------------------------------------------------
+
+    def on_action(self, action, source):
+        """A step began, ended or both; called by the thread that runs the loop."""
+        if action is None or self.phase == DONE and not self.yielded:
+            if action in ("step", "pause"):
+                self._count(time.perf_counter())
+            return
+        with self._lock:
+            self.source = source
+            if action in ("step", "pause") and self.in_step:
+                self._end_step()
+            if action in ("begin", "step"):
+                self._begin_step()
+
+    def _count(self, now):
+        self.step_times.append((self.number, self.phase, (now - self._step_began) * 1e6))
+        if len(self.step_times) > 20000:  # a long run: the first ones and the newest ones are enough
+            del self.step_times[5000:10000]
+        self.number += 1
+        self._step_began = now
+        self.report.progress(self.number, self.phase, *self._done_of_total())
+
+    def _end_step(self):
+        if self.session is not None and self.session.running:
+            self.session.end_step()
+        self.in_step = False
+        self._count(time.perf_counter())
+        self._left -= 1
+        if self.phase == WALL:
+            self._wall_steps += 1
+        end = getattr(self, "_end_" + self.phase, None)
+        if end is not None:
+            end()
+
+    def _begin_step(self):
+        self.thread = threading.get_ident()
+        begin = getattr(self, "_begin_" + self.phase, None)
+        if begin is not None and not self.yielded:
+            begin()
+        self.in_step = True
+        if self.phase == WALL and self._wall_began is None:
+            self._start_clock()
+        if self.session is not None and self.session.running and self.marks_steps:
+            self.session.begin_step(self.number)
+        self._step_began = time.perf_counter()
+
+    # The phases: what happens when a step begins, and when one ended --------------------------------------------
+
+    def _begin_idle(self):
+        if self.lead == 0:
+            self._to(WINDOW)
+            self._open_window()
+            return
+        self._to(EARLY)
+        self._since = time.perf_counter()
+        self._open_session()
+
+    _begin_whole = _begin_idle
+
+    def _end_early(self):
+        steps, seconds = self.number, time.perf_counter() - self._since
+        if steps >= EARLY_STEPS or (steps >= self.lead and seconds > EARLY_SECONDS):
+            self._close_session()
+            self.kept, self.session = self.session, None
+            self._after_lead()
+
+    def _end_skip(self):
+        if self._left <= 0:
+            self._after_lead()
+
+    def _after_lead(self):
+        if self.config["measure_wall"]:
+            self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
+            self._to(WALL)
+        else:
+            self._after_wall()
+
+    def _start_clock(self):
+        self.tools["session"].synchronize(self.torch)
+        self._wall_began = time.perf_counter()
+
+    def _end_wall(self):
+        seconds = self._wall_us * 1e-6 + time.perf_counter() - self._wall_began
+        enough = self._wall_steps >= WALL_STEPS and (seconds >= WALL_SECONDS or self._wall_steps >= WALL_MOST_STEPS)
+        if enough:
+            self._stop_clock()
+            self.wall.append((self._wall_steps, self._wall_us))
+            self._after_wall()
+
+    def _stop_clock(self):
+        self.tools["session"].synchronize(self.torch)
+        self._wall_us += (time.perf_counter() - self._wall_began) * 1e6
+        self._wall_began = None
+
+    def _after_wall(self):
+        if self.config["sync_lines"] and self.cycle == 0 and self.tools["sync"].possible(self.torch):
+            self._to(SYNC, 1)
+        else:
+            self._to(PRIME, 1)
+
+    def _begin_sync(self):
+        self.watch = self.tools["sync"].SyncWatch(self.torch, self.config["is_users"])
+        self.watch.start()
+
+    def _end_sync(self):
+        self.watch.stop()
+        self.watch.save(os.path.join(self.config["folder"], "sync_lines.json"))
+        self._to(PRIME, 1)
+
+    def _begin_prime(self):
+        if self.session is None:
+            self.session = self._new_session()
+            self.session.prepare()
+
+    def _end_prime(self):
+        if self._left <= 0:
+            self._to(WINDOW, self.active)
+
+    def _begin_window(self):
+        if self.session is None or not self.session.running:
+            self._open_window()
+
+    def _open_window(self):
+        self._left = self.active
+        self._open_session()
+
+    def _end_window(self):
+        if self._left <= 0:
+            self._close_session()
+            self._keep_trace(self.session)
+            self.session = self.kept = None
+            self.cycle += 1
+            if self.cycle < self.repeat:
+                self._to(SKIP, max(1, self.lead))
+            else:
+                self._finish_windows()
+
+    def _finish_windows(self):
+        self._to(DONE)
+        if self.config["stop_after_window"]:
+            self.report.send("ending", reason="window")
+            if threading.current_thread() is not threading.main_thread():
+                import signal
+
+                signal.raise_signal(signal.SIGINT)
+                return
+            raise EndOfRun(0)
+
+    # Recordings -------------------------------------------------------------------------------------------------
+
+    def _to(self, phase, left=0):
+        self.phase, self._left = phase, left
+        self.report.send("phase", phase=phase, step=self.number)
+
+    def _done_of_total(self):
+        total = {WINDOW: self.active, SKIP: self.lead, EARLY: self.lead, WALL: WALL_STEPS}.get(self.phase, 0)
+        if self.phase == EARLY:
+            return min(self.number, total), total
+        if self.phase == WALL:
+            return min(self._wall_steps, total), total
+        return (total - max(0, self._left), total) if total else (0, 0)
+
+    def _new_session(self, **changes):
+        options = dict(self.config["options"], **changes)
+        return self.tools["session"].Session(self.torch, options)
+
+    def _open_session(self):
+        if self.session is None:
+            self.session = self._new_session()
+        self.session.start()
+
+    def _close_session(self):
+        self.report.send("phase", phase="saving", step=self.number)
+        self.session.stop()
+
+    def _keep_trace(self, session, name=""):
+        name = name or ("trace.json" if not self.traces else "trace-%d.json" % (len(self.traces) + 1))
+        path = os.path.join(self.config["folder"], self.config["prefix"] + name)
+        session.save(path)
+        lines = path[: -len("trace.json")] + "lines.json" if name == "trace.json" else path[:-5] + ".lines.json"
+        if self.config["options"]["stacks"]:
+            try:
+                session.save_lines(lines, self.config["is_users"])
+            except Exception as error:
+                self.report.notice("lines", "The exact lines could not be written: %r" % (error,))
+        self.traces.append(path)
+        self.report.send(
+            "trace", path=path, kind="own", steps=session.steps, source=self.source, devices=session.devices,
+            unfinished=session.open_step, phase=self.phase, marked=self.marks_steps,
+        )  # fmt: skip
+
+    # The script's own profiler ------------------------------------------------------------------------------------
+
+    def give_way(self):
+        """The script's own profiler is about to start: stop ours, keep what it has."""
+        with self._lock:
+            if self.yielded:
+                return
+            self.yielded = True
+            session, self.session = self.session, None
+            if session is None:
+                return
+            if session.running:
+                session.stop()
+                self._keep_cut(session)
+            if self.phase in (PRIME, WINDOW, EARLY, WHOLE):
+                self._to(SKIP, 1)
+
+    def take_back(self):
+        """The script's own profiler has stopped: ours may go on where it was cut."""
+        with self._lock:
+            self.yielded = False
+
+    def _keep_cut(self, session):
+        better = self.kept is None or len(session.steps) >= len(self.kept.steps)
+        if session.steps and better:
+            self.kept = session
+
+    # The end ----------------------------------------------------------------------------------------------------
+
+    def start_whole(self):
+        """Record from here on, whatever comes: the script may have no steps at all."""
+        forced = self.config["step_source"] == "whole"
+        self._to(WHOLE)
+        if forced:
+            self.session = self._new_session()
+        else:  # nobody knows yet what comes: operators alone are cheap enough
+            options = dict(self.config["options"], stacks=False, memory=False, shapes=False)
+            self.session = self.tools["session"].Session(self.torch, options, all_threads=True)
+        self.session.start()
+
+    def drop_whole(self):
+        """Training begins: the recording of the start-up is not needed."""
+        session, self.session = self.session, None
+        self.phase = IDLE
+        if session is not None and session.running:
+            session.stop()
+
+    def finish(self):
+        """The script has ended: write what there is, if no window was written."""
+        with self._lock:
+            session, self.session = self.session, None
+            if self.phase == SYNC and getattr(self, "watch", None) is not None:
+                self.watch.stop()
+            if session is not None and session.running:
+                self.report.send("phase", phase="saving", step=self.number)
+                session.stop()
+                self._keep_last(session)
+            elif self.kept is not None and not self.traces:
+                self.report.send("phase", phase="saving", step=self.number)
+                self._keep_trace(self.kept)
+            self.phase = DONE
+
+    def fail(self, error):
+        """Report a fault of ours and let go of whatever runs."""
+        import traceback
+
+        self.report.send("recording_failed", error=repr(error), traceback=traceback.format_exc())
+        try:
+            if self.session is not None:
+                self.session.stop()
+        except Exception:
+            pass
+        self.session = None
+
+    def _keep_last(self, session):
+        if self.kept is not None and not self.traces and len(session.steps) < len(self.kept.steps):
+            session = self.kept  # the window had just begun: the early recording tells more
+        if session.steps or not self.traces:
+            self._keep_trace(session)
+
+    def summary(self):
+        """What the manifest says about the steps."""
+        return {
+            "source": self.source, "steps": self.number, "times": self.step_times[-20000:], "wall": self.wall,
+            "marked": self.marks_steps,
+        }  # fmt: skip
+
+    def on_event(self, event, args):
+        """Replaced by :func:`connect`."""
+
+
+def connect(recorder, finder, hooks):
+    """Let events run from the hooks through the finder into the recorder.
+
+    A fault of ours must not end the user's training: it is reported, and the rest of the run is not recorded.
+    """
+
+    def handle(event, args):
+        if event == "script_step":
+            recorder.marks_steps = False
+        action = getattr(finder, event)(*args)
+        if action is None and event != "script_step":
+            return
+        if recorder.phase == WHOLE and recorder.config["step_source"] != "whole":
+            recorder.drop_whole()
+        if finder.source not in ("", "module"):
+            hooks.narrow()
+        recorder.on_action(action, finder.source)
+
+    def on_event(event, args):
+        if recorder.broken:
+            return
+        try:
+            handle(event, args)
+        except Exception as error:
+            recorder.broken = True
+            recorder.fail(error)
+
+    recorder.on_event = on_event

@@ -1,0 +1,44 @@
+"""Tells the launcher what happens: one JSON object a line, appended to a file in the run folder.
+
+Runs in the user's interpreter: standard library only, Python 3.8. A file and not a pipe, so that nothing is inherited by
+the script's children, nothing can block, and what was said survives a process that dies hard.
+"""
+
+import json
+import os
+import time
+
+
+class Report:
+    """Appends events to ``path``; never raises, since a full disk must not end the user's training."""
+
+    MIN_INTERVAL_S = 0.05  # between two events of progress
+
+    def __init__(self, path):
+        self.path = path
+        self._pid = os.getpid()
+        self._last_progress = 0.0
+
+    def send(self, event, **values):
+        """Append one event of this name."""
+        values.update(ev=event, t=time.time(), pid=os.getpid())
+        try:
+            line = (json.dumps(values, default=str) + "\n").encode("utf-8", "backslashreplace")
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, line)
+            finally:
+                os.close(handle)
+        except Exception:
+            pass
+
+    def progress(self, step, phase, done, total):
+        """Append a progress event, at most twenty a second."""
+        now = time.monotonic()
+        if now - self._last_progress >= self.MIN_INTERVAL_S:
+            self._last_progress = now
+            self.send("step", step=step, phase=phase, done=done, total=total)
+
+    def notice(self, key, text):
+        """Something that the user should know about this run."""
+        self.send("notice", key=key, text=text)

@@ -1,0 +1,217 @@
+"""One recording by torch's profiler: prepare, start, stop, save, and the exact lines that the JSON leaves out.
+
+Runs in the user's interpreter: standard library and torch only, Python 3.8, torch 2.0 and newer.
+"""
+
+import json
+import os
+import re
+
+
+def version_of(torch):
+    """Major and minor version of torch, as integers."""
+    found = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+
+
+def devices_in_use(torch):
+    """Kinds of accelerator that the script has initialised; asking never initialises one itself."""
+    kinds = []
+    for kind in ("cuda", "xpu", "mtia"):
+        module = getattr(torch, kind, None)
+        try:
+            if module is not None and hasattr(module, "is_initialized") and module.is_initialized():
+                kinds.append(kind)
+        except Exception:
+            continue
+    return kinds
+
+
+def synchronize(torch):
+    """Wait for every accelerator in use."""
+    for kind in devices_in_use(torch):
+        getattr(torch, kind).synchronize()
+
+
+def _experimental_config(torch, options, all_threads):
+    """The extra switches that this version of torch knows; None where it has none of them.
+
+    torch 2.0 to 2.3 record no stacks unless ``verbose`` is set (pytorch#100253).
+    """
+    try:
+        from torch._C._profiler import _ExperimentalConfig
+    except ImportError:
+        return None
+    wanted = {}
+    if options["stacks"]:
+        wanted["verbose"] = True
+    if options.get("cuda_sync_events"):
+        wanted["enable_cuda_sync_events"] = True
+    if all_threads:
+        wanted["profile_all_threads"] = True
+    known = _ExperimentalConfig.__init__.__doc__ or ""
+    wanted = {name: value for name, value in wanted.items() if name in known}
+    try:
+        return _ExperimentalConfig(**wanted) if wanted else None
+    except TypeError:
+        return None
+
+
+def can_record_all_threads():
+    """Whether this torch records threads other than the one that started the profiler."""
+    try:
+        from torch._C._profiler import _ExperimentalConfig
+    except ImportError:
+        return False
+    return "profile_all_threads" in (_ExperimentalConfig.__init__.__doc__ or "")
+
+
+class Session:
+    """A recording; started and stopped by the same thread, at most one at a time.
+
+    Parameters
+    ----------
+    torch
+        The module.
+    options
+        ``shapes, memory, stacks, flops, modules, cuda_sync_events`` as booleans.
+    all_threads
+        Record every thread's operators where this torch can.
+    """
+
+    ours = []  # the autograd profilers that belong to us, so that the script's own can be told apart
+
+    def __init__(self, torch, options, all_threads=False):
+        from torch.profiler import ProfilerActivity, _KinetoProfile
+
+        activities = [ProfilerActivity.CPU]
+        self.devices = devices_in_use(torch)
+        for kind in self.devices:
+            activity = getattr(ProfilerActivity, kind.upper(), None)
+            if activity is not None:
+                activities.append(activity)
+        self._torch = torch
+        self._options = options
+        config = _experimental_config(torch, options, all_threads)
+        self._profile = _KinetoProfile(
+            activities=activities,
+            record_shapes=options["shapes"],
+            profile_memory=options["memory"],
+            with_stack=options["stacks"],
+            with_flops=options["flops"],
+            with_modules=options["modules"],
+            experimental_config=config,
+        )
+        self._marker = None
+        self._prepared = False
+        self.running = False
+        self.stopped = False
+        self.saved = ""
+        self.steps = []  # numbers of the complete steps in it
+        self.open_step = None
+
+    def prepare(self):
+        """Warm the profiler up (on CUDA this attaches CUPTI)."""
+        Session.ours.append(None)  # from here on the next profiler made is ours
+        try:
+            self._profile.prepare_trace()
+        finally:
+            Session.ours.remove(None)
+        Session.ours.append(self._profile.profiler)
+        # The older versions build one Python object per event when the profiler stops; nobody asks for them here.
+        if hasattr(self._profile.profiler, "_parse_kineto_results"):
+            self._profile.profiler._parse_kineto_results = lambda result: []
+        self._prepared = True
+
+    def start(self):
+        """Begin to record."""
+        if not self._prepared:
+            self.prepare()
+        self._profile.start_trace()
+        self.running = True
+
+    def begin_step(self, number):
+        """Open a ``ProfilerStep#number`` range."""
+        self.open_step = number
+        self._marker = self._torch.profiler.record_function("ProfilerStep#%d" % number)
+        self._marker.__enter__()
+
+    def end_step(self, complete=True):
+        """Close the open range."""
+        if self._marker is not None:
+            marker, self._marker = self._marker, None
+            marker.__exit__(None, None, None)
+            if complete:
+                self.steps.append(self.open_step)
+            self.open_step = None
+
+    def stop(self):
+        """End the recording; an open step stays unfinished."""
+        if self.running:
+            self.running = False
+            self._profile.stop_trace()
+            self.stopped = True
+
+    def save(self, path):
+        """Write the trace; the file appears under its name only when it is whole."""
+        # Kineto writes a trace once and no more, and copies `path` into the file as its name.
+        partial = path + ".partial"
+        self._profile.export_chrome_trace(partial)
+        if self.open_step is not None:
+            _rename_unfinished(partial, self.open_step)
+        os.replace(partial, path)
+        self.saved = path
+
+    def save_lines(self, path, is_users):
+        """Write which line of the user's code made each call, see ``docs/capture.md``.
+
+        The JSON gives a function's first line only; the event tree still knows the caller's.
+        """
+        tree = self._profile.profiler.kineto_results.experimental_event_tree()
+        table = _caller_lines(tree, is_users)
+        with open(path + ".partial", "w", encoding="utf-8", errors="backslashreplace") as out:
+            json.dump(table, out, separators=(",", ":"))
+        os.replace(path + ".partial", path)
+
+
+def _rename_unfinished(path, number):
+    """Give the range of a step that did not end another name, so that no tool counts it as a step."""
+    with open(path, "rb") as source:
+        content = source.read()
+    content = content.replace(b'"ProfilerStep#%d"' % number, b'"unfinished step %d"' % number)
+    with open(path, "wb") as out:
+        out.write(content)
+
+
+def _caller_lines(tree, is_users):
+    """Table of the calls made from the user's files: start, duration, file, line, function, callee."""
+    files, functions, names = {}, {}, {}
+    columns = {"start_ns": [], "dur_ns": [], "file": [], "line": [], "function": [], "callee": []}
+    kept = {}  # file name -> whether it is the user's
+    stack = list(tree)
+    while stack:
+        event = stack.pop()
+        stack.extend(event.children)
+        caller = getattr(event.extra_fields, "caller", None)
+        if caller is None:
+            continue
+        name = caller.file_name
+        if name not in kept:
+            kept[name] = is_users(name)
+        if not kept[name]:
+            continue
+        columns["start_ns"].append(event.start_time_ns)
+        columns["dur_ns"].append(event.duration_time_ns)
+        columns["file"].append(files.setdefault(kept[name], len(files)))
+        columns["line"].append(caller.line_number)
+        columns["function"].append(functions.setdefault(caller.function_name, len(functions)))
+        columns["callee"].append(names.setdefault(event.name, len(names)))
+    order = sorted(range(len(columns["start_ns"])), key=columns["start_ns"].__getitem__)
+    columns = {key: [values[i] for i in order] for key, values in columns.items()}
+    return {
+        "format": "steplens.lines/1",
+        "files": list(files),
+        "functions": list(functions),
+        "callees": list(names),
+        "calls": columns,
+    }

@@ -1,0 +1,148 @@
+"""Finds the steps of a training loop that was never written with a profiler in mind.
+
+Runs in the user's interpreter: standard library only, Python 3.8. It is a plain state machine without torch, so it can
+be tested anywhere: the hooks tell it what the script does, and it answers with what that means for the steps.
+"""
+
+BEGIN = "begin"  # a step starts here, none was open
+STEP = "step"  # the open step ends here and the next one starts
+PAUSE = "pause"  # the open step ends here; what follows (evaluation, the end of an epoch) belongs to no step
+
+# A loader that was asked this often without any optimizer stepping is not accumulating gradients: nobody trains.
+FETCHES_WITHOUT_STEP = 64
+# An optimizer that stepped this often while another one never did: the other one is not part of the loop.
+STEPS_WITHOUT_OTHERS = 6
+# So many optimizer steps after one fetch: the loader does not drive the loop (full-batch training).
+STEPS_WITHOUT_FETCH = 8
+
+
+class StepFinder:
+    """Says where steps begin and end.
+
+    Parameters
+    ----------
+    forced
+        ``auto``, or one of ``optimizer``, ``loader``, ``module``, ``whole`` to look at nothing else.
+    """
+
+    def __init__(self, forced="auto"):
+        self.forced = forced
+        self.source = "" if forced == "auto" else forced
+        self.in_step = False
+        self.optimizers = set()  # made by the script, as far as seen
+        self.ever_stepped = set()
+        self._unused = set()  # made, but not part of the loop
+        self._since = {}  # optimizer -> steps since the last boundary
+        self._driver = None  # the loader whose fetches begin the steps
+        self._last_loader = None
+        self._fetches_since = 0  # fetches since an optimizer stepped
+        self._steps_since_fetch = 0
+        self._loader_drives = True
+
+    # What the hooks report; each answers BEGIN, STEP, PAUSE or None ---------------------------------------------
+
+    def optimizer_made(self, key):
+        """An optimizer was constructed."""
+        self.optimizers.add(key)
+
+    def optimizer_gone(self, key):
+        """An optimizer was freed; its key may come again."""
+        for keys in (self.optimizers, self.ever_stepped, self._unused):
+            keys.discard(key)
+        self._since.pop(key, None)
+
+    def script_step(self):
+        """The script called ``step()`` on a profiler of its own: nobody knows its loop better."""
+        if self.forced not in ("auto",):
+            return None
+        self.source = "script"
+        return self._boundary()
+
+    def activity(self):
+        """Something that belongs to training happened (a forward call, a backward call, ``zero_grad``)."""
+        if self.forced == "whole" or self.in_step or self.source == "script" or self._driver is not None:
+            return None
+        return self._begin()
+
+    def fetch(self, loader, ending=False):
+        """A loader is asked for its next batch; ``ending``: it is known to have none left."""
+        if self.source == "script" or self.forced not in ("auto", "loader") or not self._loader_drives:
+            return None
+        self._last_loader = loader
+        self._fetches_since += 1
+        self._steps_since_fetch = 0
+        if self.forced == "loader" or self._nobody_trains():
+            return self._fetch_without_optimizer(loader, ending)
+        if not self._since:  # no optimizer stepped since the last boundary: accumulation, evaluation, or a new epoch
+            if not self.in_step and not ending and (self._driver in (None, loader) or not self.ever_stepped):
+                return self._begin()
+            return None
+        if ending or (self._driver is not None and loader != self._driver):
+            return self._pause()
+        return self._boundary()
+
+    def stepped(self, key):
+        """An optimizer finished a step."""
+        if self.source == "script" or self.forced not in ("auto", "optimizer"):
+            return None
+        self.optimizers.add(key)
+        self.ever_stepped.add(key)
+        self._unused.discard(key)
+        self._since[key] = self._since.get(key, 0) + 1
+        self._fetches_since = 0
+        self._steps_since_fetch += 1
+        if self.forced == "auto" and self._loader_drives and self._last_loader is not None:
+            if self._steps_since_fetch <= STEPS_WITHOUT_FETCH:
+                self._driver = self._last_loader
+                self.source = "loader"
+                return None
+            self._loader_drives, self._driver = False, None
+        self.source = "optimizer"
+        return self._boundary() if self._all_stepped() else None
+
+    def forward(self):
+        """The outermost module is called."""
+        if self.source == "script" or self.forced not in ("auto", "module"):
+            return None
+        if self.forced == "auto" and (self.optimizers or self._last_loader is not None):
+            return self.activity()
+        self.source = "module"
+        return self._boundary() if self.in_step else self._begin()
+
+    # ------------------------------------------------------------------------------------------------------------
+
+    def _nobody_trains(self):
+        if not self.optimizers:
+            return True
+        return not self.ever_stepped and self._fetches_since > FETCHES_WITHOUT_STEP
+
+    def _fetch_without_optimizer(self, loader, ending):
+        if self._driver is None or (not self.in_step and not ending):
+            self._driver = loader
+        if loader != self._driver:
+            return None
+        self.source = "loader"
+        if ending:
+            return self._pause() if self.in_step else None
+        return self._boundary() if self.in_step else self._begin()
+
+    def _all_stepped(self):
+        missing = self.optimizers - set(self._since) - self._unused
+        if missing and max(self._since.values()) >= STEPS_WITHOUT_OTHERS:
+            self._unused |= missing
+            missing = set()
+        return not missing
+
+    def _begin(self):
+        self.in_step = True
+        return BEGIN
+
+    def _boundary(self):
+        self._since = {}
+        was, self.in_step = self.in_step, True
+        return STEP if was else BEGIN
+
+    def _pause(self):
+        self._since = {}
+        was, self.in_step = self.in_step, False
+        return PAUSE if was else None

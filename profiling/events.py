@@ -1,0 +1,134 @@
+"""What the child reports while it runs, gathered into one state."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PHASE_WORDS = {
+    "starting": "Starting the interpreter",
+    "script": "Running, no training seen yet",
+    "whole": "Recording the whole run",
+    "early": "Recording the first steps, in case the script is short",
+    "skip": "Passing over steps",
+    "wall": "Timing steps without the profiler",
+    "sync": "Looking for the lines that wait for the device",
+    "prime": "Warming the profiler up",
+    "window": "Recording the window",
+    "saving": "Saving the trace",
+    "done": "Window recorded, the script runs on",
+    "ended": "Ended",
+}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands.
+
+    Parameters
+    ----------
+    phase
+        A key of :data:`PHASE_WORDS`.
+    step
+        Steps finished so far.
+    done, total
+        Of the phase, in steps; total 0 where no end is known.
+    """
+
+    phase: str
+    step: int = 0
+    done: int = 0
+    total: int = 0
+
+    @property
+    def words(self) -> str:
+        """The phase as a sentence."""
+        return PHASE_WORDS.get(self.phase, self.phase)
+
+
+@dataclass
+class Gathered:
+    """Everything the child said so far."""
+
+    progress: Progress = Progress("starting")
+    torch_version: str = ""
+    python_version: str = ""
+    traces: list[dict[str, Any]] = field(default_factory=list)
+    notices: dict[str, str] = field(default_factory=dict)
+    summaries: list[dict[str, Any]] = field(default_factory=list)
+    sources: set[str] = field(default_factory=set)
+    finished: bool = False
+    foreign: bool = False
+    elsewhere: set[str] = field(default_factory=set)
+    ended_by_us: bool = False
+    ranges: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, event: dict[str, Any]) -> bool:
+        """Take one event over; returns whether the progress changed."""
+        kind = event.get("ev")
+        before = self.progress
+        if kind == "started":
+            self.python_version = self.python_version or str(event.get("python", ""))
+            if before.phase == "starting":
+                self.progress = Progress("script")
+        elif kind == "torch":
+            self.torch_version = str(event.get("version", ""))
+        elif kind == "phase":
+            self.progress = Progress(str(event["phase"]), int(event.get("step", 0)))
+        elif kind == "step":
+            self.progress = Progress(str(event["phase"]), int(event["step"]), int(event["done"]), int(event["total"]))
+        elif kind == "finished":
+            self.finished = True
+        else:
+            self._take_other(str(kind), event)
+        return self.progress != before
+
+    def _take_other(self, kind: str, event: dict[str, Any]) -> None:
+        if kind == "trace":
+            self.traces.append(event)
+        elif kind == "notice":
+            self.notices[str(event["key"])] = str(event["text"])
+        elif kind == "summary":
+            self.summaries.append(event)
+        elif kind == "sources":
+            self.sources.update(map(str, event.get("files", ())))
+        elif kind == "foreign":
+            self.foreign = True
+        elif kind == "work_elsewhere":
+            self.elsewhere.add(str(event.get("how", "")))
+        elif kind == "ending":
+            self.ended_by_us = True
+        elif kind == "ranges":
+            self.ranges = event
+        elif kind == "recording_failed":
+            self.notices["recording"] = f"The recording failed: {event.get('error')}"
+
+
+class Tail:
+    """Reads the lines that were appended to a file since the last look; the file may not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def read(self) -> list[dict[str, Any]]:
+        """New whole lines, as objects; broken ones are passed over."""
+        try:
+            with self._path.open("rb") as handle:
+                handle.seek(self._offset)
+                content = handle.read()
+        except OSError:
+            return []
+        end = content.rfind(b"\n") + 1
+        self._offset += end
+        found = []
+        for line in content[:end].splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict):
+                found.append(event)
+        return found

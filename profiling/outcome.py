@@ -1,0 +1,158 @@
+"""How a run ended, in words a person can act on."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of a traceback; ``users`` tells the user's code from libraries."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+    users: bool
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a script failed.
+
+    Parameters
+    ----------
+    title
+        The error in one line, as the script printed it.
+    hint
+        What to do about it; empty where nothing better is known than the error itself.
+    frames
+        The traceback, outermost first.
+    """
+
+    title: str
+    hint: str = ""
+    frames: tuple[Frame, ...] = ()
+
+    @property
+    def users_frame(self) -> Frame | None:
+        """The innermost frame in the user's own code."""
+        return next((f for f in reversed(self.frames) if f.users), None)
+
+
+_FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]|^<")
+
+
+def read_traceback(text: str) -> Failure | None:
+    """Last traceback of a text, None where it has none."""
+    lines = text.splitlines()
+    start = max((i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")), default=-1)
+    if start < 0:
+        return _read_syntax_error(lines)
+    frames: list[Frame] = []
+    for index in range(start + 1, len(lines)):
+        found = _FRAME.match(lines[index])
+        if found:
+            code = lines[index + 1].strip() if index + 1 < len(lines) else ""
+            frames.append(_frame(found, "" if _FRAME.match("  " + code) else code))
+        elif lines[index] and not lines[index].startswith(" "):
+            return Failure(lines[index].strip(), "", tuple(frames))
+    return None
+
+
+def _frame(found: re.Match[str], code: str) -> Frame:
+    file = found["file"]
+    return Frame(file, int(found["line"]), found["function"] or "", code, not _LIBRARY.search(file))
+
+
+def _read_syntax_error(lines: Sequence[str]) -> Failure | None:
+    """A syntax error of the script itself comes without the usual heading."""
+    for index in range(len(lines) - 1, -1, -1):
+        if re.match(r"^(SyntaxError|IndentationError|TabError): ", lines[index]):
+            for above in range(index - 1, max(-1, index - 6), -1):
+                found = _FRAME.match(lines[above])
+                if found:
+                    return Failure(lines[index], "", (_frame(found, lines[above + 1].strip()),))
+            return Failure(lines[index])
+    return None
+
+
+# Pattern of an error's text -> what to do. The first that fits is taken.
+_HINTS: tuple[tuple[str, str], ...] = (
+    (
+        r"CUDA out of memory|OutOfMemoryError|CUDNN_STATUS_ALLOC_FAILED",
+        "The GPU's memory is full. Try a smaller batch, record without memory and shapes, and look whether another "
+        "program holds memory on this GPU.",
+    ),
+    (r"\bMemoryError\b|can't allocate memory|Cannot allocate memory", "The machine's memory is full."),
+    (
+        r"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
+        "The driver lets only administrators profile. Allow it for everyone with the module option "
+        "NVreg_RestrictProfilingToAdminUsers=0 and restart, or run as administrator.",
+    ),
+    (
+        r"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS|profiler already enabled|Profiler is already enabled",
+        "Another profiler is attached to this process (Nsight, DCGM, a second torch.profiler). Close it and run again.",
+    ),
+    (
+        r"attempted relative import with no known parent package",
+        "This file belongs to a package. Run it as a module instead (the launcher offers that).",
+    ),
+    (r"EOFError: EOF when reading a line", "The script asks for input, and there was none to read."),
+    (
+        r"CUDA error: (an illegal memory access|device-side assert)",
+        "A kernel failed earlier than this line: errors of kernels arrive late. Set CUDA_LAUNCH_BLOCKING=1 to find the "
+        "true line (and take it away again before profiling).",
+    ),
+    (
+        r"CUDA driver version is insufficient|no kernel image is available|Found no NVIDIA driver",
+        "The driver and this build of torch do not fit together. Install a newer driver or a torch built for it.",
+    ),
+    (r"No space left on device", "The disk is full."),
+    (
+        r"DataLoader worker .* (killed|exited)|bus error.*shared memory",
+        "A loader's worker died. In a container, shared memory is often too small (--shm-size).",
+    ),
+)
+
+
+def hint_for(title: str, text: str = "") -> str:
+    """What to do about an error, judged by its message (and the output around it); empty where nothing is known."""
+    missing = re.match(r"(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'", title)
+    if missing:
+        package = missing[1].partition(".")[0]
+        return f"The chosen interpreter has no module {package}. Install it there, or choose another interpreter."
+    for pattern, hint in _HINTS:
+        if re.search(pattern, title) or (text and re.search(pattern, text)):
+            return hint
+    return ""
+
+
+_SIGNALS = {
+    "SIGKILL": "It was killed from outside; most often the system does that when memory runs out.",
+    "SIGSEGV": "It crashed in native code (a segmentation fault).",
+    "SIGABRT": "It aborted in native code (a failed assertion or an uncaught C++ error).",
+    "SIGBUS": "It crashed on a memory access; often shared memory is too small.",
+    "SIGILL": "It used an instruction that this processor does not have.",
+    "SIGFPE": "It crashed on an arithmetic error in native code.",
+    "SIGINT": "It was interrupted.",
+    "SIGTERM": "It was asked to end.",
+}
+
+
+def exit_in_words(status: int) -> str:
+    """An exit status as one or two sentences; negative numbers are signals, as ``subprocess`` has them."""
+    if status == 0:
+        return "The script ended normally."
+    if status > 0:
+        return f"The script ended with exit status {status}."
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        return f"The script was ended by signal {-status}."
+    verb = "was killed by" if name in ("SIGKILL", "SIGTERM") else "was ended by"
+    return f"The script {verb} signal {-status} ({name}). {_SIGNALS.get(name, '')}".strip()

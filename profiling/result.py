@@ -1,0 +1,202 @@
+"""What came of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from profiling import manifest
+from profiling.events import Gathered
+from profiling.outcome import Failure, exit_in_words, hint_for, read_traceback
+from profiling.spec import RunSpec
+
+SOURCE_WORDS = {
+    "script": "the script's own prof.step()",
+    "optimizer": "optimizer steps",
+    "loader": "iterations of the data loader",
+    "module": "calls of the outermost module",
+    "whole": "none: the whole run is one window",
+    "": "none were found",
+}
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that has ended.
+
+    Parameters
+    ----------
+    outcome
+        ``ok`` (exit status 0), ``failed`` (any other status or a signal), ``stopped`` (on the user's wish) or
+        ``killed`` (on the user's wish, after it did not follow).
+    words
+        The outcome in one or two sentences.
+    script_exit
+        Exit status of the script; negative for a signal.
+    folder
+        The run folder.
+    traces
+        What was recorded, the best first: our windows, then those of the script's own profiler; may be empty.
+    tail
+        The end of the script's output.
+    notices
+        What the user should know beside the outcome: which steps, what was not recorded and why.
+    failure
+        The error that ended the script, None where it printed none.
+    manifest
+        The content of ``run.json``.
+    """
+
+    outcome: str
+    words: str
+    script_exit: int
+    folder: Path
+    traces: tuple[Path, ...]
+    tail: str
+    notices: tuple[str, ...]
+    failure: Failure | None
+    manifest: dict[str, Any]
+
+    @property
+    def trace(self) -> Path | None:
+        """The trace to open, None where nothing was recorded."""
+        return self.traces[0] if self.traces else None
+
+    @property
+    def exit_status(self) -> int:
+        """Status for a headless command: 0, 4 (the script failed) or 130 (stopped)."""
+        return {"ok": 0, "failed": 4}.get(self.outcome, 130)
+
+
+def build_result(
+    spec: RunSpec,
+    folder: Path,
+    gathered: Gathered,
+    *,
+    exit_status: int,
+    tail: str,
+    stopped: bool,
+    killed: bool,
+    seconds: float,
+) -> RunResult:
+    """Judge a run that has ended, complete its manifest and clear the folder of what only the run needed."""
+    traces = _usable_traces(folder, gathered)
+    failure = None
+    if exit_status != 0 and not stopped:
+        failure = read_traceback(tail)
+        if failure is not None:
+            failure = replace(failure, hint=hint_for(failure.title, tail))
+    outcome = "killed" if killed else "stopped" if stopped else "ok" if exit_status == 0 else "failed"
+    words = _words(outcome, exit_status, failure, bool(traces))
+    notices = _notices(gathered, traces, exit_status, tail)
+    plain = manifest.read(folder) or {"format": manifest.FORMAT}
+    plain.update(
+        state=outcome,
+        words=words,
+        exit_status=exit_status,
+        ended=time.time(),
+        seconds=round(seconds, 3),
+        torch=gathered.torch_version or None,
+        python=gathered.python_version or None,
+        steps=_steps(gathered, traces),
+        traces=[_trace_row(folder, event) for event in traces],
+        sources=manifest.copy_sources(sorted(gathered.sources) or [os.path.abspath(spec.script)], folder),
+        notices=notices,
+        failure=_failure_row(failure),
+        line_ranges=gathered.ranges or None,
+        output="output.log",
+    )
+    manifest.write(folder, plain)
+    for name in ("child.json", "events.jsonl"):
+        with contextlib.suppress(OSError):
+            (folder / name).unlink()
+    paths = tuple(Path(event["path"]) for event in traces)
+    return RunResult(outcome, words, exit_status, folder, paths, tail, tuple(notices), failure, plain)
+
+
+def _usable_traces(folder: Path, gathered: Gathered) -> list[dict[str, Any]]:
+    """Traces that are whole on disk, ours first; half-written ones are taken away."""
+    for partial in folder.glob("*.partial"):
+        with contextlib.suppress(OSError):
+            partial.unlink()
+    found = [event for event in gathered.traces if os.path.isfile(event["path"])]
+    own = [e for e in found if e.get("kind") == "own" and (e.get("steps") or e.get("events", 1))]
+    return own + [e for e in found if e.get("kind") != "own"]
+
+
+def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -> str:
+    if outcome == "killed":
+        first = "The script did not follow the request to stop and was killed."
+    elif outcome == "stopped":
+        first = "The script was stopped."
+    else:
+        first = exit_in_words(status)
+    if failure is not None and outcome == "failed":
+        first += f" {failure.title}"
+    if outcome != "ok" and recorded:
+        first += " What was recorded before is kept."
+    elif outcome != "ok":
+        first += " No trace was recorded."
+    return first
+
+
+def _notices(gathered: Gathered, traces: list[dict[str, Any]], status: int, tail: str) -> list[str]:
+    found = list(gathered.notices.values())
+    if not traces and not gathered.torch_version and status == 0:
+        found.append("The script did not use torch: nothing was recorded.")
+    elif not traces and status == 0:
+        found.append("Nothing of torch ran while the script was recorded, so there is no trace.")
+    if "fork" in gathered.elsewhere or "spawn" in gathered.elsewhere:
+        found.append("Training ran in child processes that were not recorded; the trace shows the parent only.")
+    if traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
+        found.append("No complete step was found, so the trace has no step marks.")
+    hint = hint_for("", tail)
+    if hint and status == 0:
+        found.append(hint)
+    return found
+
+
+def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
+    """Steps of the run: where they come from, how many, how long with and without the profiler (microseconds)."""
+    summary: dict[str, Any] = next(iter(gathered.summaries), {})
+    times = summary.get("times", [])
+    wall = summary.get("wall", [])
+    steps = sum(row[0] for row in wall)
+    wall_us = sum(row[1] for row in wall) / steps if steps else None
+    profiled = [row[2] for row in times if row[1] == "window"]
+    profiled_us = statistics.median(profiled) if profiled else None
+    source = summary.get("source", "")
+    return {
+        "source": source,
+        "source_words": SOURCE_WORDS.get(source, source),
+        "marked_by_script": not summary.get("marked", True),
+        "count": summary.get("steps", 0),
+        "recorded": traces[0].get("steps", []) if traces else [],
+        "wall_step_us": wall_us,
+        "wall_steps_timed": steps,
+        "profiled_step_us": profiled_us,
+        "profiler_cost_ratio": profiled_us / wall_us if profiled_us and wall_us else None,
+        "timings": [{"step": row[0], "phase": row[1], "us": round(row[2], 1)} for row in times],
+    }
+
+
+def _trace_row(folder: Path, event: dict[str, Any]) -> dict[str, Any]:
+    keep = ("kind", "steps", "source", "devices", "unfinished", "phase", "rank", "written_as")
+    row = {key: event[key] for key in keep if key in event}
+    row["path"] = os.path.relpath(event["path"], folder)
+    row["bytes"] = os.path.getsize(event["path"])
+    lines = folder / ("lines.json" if row["path"] == "trace.json" else row["path"][:-5] + ".lines.json")
+    row["lines"] = lines.name if lines.is_file() else None
+    return row
+
+
+def _failure_row(failure: Failure | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    frames = [vars(frame) for frame in failure.frames]
+    return {"title": failure.title, "hint": failure.hint, "frames": frames}

@@ -1,0 +1,324 @@
+"""Starts a script under the profiler, watches it, stops it, and says what came of it."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from profiling import manifest
+from profiling.errors import ProfilingError
+from profiling.events import Gathered, Progress, Tail
+from profiling.processes import WINDOWS, Tree
+from profiling.result import RunResult, build_result
+from profiling.spec import RunSpec
+
+CHILD = Path(__file__).with_name("_child.py")
+TAIL_BYTES = 64_000
+POLL_SECONDS = 0.05
+GRACE_SECONDS = 3.0  # between asking and ending
+TERM_SECONDS = 1.0  # between ending and killing
+SAVING_SECONDS = 15.0  # longer grace while a trace is being written
+PIPE_SECONDS = 1.0  # for the pipes to close after the script: a process it left behind may hold them
+
+# Written to the script's stderr by kineto of torch 2.13 whenever a profiler starts or stops; nobody asked for it.
+_KINETO_NOISE = re.compile(rb"^USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+\n", re.MULTILINE)
+
+Output = Callable[[str, str], None]
+OnProgress = Callable[[Progress], None]
+
+
+class Run:
+    """One run of one script.
+
+    Callbacks come from threads of this object, never from the caller's.
+
+    Parameters
+    ----------
+    spec
+        What to run; checked here (:class:`ProfilingError`).
+    on_output
+        Called with ``"stdout"`` or ``"stderr"`` and a piece of text, decoded as UTF-8 across pieces.
+    on_progress
+        Called when the phase or the step changed.
+    on_finish
+        Called once with the result.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        on_output: Output | None = None,
+        on_progress: OnProgress | None = None,
+        on_finish: Callable[[RunResult], None] | None = None,
+    ) -> None:
+        spec.check()
+        self.spec = spec
+        self.folder = Path()
+        self.gathered = Gathered()
+        self.result: RunResult | None = None
+        self._on_output, self._on_progress, self._on_finish = on_output, on_progress, on_finish
+        self._tail = bytearray()
+        self._log_lock = threading.Lock()
+        self._log: IO[bytes] | None = None
+        self._stop_asked = 0.0
+        self._stop_now = False
+        self._killed = False
+        self._done = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._tree: Tree | None = None
+        self._readers: list[threading.Thread] = []
+        self._began = 0.0
+
+    # Start --------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the script; raises a :class:`ProfilingError` where the interpreter cannot be started."""
+        root = Path(self.spec.runs_root or manifest.default_runs_root())
+        try:
+            self.folder = manifest.new_run_folder(root, self.spec.title)
+            self._log = (self.folder / "output.log").open("wb")
+        except OSError as error:
+            raise ProfilingError(f"No run folder can be made in {root}.", str(error), "Choose another one.") from error
+        self._write_first_manifest()
+        config = self.folder / "child.json"
+        config.write_text(json.dumps(child_config(self.spec, self.folder)), "utf-8")
+        self._began = time.time()
+        try:
+            self._process = self._popen([self.spec.interpreter, str(CHILD), str(config)])
+        except (OSError, ValueError) as error:
+            self._log.close()
+            raise ProfilingError(
+                f"The interpreter {self.spec.interpreter} cannot be started.", str(error), "Choose another interpreter."
+            ) from error
+        self._tree = Tree(self._process)
+        for name, pipe in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
+            assert pipe is not None
+            reader = threading.Thread(target=self._read, args=(name, pipe), name=f"run-{name}", daemon=True)
+            reader.start()
+            self._readers.append(reader)
+        threading.Thread(target=self._watch, name="run-watch", daemon=True).start()
+
+    def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
+        env = dict(os.environ)
+        for name, value in self.spec.env.items():
+            if value:
+                env[name] = value
+            else:
+                env.pop(name, None)
+        stdin = {"inherit": None, "pipe": subprocess.PIPE, "null": subprocess.DEVNULL}[self.spec.stdin]
+        flags: dict[str, Any] = (
+            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
+            if WINDOWS
+            else {"start_new_session": True}
+        )
+        return subprocess.Popen(
+            command, cwd=self.spec.folder, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            bufsize=0, **flags,
+        )  # fmt: skip
+
+    # While it runs ----------------------------------------------------------------------------------------------
+
+    def write_stdin(self, text: str) -> None:
+        """Give the script a line of input (only where ``stdin`` is a pipe)."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._process.stdin.write(text.encode())
+                self._process.stdin.flush()
+
+    def close_stdin(self) -> None:
+        """Tell the script that no more input will come."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+
+    def stop(self, *, now: bool = False) -> None:
+        """Ask the script to end, then end it: within five seconds nothing of it is left.
+
+        A trace that is being saved is waited for a little longer; a second call, or ``now``, does not wait.
+        """
+        if self._process is None or self._done.is_set():
+            return
+        if self._stop_asked or now:
+            self._stop_now = True
+        self._stop_asked = self._stop_asked or time.monotonic()
+
+    def wait(self, timeout: float | None = None) -> RunResult | None:
+        """Wait for the end; None where the time is over first."""
+        return self.result if self._done.wait(timeout) else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the run was started and has not ended."""
+        return self._process is not None and not self._done.is_set()
+
+    def _read(self, name: str, pipe: IO[bytes]) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        held = b""
+        while True:
+            try:
+                chunk = os.read(pipe.fileno(), 1 << 16)
+            except OSError:
+                break
+            data = held + chunk
+            held = b""
+            if name == "stderr":
+                data = _KINETO_NOISE.sub(b"", data)
+                last = data.rfind(b"\n") + 1
+                if chunk and data[last:].startswith(b"USDT:"):
+                    data, held = data[:last], data[last:]
+            self._keep(data)
+            text = decoder.decode(data, not chunk)
+            if text and self._on_output is not None:
+                self._on_output(name, text)
+            if not chunk:
+                break
+
+    def _keep(self, data: bytes) -> None:
+        with self._log_lock:
+            self._tail += data
+            if len(self._tail) > 2 * TAIL_BYTES:
+                del self._tail[:-TAIL_BYTES]
+            if self._log is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    self._log.write(data)
+
+    def _watch(self) -> None:
+        assert self._process is not None
+        assert self._tree is not None
+        tail = Tail(self.folder / "events.jsonl")
+        asked, rounds = 0, 0
+        while self._process.poll() is None:
+            self._take(tail)
+            if rounds % 10 == 0:
+                self._tree.look()
+            rounds += 1
+            if self._stop_asked:
+                asked = self._press(asked)
+            time.sleep(POLL_SECONDS)
+        if self._stop_asked:
+            self._tree.kill()
+        end = time.monotonic() + PIPE_SECONDS
+        for reader in self._readers:
+            reader.join(max(0.0, end - time.monotonic()))
+        self._take(tail)
+        self._finish()
+
+    def _press(self, asked: int) -> int:
+        """One round of stopping: ask, then terminate, then kill; returns how far it has come."""
+        assert self._tree is not None
+        waited = time.monotonic() - self._stop_asked
+        grace = SAVING_SECONDS if self.gathered.progress.phase == "saving" else GRACE_SECONDS
+        if asked == 0:
+            self._tree.look()
+            self._tree.ask()
+            return 1
+        if self._stop_now or waited > grace + TERM_SECONDS:
+            self._killed = True
+            self._tree.kill()
+            return 3
+        if asked == 1 and waited > grace:
+            self._tree.terminate()
+            return 2
+        return asked
+
+    def _take(self, tail: Tail) -> None:
+        changed = False
+        for event in tail.read():
+            changed = self.gathered.take(event) or changed
+        if changed and self._on_progress is not None:
+            self._on_progress(self.gathered.progress)
+
+    # The end ------------------------------------------------------------------------------------------------------
+
+    def _write_first_manifest(self) -> None:
+        spec = self.spec
+        manifest.write(
+            self.folder,
+            {
+                "format": manifest.FORMAT,
+                "name": spec.title,
+                "state": "running",
+                "created": time.time(),
+                "command": spec.command,
+                "cwd": spec.folder,
+                "interpreter": spec.interpreter,
+                "spec": spec.to_json(),
+                "environment": manifest.environment({**os.environ, **spec.env}),
+                "git": manifest.git_revision(spec.folder),
+            },
+        )
+
+    def _finish(self) -> None:
+        assert self._process is not None
+        with self._log_lock:
+            if self._log is not None:
+                self._log.close()
+                self._log = None
+            tail = bytes(self._tail[-TAIL_BYTES:]).decode("utf-8", "replace")
+        self.result = build_result(
+            self.spec,
+            self.folder,
+            self.gathered,
+            exit_status=self._process.returncode,
+            tail=tail,
+            stopped=bool(self._stop_asked),
+            killed=self._killed,
+            seconds=time.time() - self._began,
+        )
+        self._done.set()
+        if self._on_progress is not None:
+            self._on_progress(Progress("ended", self.gathered.progress.step))
+        if self._on_finish is not None:
+            self._on_finish(self.result)
+
+
+def child_config(spec: RunSpec, folder: Path) -> dict[str, Any]:
+    """What the child is told."""
+    plain = spec.to_json()
+    return {
+        "format": "steplens.child/1",
+        "script": "" if spec.module else spec.script_as_typed,
+        "module": spec.module,
+        "argv": list(spec.argv),
+        "folder": str(folder),
+        "prefix": "",
+        "events": str(folder / "events.jsonl"),
+        "schedule": plain["schedule"],
+        "options": plain["options"],
+        "step_source": spec.step_source,
+        "stop_after_window": spec.stop_after_window,
+        "line_ranges": list(spec.line_ranges),
+        "measure_wall": spec.measure_wall,
+        "sync_lines": spec.sync_lines,
+        "whole": spec.step_source in ("auto", "whole"),
+        "whole_seconds": spec.whole_seconds,
+    }
+
+
+def run_blocking(spec: RunSpec, on_output: Output | None = None, on_progress: OnProgress | None = None) -> RunResult:
+    """Run to the end; Ctrl-C stops the script (and a second one kills it), and its result is still returned.
+
+    Raises
+    ------
+    ProfilingError
+        Where nothing could be started.
+    """
+    run = Run(spec, on_output, on_progress)
+    run.start()
+    while True:
+        try:
+            result = run.wait(0.5)
+        except KeyboardInterrupt:
+            run.stop()
+            continue
+        if result is not None:
+            return result
