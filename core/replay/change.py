@@ -1,0 +1,215 @@
+"""A fix as a change of the graph: which waits go, what host time is saved, what becomes of the device work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.figures.lookup import View
+from core.intervals import Spans, contains, subtract, union, union_all
+from core.kinds import HOST_CALLS
+from core.replay.graph import Graph
+from core.replay.lanes import others_busy
+from core.suggestions import Effect, EffectKind
+from core.tables import F64, I32, Bool
+
+
+@dataclass(eq=False)
+class Change:
+    """What is different from the recording.
+
+    ``speeds``: per lane, stretches of host time and their speed (0: gone). ``scale``: factor on each piece's
+    duration. ``gone``: pieces that are no longer on their stream. ``dropped``: waits that no longer wait.
+    ``moved``: copies that now run on a stream of their own. ``pace``: factor on the time that the loader needs per
+    batch, per wait.
+    """
+
+    speeds: list[list[tuple[Spans, float]]]
+    scale: F64
+    gone: Bool
+    dropped: Bool
+    moved: Bool
+    pace: F64
+    fused_ns: F64  # duration that a piece has taken over from others, ns
+    empty: bool = field(default=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The slices of an effect, by thread: their stretches, and the pieces and waits inside."""
+
+    spans: dict[int, Spans]
+    pieces: Bool
+    waits: Bool
+
+
+class Changes:
+    """Translates effects into changes of one graph."""
+
+    def __init__(self, view: View, graph: Graph) -> None:
+        self._view = view
+        self._graph = graph
+        self._cache: dict[tuple[int, ...], Places] = {}
+
+    def nothing(self) -> Change:
+        """Return the change that changes nothing."""
+        graph = self._graph
+        return Change(
+            speeds=[[] for _ in range(graph.lanes.count)],
+            scale=np.ones(len(graph.work)),
+            gone=np.zeros(len(graph.work), dtype=bool),
+            dropped=np.zeros(len(graph.waits), dtype=bool),
+            moved=np.zeros(len(graph.work), dtype=bool),
+            pace=np.ones(len(graph.waits)),
+            fused_ns=np.zeros(len(graph.work)),
+        )
+
+    def of(self, effects: Iterable[Effect]) -> Change:
+        """Return the change that several effects make together; what two of them remove is removed once."""
+        change = self.nothing()
+        for effect in effects:
+            change.empty = False
+            if effect.kind is EffectKind.SCALE_DEVICE:
+                self._scale_device(change, effect)
+                continue
+            places = self._places(effect.slices)
+            if effect.kind is EffectKind.REMOVE_WORK:
+                change.gone |= places.pieces
+                self._drop(change, places.waits)
+                self._speed(change, places, 0.0)
+            elif effect.kind is EffectKind.SCALE_HOST:
+                self._speed(change, places, max(0.0, effect.factor))
+                self._scale_loader(change, places, effect.factor)
+            elif effect.kind is EffectKind.FUSE:
+                self._fuse(change, effect)
+            else:
+                self._drop(change, self._with_followers(places.waits))
+                self._unblock(change, effect)
+                if effect.kind is EffectKind.OVERLAP_COPY:
+                    change.moved |= self._own_copies(places.waits)
+        change.gone |= change.moved
+        return change
+
+    # -- where ----------------------------------------------------------------------------------------------------
+
+    def _places(self, slices: tuple[int, ...]) -> Places:
+        found = self._cache.get(slices)
+        if found is None:
+            found = self._cache[slices] = self._locate(np.array(slices, dtype=np.int64))
+        return found
+
+    def _locate(self, ids: np.ndarray) -> Places:
+        view, graph = self._view, self._graph
+        thread = view.thread[ids]
+        start, end = view.trace.slices.start_ns[ids], view.trace.end_ns[ids]
+        spans: dict[int, Spans] = {}
+        pieces = np.zeros(len(graph.work), dtype=bool)
+        waits = np.zeros(len(graph.waits), dtype=bool)
+        wait_start = view.trace.slices.start_ns[graph.waits.slice_id]
+        for one in np.unique(thread):
+            if one < 0 or graph.lanes.of_thread[one] < 0:
+                continue
+            own = union(start[thread == one], np.maximum(end, start + 1)[thread == one])
+            spans[int(one)] = own
+            pieces |= (graph.work.thread == one) & (graph.work.launch_id >= 0) & contains(own, graph.work.launch_ns)
+            waits |= (graph.waits.thread == one) & contains(own, wait_start)
+        return Places(spans, pieces, waits)
+
+    def _with_followers(self, waits: Bool) -> Bool:
+        """Add the synchronisations that PyTorch calls right behind a blocking copy, in the same operator.
+
+        ``non_blocking=True`` takes both away.
+        """
+        graph, op_of = self._graph, self._view.trace.links.op_of
+        calls = graph.waits.slice_id
+        syncs = graph.waits.sync_id >= 0
+        ops = np.unique(op_of[calls[waits & syncs]])
+        ops = ops[ops >= 0]
+        return waits | (syncs & np.isin(op_of[calls], ops))
+
+    def _own_copies(self, waits: Bool) -> Bool:
+        """Pieces that are the copies of the given blocking calls."""
+        graph = self._graph
+        calls = graph.waits.slice_id[waits & (graph.waits.sync_id >= 0)]
+        copies = np.isin(graph.work.launch_id, calls)
+        followers = self._with_followers(waits)
+        return copies | np.isin(graph.work.launch_id, graph.waits.slice_id[followers])
+
+    # -- what -----------------------------------------------------------------------------------------------------
+
+    def _drop(self, change: Change, waits: Bool) -> None:
+        """Let waits go; the time of those that wait for something unrecorded goes with them."""
+        graph = self._graph
+        change.dropped |= waits
+        unknown = waits & ~graph.waits.depends
+        for lane in range(graph.lanes.count):
+            rows = np.flatnonzero(unknown & (graph.waits.lane == lane))
+            if len(rows):
+                spans = union(graph.waits.start_ns[rows], graph.waits.end_ns[rows])
+                change.speeds[lane].append((spans, 0.0))
+
+    def _speed(self, change: Change, places: Places, factor: float) -> None:
+        graph = self._graph
+        for thread, spans in places.spans.items():
+            lane = int(graph.lanes.of_thread[thread])
+            own = subtract(spans, others_busy(graph.lanes, thread))
+            change.speeds[lane].append((own, factor))
+
+    def _scale_loader(self, change: Change, places: Places, factor: float) -> None:
+        """Let the loader's processes make their batches faster by the same factor as its call."""
+        loader = places.waits & (self._graph.waits.loader > 0)
+        change.pace[loader] = np.minimum(change.pace[loader], max(0.0, factor))
+
+    def _unblock(self, change: Change, effect: Effect) -> None:
+        """Let calls that the figures list as no sync point (launches in a debug mode) cost what such calls cost."""
+        view, graph = self._view, self._graph
+        ids = np.array(effect.slices, dtype=np.int64)
+        ids = ids[np.isin(view.trace.slices.kind[ids], HOST_CALLS) & ~np.isin(ids, graph.waits.slice_id)]
+        start, dur, thread = view.trace.slices.start_ns[ids], view.trace.slices.dur_ns[ids], view.thread[ids]
+        keep = np.minimum(dur, graph.call_ns)
+        for one in np.unique(thread):
+            lane = int(graph.lanes.of_thread[one]) if one >= 0 else -1
+            if lane >= 0:
+                mine = thread == one
+                change.speeds[lane].append((union((start + keep)[mine], (start + dur)[mine]), 0.0))
+
+    def _scale_device(self, change: Change, effect: Effect) -> None:
+        """Multiply durations of device slices; inside a graph launch the whole shrinks by what its part loses."""
+        work, slices = self._graph.work, self._view.trace.slices
+        ids = np.unique(np.array(effect.slices, dtype=np.int64))
+        piece = work.piece_of[ids]
+        ids, piece = ids[piece >= 0], piece[piece >= 0]
+        lost = np.zeros(len(work))
+        np.add.at(lost, piece, slices.dur_ns[ids] * (1.0 - effect.factor))
+        hit = np.unique(piece)
+        share = 1.0 - lost[hit] / np.maximum(work.dur_ns[hit], 1)
+        change.scale[hit] = np.minimum(change.scale[hit], np.clip(share, 0.0, None))
+
+    def _fuse(self, change: Change, effect: Effect) -> None:
+        """Make one launch of all that each slice launches."""
+        work = self._graph.work
+        for slice_id in effect.slices:
+            places = self._places((slice_id,))
+            inside = np.flatnonzero(places.pieces & ~change.gone)
+            if len(inside) < 2:
+                continue
+            order: I32 = inside[np.argsort(work.launch_ns[inside], kind="stable")].astype(np.int32)
+            first = order[0]
+            total = float((work.dur_ns[order] * change.scale[order]).sum())
+            change.gone[order[1:]] = True
+            change.scale[first] = 0.0
+            change.fused_ns[first] = total * effect.factor
+            self._speed(change, places, 1.0 / len(order))
+
+
+def removed_waits(graph: Graph, change: Change, lane: int) -> Spans:
+    """Waits of a lane that a change takes away."""
+    rows = np.flatnonzero(change.dropped & (graph.waits.lane == lane))
+    return union(graph.waits.start_ns[rows], graph.waits.end_ns[rows])
+
+
+def removed_host(change: Change, lane: int) -> Spans:
+    """Stretches of a lane whose host time a change shortens."""
+    return union_all(spans for spans, speed in change.speeds[lane] if speed < 1.0)

@@ -1,0 +1,88 @@
+"""Lanes: CPU threads as the replay sees them.
+
+Threads that hand work to each other and wait (a backward pass runs on a thread of its own while the main thread
+sleeps) act as one: their calls, merged by time, are one program order. Threads that truly run at the same time as
+the main one keep a lane, and a clock, of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.intervals import EMPTY, Spans, intersect, union, union_all
+from core.kinds import HOST_CALLS, SliceKind
+from core.tables import I32, I64
+from core.trace import Trace
+
+# A thread counts as working beside the main one when more than this share of its work happens at the same time.
+# Handing over takes microseconds, so that a share of a fifth is far outside of what a relay shows.
+CONCURRENT_SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """Lane of each thread (-1: not replayed), the main thread of lane 0, and when each thread worked."""
+
+    of_thread: I32  # int32[n_threads]
+    count: int
+    main_thread: int
+    busy: dict[int, Spans]  # thread -> union of its operators and calls
+
+    def threads(self, lane: int) -> list[int]:
+        """Threads of a lane."""
+        return [int(t) for t in np.flatnonzero(self.of_thread == lane)]
+
+
+def find_lanes(trace: Trace, thread_of: I32, active: I32, main_thread: int) -> Lanes:
+    """Put threads into lanes.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    thread_of
+        int32[n_slices]: thread of each slice, -1 on devices.
+    active
+        Threads that launch, wait or mark steps in the process to replay.
+    main_thread
+        The thread that runs the steps; it is lane 0.
+    """
+    kind = trace.slices.kind
+    rows = np.flatnonzero(np.isin(kind, (SliceKind.CPU_OP, *HOST_CALLS)) & (trace.slices.parent_id < 0))
+    busy: dict[int, Spans] = {}
+    for thread in {int(main_thread), *map(int, active)}:
+        own = rows[thread_of[rows] == thread]
+        busy[thread] = union(trace.slices.start_ns[own], trace.end_ns[own])
+    of_thread = np.full(len(trace.threads), -1, dtype=np.int32)
+    of_thread[main_thread] = 0
+    relay, count = busy[main_thread], 1
+    for thread in sorted(busy, key=lambda t: -busy[t].total_ns):
+        if thread == main_thread:
+            continue
+        work = busy[thread]
+        both = intersect(work, relay).total_ns
+        if both <= CONCURRENT_SHARE * max(1, work.total_ns):
+            of_thread[thread] = 0
+            relay = union_all((relay, work))
+        else:
+            of_thread[thread] = count
+            count += 1
+    return Lanes(of_thread, count, int(main_thread), busy)
+
+
+def others_busy(lanes: Lanes, thread: int) -> Spans:
+    """When other threads of the same lane worked: time inside a thread's slice that is not the thread's own."""
+    mates = [t for t in lanes.threads(int(lanes.of_thread[thread])) if t != thread]
+    return union_all(lanes.busy[t] for t in mates) if mates else EMPTY
+
+
+def bursts(work: Spans, pause_ns: int) -> tuple[I64, I64]:
+    """Start and end of the stretches of work that are separated by at least ``pause_ns``."""
+    if not len(work):
+        return work.start, work.end
+    new = np.concatenate(([True], work.start[1:] - work.end[:-1] >= pause_ns))
+    heads = np.flatnonzero(new)
+    tails = np.append(heads[1:], len(work)) - 1
+    return work.start[heads], work.end[tails]

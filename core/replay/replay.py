@@ -1,0 +1,233 @@
+"""The replay of one trace: the pace of its loop as it is, and as it would be with fixes in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.figures.lookup import View
+from core.figures.model import Figures
+from core.replay.change import Change, Changes
+from core.replay.engine import Order, Plan, compile_plan, fresh_state, graph_lists, make_order, run_pass
+from core.replay.graph import Graph, build_graph
+from core.replay.waits import QUEUE_LIMIT, loader_chains
+from core.suggestions import Effect
+from core.tables import I32
+from core.trace import Trace
+
+MIN_STEPS = 2  # one step says nothing about how steps overlap
+_MAX_PASSES = 40
+_SETTLED = 5e-4  # change of the pace between two passes below which it has settled
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of one replay, ns per step (per window where the trace has no steps)."""
+
+    step_ns: float
+    passes: int
+
+
+class ProcessReplay:
+    """Replay of one process.
+
+    Parameters
+    ----------
+    view, figures
+        The trace and its figures.
+    graph
+        The process's dependency graph.
+
+    Attributes
+    ----------
+    repeated
+        Whether the recorded steps are repeated until the pace settles. With one step, or none, the recording is run
+        once, and what it takes from the first call to the end of the last work stands for the step.
+    error_pct
+        How far the unchanged replay is off the recording, % of the step (mean over the steps, of the window without).
+    """
+
+    def __init__(self, view: View, figures: Figures, graph: Graph) -> None:
+        self.graph = graph
+        self.view = view
+        self.changes = Changes(view, graph)
+        counted = [i for i, row in enumerate(graph.step_rows) if figures.step_figures.counted[row]]
+        self.counted = tuple(counted or range(len(graph.step_rows)))
+        self.repeated = len(self.counted) >= MIN_STEPS
+        self.blocks = self._chosen_blocks()
+        self._lists = graph_lists(graph)
+        self._order = make_order(graph, self.blocks, self.repeated)
+        self._whole: Order | None = None
+        self._chains = loader_chains(graph.waits, self._included(self.blocks), self.repeated)
+        self.now = self.run(self.changes.nothing())
+        self.error_pct = self._error()
+
+    @property
+    def unit_count(self) -> int:
+        """Steps per pass; 1 for a window."""
+        return max(1, len(self.counted)) if self.repeated else 1
+
+    def step_ns(self, effects: Iterable[Effect]) -> float:
+        """Sustained step time with the effects of some fixes, ns."""
+        return self.run(self.changes.of(effects)).step_ns
+
+    def run(self, change: Change) -> Outcome:
+        """Replay with a change."""
+        plan = compile_plan(self.graph, change, self._chains)
+        if not len(self.blocks):
+            return Outcome(0.0, 0)
+        outcome = self._settle(plan) if self.repeated else self._once(plan)
+        moved = float((self.graph.work.dur_ns * change.scale)[change.moved & self._pieces_in_order()].sum())
+        return Outcome(max(outcome.step_ns, moved / self.unit_count), outcome.passes)
+
+    # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _chosen_blocks(self) -> I32:
+        graph = self.graph
+        if not graph.step_rows:
+            return np.arange(graph.block_count, dtype=np.int32)
+        return np.flatnonzero(np.isin(graph.block_step, self.counted)).astype(np.int32)
+
+    def _included(self, blocks: I32) -> np.ndarray:
+        rows = np.zeros(len(self.graph.waits), dtype=bool)
+        waits = self.graph.block_wait[blocks]
+        rows[waits[waits >= 0]] = True
+        return rows
+
+    def _pieces_in_order(self) -> np.ndarray:
+        chosen = np.zeros(self.graph.block_count, dtype=bool)
+        chosen[self.blocks] = True
+        group_block = np.repeat(np.arange(self.graph.block_count), np.diff(self.graph.first_group))
+        inside: np.ndarray = chosen[group_block][self.graph.group_of] if len(self.graph.work) else chosen[:0]
+        return inside
+
+    def _once(self, plan: Plan) -> Outcome:
+        state = fresh_state(self.graph)
+        run_pass(self._lists, plan, self._order, state)
+        return Outcome(max([state.lanes[0], *state.streams]), 1)
+
+    def _settle(self, plan: Plan) -> Outcome:
+        """Repeat the steps until the pace of the slowest part no longer changes."""
+        state = fresh_state(self.graph)
+        groups = len(self.graph.group_stream)
+        per_pass = max(1, self._launches_per_pass())
+        fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // per_pass + 1)  # passes until a queue can be full
+        marks: list[np.ndarray] = []
+        for number in range(_MAX_PASSES):
+            run_pass(self._lists, plan, self._order, state)
+            state.history.append(state.slots[:groups])
+            marks.append(np.array([state.lanes[0], *state.streams]))
+            if number < 3:
+                continue
+            last, before = marks[-1] - marks[-2], marks[-2] - marks[-3]
+            used = np.isfinite(last)
+            pace = float(last[used].max())
+            steady = bool((np.abs(last - before)[used] <= _SETTLED * max(pace, 1.0)).all())
+            level = float(last[0]) >= (1 - 10 * _SETTLED) * pace
+            if steady and (level or number >= fill + 3):
+                break
+        tail = max(1, min(4, (len(marks) - 1) // 2))
+        rise = (marks[-1] - marks[-1 - tail]) / tail
+        return Outcome(float(rise[np.isfinite(rise)].max()) / self.unit_count, len(marks))
+
+    def _launches_per_pass(self) -> int:
+        inside = self._pieces_in_order()
+        if not len(inside):
+            return 0
+        return int(np.bincount(self.graph.work.stream[inside]).max(initial=0))
+
+    def _error(self) -> float:
+        """Replay the whole recording once, unchanged, and compare it with itself."""
+        graph = self.graph
+        everything = np.arange(graph.block_count, dtype=np.int32)
+        chains = loader_chains(graph.waits, np.ones(len(graph.waits), dtype=bool), repeated=False)
+        plan = compile_plan(graph, self.changes.nothing(), chains)
+        first = [int(graph.block_ns[graph.block_lane == k].min(initial=0)) for k in range(graph.lanes.count)]
+        state = fresh_state(graph, [float(t) for t in first])
+        for row, (before, _) in chains.items():
+            if chains[row][1] == float("-inf"):
+                plan.deps[int(np.flatnonzero(graph.block_wait == row)[0])] = [
+                    (len(graph.group_stream) + before, float(graph.waits.end_ns[row]))
+                ]
+                state.slots[len(graph.group_stream) + before] = 0.0
+        run_pass(self._lists, plan, make_order(graph, everything, repeated=False), state)
+        begin, end = np.array(state.began)[graph.step_begin], np.array(state.began)[graph.step_end]
+        counted = list(self.counted)
+        if not counted:
+            origin = min(first)
+            measured = max([int(graph.lane_end_ns[0]), *graph.work.end_ns.tolist()]) - origin
+            replayed = max([state.lanes[0], *state.streams]) - origin
+            return float(100.0 * abs(replayed - measured) / max(measured, 1))
+        rows = list(graph.step_rows)
+        measured_steps = (graph.steps.end_ns - graph.steps.start_ns)[rows][counted]
+        off = np.abs((end - begin)[counted] - measured_steps)
+        host = float(off.mean() / max(float(measured_steps.mean()), 1.0))
+        return 100.0 * max(host, self._device_error(np.array(state.slots), float(measured_steps.sum())))
+
+    def _device_error(self, slots: np.ndarray, total_ns: float) -> float:
+        """How far the last work of the counted steps is off, as a share of those steps."""
+        graph = self.graph
+        inside = np.flatnonzero(self._pieces_in_order())
+        if not len(inside):
+            return 0.0
+        last = inside[np.argmax(graph.work.end_ns[inside])]
+        return abs(float(slots[graph.group_of[last]]) - float(graph.work.end_ns[last])) / max(total_ns, 1.0)
+
+
+class Replay:
+    """Replay of a trace: of each process that runs steps, or, without steps, of the busiest one.
+
+    Where several processes (ranks of one run) are in the trace, the slowest one sets the pace.
+    """
+
+    def __init__(self, trace: Trace, figures: Figures) -> None:
+        view = View(trace)
+        self.parts: list[ProcessReplay] = []
+        for thread in _main_threads(view, figures):
+            graph = build_graph(view, figures, thread)
+            if graph is not None and graph.block_count:
+                self.parts.append(ProcessReplay(view, figures, graph))
+        self.parts = [p for p in self.parts if p.now.step_ns > 0]
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the pace is that of repeated steps."""
+        return all(p.repeated for p in self.parts)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether figures are per step (else per recorded window)."""
+        return all(p.graph.step_rows for p in self.parts)
+
+    @property
+    def error_pct(self) -> float:
+        """Largest replay error of the processes, %."""
+        return max(p.error_pct for p in self.parts)
+
+    @property
+    def step_ns(self) -> float:
+        """Sustained step time of the recording, ns."""
+        return max(p.now.step_ns for p in self.parts)
+
+    def with_effects(self, effects: Iterable[Effect]) -> float:
+        """Sustained step time with the effects of fixes, ns."""
+        effects = tuple(effects)
+        return max(p.step_ns(effects) for p in self.parts)
+
+
+def _main_threads(view: View, figures: Figures) -> list[int]:
+    """One thread per process: that of its steps; without steps the one that launches most, else the busiest."""
+    if len(figures.steps):
+        threads, counts = np.unique(figures.steps.thread_id, return_counts=True)
+        process = view.trace.threads.process_id[threads]
+        return [int(threads[process == p][np.argmax(counts[process == p])]) for p in np.unique(process[threads >= 0])]
+    owners = view.thread[view.trace.links.launched_by]
+    if not len(owners):
+        owners = view.thread[view.host_calls]
+    owners = owners[owners >= 0]
+    return [int(np.bincount(owners).argmax())] if len(owners) else []

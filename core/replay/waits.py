@@ -1,0 +1,263 @@
+"""What each waiting place of the recording waits for: device work, the loader's next batch, room in the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.figures.lookup import View
+from core.figures.model import Figures
+from core.intervals import Spans, union
+from core.kinds import SliceKind, SyncKind
+from core.replay.lanes import Lanes
+from core.replay.work import Work
+from core.tables import F64, I32, I64
+
+# Clocks of host and device agree to about a microsecond; a sync may seem to return that much before its work ends.
+TOLERANCE_NS = 3_000
+# What a copy call costs its caller when it does not wait: where the trace has no such call to take it from.
+_DEFAULT_CALL_NS = 5_000
+# A loader call that is this much longer than the shortest one, and twice as long, waited for its batch.
+_LOADER_WAIT_NS = 100_000
+_LOADER_TAKE_NS = 1_000_000  # taking a finished batch out of the queue costs no more than this
+QUEUE_LIMIT = 1024  # pending launches per stream; a further launch blocks (CUDA's queue depth, by experience)
+_BLOCKED_LAUNCH_NS = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """Places where a lane waits, in no particular order. A wait is ``[start_ns, end_ns)``; host time stands still in
+    it as far as it ``depends`` on something that the replay works out.
+
+    ``dep_of``/``dep_piece``/``dep_lag_ns``: the wait ends no earlier than the piece of device work plus the lag.
+    ``loader`` numbers the waits for the processes of a DataLoader (see `loader_chains`): batches come out of them at
+    their own pace, whatever this process does.
+    """
+
+    sync_id: I32  # row of Figures.syncs, -1 for loader waits and blocked launches
+    slice_id: I32
+    thread: I32
+    lane: I32
+    start_ns: I64
+    end_ns: I64
+    dep_of: I32  # row of this table, ascending
+    dep_piece: I32
+    dep_lag_ns: F64
+    loader: I32  # 1-based number of the loader call among all calls, 0 for others
+
+    def __len__(self) -> int:
+        return len(self.slice_id)
+
+    @property
+    def depends(self) -> np.ndarray:
+        """bool[n]: the replay knows what this wait waits for."""
+        known = self.sync_id < 0
+        known[self.dep_of] = True
+        return known
+
+
+def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> Waits:
+    """Collect all waits of the lanes."""
+    sync = _sync_waits(view, figures, work, lanes)
+    loader = _loader_waits(view, lanes)
+    blocked = _blocked_launches(view, work, lanes)
+    base = [np.concatenate(parts) for parts in zip(sync[:6], loader[:6], blocked[:6], strict=True)]
+    dep_of, dep_piece, dep_lag = sync[6:9]
+    number = np.concatenate((np.zeros(len(sync[0])), loader[6], np.zeros(len(blocked[0]))))
+    return Waits(
+        sync_id=base[0].astype(np.int32),
+        slice_id=base[1].astype(np.int32),
+        thread=base[2].astype(np.int32),
+        lane=base[3].astype(np.int32),
+        start_ns=base[4].astype(np.int64),
+        end_ns=base[5].astype(np.int64),
+        dep_of=dep_of,
+        dep_piece=dep_piece,
+        dep_lag_ns=dep_lag,
+        loader=number.astype(np.int32),
+    )
+
+
+def call_cost(view: View, work: Work) -> int:
+    """Median duration of the calls that launch a kernel: what a call costs that does not wait, ns."""
+    launches = np.unique(work.launch_id[work.launch_id >= 0])
+    kernels = launches[np.isin(launches, view.named(launches, view.names.launch))] if len(launches) else launches
+    if not len(kernels):
+        return _DEFAULT_CALL_NS
+    return int(np.median(view.trace.slices.dur_ns[kernels]))
+
+
+def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> tuple[np.ndarray, ...]:
+    """Waits at sync points, with the pieces of work that each waits for."""
+    syncs, slices = figures.syncs, view.trace.slices
+    lane = lanes.of_thread[syncs.thread_id]
+    rows = np.flatnonzero((lane >= 0) & (syncs.thread_id >= 0))
+    call = syncs.slice_id[rows]
+    copies = syncs.copy_id[rows] >= 0
+    cost = np.where(copies, max(1, call_cost(view, work)), 0)
+    cost = np.minimum(cost, slices.dur_ns[call])
+    start = slices.start_ns[call] + cost
+    end = np.clip(syncs.wait_start_ns[rows] + syncs.wait_ns[rows], start, view.trace.end_ns[call])
+    dep_of, dep_piece, dep_lag = _dependencies(view, figures, rows, work, start, end)
+    return rows, call, syncs.thread_id[rows], lane[rows], start, end, dep_of, dep_piece, dep_lag
+
+
+def _dependencies(
+    view: View, figures: Figures, rows: np.ndarray, work: Work, start: I64, end: I64
+) -> tuple[I32, I32, F64]:
+    """Pieces that the syncs wait for: its own copy, an event's, a stream's or every stream's last one."""
+    syncs, names = figures.syncs, view.trace.strings
+    call = syncs.slice_id[rows]
+    limit = view.trace.end_ns[call] + TOLERANCE_NS
+    waited = syncs.waited_id[rows]
+    piece = np.where(waited >= 0, work.piece_of[np.maximum(waited, 0)], -1)
+    late = (piece >= 0) & (work.end_ns[piece] > limit) if len(work) else np.zeros(len(rows), dtype=bool)
+    piece = np.where(late, -1, piece)
+    kind = syncs.kind[rows]
+    alloc = kind == SyncKind.ALLOC
+    frees = np.array(["Free" in names[int(i)] for i in view.trace.slices.name_id[call]], dtype=bool)
+    piece = np.where(alloc & ~frees, -1, piece)
+    owner, target = [np.flatnonzero(piece >= 0)], [piece[piece >= 0]]
+    wide = np.flatnonzero((kind == SyncKind.DEVICE) | (alloc & frees))
+    device = np.where(piece >= 0, work.stream_device[work.stream[np.maximum(piece, 0)]], -1) if len(work) else piece
+    for stream in range(len(work.stream_track)):
+        first, last = np.searchsorted(work.stream, (stream, stream + 1))
+        launch = np.maximum.accumulate(work.launch_ns[first:last])
+        at = np.searchsorted(launch, view.trace.slices.start_ns[call[wide]]) - 1
+        fine = (at >= 0) & (device[wide] == work.stream_device[stream])
+        found = first + np.maximum(at, 0)
+        fine &= (work.end_ns[np.minimum(found, len(work) - 1)] <= limit[wide]) & (found != piece[wide])
+        owner.append(wide[fine])
+        target.append(found[fine])
+    dep_of = np.concatenate(owner).astype(np.int32)
+    dep_piece = np.concatenate(target).astype(np.int32)
+    order = np.argsort(dep_of, kind="stable")
+    dep_of, dep_piece = dep_of[order], dep_piece[order]
+    lag = end[dep_of] - work.end_ns[dep_piece] if len(work) else np.zeros(0)
+    released = (end > start)[dep_of] & (np.abs(lag) <= TOLERANCE_NS)
+    return dep_of, dep_piece, np.where(released, lag, 0).astype(np.float64)
+
+
+def _loader_waits(view: View, lanes: Lanes) -> tuple[np.ndarray, ...]:
+    """Waits for the processes of a DataLoader."""
+    trace, slices = view.trace, view.trace.slices
+    calls = view.named(view.by_kind(SliceKind.RANGE), view.names.loader)
+    calls = calls[np.array(["_MultiProcessing" in trace.name(i) for i in calls], dtype=bool)]
+    calls = calls[lanes.of_thread[view.thread[calls]] >= 0]
+    calls = calls[np.argsort(slices.start_ns[calls], kind="stable")]
+    dur = slices.dur_ns[calls]
+    shortest = int(dur.min()) if len(dur) else 0
+    shortest = min(shortest, _LOADER_TAKE_NS)
+    hit = np.flatnonzero((dur > 2 * shortest) & (dur > shortest + _LOADER_WAIT_NS))
+    if len(hit) < 2:
+        hit = hit[:0]
+    calls = calls[hit]
+    thread, end = view.thread[calls], trace.end_ns[calls] - shortest
+    nothing = np.full(len(hit), -1)
+    return nothing, calls, thread, lanes.of_thread[thread], slices.start_ns[calls], end, hit + 1
+
+
+def loader_chains(waits: Waits, included: np.ndarray, repeated: bool) -> dict[int, tuple[int, float]]:
+    """Chain the waits for the loader to each other, by the pace at which the batches came.
+
+    Parameters
+    ----------
+    included
+        bool[n_waits]: waits that are replayed.
+    repeated
+        Whether the first follows the last again.
+
+    Returns
+    -------
+    dict
+        Row of a wait -> row of the wait before it, and the least time between their ends, ns.
+    """
+    rows = np.flatnonzero((waits.loader > 0) & included)
+    rows = rows[np.argsort(waits.end_ns[rows], kind="stable")]
+    if len(rows) < 2:
+        return {}
+    number, end = waits.loader[rows], waits.end_ns[rows]
+    near = np.diff(number) == 1
+    between = np.diff(end)
+    pace = float(between[near].mean()) if near.any() else float((end[-1] - end[0]) / (number[-1] - number[0]))
+    lags = np.where(near, between, pace * np.minimum(np.diff(number), 1))
+    chains = {int(row): (int(rows[i]), float(lags[i])) for i, row in enumerate(rows[1:])}
+    chains[int(rows[0])] = (int(rows[-1]), pace if repeated else float("-inf"))
+    return chains
+
+
+def _blocked_launches(view: View, work: Work, lanes: Lanes) -> tuple[np.ndarray, ...]:
+    """Launches that took long because the queue was full."""
+    launched = np.flatnonzero(work.launch_id >= 0)
+    call = work.launch_id[launched]
+    dur = view.trace.slices.dur_ns[call]
+    usual = int(np.median(dur)) if len(dur) else 0
+    long = (dur > _BLOCKED_LAUNCH_NS) & (dur > 20 * usual)
+    launched, call = launched[long], call[long]
+    full = np.zeros(len(launched), dtype=bool)
+    for row, piece in enumerate(launched):
+        stream = work.stream[piece]
+        first = int(np.searchsorted(work.stream, stream))
+        done = int(np.searchsorted(work.end_ns[first:piece], work.launch_ns[piece]))
+        full[row] = (piece - first) - done >= 0.9 * QUEUE_LIMIT
+    call, unique = np.unique(call[full], return_index=True)
+    start = view.trace.slices.start_ns[call] + usual
+    nothing = np.full(len(call), -1)
+    lane = lanes.of_thread[view.thread[call]] if len(call) else nothing
+    return nothing, call, view.thread[call] if len(call) else nothing, lane, start, view.trace.end_ns[call]
+
+
+def wait_spans(waits: Waits, rows: np.ndarray) -> Spans:
+    """Union of the given waits."""
+    return union(waits.start_ns[rows], waits.end_ns[rows])
+
+
+def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[I32, I32, F64]:
+    """Dependencies between streams, from the ``StreamWaitEvent`` calls of the recording.
+
+    The trace does not say which event a stream waits for. The work that the thread launched last on another stream
+    of the device is taken for it, unless the recording shows that it had not finished by then.
+
+    Returns
+    -------
+    tuple
+        Waiting piece, the piece it waits for, and the lag between them, ns.
+    """
+    slices, strings = view.trace.slices, view.trace.strings
+    wanted = np.array(["StreamWaitEvent" in s for s in strings.values], dtype=bool)
+    calls = view.named(view.host_calls, wanted) if len(wanted) else view.host_calls[:0]
+    waiting, waited, lag = [], [], []
+    launched = np.flatnonzero(work.launch_id >= 0)
+    for thread in np.unique(view.thread[calls]):
+        if thread < 0 or lanes.of_thread[thread] < 0:
+            continue
+        own = launched[work.thread[launched] == thread]
+        own = own[np.argsort(work.launch_ns[own], kind="stable")]
+        at = np.sort(slices.start_ns[calls[view.thread[calls] == thread]])
+        found = _follow(work, own, at)
+        waiting += [pair[0] for pair in found]
+        waited += [pair[1] for pair in found]
+        lag += [pair[2] for pair in found]
+    return np.array(waiting, dtype=np.int32), np.array(waited, dtype=np.int32), np.array(lag, dtype=np.float64)
+
+
+def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> list[tuple[int, int, float]]:
+    """For one thread: what the first launch after each stream wait waits for."""
+    found: dict[int, tuple[int, int, float]] = {}
+    launch = work.launch_ns[own]
+    for at in np.searchsorted(launch, calls_ns):
+        if at >= len(own) or at == 0:
+            continue
+        piece = int(own[at])
+        stream = work.stream[piece]
+        device = work.stream_device[stream]
+        for before in own[max(0, at - 64) : at][::-1]:
+            other = work.stream[before]
+            if other == stream or work.stream_device[other] != device:
+                continue
+            if work.end_ns[before] <= work.start_ns[piece] + TOLERANCE_NS:
+                delay = float(work.start_ns[piece] - work.end_ns[before])
+                found[piece] = (piece, int(before), max(0.0, delay) if delay < TOLERANCE_NS else 0.0)
+            break
+    return list(found.values())

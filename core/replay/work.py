@@ -1,0 +1,143 @@
+"""Device work as the replay sees it: when it could have started, and what kept it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.figures.lookup import View
+from core.tables import I32, I64, Bool
+
+# A launch that owns at least this many pieces of device work is a graph: its inner order is kept as it ran.
+GRAPH_NODES = 3
+_DEFAULT_GAP_NS = 1_000
+_DEFAULT_LATENCY_NS = 5_000
+# Between two pieces of queued work lie microseconds. More than this is no property of the queue but something the
+# trace does not show; it is kept with the work that it delayed.
+_FREE_QUEUE_NS = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Pieces of device work in order of start on their stream; a graph launch is one piece. All int64 ns."""
+
+    slice_id: I32  # first slice of the piece
+    stream: I32  # dense stream number
+    start_ns: I64
+    end_ns: I64
+    dur_ns: I64
+    launch_ns: I64  # start of the launching call; of the work itself where the launch is not in the trace
+    launch_id: I32  # launching slice, -1
+    thread: I32  # launching thread, -1
+    latency_ns: I64  # from the launch to the earliest possible start
+    gap_ns: I64  # from the end of the work before it to its start, when it was queued
+    piece_of: I32  # int32[n_slices]: piece of a device slice, -1
+    stream_track: I32  # track id of each dense stream
+    stream_device: I32
+
+    def __len__(self) -> int:
+        return len(self.slice_id)
+
+
+def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
+    """Device work launched by the given threads (and, inside the window, work without a launch).
+
+    Parameters
+    ----------
+    view
+        The trace.
+    threads
+        bool[n_threads + 1]: threads whose launches are replayed; the last entry is for thread -1.
+    window
+        Start and end of the replayed time, ns; work without a launch outside of it is left out.
+    """
+    trace, slices = view.trace, view.trace.slices
+    ids = view.work
+    launch = trace.links.launch_of[ids]
+    thread = np.where(launch >= 0, view.thread[np.maximum(launch, 0)], -1)
+    inside = (slices.start_ns[ids] >= window[0]) & (slices.start_ns[ids] < window[1])
+    keep = np.where(launch >= 0, threads[thread], inside)
+    ids, launch, thread = ids[keep], launch[keep], thread[keep]
+    order = np.lexsort((slices.start_ns[ids], slices.track_id[ids]))
+    ids, launch, thread = ids[order], launch[order], thread[order]
+    tracks, stream = np.unique(slices.track_id[ids], return_inverse=True)
+    piece_of = np.full(len(slices), -1, dtype=np.int32)
+    heads, start, end = _merge_graphs(ids, launch, slices.start_ns[ids], trace.end_ns[ids], piece_of)
+    order = np.lexsort((start, stream[heads]))
+    back = np.empty(len(order), dtype=np.int32)
+    back[order] = np.arange(len(order))
+    known = piece_of >= 0
+    piece_of[known] = back[piece_of[known]]
+    heads, start, end = heads[order], start[order], end[order]
+    launch_ns = np.where(launch[heads] >= 0, slices.start_ns[np.maximum(launch[heads], 0)], start)
+    latency, gap = _delays(stream[heads].astype(np.int32), start, end, launch_ns, launch[heads] >= 0)
+    return Work(
+        slice_id=ids[heads],
+        stream=stream[heads].astype(np.int32),
+        start_ns=start,
+        end_ns=end,
+        dur_ns=end - start,
+        launch_ns=launch_ns,
+        launch_id=launch[heads],
+        thread=thread[heads].astype(np.int32),
+        latency_ns=latency,
+        gap_ns=gap,
+        piece_of=piece_of,
+        stream_track=tracks.astype(np.int32),
+        stream_device=trace.tracks.device[tracks].astype(np.int32),
+    )
+
+
+def _merge_graphs(ids: I32, launch: I32, start: I64, end: I64, piece_of: I32) -> tuple[I32, I64, I64]:
+    """Make one piece of all that one graph launch owns.
+
+    Returns
+    -------
+    tuple
+        Position of each piece's first slice in ``ids``, start and end of the pieces; ``piece_of`` is filled in.
+    """
+    count = np.zeros(len(piece_of), dtype=np.int32)
+    np.add.at(count, launch[launch >= 0], 1)
+    graph = (launch >= 0) & (count[np.maximum(launch, 0)] >= GRAPH_NODES)
+    group = np.where(graph, launch.astype(np.int64), len(piece_of) + np.arange(len(ids)))
+    by_start = np.argsort(start, kind="stable")
+    _, first, piece = np.unique(group[by_start], return_index=True, return_inverse=True)
+    piece_of[ids[by_start]] = piece.astype(np.int32)
+    last = np.zeros(len(first), dtype=np.int64)
+    np.maximum.at(last, piece, end[by_start])
+    heads = by_start[first]
+    return heads.astype(np.int32), start[heads], last
+
+
+def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> tuple[I64, I64]:
+    """Split the time before each piece into launch latency and the gap that the queue leaves.
+
+    A piece that was launched when its stream had nothing left to do started as soon as its launch allowed: all of the
+    delay is latency. One that was queued behind other work started as soon as the device allowed: what lies between
+    is the device's gap.
+    """
+    before = _end_before(stream, end)
+    delay = start - launch
+    empty = launched & (launch >= before)
+    typical = int(np.percentile(delay[empty], 10)) if empty.any() else _DEFAULT_LATENCY_NS
+    typical = max(0, min(typical, 50_000))
+    queued = launched & ~empty & (launch + typical < before)
+    gaps = (start - before)[queued]
+    usual_gap = int(np.clip(np.median(gaps), 0, 5_000)) if len(gaps) else _DEFAULT_GAP_NS
+    latency = np.where(queued, np.minimum(typical, delay), delay)
+    has_before = before > np.iinfo(np.int64).min
+    spare = np.where(has_before, start - np.where(has_before, before, 0), usual_gap)
+    gap = np.where(queued, spare, np.minimum(usual_gap, spare))
+    return latency.astype(np.int64), gap.astype(np.int64)
+
+
+def _end_before(stream: I32, end: I64) -> I64:
+    """Latest end on the same stream before each piece; the smallest integer for the first one of a stream."""
+    none = np.iinfo(np.int64).min
+    before = np.full(len(end), none, dtype=np.int64)
+    borders = np.flatnonzero(np.diff(stream)) + 1
+    for part in np.split(np.arange(len(end)), borders):
+        if len(part) > 1:
+            before[part[1:]] = np.maximum.accumulate(end[part])[:-1]
+    return before
