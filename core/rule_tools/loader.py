@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, ids_tuple
+from core.rule_tools.intervals import covered_ns, union
 
 
 @dataclass(frozen=True)
@@ -65,22 +64,8 @@ def busy_inside(facts: Facts, ids: Any) -> float:
     work = trace.device_ids
     if not len(work):
         return 0.0
-    start, end = trace.slices.start_ns[work], trace.end_ns[work]
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
-    # union of the work as disjoint runs
-    new = np.concatenate([[True], start[1:] > end[:-1]])
-    first = np.flatnonzero(new)
-    run_start, run_end = start[first], end[np.append(first[1:] - 1, len(end) - 1)]
-    total = np.concatenate([[0], np.cumsum(run_end - run_start)])
-
-    def covered(t: Any) -> Any:
-        at = np.searchsorted(run_start, t, side="right")
-        inside = np.where(at > 0, np.minimum(t, run_end[np.maximum(at - 1, 0)]) - run_start[np.maximum(at - 1, 0)], 0)
-        return total[np.maximum(at - 1, 0)] + inside
-
-    a, b = trace.slices.start_ns[ids], trace.end_ns[ids]
-    return float((covered(b) - covered(a)).sum())
+    runs = union(trace.slices.start_ns[work], trace.end_ns[work])
+    return float(covered_ns(runs, trace.slices.start_ns[ids], trace.end_ns[ids]).sum())
 
 
 def workers_factor(found: LoaderFinding, speed: float, of_period: bool = False) -> float:

@@ -1,0 +1,187 @@
+# ruff: noqa: SIM905  (word lists read better as text)
+"""Known chains of small operators that a built-in does at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import Facts
+
+# ops that only look at a tensor in another way, or that autograd puts in between: they do not break a chain
+_VIEWS = frozenset(
+    (
+        "aten::unsqueeze aten::squeeze aten::view aten::reshape aten::expand aten::expand_as aten::transpose aten::t "
+        "aten::permute aten::slice aten::select aten::contiguous aten::detach aten::detach_ detach detach_ aten::to "
+        "aten::empty aten::as_strided aten::alias aten::result_type aten::lift_fresh aten::arange aten::_to_copy"
+    ).split()
+)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One composite operation: the ops it is written with, in order (views between them are allowed)."""
+
+    what: str
+    ops: tuple[frozenset[str], ...]
+    keeps: int  # how many of its ops the built-in still needs
+    summary: str
+    before: str
+    after: str
+    url: str
+    hint: str = ""
+
+
+def _chain(*names: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(f"aten::{n}" for n in name.split("|")) for name in names)
+
+
+_DOCS = "https://pytorch.org/docs/stable/generated/torch.nn.functional."
+
+CHAINS = (
+    Chain(
+        "log-softmax",
+        _chain("exp", "sum", "log", "sub"),
+        1,
+        "Use the built-in log_softmax.",
+        "x - x.exp().sum(-1).log().unsqueeze(-1)",
+        "F.log_softmax(x, dim=-1)",
+        _DOCS + "log_softmax.html",
+        "call:exp,log,sum",
+    ),
+    Chain(
+        "a negative log-likelihood loss",
+        _chain("index|gather", "neg", "index|index_select", "mul", "index|index_select", "sum", "div", "sum"),
+        2,
+        "Use the built-in nll_loss.",
+        "nll = -pred[rows, target]\nnll = nll * weight[target]\nnll = nll / weight[target].sum()\nloss = nll.sum()",
+        "loss = F.nll_loss(pred, target, weight=weight)",
+        _DOCS + "nll_loss.html",
+        "host-index",
+    ),
+    Chain(
+        "a negative log-likelihood loss",
+        _chain("index|gather", "neg", "mean"),
+        1,
+        "Use the built-in nll_loss.",
+        "loss = -pred[rows, target].mean()",
+        "loss = F.nll_loss(pred, target)",
+        _DOCS + "nll_loss.html",
+        "host-index",
+    ),
+    Chain(
+        "softmax",
+        _chain("exp", "sum", "div"),
+        1,
+        "Use the built-in softmax.",
+        "e = x.exp()\np = e / e.sum(-1, keepdim=True)",
+        "p = F.softmax(x, dim=-1)",
+        _DOCS + "softmax.html",
+        "call:exp,sum",
+    ),
+    Chain(
+        "GELU",
+        _chain("div|mul", "erf", "add", "mul"),
+        1,
+        "Use the built-in gelu.",
+        "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
+        "F.gelu(x)",
+        _DOCS + "gelu.html",
+        "call:erf",
+    ),
+    Chain(
+        "GELU",
+        _chain("pow", "mul", "add", "mul", "tanh", "add", "mul"),
+        1,
+        "Use the built-in gelu.",
+        "0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))",
+        'F.gelu(x, approximate="tanh")',
+        _DOCS + "gelu.html",
+        "call:tanh",
+    ),
+    Chain(
+        "layer norm",
+        _chain("mean", "sub", "pow", "mean", "add", "sqrt|rsqrt", "div|mul"),
+        1,
+        "Use the built-in layer_norm.",
+        "(x - x.mean(-1, keepdim=True)) / torch.sqrt(((x - mean) ** 2).mean(-1, keepdim=True) + eps)",
+        "F.layer_norm(x, x.shape[-1:], weight, bias, eps)",
+        _DOCS + "layer_norm.html",
+        "call:mean,sqrt",
+    ),
+    Chain(
+        "RMS norm",
+        _chain("pow", "mean", "add", "rsqrt", "mul"),
+        1,
+        "Use the built-in rms_norm.",
+        "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight",
+        "F.rms_norm(x, x.shape[-1:], weight, eps)",
+        _DOCS + "rms_norm.html",
+        "call:rsqrt",
+    ),
+)
+
+
+def find_chains(facts: Facts, chain: Chain) -> list[list[int]]:
+    """Slices of each occurrence of a chain among sibling ops in counted steps; views between are skipped."""
+    key = "chain " + chain.what + str(len(chain.ops))
+    held = facts.memo.get(key)
+    if held is None:
+        held = facts.memo[key] = list(_find(facts, chain))
+    return held  # type: ignore[no-any-return]
+
+
+def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
+    names = facts.trace.slices.name_id
+    wanted = [frozenset(facts.trace.strings.id_of(n) for n in part) for part in chain.ops]
+    if any(part <= {-1} for part in wanted):
+        return
+    for row in sibling_rows(facts):
+        hit = np.flatnonzero(np.isin(names[row], list(wanted[0])))
+        done = -1
+        for first in hit:
+            if first <= done:
+                continue
+            end = int(first) + 1
+            ok = True
+            for part in wanted[1:]:
+                if end >= len(row) or int(names[row[end]]) not in part:
+                    ok = False
+                    break
+                end += 1
+            if ok:
+                done = end - 1
+                yield [int(i) for i in row[first:end]]
+
+
+def sibling_rows(facts: Facts) -> list[np.ndarray]:
+    """Runs of sibling ops in time order, views left out; ops of one parent on one track."""
+    views = [facts.trace.strings.id_of(v) for v in _VIEWS]
+    return _rows(facts, "sibling rows", [v for v in views if v >= 0])
+
+
+def sibling_rows_raw(facts: Facts) -> list[np.ndarray]:
+    """As `sibling_rows`, with the views."""
+    return _rows(facts, "sibling rows raw", [])
+
+
+def _rows(facts: Facts, key: str, leave_out: list[int]) -> list[np.ndarray]:
+    held = facts.memo.get(key)
+    if held is not None:
+        return held  # type: ignore[no-any-return]
+    sl = facts.trace.slices
+    ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
+    ops = ops[~np.isin(sl.name_id[ops], leave_out)]
+    out: list[np.ndarray] = []
+    if len(ops):
+        # sorted by (track, parent), each in time order because ids of a track ascend with time
+        parent = sl.parent_id[ops].astype(np.int64)
+        group = np.where(parent >= 0, parent, -1 - sl.track_id[ops].astype(np.int64))
+        order = np.argsort(group, kind="stable")
+        cut = np.flatnonzero(np.diff(group[order])) + 1
+        out = [run for run in np.split(ops[order], cut) if len(run) >= 3]
+    facts.memo[key] = out
+    return out

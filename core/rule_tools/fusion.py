@@ -1,0 +1,65 @@
+"""Runs of element-wise operators that a compiler could fuse."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.chains import CHAINS, find_chains, sibling_rows
+from core.rule_tools.facts import Facts
+
+_ELEMENTWISE = re.compile(
+    r"^aten::(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|abs|sigmoid|tanh|relu|silu|gelu|clamp|clamp_min|where|erf|"
+    r"reciprocal|maximum|minimum|lerp|addcmul|addcdiv|masked_fill|sin|cos|square|sign|hardtanh|leaky_relu|softplus|"
+    r"gt|lt|ge|le|eq|ne|logical_and|logical_or|bitwise_and|bitwise_or|threshold_backward|sigmoid_backward)_?$"
+)
+
+
+def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
+    """Runs of sibling element-wise ops with one kernel each, those of known chains left out.
+
+    Parameters
+    ----------
+    facts
+        Look-ups.
+    min_length
+        Shortest run, in ops.
+
+    Returns
+    -------
+    list[list[int]]
+        Slice ids of the ops of each run.
+    """
+    sl = facts.trace.slices
+    taken = {op for chain in CHAINS for ops in find_chains(facts, chain) for op in ops}
+    good = facts.where(_ELEMENTWISE.match, SliceKind.CPU_OP)
+    names = np.unique(sl.name_id[good])
+    optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
+    spans = [(int(sl.start_ns[o]), int(facts.trace.end_ns[o])) for o in optimizer]
+    out: list[list[int]] = []
+    for row in sibling_rows(facts):
+        fits = np.isin(sl.name_id[row], names)
+        if int(fits.sum()) < min_length:
+            continue
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], fits.astype(np.int8), [0]])))
+        for first, last in zip(edges[::2], edges[1::2], strict=True):
+            if last - first >= min_length:
+                out.extend(_with_kernels(facts, [int(i) for i in row[first:last]], taken, min_length))
+    return [run for run in out if not _in_spans(int(sl.start_ns[run[0]]), spans)]
+
+
+def _with_kernels(facts: Facts, ops: list[int], taken: set[int], min_length: int) -> list[list[int]]:
+    """Cut a run where an op launches no single kernel, or belongs to a known chain."""
+    out: list[list[int]] = [[]]
+    for op in ops:
+        if op in taken or len(facts.device_below(op)) != 1:
+            out.append([])
+        else:
+            out[-1].append(op)
+    return [run for run in out if len(run) >= min_length]
+
+
+def _in_spans(time_ns: int, spans: list[tuple[int, int]]) -> bool:
+    return any(a <= time_ns < b for a, b in spans)

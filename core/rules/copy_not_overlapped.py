@@ -1,0 +1,95 @@
+"""The batch is copied while the GPU does nothing else.
+
+What it finds
+-------------
+Copies to the device on the stream that also runs kernels, during which no kernel runs, that together take a good part
+of the step, and that do not block the CPU (those have rules of their own).
+
+Why it costs time
+-----------------
+The copy engine and the compute units work independently, but on one stream they take turns.
+
+Blind spots
+-----------
+A copy of one percent of the step is not worth a prefetcher. Copies from pageable memory must be pinned first.
+
+How to fix
+----------
+Copy the next batch on a stream of its own while this one is computed.
+
+Sources
+-------
+NVIDIA Nsight Systems; PyTorch tutorial on pinned memory; thresholds of gpu-idle tools (10 to 15 % of the step).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import CopyDirection, SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.intervals import outside_ns, union
+from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.sync_classes import classify
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="copy-not-overlapped",
+    title="Copies are not overlapped",
+    needs=Needs.DEVICE | Needs.STEPS,
+    params=(Param("min_share", 0.1, "share of the step", "below it a prefetcher is not worth its code"),),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report all copies together."""
+    facts, trace = facts_of(ctx), ctx.trace
+    sl = trace.slices
+    copies = facts.work[(sl.kind[facts.work] == SliceKind.MEMCPY) & (sl.direction[facts.work] == CopyDirection.HTOD)]
+    compute = np.unique(sl.track_id[facts.kernels])
+    blocking = {c for items in classify(ctx, facts).values() for o in items for c in o.copies}
+    copies = np.asarray(
+        [int(c) for c in copies[np.isin(sl.track_id[copies], compute)] if int(c) not in blocking], dtype=np.int32
+    )
+    if not len(copies):
+        return []
+    busy = union(sl.start_ns[facts.kernels], trace.end_ns[facts.kernels])
+    alone = outside_ns(busy, sl.start_ns[copies], trace.end_ns[copies])
+    exposed = int(alone.sum())
+    if exposed < ctx.params["min_share"] * facts.sustained_ns * max(facts.n_steps, 1):
+        return []
+    calls = [int(c) for c in np.unique(trace.links.launch_of[copies]) if c >= 0]
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Copies to the GPU run while it computes nothing: {share_pct:.0f} % of the step",
+            "{count} copies lie on the stream of the kernels, so the kernels wait for them: "
+            "{exposed_ms:.2f} ms in which "
+            "only a copy ran. The GPU can copy and compute at once when the copies have a stream of their own.",
+            Fix(
+                "Copy the next batch on another stream while this one is computed.",
+                "for x, y in loader:\n    x = x.to(device, non_blocking=True)\n    train(x, y)",
+                "copies = torch.cuda.Stream()\ndef fetch(it):\n    with torch.cuda.stream(copies):\n"
+                "        return [t.to(device, non_blocking=True) for t in next(it)]\n"
+                "batch = fetch(it)\nwhile batch:\n"
+                "    torch.cuda.current_stream().wait_stream(copies)\n"
+                "    for t in batch: t.record_stream(torch.cuda.current_stream())\n"
+                "    following = fetch(it)\n    train(*batch)\n    batch = following",
+                "https://pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+                "One more batch lies on the GPU; without record_stream memory is reused too early.",
+            ),
+            [
+                evidence(facts, "Copies", len(copies), "", copies),
+                evidence(facts, "Time in which only they ran", exposed / 1e6, "ms", copies[alone > 0]),
+            ],
+            values={
+                "count": len(copies),
+                "exposed_ms": exposed / 1e6,
+                "share_pct": 100.0 * exposed / max(facts.sustained_ns * max(facts.n_steps, 1), 1),
+            },
+            anchors=calls,
+            effects=[Effect(EffectKind.OVERLAP_COPY, tuple(calls))],
+            hint="batch",
+        )
+    ]

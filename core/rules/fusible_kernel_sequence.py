@@ -1,0 +1,94 @@
+"""The same small kernels follow each other again and again and could be one.
+
+What it finds
+-------------
+A sequence of at least three element-wise kernels directly after each other under operators next to each other, that
+repeats in every counted step and takes a good part of the kernels' time.
+
+Why it costs time
+-----------------
+Each kernel reads its input from memory and writes its result back; fused, the data is read and written once.
+
+Blind spots
+-----------
+Whether a compiler can fuse them is not in the trace: the saving assumes that the memory traffic of the sequence
+shrinks to that of one kernel, and only a test proves it. Hand-written losses and attention have rules of their own.
+
+How to fix
+----------
+``torch.compile`` on the module.
+
+Sources
+-------
+HolisticTraceAnalysis (frequent kernel sequences); MindStudio's fusible operators.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.fusion import elementwise_runs
+from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="fusible-kernel-sequence",
+    title="Small kernels that could be fused",
+    needs=Needs.DEVICE,
+    params=(
+        Param("min_length", 3, "kernels", "pairs are common and gain little"),
+        Param("min_share", 0.05, "share of the kernels' time", "below it a compiler is not worth its trouble"),
+        Param("min_repeats", 3, "times", "a sequence that happens once is not worth fusing"),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each place once."""
+    facts = facts_of(ctx)
+    runs = elementwise_runs(facts, int(ctx.params["min_length"]))
+    by_start = {run[0]: run for run in runs}
+    out = []
+    for starts in group_by_frame(ctx, facts, by_start).values():
+        if len(starts) < ctx.params["min_repeats"]:
+            continue
+        ops = [op for s in starts for op in by_start[s]]
+        work = np.concatenate([facts.device_below(op) for op in ops])
+        took = total_ns(facts, work)
+        if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
+            continue
+        length = len(ops) / len(starts)
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "Sequences of {length:.0f} element-wise kernels could be fused: {share_pct:.0f} % of the kernel time",
+                "{count} times, several small operators pass over the same data one after the other ({names}, ...): "
+                "{took_ms:.2f} ms. A compiler can make one kernel of each sequence, which reads and "
+                "writes memory once. "
+                "Only a test shows how much it gains.",
+                Fix(
+                    "Let the compiler fuse them.",
+                    "y = block(x)",
+                    "block = torch.compile(block)\ny = block(x)",
+                    "https://pytorch.org/docs/stable/torch.compiler.html",
+                    "The first calls compile and take long; changing shapes compile again.",
+                ),
+                [
+                    evidence(facts, "Sequences", len(starts), "", starts),
+                    evidence(facts, "Kernels", len(work), "", work),
+                    evidence(facts, "Their time", took / 1e6, "ms", work),
+                ],
+                values={
+                    "length": length,
+                    "count": len(starts),
+                    "names": ", ".join(ctx.trace.name(o) for o in by_start[starts[0]][:3]),
+                    "took_ms": took / 1e6,
+                    "share_pct": 100 * took / max(facts.kernel_ns, 1),
+                },
+                anchors=starts,
+                effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), 1.0 / max(length, 1.0))],
+            )
+        )
+    return out

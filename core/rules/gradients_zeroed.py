@@ -1,0 +1,91 @@
+"""Gradients are filled with zeros instead of being dropped.
+
+What it finds
+-------------
+``aten::zero_`` or ``aten::_foreach_zero_`` inside ``Optimizer.zero_grad#``.
+
+Why it costs time
+-----------------
+Every gradient is written once for nothing, and then read and added to instead of simply being set.
+
+Blind spots
+-----------
+Since torch 2.0 dropping is the default and the range is empty. Code that relies on gradients being zero (not None)
+must be looked at.
+
+How to fix
+----------
+``zero_grad(set_to_none=True)``.
+
+Sources
+-------
+PyTorch's former pattern matcher (GradNotSetToNone); PyTorch performance tuning guide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="gradients-zeroed",
+    title="Gradients are filled with zeros",
+    params=(Param("min_tensors", 2, "tensors per call", "a single one may be something else"),),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each optimizer once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    sl = trace.slices
+    ranges = facts.in_steps(facts.matching(r"^Optimizer\.zero_grad#", SliceKind.RANGE))
+    zero = facts.ops("aten::zero_", "aten::_foreach_zero_")
+    if not len(ranges) or not len(zero):
+        return []
+    ops: list[int] = []
+    used: list[int] = []
+    for one in ranges:
+        thread = facts.thread_of(int(one))
+        hit = zero[(sl.start_ns[zero] >= sl.start_ns[one]) & (sl.start_ns[zero] < trace.end_ns[one])]
+        mine = [int(z) for z in hit if facts.thread_of(int(z)) == thread]
+        if len(mine) >= ctx.params["min_tensors"] or any("_foreach_" in trace.name(z) for z in mine):
+            ops.extend(mine)
+            used.append(int(one))
+    if not ops:
+        return []
+    work = np.concatenate([facts.device_below(o) for o in ops])
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Gradients are filled with zeros in every step instead of being dropped",
+            "{count} tensors were cleared in {times} calls: {host_ms:.2f} ms of CPU time and "
+            "{device_ms:.2f} ms of the GPU. "
+            "Dropped gradients need neither, and the next backward pass writes them instead of adding to them.",
+            Fix(
+                "Drop the gradients.",
+                "optimizer.zero_grad(set_to_none=False)",
+                "optimizer.zero_grad(set_to_none=True)     # the default since torch 2.0",
+                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                "Code that reads .grad before the backward pass then finds None.",
+            ),
+            [
+                evidence(facts, "Tensors cleared", len(ops), "", ops),
+                evidence(facts, "CPU time", total_ns(facts, ops) / 1e6, "ms", ops),
+                *([evidence(facts, "GPU time", total_ns(facts, work) / 1e6, "ms", work)] if len(work) else []),
+            ],
+            values={
+                "count": len(ops),
+                "times": len(used),
+                "host_ms": total_ns(facts, ops) / 1e6,
+                "device_ms": total_ns(facts, work) / 1e6 if len(work) else 0.0,
+            },
+            anchors=ops,
+            effects=[Effect(EffectKind.REMOVE_WORK, tuple(ops))],
+            hint="call:zero_grad",
+        )
+    ]

@@ -1,0 +1,132 @@
+"""``torch.compile`` breaks the program into pieces, or compiles again and again.
+
+What it finds
+-------------
+Several compiled regions of growing first number one after the other in one step (graph breaks); regions whose second
+number grows, or compilation inside late steps (recompiles).
+
+Why it costs time
+-----------------
+Each break returns to Python and cuts what could be fused; each recompilation takes seconds.
+
+Blind spots
+-----------
+Compiling in the first steps is expected; those are left out. Several separately compiled functions look like breaks:
+only regions of one step that follow each other directly are counted.
+
+How to fix
+----------
+``TORCH_LOGS=graph_breaks,recompiles`` names the lines; mark changing sizes as dynamic; remove read-backs, which break
+graphs too.
+
+Sources
+-------
+PyTorch's compiler documentation; the reference article on a loss function with seven faults.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.compiled import REGION
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="graph-break-or-recompile",
+    title="Graph breaks or recompilation",
+    params=(
+        Param("min_breaks", 3, "regions per step", "two can be two models"),
+        Param("min_recompiles", 2, "versions", "a function has at least one version"),
+    ),
+)
+URL = "https://pytorch.org/docs/stable/torch.compiler_troubleshooting.html"
+_COMPILING = r"(dynamo_timed|compile_inner|_compile\.<locals>|compile_fx|convert_frame\.py.*_compile)"
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report breaks and recompilations."""
+    return [*_recompiles(ctx), *_breaks(ctx)]
+
+
+def _numbers(name: str) -> tuple[int, int]:
+    match = re.search(r"(\d+)/(\d+)", name)
+    return (int(match[1]), int(match[2])) if match else (-1, -1)
+
+
+def _breaks(ctx: RuleContext) -> list[Suggestion]:
+    facts = facts_of(ctx)
+    regions = facts.in_steps(facts.matching(REGION, SliceKind.CPU_OP, SliceKind.RANGE))
+    frames = {_numbers(ctx.trace.name(int(r)))[0] for r in regions} - {-1}
+    if len(frames) < ctx.params["min_breaks"]:
+        return []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "torch.compile has cut the program into {frames} pieces",
+            "Compiled code runs as {frames} separate regions, {count} calls altogether. Between two "
+            "of them Python takes "
+            "over, and nothing is fused across. Different models compiled one by one look the same.",
+            Fix(
+                "Find what breaks the graph, and remove it.",
+                "model = torch.compile(model)",
+                "# names each break and its line:\n# TORCH_LOGS=graph_breaks python train.py\n"
+                "model = torch.compile(model, fullgraph=True)     # raises at the first break",
+                URL,
+            ),
+            [evidence(facts, "Compiled regions", len(regions), "", regions)],
+            values={"frames": len(frames), "count": len(regions)},
+            anchors=regions,
+            informational=True,
+        )
+    ]
+
+
+def _recompiles(ctx: RuleContext) -> list[Suggestion]:
+    facts = facts_of(ctx)
+    late = facts.in_steps(facts.matching(_COMPILING, SliceKind.PYTHON, SliceKind.CPU_OP, SliceKind.RANGE))
+    if facts.n_steps:
+        rows = facts.figures.step_of[late]
+        late = late[rows > int(facts.step_rows.min(initial=0))]
+    late = late[~facts.inside(late, late)]
+    versions: dict[int, set[int]] = {}
+    regions = facts.matching(REGION, SliceKind.CPU_OP, SliceKind.RANGE)
+    for region in regions:
+        frame, version = _numbers(ctx.trace.name(int(region)))
+        versions.setdefault(frame, set()).add(version)
+    many = {f for f, v in versions.items() if f >= 0 and len(v) >= ctx.params["min_recompiles"]}
+    if not len(late) and not many:
+        return []
+    shown = (
+        late
+        if len(late)
+        else np.asarray([int(r) for r in regions if _numbers(ctx.trace.name(int(r)))[0] in many], dtype=np.int32)
+    )
+    effects = [Effect(EffectKind.REMOVE_WORK, tuple(int(i) for i in late))] if len(late) else []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "torch.compile compiles again while the program is running",
+            "{functions} compiled functions exist in several versions, and {count} compilations lie inside later steps "
+            "({took_ms:.1f} ms). A version is made when an input does not fit the assumptions of the "
+            "one before, usually "
+            "because a size has changed.",
+            Fix(
+                "Tell the compiler what changes, or keep it constant.",
+                "model = torch.compile(model)",
+                "# names each reason:\n# TORCH_LOGS=recompiles python train.py\n"
+                "torch._dynamo.mark_dynamic(x, 0)      # the batch size varies",
+                URL,
+            ),
+            [evidence(facts, "Compilations or versions", len(shown), "", shown)],
+            values={"functions": len(many), "count": len(late), "took_ms": total_ns(facts, late) / 1e6},
+            anchors=shown,
+            effects=effects,
+        )
+    ]

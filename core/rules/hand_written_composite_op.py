@@ -1,0 +1,91 @@
+"""A loss, activation or norm is written out by hand instead of using the built-in.
+
+What it finds
+-------------
+Known chains of small operators at the same place: log-softmax (``exp``, ``sum``, ``log``, ``sub``), negative
+log-likelihood (``index``, ``neg``, ``mul``, ``div`` by a sum), softmax, GELU, layer norm; and no built-in of that
+name there.
+
+Why it costs time
+-----------------
+Each operator of the chain is a launch of its own, and reads and writes memory again. The built-in does it in one or
+two kernels, and is more careful with large numbers.
+
+Blind spots
+-----------
+Only known chains are matched, and the text says 'looks like': a wrong match would be worse than none. Where the GPU
+is the limit a few launches save nothing: the replay says so.
+
+How to fix
+----------
+Use the built-in of ``torch.nn.functional``.
+
+Sources
+-------
+the reference article on a loss function with seven faults (#4); PyTorch performance tuning guide, 'Fuse operations'.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.chains import CHAINS, Chain, find_chains
+from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
+
+RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand", needs=Needs.DEVICE)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each kind of chain at each place."""
+    facts = facts_of(ctx)
+    out: list[Suggestion] = []
+    for chain in CHAINS:
+        found = [ops for ops in find_chains(facts, chain) if any(len(facts.device_below(op)) for op in ops)]
+        places: dict[str, list[list[int]]] = {}
+        for ops in found:
+            frame = ctx.source.user_frame(ops[0])
+            places.setdefault(ctx.trace.name(frame) if frame >= 0 else "", []).append(ops)
+        out.extend(_report(ctx, facts, chain, members) for members in places.values())
+    return out
+
+
+def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int]]) -> Suggestion:
+    ops = [op for one in members for op in one]
+    kernels = np.concatenate([facts.device_below(op) for op in ops])
+    host = total_ns(facts, ops)
+    device = total_ns(facts, kernels)
+    saved = tuple(op for one in members for op in one[chain.keeps :])
+    return suggestion(
+        ctx,
+        RULE.id,
+        "This looks like {what} written out by hand: {per_time} operators where one would do",
+        "{count} times, {per_time} small operators one after the other take {host_ms:.2f} ms of CPU time to launch "
+        "{kernels} kernels, which run for {device_ms:.2f} ms. The built-in needs one or two launches.",
+        Fix(
+            chain.summary,
+            chain.before,
+            chain.after,
+            chain.url,
+            "Compare the results once; they may differ in the last digits.",
+        ),
+        [
+            evidence(facts, "Operators of the chain", len(ops), "", ops),
+            evidence(facts, "CPU time to launch them", host / 1e6, "ms", ops),
+            evidence(facts, "Kernels", len(kernels), "", kernels),
+        ],
+        values={
+            "what": chain.what,
+            "count": len(members),
+            "per_time": len(members[0]),
+            "host_ms": host / 1e6,
+            "kernels": len(kernels),
+            "device_ms": device / 1e6,
+            "op_path": chain.what,
+        },
+        anchors=[one[0] for one in members],
+        occurrences=len(members),
+        effects=[Effect(EffectKind.REMOVE_WORK, saved)],
+        hint=chain.hint,
+    )

@@ -1,0 +1,121 @@
+"""A Python loop goes over the elements of a tensor.
+
+What it finds
+-------------
+At least ten repeats of the same few operators in a row, starting with ``aten::select`` (or ``slice``, ``unbind``)
+under one parent, in at least two steps where there are steps.
+
+Why it costs time
+-----------------
+Each element costs several operators on the CPU, where one operator on the whole tensor would do.
+
+Blind spots
+-----------
+PyTorch's former pattern matcher switched its own report off because of noise: views cost only CPU time, so it counts
+only where the CPU holds up the GPU. Loops over the layers of a model and ``unbind`` by libraries look alike.
+
+How to fix
+----------
+One operator on the whole tensor: ``torch.stack``, ``vmap``, ``gather``.
+
+Sources
+-------
+PyTorch's former pattern matcher (ForLoopIndexing).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.chains import sibling_rows_raw
+from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="loop-over-tensor-elements",
+    title="A loop over a tensor's elements",
+    params=(
+        Param("min_repeats", 10, "repeats", "shorter loops are often written on purpose"),
+        Param("min_share", 0.02, "share of the time", "CPU time of the loop; below it there is nothing to gain"),
+        Param("max_busy_pct", 85, "% of the time", "above it the GPU hides the CPU's loop"),
+    ),
+)
+_FIRST = ("aten::select", "aten::slice", "aten::unbind", "aten::narrow")
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each loop's place once."""
+    facts = facts_of(ctx)
+    busy = facts.busy_pct()
+    if busy is not None and busy >= ctx.params["max_busy_pct"]:
+        return []
+    loops = _loops(facts, int(ctx.params["min_repeats"]))
+    by_start = {ops[0]: (ops, period) for ops, period in loops}
+    out = []
+    for starts in group_by_frame(ctx, facts, by_start).values():
+        ops = [op for s in starts for op in by_start[s][0]]
+        took = total_ns(facts, ops)
+        if took < ctx.params["min_share"] * facts.window_ns:
+            continue
+        period = by_start[starts[0]][1]
+        keep = {op for s in starts for op in by_start[s][0][:period]}
+        repeats = len(ops) / max(period, 1)
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "A Python loop goes over a tensor piece by piece: {repeats:.0f} rounds",
+                "The same {period} operators ({names}) run {repeats:.0f} times in a row and take "
+                "{took_ms:.2f} ms of CPU "
+                "time. On the whole tensor at once they would run a single time.",
+                Fix(
+                    "Work on the whole tensor at once.",
+                    "for i in range(len(x)):\n    out.append(f(x[i]))\nout = torch.stack(out)",
+                    "out = f(x)                      # or torch.vmap(f)(x)",
+                    "https://pytorch.org/docs/stable/generated/torch.vmap.html",
+                    "Loops whose rounds depend on each other cannot be merged.",
+                ),
+                [
+                    evidence(facts, "Operators in the loop", len(ops), "", ops),
+                    evidence(facts, "Their CPU time", took / 1e6, "ms", ops),
+                ],
+                values={
+                    "repeats": repeats,
+                    "period": period,
+                    "names": ", ".join(dict.fromkeys(ctx.trace.name(o) for o in by_start[starts[0]][0][:period])),
+                    "took_ms": took / 1e6,
+                    "op_path": ctx.trace.name(starts[0]),
+                },
+                anchors=starts,
+                effects=[Effect(EffectKind.REMOVE_WORK, tuple(op for op in ops if op not in keep))],
+            )
+        )
+    return out
+
+
+def _loops(facts: Facts, min_repeats: int) -> list[tuple[list[int], int]]:
+    """Runs of a repeated short sequence of siblings that starts with indexing, and the sequence's length."""
+    first = {facts.trace.strings.id_of(n) for n in _FIRST} - {-1}
+    out: list[tuple[list[int], int]] = []
+    for row in sibling_rows_raw(facts):
+        if len(row) < min_repeats:
+            continue
+        names = facts.trace.slices.name_id[row]
+        at = 0
+        while at < len(row) - min_repeats:
+            if int(names[at]) not in first:
+                at += 1
+                continue
+            for period in range(1, 7):
+                same = names[at:-period] == names[at + period :] if period < len(row) - at else np.zeros(1, dtype=bool)
+                run = int(np.argmin(same)) if not same.all() else len(same)
+                if period > 1 and len(np.unique(names[at : at + period])) == 1:
+                    continue
+                if run // period + 1 >= min_repeats:
+                    length = (run // period + 1) * period
+                    out.append(([int(i) for i in row[at : at + length]], period))
+                    at += length - 1
+                    break
+            at += 1
+    return out

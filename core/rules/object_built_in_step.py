@@ -1,0 +1,88 @@
+"""Modules, losses or transforms are built in the step.
+
+What it finds
+-------------
+Python frames named ``__init__`` of files under ``torch/nn/modules/`` or ``torchvision/transforms/`` inside at least
+two counted steps.
+
+Why it costs time
+-----------------
+Building a module runs much Python code, creates and initialises its parameters, and may copy them to the GPU.
+
+Blind spots
+-----------
+Without stacks it cannot be seen. Outputs and data classes (``ModelOutput``) are built in every step by design and are
+not counted. It costs time only where the CPU is the limit.
+
+How to fix
+----------
+Build it once in ``__init__`` and call it in ``forward``.
+
+Sources
+-------
+the reference article on a loss function with seven faults (#5).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="object-built-in-step",
+    title="Objects are built in the step",
+    needs=Needs.STACKS | Needs.STEPS,
+    params=(Param("min_steps", 2, "steps", "once is lazy initialisation"),),
+)
+_INIT = r"(torch[/\\]nn[/\\]modules[/\\]|torchvision[/\\]transforms[/\\]|torch[/\\]optim[/\\]).*\(\d+\): __init__$"
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each place once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    inits = facts.in_steps(facts.matching(_INIT, SliceKind.PYTHON))
+    inits = inits[~facts.inside(inits, inits)]  # the outermost of a chain of super().__init__
+    if not len(inits):
+        return []
+    out = []
+    for ids in group_by_frame(ctx, facts, [int(i) for i in inits]).values():
+        if len(np.unique(facts.figures.step_of[ids])) < min(ctx.params["min_steps"], max(facts.n_steps, 1)):
+            continue
+        took = total_ns(facts, ids)
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "An object is built anew in every step: {what}",
+                "Its constructor ran {count} times in {steps} steps and took {took_ms:.3f} ms of CPU "
+                "time. Built once and "
+                "kept, it would cost nothing.",
+                Fix(
+                    "Build it once, in __init__.",
+                    "def forward(self, input, target):\n    nll = torch.nn.NLLLoss(self.weight)\n"
+                    "    return nll(log_softmax(input), target)",
+                    "def __init__(self):\n    super().__init__()\n    self.nll = torch.nn.NLLLoss(weight)\n\n"
+                    "def forward(self, input, target):\n    return self.nll(log_softmax(input), target)",
+                    "https://pytorch.org/docs/stable/notes/modules.html",
+                    "A module kept as an attribute becomes part of the state_dict when it has parameters or buffers.",
+                ),
+                [
+                    evidence(facts, "Constructors", len(ids), "", ids),
+                    evidence(facts, "CPU time in them", took / 1e6, "ms", ids),
+                ],
+                values={
+                    "what": trace.name(ids[0]).rsplit("/", 1)[-1].replace(": __init__", ""),
+                    "count": len(ids),
+                    "steps": len(np.unique(facts.figures.step_of[ids])),
+                    "took_ms": took / 1e6,
+                },
+                anchors=ids,
+                effects=[Effect(EffectKind.REMOVE_WORK, tuple(ids))],
+                hint="construct",
+            )
+        )
+    return out

@@ -1,0 +1,125 @@
+"""The optimizer updates parameters one by one.
+
+What it finds
+-------------
+Inside ``Optimizer.step#``: small in-place operators times the number of parameters, and no ``_foreach_``, ``_fused_``
+or multi-tensor kernel.
+
+Why it costs time
+-----------------
+Every parameter costs several launches; a fused optimizer does all of them in a few.
+
+Blind spots
+-----------
+``foreach=False`` can be chosen to save memory. With few parameters there is nothing to gain.
+
+How to fix
+----------
+``fused=True`` (or ``foreach=True``).
+
+Sources
+-------
+PyTorch's former pattern matcher (OptimizerSingleTensor); PyTorch optimizer documentation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="single-tensor-optimizer",
+    title="The optimizer works tensor by tensor",
+    needs=Needs.DEVICE,
+    params=(
+        Param("min_launches", 40, "launches per step of the optimizer", "fewer are hardly worth fusing"),
+        Param(
+            "fused_factor",
+            0.15,
+            "of the CPU time",
+            "a fused step of a hundred tensors next to the loop, measured on CPUs",
+        ),
+    ),
+)
+_SMALL = r"^aten::(add_|mul_|addcmul_|addcdiv_|sqrt|div_|lerp_|sub_|_addcmul_|maximum)$"
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each optimizer once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    steps = facts.in_steps(facts.matching(r"^Optimizer\.step#", SliceKind.RANGE))
+    small = facts.matching(_SMALL, SliceKind.CPU_OP)
+    grouped = facts.matching(r"_foreach_|_fused_|multi_tensor", SliceKind.CPU_OP)
+    kernels = facts.matching(r"multi_tensor_apply|FusedAdam|fused_adam", SliceKind.KERNEL)
+    by_name: dict[str, list[int]] = {}
+    for step in steps:
+        by_name.setdefault(trace.name(int(step)), []).append(int(step))
+    out = []
+    for name, ids in by_name.items():
+        ops = np.concatenate([_within(ctx, i, small) for i in ids])
+        tops = ops[trace.slices.parent_id[ops] < 0] if len(ops) else ops
+        ops = tops if len(tops) else ops
+        if any(len(_within(ctx, i, grouped)) for i in ids) or _launched_within(ctx, ids, kernels):
+            continue
+        if len(ops) < ctx.params["min_launches"] * len(ids):
+            continue
+        host = total_ns(facts, ops)
+        work = np.concatenate([facts.device_below(int(o)) for o in ops])
+        if not len(work):
+            continue
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step",
+                "{optimizer} ran {count} operators in {times} steps, {host_ms:.2f} ms of CPU time for kernels of "
+                "{device_ms:.2f} ms. The fused form does the same in a few launches. The saving assumes that "
+                "{left_pct:.0f} % of the CPU time is left.",
+                Fix(
+                    "Use the fused optimizer.",
+                    "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)",
+                    "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)",
+                    "https://pytorch.org/docs/stable/optim.html",
+                    "The results may differ in the last digits; foreach=True needs some more memory.",
+                ),
+                [
+                    evidence(facts, "Operators", len(ops), "", ops),
+                    evidence(facts, "Their CPU time", host / 1e6, "ms", ops),
+                    evidence(facts, "Optimizer steps", len(ids), "", ids),
+                ],
+                values={
+                    "optimizer": name.replace("Optimizer.step#", ""),
+                    "count": len(ops),
+                    "times": len(ids),
+                    "per_step": len(ops) / len(ids),
+                    "host_ms": host / 1e6,
+                    "device_ms": total_ns(facts, work) / 1e6,
+                    "left_pct": 100 * ctx.params["fused_factor"],
+                    "op_path": name,
+                },
+                anchors=ids,
+                effects=[Effect(EffectKind.SCALE_HOST, tuple(int(o) for o in ops), ctx.params["fused_factor"])],
+                hint="call:step",
+            )
+        )
+    return out
+
+
+def _within(ctx: RuleContext, range_id: int, ids: np.ndarray) -> np.ndarray:
+    """Those slices that run during a range on the range's thread."""
+    sl, tracks = ctx.trace.slices, ctx.trace.tracks
+    thread = tracks.thread_id[sl.track_id[range_id]]
+    start, end = int(sl.start_ns[range_id]), int(ctx.trace.end_ns[range_id])
+    hit = (sl.start_ns[ids] >= start) & (sl.start_ns[ids] < end) & (tracks.thread_id[sl.track_id[ids]] == thread)
+    found: np.ndarray = ids[hit]
+    return found
+
+
+def _launched_within(ctx: RuleContext, ranges: list[int], kernels: np.ndarray) -> bool:
+    launch = ctx.trace.links.launch_of[kernels]
+    launch = launch[launch >= 0]
+    return any(len(_within(ctx, r, launch)) for r in ranges)

@@ -1,0 +1,103 @@
+"""Attention is written out instead of using the fused one.
+
+What it finds
+-------------
+Two matrix products with a softmax between them (``bmm``, scaling, mask, ``softmax``, dropout, ``bmm``) and no
+``aten::scaled_dot_product_attention`` there.
+
+Why it costs time
+-----------------
+The scores of every pair of tokens are written to memory and read again several times; the fused form keeps them on
+the chip.
+
+Blind spots
+-----------
+An attention bias or returned weights may need the explicit form, and short sequences gain little. How much faster the
+fused form is depends on GPU and shapes: the saving assumes the stated factor.
+
+How to fix
+----------
+``F.scaled_dot_product_attention``.
+
+Sources
+-------
+PyTorch performance tuning guide; FlashAttention; measured on recorded vision-transformer traces.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.attention import find_attention
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="unfused-attention",
+    title="Attention is not fused",
+    needs=Needs.DEVICE,
+    params=(
+        Param("min_share", 0.05, "share of the kernels' time", "below it there is nothing to gain"),
+        Param(
+            "fused_factor",
+            0.5,
+            "of the time",
+            "FlashAttention reports two to four times faster; the low end is assumed",
+        ),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each place once."""
+    facts = facts_of(ctx)
+    found = {ops[0]: ops for ops in find_attention(facts)}
+    out = []
+    for starts in group_by_frame(ctx, facts, found).values():
+        ops = [op for s in starts for op in found[s]]
+        work = np.concatenate([facts.device_below(op) for op in ops])
+        work = work[ctx.trace.slices.kind[work] == SliceKind.KERNEL] if len(work) else work
+        took = total_ns(facts, work) if len(work) else 0
+        if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
+            continue
+        factor = ctx.params["fused_factor"]
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "Attention is computed in {per_time:.0f} separate operators, {share_pct:.0f} % of the "
+                "GPU's kernel time",
+                "{count} times the scores of all pairs of tokens are computed, written to memory, read "
+                "again for the softmax, "
+                "and read again for the second product: {took_ms:.2f} ms of kernels. The fused form never writes them. "
+                "The saving assumes that it takes {factor_pct:.0f} % of that time.",
+                Fix(
+                    "Use the fused attention.",
+                    "scores = q @ k.transpose(-2, -1) / math.sqrt(d)\nout = scores.softmax(-1) @ v",
+                    "out = F.scaled_dot_product_attention(q, k, v)",
+                    "https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+                    "Attention weights are not returned; check masks and dropout.",
+                ),
+                [
+                    evidence(facts, "Attention computed", len(starts), "", starts),
+                    evidence(facts, "Kernels", len(work), "", work),
+                    evidence(facts, "Their time", took / 1e6, "ms", work),
+                ],
+                values={
+                    "count": len(starts),
+                    "per_time": len(ops) / len(starts),
+                    "share_pct": 100 * took / max(facts.kernel_ns, 1),
+                    "took_ms": took / 1e6,
+                    "factor_pct": 100 * factor,
+                },
+                anchors=starts,
+                effects=[
+                    Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), factor),
+                    Effect(EffectKind.SCALE_HOST, tuple(ops), factor),
+                ],
+                hint="call:softmax,matmul,bmm,einsum",
+            )
+        )
+    return out
