@@ -46,8 +46,9 @@ def add_argument(source: SourceText, call: ast.Call, text: str) -> None:
 
 def zero_to_none(source: SourceText, place: Place) -> tuple[str, str]:
     """``zero_grad()`` -> ``zero_grad(set_to_none=True)``."""
-    found = [c for c in calls(source.scope(place)) if _method(c) == "zero_grad"]
-    if not any(set_argument(source, c, "set_to_none", "True") for c in found if not c.args):
+    found = [c for c in calls(source.scope(place)) if _method(c) == "zero_grad" and not c.args]
+    changed = [set_argument(source, c, "set_to_none", "True") for c in found]
+    if not any(changed):
         raise NotApplicable("no call of zero_grad to change")
     return (
         "Drop the gradients instead of filling them with zeros.",

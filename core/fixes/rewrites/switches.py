@@ -6,7 +6,7 @@ import ast
 import contextlib
 from dataclasses import dataclass
 
-from core.fixes.naming import add_switch, torch_name
+from core.fixes.naming import add_switch, local_names, torch_name
 from core.fixes.source_text import NotApplicable, Place, SourceText, calls, dotted, names_read, names_written
 
 
@@ -76,21 +76,36 @@ def _step_before(source: SourceText, backward: ast.Call) -> Step:
             wanted |= names_read(node.value)
     if not chain:
         raise NotApplicable("the loss is not worked out beside its backward()")
-    chain.reverse()
-    call = next(c for c in calls(chain[0].value) if _is_forward(c))
-    inner = next((c for c in calls(call) if c is not call and _is_forward(c)), call)  # criterion(model(x), y)
-    name = dotted(inner.func)
-    if not name or "." in name.removeprefix("self."):
-        raise NotApplicable("the model is not called by a plain name")
-    return Step(chain[0], chain[-1], inner, name)
+    for node in reversed(chain):
+        for call in calls(node.value):
+            if _is_forward(call) and _is_model(source, call):
+                return Step(node, chain[0], call, dotted(call.func))
+    raise NotApplicable("the model is not called by a plain name")
+
+
+def _is_model(source: SourceText, call: ast.Call) -> bool:
+    """Whether what is called was built by an assignment or handed in, as opposed to a function or a class."""
+    name = dotted(call.func)
+    if name.startswith("self.") and name.count(".") == 1:
+        return True
+    function = source.function_of(call)
+    parameters = local_names(function) if function is not None else set()
+    assigned = {dotted(t) for n in ast.walk(source.tree) if isinstance(n, ast.Assign) for t in n.targets}
+    return name in parameters or name in assigned
 
 
 def _is_forward(node: ast.expr) -> bool:
     """A call of a model, a loss or a function, as opposed to the move of a batch."""
     if not isinstance(node, ast.Call):
         return False
+    if isinstance(node.func, ast.Call):  # nn.CrossEntropyLoss()(out, y)
+        return True
     name = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-    return bool(name) and name not in ("to", "cuda", "float", "half", "next", "detach", "zero_grad", "permute", "view")
+    return (
+        bool(name)
+        and not name[0].isupper()
+        and name not in ("to", "cuda", "float", "half", "next", "detach", "zero_grad", "permute", "view")
+    )
 
 
 def autocast(source: SourceText, place: Place) -> tuple[str, str]:

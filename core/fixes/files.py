@@ -1,0 +1,221 @@
+"""Proposed edits made real: in a copy of the sources by default, in the user's file only when asked."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import tokenize
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import TraceError
+from core.files import write_atomically
+from core.fixes.propose import ProposedEdit
+
+LARGEST_COPY_BYTES = 2_000_000  # a bigger file is data: linked, not copied
+MOST_FILES = 20_000
+SKIPPED = {"__pycache__", "node_modules", "site-packages", "wandb", "mlruns"}
+
+
+def read_source(path: Path) -> str:
+    """Return a Python file's text in its own encoding, with its own line ends.
+
+    Raises
+    ------
+    TraceError
+        When it cannot be read or decoded.
+    """
+    try:
+        data = path.read_bytes()
+        return data.decode(encoding_of(data))
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except (UnicodeDecodeError, SyntaxError, LookupError) as error:
+        raise TraceError(f"{path}: is no Python source: {error}.") from error
+
+
+def encoding_of(data: bytes) -> str:
+    """Encoding that a source declares; UTF-8 otherwise. A byte order mark is kept in the text."""
+    encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+def digest(text: str | bytes) -> str:
+    """SHA-256 of a text, as hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hexdigest()
+
+
+# In a copy ----------------------------------------------------------------------------------------------------
+
+
+def apply_to_copy(edits: Iterable[ProposedEdit], root: Path, target: Path) -> tuple[Path, ...]:
+    """Copy a source tree into a new folder and make the edits there; the tree itself is not touched.
+
+    Python files and other small texts are copied; data and large files are linked, so that the script still finds
+    them beside itself. Caches, hidden folders and virtual environments are left out.
+
+    Parameters
+    ----------
+    edits
+        Edits of files below ``root``; several of one file must build on one another (``before`` of the second is
+        ``after`` of the first).
+    root
+        Folder that holds the user's script.
+    target
+        Folder to be made (a new one).
+
+    Returns
+    -------
+    tuple[Path, ...]
+        The edited files in the copy.
+
+    Raises
+    ------
+    TraceError
+        When the target exists, an edit is not of this tree, or its file has changed since it was proposed.
+    """
+    root, edits = root.resolve(), list(edits)
+    if target.exists():
+        raise TraceError(f"{target}: exists already.", hint="Choose a new folder.")
+    texts: dict[Path, str] = {}
+    for edit in edits:
+        path = edit.path.resolve()
+        if not path.is_relative_to(root):
+            raise TraceError(f"{edit.path}: is not below {root}.")
+        if path not in texts:
+            texts[path] = read_source(path)
+        if texts[path] != edit.before:
+            raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
+        texts[path] = edit.after
+    target.mkdir(parents=True)
+    _copy_tree(root, target.resolve(), _Budget(MOST_FILES))
+    made = []
+    for path, text in texts.items():
+        place = target / path.relative_to(root)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_symlink():
+            place.unlink()
+        write_atomically(place, text.encode(encoding_of(path.read_bytes())))
+        made.append(place)
+    return tuple(made)
+
+
+@dataclass
+class _Budget:
+    files: int
+
+
+def _copy_tree(source: Path, target: Path, budget: _Budget) -> None:
+    for entry in sorted(os.scandir(source), key=lambda e: e.name):
+        path, place = Path(entry.path), target / entry.name
+        if entry.name.startswith(".") or entry.name in SKIPPED or path == target or target.is_relative_to(path):
+            continue
+        budget.files -= 1
+        if budget.files < 0:
+            raise TraceError(
+                f"{source}: holds too many files to copy.",
+                hint="Keep the script in a folder of its own, or apply there.",
+            )
+        if entry.is_dir(follow_symlinks=False):
+            if (path / "pyvenv.cfg").exists():
+                continue
+            if _holds_sources(path):
+                place.mkdir()
+                _copy_tree(path, place, budget)
+            else:
+                _link(path, place)
+        elif entry.is_file() and entry.stat().st_size <= LARGEST_COPY_BYTES:
+            shutil.copy2(path, place)
+        elif entry.is_file() or entry.is_dir():
+            _link(path, place)
+
+
+def _holds_sources(folder: Path, most: int = 2000) -> bool:
+    """Whether there is Python below a folder; looks at the first files only."""
+    seen = 0
+    for _, folders, files in os.walk(folder):
+        folders[:] = [f for f in folders if not f.startswith(".") and f not in SKIPPED]
+        if any(f.endswith((".py", ".pyi")) for f in files):
+            return True
+        seen += len(files) + len(folders)
+        if seen > most:
+            return False
+    return False
+
+
+def _link(path: Path, place: Path) -> None:
+    try:
+        place.symlink_to(path, target_is_directory=path.is_dir())
+    except OSError:  # no links here (Windows without the right): the script misses the file and says so
+        if path.is_file():
+            with contextlib.suppress(OSError):
+                os.link(path, place)
+
+
+# In the user's file -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AppliedEdit:
+    """An edit made in the user's file, and the way back."""
+
+    edit: ProposedEdit
+    backup: Path
+
+    def undo(self) -> None:
+        """Put the old text back.
+
+        Raises
+        ------
+        TraceError
+            When the file has been changed since; it is then left as it is, and the backup stays.
+        """
+        data = self.edit.path.read_bytes() if self.edit.path.exists() else b""
+        if digest(data) != digest(_encoded(self.edit.after, self.backup)):
+            raise TraceError(
+                f"{self.edit.path}: has been changed since the fix was applied.",
+                hint=f"The text before the fix is kept in {self.backup}.",
+            )
+        write_atomically(self.edit.path, self.backup.read_bytes())
+        self.backup.unlink()
+
+
+def apply_to_file(edit: ProposedEdit, backups: Path | None = None) -> AppliedEdit:
+    """Make an edit in the user's own file, after keeping a copy of it.
+
+    Parameters
+    ----------
+    edit
+        What to change.
+    backups
+        Folder for the backup (the run's folder); beside the file when omitted.
+
+    Raises
+    ------
+    TraceError
+        When the file is no longer what it was when the edit was proposed: nothing is written then.
+    """
+    if read_source(edit.path) != edit.before:
+        raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
+    data = edit.path.read_bytes()
+    folder = backups or edit.path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    backup = _free(folder / f"{edit.path.name}.before-{edit.rule_id}")
+    write_atomically(backup, data)
+    write_atomically(edit.path, _encoded(edit.after, backup))
+    return AppliedEdit(edit, backup)
+
+
+def _encoded(text: str, like: Path) -> bytes:
+    return text.encode(encoding_of(like.read_bytes()))
+
+
+def _free(path: Path) -> Path:
+    candidate, number = path, 2
+    while candidate.exists():
+        candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
+    return candidate

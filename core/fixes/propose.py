@@ -1,0 +1,131 @@
+"""From a suggestion to a diff of the user's own code."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.fixes.rewrites import arguments, hoist, losses, step, switches
+from core.fixes.source_text import NotApplicable, Place, SourceText
+from core.suggestions import Suggestion
+
+Rewrite = Callable[[SourceText, Place], tuple[str, str]]  # edits the text; returns what it does, and its risk
+
+# The first one that fits is proposed.
+REWRITES: Mapping[str, tuple[Rewrite, ...]] = {
+    "constant-copied-each-step": (hoist.constants_once,),
+    "object-built-in-step": (hoist.objects_once,),
+    "control-flow-on-device-tensor": (step.assert_on_device,),
+    "scalar-read-back": (step.sum_on_device, step.report_seldom, step.assert_on_device),
+    "tensor-read-back": (step.sum_on_device, step.report_seldom),
+    "host-list-index": (step.range_to_arange,),
+    "host-index-tensor": (step.range_to_arange, hoist.constants_once),
+    "explicit-synchronize": (step.no_synchronize,),
+    "debug-mode-left-on": (step.no_anomaly_mode,),
+    "pageable-batch-copy": (arguments.copy_without_blocking,),
+    "blocking-pinned-copy": (arguments.copy_without_blocking,),
+    "copy-not-overlapped": (arguments.copy_without_blocking,),
+    "loader-without-workers": (arguments.loader_with_workers,),
+    "loader-starves-step": (arguments.loader_prefetch, arguments.loader_with_workers),
+    "loader-workers-recreated": (arguments.keep_workers,),
+    "gradients-zeroed": (arguments.zero_to_none,),
+    "single-tensor-optimizer": (arguments.optimizer_in_one_kernel,),
+    "hand-written-composite-op": (losses.known_function,),
+    "unfused-cross-entropy": (losses.cross_entropy, losses.known_function),
+    "compile-without-gain": (switches.no_compile,),
+    "launch-bound": (switches.compile_model,),
+    "fusible-kernel-sequence": (switches.compile_model,),
+    "fp32-matmul-without-tf32": (switches.tf32,),
+    "tensor-cores-unused": (switches.autocast,),
+    "layout-conversions": (switches.channels_last,),
+    "algorithm-search-each-step": (switches.cudnn_benchmark,),
+}
+
+
+@dataclass(frozen=True)
+class ProposedEdit:
+    """A change of one file of the user's, not yet made."""
+
+    path: Path
+    rule_id: str
+    before: str
+    after: str
+    summary: str  # what it does, one sentence
+    risk: str  # what could go wrong
+
+    @property
+    def diff(self) -> str:
+        """Unified diff with three lines of context."""
+        name = self.path.name
+        return "".join(
+            difflib.unified_diff(
+                self.before.replace("\r\n", "\n").splitlines(keepends=True),
+                self.after.replace("\r\n", "\n").splitlines(keepends=True),
+                f"a/{name}",
+                f"b/{name}",
+            )
+        )
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """Line numbers (of the old text) that change."""
+        matcher = difflib.SequenceMatcher(None, self.before.splitlines(), self.after.splitlines(), autojunk=False)
+        changed: list[int] = []
+        for tag, start, end, _, _ in matcher.get_opcodes():
+            if tag != "equal":
+                changed += range(start + 1, max(end, start + 1) + 1)
+        return tuple(changed)
+
+
+def can_propose(rule_id: str) -> bool:
+    """Whether there is a rewrite for a rule at all."""
+    return rule_id in REWRITES
+
+
+def propose(source_text: str, suggestion: Suggestion, path: Path | str) -> ProposedEdit | None:
+    """Return the change of a file that a suggestion asks for; None where it cannot be derived safely.
+
+    Parameters
+    ----------
+    source_text
+        The file's text as it was when the run was recorded, line ends included (see `core.fixes.files.read_source`).
+    suggestion
+        Its rule decides what is rewritten, its source where.
+    path
+        The file, for the diff and for applying.
+
+    Returns
+    -------
+    ProposedEdit | None
+        Valid Python that differs from the text only where the fix needs it.
+    """
+    edits, _ = attempt(source_text, suggestion, path)
+    return edits
+
+
+def attempt(source_text: str, suggestion: Suggestion, path: Path | str) -> tuple[ProposedEdit | None, str]:
+    """Like `propose`, with the reason why nothing could be derived."""
+    reasons: list[str] = []
+    place = place_of(suggestion)
+    mark = "\ufeff" if source_text.startswith("\ufeff") else ""
+    for rewrite in REWRITES.get(suggestion.rule_id, ()):
+        try:
+            source = SourceText(source_text.removeprefix(mark))
+            summary, risk = rewrite(source, place)
+            after = mark + source.result() if source.edited else source_text
+        except NotApplicable as reason:
+            reasons.append(str(reason))
+            continue
+        if after != source_text:
+            return ProposedEdit(Path(path), suggestion.rule_id, source_text, after, summary, risk), ""
+    return None, "; ".join(dict.fromkeys(reasons)) or "no mechanical change is known for this"
+
+
+def place_of(suggestion: Suggestion) -> Place:
+    """Where a suggestion points."""
+    source = suggestion.source
+    if source is None:
+        return Place()
+    return Place(source.function, source.line, source.exact, source.candidates)

@@ -1,0 +1,104 @@
+"""Edits in a copy of the sources and in the user's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import TraceError
+from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, read_source
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "pkg").mkdir(parents=True)
+    (root / "data" / "deep").mkdir(parents=True)
+    (root / ".git").mkdir()
+    (root / ".venv").mkdir()
+    (root / "train.py").write_bytes(b"# -*- coding: latin-1 -*-\r\nx = '\xe9'\r\n")
+    (root / "pkg" / "__init__.py").write_text("")
+    (root / "data" / "deep" / "numbers.bin").write_bytes(b"1" * 100)
+    (root / ".git" / "HEAD").write_text("ref")
+    return root
+
+
+def edit_of(root: Path, name: str = "train.py") -> ProposedEdit:
+    text = read_source(root / name)
+    return ProposedEdit(root / name, "some-rule", text, text + "y = 2\r\n", "Adds y.", "None.")
+
+
+def test_copy_leaves_the_original_alone(project, tmp_path):
+    before = (project / "train.py").read_bytes()
+    (made,) = apply_to_copy([edit_of(project)], project, tmp_path / "run" / "source")
+    assert made == tmp_path / "run" / "source" / "train.py"
+    assert made.read_bytes() == before + b"y = 2\r\n"
+    assert (project / "train.py").read_bytes() == before
+    copy = made.parent
+    assert (copy / "pkg" / "__init__.py").is_file()
+    assert (copy / "data" / "deep" / "numbers.bin").read_bytes() == b"1" * 100
+    assert not (copy / ".git").exists()
+    assert not (copy / ".venv").exists()
+
+
+def test_two_edits_of_one_file_build_on_one_another(project, tmp_path):
+    first = edit_of(project)
+    second = ProposedEdit(first.path, "other", first.after, first.after + "z = 3\r\n", "Adds z.", "None.")
+    (made,) = apply_to_copy([first, second], project, tmp_path / "copy")
+    assert made.read_bytes().endswith(b"y = 2\r\nz = 3\r\n")
+
+
+def test_copy_inside_the_tree_does_not_copy_itself(project):
+    apply_to_copy([edit_of(project)], project, project / "runs" / "1")
+    assert (project / "runs" / "1" / "train.py").exists()
+    assert not (project / "runs" / "1" / "runs").exists()
+
+
+def test_copy_refuses(project, tmp_path):
+    edit = edit_of(project)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(TraceError, match="exists already"):
+        apply_to_copy([edit], project, tmp_path / "there")
+    with pytest.raises(TraceError, match="not below"):
+        apply_to_copy([edit], project / "pkg", tmp_path / "new")
+    (project / "train.py").write_text("other = 1\n")
+    with pytest.raises(TraceError, match="has changed since the run"):
+        apply_to_copy([edit], project, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_users_file_with_backup_and_undo(project):
+    before = (project / "train.py").read_bytes()
+    applied = apply_to_file(edit_of(project))
+    assert (project / "train.py").read_bytes() == before + b"y = 2\r\n"
+    assert applied.backup.read_bytes() == before
+    applied.undo()
+    assert (project / "train.py").read_bytes() == before
+    assert not applied.backup.exists()
+
+
+def test_undo_does_not_destroy_later_work(project, tmp_path):
+    applied = apply_to_file(edit_of(project), tmp_path / "backups")
+    (project / "train.py").write_text("my own work\n")
+    with pytest.raises(TraceError, match="changed since the fix"):
+        applied.undo()
+    assert (project / "train.py").read_text() == "my own work\n"
+    assert applied.backup.exists()
+
+
+def test_file_that_changed_is_not_touched(project):
+    edit = edit_of(project)
+    (project / "train.py").write_text("new = 1\n")
+    with pytest.raises(TraceError, match="has changed"):
+        apply_to_file(edit)
+    assert (project / "train.py").read_text() == "new = 1\n"
+    assert sorted(p.name for p in project.iterdir() if p.is_file()) == ["train.py"]
+
+
+def test_no_source(tmp_path):
+    (tmp_path / "a.py").write_bytes(b"x = '\xff'\n")
+    with pytest.raises(TraceError, match="no Python source"):
+        read_source(tmp_path / "a.py")
+    with pytest.raises(TraceError, match="cannot be read"):
+        read_source(tmp_path / "missing.py")
