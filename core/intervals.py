@@ -137,8 +137,7 @@ def covered_before(spans: Spans, time_ns: I64) -> I64:
     at = np.searchsorted(spans.start, time_ns, side="right") - 1
     inside = np.maximum(at, 0)
     partial = np.minimum(time_ns - spans.start[inside], lengths[inside])
-    result: I64 = np.where(at >= 0, before[inside] + partial, 0)
-    return result
+    return np.where(at >= 0, before[inside] + partial, 0).astype(np.int64)
 
 
 def coverage(spans: Spans, start_ns: I64, end_ns: I64) -> I64:
@@ -146,7 +145,9 @@ def coverage(spans: Spans, start_ns: I64, end_ns: I64) -> I64:
 
     Windows may overlap and come in any order; inverted ones give 0.
     """
-    return np.maximum(covered_before(spans, end_ns) - covered_before(spans, start_ns), 0)
+    covered: I64 = covered_before(spans, end_ns) - covered_before(spans, start_ns)
+    np.maximum(covered, 0, out=covered)
+    return covered
 
 
 def cut(spans: Spans, at_ns: I64) -> tuple[I64, I64]:

@@ -8,7 +8,7 @@ from core.figures.lookup import View
 from core.figures.model import BREAKDOWN_PARTS
 from core.intervals import Spans, coverage, union
 from core.kinds import SliceKind
-from core.tables import FLAG_COMMUNICATION, I32, I64, Bool, StepTable
+from core.tables import I32, I64, Bool, StepTable
 
 
 def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
@@ -53,12 +53,10 @@ def _join(a: Spans, b: Spans) -> Spans:
 
 def _roles(view: View, mask: Bool | None) -> list[I32]:
     """Slices of each part but "other", in falling priority."""
-    slices = view.trace.slices
     collective = view.communication_kernels
     kernels = np.setdiff1d(view.by_kind(SliceKind.KERNEL), collective, assume_unique=True)
     host = view.by_kind(SliceKind.CPU_OP, SliceKind.RANGE)
-    flagged = host[(slices.flags[host] & FLAG_COMMUNICATION) != 0]
-    host_collective = np.union1d(flagged, view.named(host, view.names.communication))
+    host_collective = view.named(host, view.names.communication)
     loader = view.named(host, view.names.loader)
     ops = np.setdiff1d(view.by_kind(SliceKind.CPU_OP), np.union1d(host_collective, loader), assume_unique=True)
     roles = [

@@ -8,12 +8,11 @@ from core.figures.device import DeviceTimes
 from core.figures.gaps import idle_by_cause
 from core.figures.lookup import View
 from core.figures.model import Budget, GapTable, StepFigures
-from core.figures.steps import StepTable
 from core.intervals import Spans, coverage, union
-from core.tables import I32
+from core.tables import I64, StepTable
 
 
-def budget_window(view: View, steps: StepTable, figures: StepFigures, anchor_ns: np.ndarray) -> tuple[Spans, int, str]:
+def budget_window(view: View, steps: StepTable, figures: StepFigures, anchor_ns: I64) -> tuple[Spans, int, str]:
     """Window that the budget shares out, the number of steps in it, and its basis.
 
     ``period``: from the anchor of each counted step to that of the next. ``step``: without any period, the counted
@@ -38,7 +37,7 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, window: Spans, ste
     if not devices or not window.total_ns:
         return Budget(period_ns=None, busy_ns=None)
     busy = sum(int(coverage(times.busy[d], window.start, window.end).sum()) for d in view.devices)
-    idle = dict.fromkeys(_causes(gaps), 0)
+    idle: dict[int, int] = {}
     for start, end in zip(window.start, window.end, strict=True):
         for cause, ns in idle_by_cause(gaps, int(start), int(end), 1).items():
             if ns:
@@ -53,7 +52,3 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, window: Spans, ste
         basis=basis,
         steps=steps,
     )
-
-
-def _causes(gaps: GapTable) -> I32:
-    return np.unique(gaps.cause).astype(np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -56,54 +57,55 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     step_of = assign(view, steps)
     tell(0.15, "device")
     times = dev.device_times(view)
+    loop = dev.busy_window(view, steps)
     tell(0.25, "sync points")
     syncs = find_syncs(view, steps, step_of)
     per_step = step_figures(view, steps, step_of, times, syncs)
     tell(0.45, "idle time")
-    anchors = dev.anchors(view, steps, step_of)
-    window, counted, basis = budget_window(view, steps, per_step, anchors)
-    busy_window = dev.busy_window(view, steps)
-    gaps = find_gaps(view, times, _hull(union_all((window, busy_window))), steps, syncs)
-    budget = share_out(view, times, gaps, window, counted, basis)
+    window, counted, basis = budget_window(view, steps, per_step, dev.anchors(view, steps, step_of))
+    gaps = find_gaps(view, times, _hull(union_all((window, loop))), steps, syncs)
     tell(0.65, "operators and kernels")
-    stats = _stats(view)
+    operators, kernels, ranges, modules, python = _stats(view)
     tell(0.9, "summary")
     peaks = memory_peaks(trace)
-    extra = _further(view, steps, step_of, times, syncs, window, counted)
+    queue_time, depth = dev.queue_depth(view)
+    summary = _summary(view, steps, per_step, syncs, times, loop, peaks)
     figures = Figures(
         steps=steps,
         step_figures=per_step,
-        step_of=step_of,
+        step_of=_frozen(step_of),
         syncs=syncs,
         gaps=gaps,
-        operators=stats[0],
-        kernels=stats[1],
-        ranges=stats[2],
-        modules=stats[3],
-        python=stats[4],
-        budget=budget,
-        summary=_summary(view, steps, per_step, syncs, times, busy_window, peaks),
-        doctor=(),
+        operators=operators,
+        kernels=kernels,
+        ranges=ranges,
+        modules=modules,
+        python=python,
+        budget=share_out(view, times, gaps, window, counted, basis),
+        summary=summary,
+        doctor=examine(view, steps, per_step, summary.enqueue_bound),
         devices=view.devices,
-        busy_by_device_pct={d: _pct(busy_window, times.busy[d]) for d in view.devices},
-        busy_by_stream_pct=dev.busy_by_stream(view, busy_window),
-        queue_time_ns=_frozen(dev.queue_depth(view)[0]),
-        queue_depth=dev.queue_depth(view)[1],
-        launch_delay_ns=dev.launch_delay(view),
-        extra=extra,
+        busy_by_device_pct={d: dev.share_of(loop, times.busy[d]) or 0.0 for d in view.devices},
+        busy_by_stream_pct=dev.busy_by_stream(view, loop),
+        queue_time_ns=_frozen(queue_time),
+        queue_depth=_frozen(depth),
+        launch_delay_ns=_frozen(dev.launch_delay(view)),
+        extra=_further(view, steps, step_of, times, syncs, window, counted),
         peak_memory_by_device=peaks,
     )
-    verdict = final_verdict(trace, figures)
-    summary = replace(
-        figures.summary,
+    tell(1.0, "summary")
+    return replace(figures, summary=with_verdict(summary, final_verdict(trace, figures)))
+
+
+def with_verdict(summary: Summary, verdict: Verdict) -> Summary:
+    """Return the summary with a (new) verdict: its code, sentence, and the sentence as template and values."""
+    return replace(
+        summary,
         verdict=verdict.code,
         verdict_text=verdict.text,
         verdict_template=verdict.template,
         verdict_values=verdict.values,
     )
-    notes = examine(view, steps, per_step, summary.enqueue_bound)
-    tell(1.0, "summary")
-    return replace(figures, summary=summary, doctor=notes)
 
 
 def final_verdict(
@@ -135,13 +137,12 @@ def _loader_share(figures: StepFigures) -> float | None:
     return float(figures.breakdown_ns[rows, BREAKDOWN_PARTS.index("dataloader")].sum()) / total
 
 
-def _frozen(values: np.ndarray) -> np.ndarray:
+_Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
+
+
+def _frozen(values: _Array) -> _Array:
     values.setflags(write=False)
     return values
-
-
-def _pct(window: Spans, busy: Spans) -> float:
-    return dev.share_of(window, busy) or 0.0
 
 
 def _hull(window: Spans) -> Spans:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.figures.lookup import NEVER, View
-from core.intervals import EMPTY, Spans, clip, coverage, subtract, union, union_all
+from core.intervals import Spans, coverage, union, union_all
 from core.kinds import SliceKind
 from core.tables import I32, I64, Bool, StepTable
 
@@ -141,17 +141,3 @@ def anchors(view: View, steps: StepTable, step_of: I32) -> I64:
     if len(steps_hit) == len(heads):  # every step with device work has it: a true anchor
         result[steps_hit] = start[hit[firsts]]
     return result
-
-
-def idle_spans(busy: Spans, window: Spans) -> Spans:
-    """Idle instants of a device inside a window."""
-    return subtract(window, busy)
-
-
-def within(spans: Spans, window: Spans) -> Spans:
-    """The part of a set inside any interval of a (small) window."""
-    return (
-        union_all(clip(spans, int(a), int(b)) for a, b in zip(window.start, window.end, strict=True))
-        if len(window)
-        else EMPTY
-    )

@@ -14,7 +14,7 @@ from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, StepTa
 _EXAMPLES = 20  # slices shown with a note: enough to look at, few enough to jump through
 _SKEW_NS = 1_000  # device work that starts this much before its launch shows clocks that disagree
 _OVERHEAD_SHARE = 0.05
-_NESTED_PROFILER = re.compile(r"torch/(?:profiler|autograd)/profiler\.py\(\d+\): (?:__enter__|start|start_trace)$")
+_NESTED_PROFILER = re.compile(r"torch/profiler/profiler\.py\(\d+\): (?:__enter__|start)$")
 
 
 def _note(

@@ -7,15 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.figures.device import DeviceTimes
-from core.figures.lookup import View, thread_tracks
+from core.figures.lookup import View
 from core.figures.model import GapTable, SyncTable
-from core.intervals import EMPTY, Spans, contains, coverage, cut, intersect, span, subtract, union
-from core.kinds import GapCause, SliceKind, SyncKind, TrackKind
-from core.tables import FLAG_COMMUNICATION, I32, I64, StepTable
+from core.intervals import Spans, coverage, intersect, subtract, union
+from core.kinds import GapCause, SliceKind, SyncKind
+from core.tables import I32, I64, StepTable
 
 # A started kernel follows the one before it on a busy stream within some microseconds: that is the device's own
 # launch cost. Longer, with work queued, something that the trace does not tell held it back.
 _DEVICE_LAUNCH_NS = 20_000
+# A launch takes microseconds. While the device idles its queue is empty, so that a call of this length is not held up
+# by a full one: it creates the context or loads a module.
+_SLOW_CALL_NS = 1_000_000
+# So soon after an operator or a call nothing but the interpreter can be what the thread is in.
+_HOLE_NS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +105,7 @@ def _gaps_of(view: View, times: DeviceTimes, dev: int, window: Spans, syncs: Syn
         for layer in _layers(view, thread, syncs):
             hit = intersect(left, layer.spans)
             if len(hit):
-                pieces.add(hit, layer.cause, _slice_at(view, layer.ids, hit.start))
+                pieces.add(hit, layer.cause, _slice_at(view, layer.ids, hit))
                 left = subtract(left, layer.spans)
         pieces.add(left, GapCause.UNKNOWN, -1)
         short = queued.dur_ns <= _DEVICE_LAUNCH_NS
@@ -112,7 +117,7 @@ def _gaps_of(view: View, times: DeviceTimes, dev: int, window: Spans, syncs: Syn
     start, end = np.concatenate(pieces.start), np.concatenate(pieces.end)
     order = np.argsort(start, kind="stable")
     cause, blame = np.concatenate(pieces.cause)[order], np.concatenate(pieces.blame)[order]
-    return charge_waits(view, times.busy[dev], syncs, start[order], end[order], cause, blame)
+    return charge_waits(times.busy[dev], dev, syncs, start[order], end[order], cause, blame)
 
 
 def _by_launching_thread(view: View, dev: int, idle: Spans) -> list[tuple[int, Spans, Spans]]:
@@ -171,7 +176,7 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     if thread < 0:
         return []
     own = _thread_slices(view, thread)
-    kind, flags = view.trace.slices.kind[own], view.trace.slices.flags[own]
+    kind = view.trace.slices.kind[own]
     names = view.names
     host = own[np.isin(kind, (SliceKind.CPU_OP, SliceKind.RANGE))]
     calls = own[np.isin(kind, (SliceKind.RUNTIME, SliceKind.DRIVER))]
@@ -179,8 +184,8 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     frames = own[kind == SliceKind.PYTHON]
     mine = syncs.thread_id == thread
     sync_kind, sync_ids = syncs.kind[mine], syncs.slice_id[mine]
-    collective = (flags & FLAG_COMMUNICATION) != 0
-    waiting = np.union1d(own[collective & (kind == SliceKind.CPU_OP)], view.named(host, names.waiting_collective))
+    waiting = view.named(host, names.waiting_collective)
+    slow = calls[view.trace.slices.dur_ns[calls] >= _SLOW_CALL_NS]
     loader = np.union1d(view.named(host, names.loader), view.named(frames, names.loader_frame))
     steps = own[np.isin(kind, (SliceKind.STEP, SliceKind.RANGE))]
     ordered: list[tuple[GapCause, I32]] = [
@@ -189,6 +194,7 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
         (GapCause.ALLOC, sync_ids[sync_kind == SyncKind.ALLOC]),
         (GapCause.COPY, sync_ids[sync_kind == SyncKind.MEMCPY]),
         (GapCause.SYNC, sync_ids[~np.isin(sync_kind, (SyncKind.ALLOC, SyncKind.MEMCPY))]),
+        (GapCause.COMPILE, slow),
         (GapCause.LOADER, loader),
         (GapCause.LAUNCH, calls),
         (GapCause.COMMUNICATION, waiting),
@@ -197,7 +203,9 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
         (GapCause.PYTHON, steps),
     ]
     start, end = view.trace.slices.start_ns, view.trace.end_ns
-    return [_Layer(cause, union(start[ids], end[ids]), ids) for cause, ids in ordered if len(ids)]
+    layers = [_Layer(cause, union(start[ids], end[ids]), ids) for cause, ids in ordered if len(ids)]
+    layers.append(_Layer(GapCause.PYTHON, union(start[own], end[own] + _HOLE_NS), own))
+    return layers
 
 
 def _thread_slices(view: View, thread: int) -> I32:
@@ -207,20 +215,28 @@ def _thread_slices(view: View, thread: int) -> I32:
         np.arange(tracks.first_id[t], tracks.end_id[t], dtype=np.int32)
         for t in np.flatnonzero(tracks.thread_id == thread)
     ]
-    own = np.concatenate(parts) if parts else np.zeros(0, np.int32)
-    return own[view.valid[own]]
+    own: I32 = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    valid: I32 = own[view.valid[own]]
+    return valid
 
 
-def _slice_at(view: View, ids: I32, time_ns: I64) -> I32:
-    """The last of ``ids`` that starts no later than each instant (of nested ones the innermost still open or not)."""
-    start = view.trace.slices.start_ns[ids]
-    order = np.argsort(start, kind="stable")
-    at = np.searchsorted(start[order], time_ns, side="right") - 1
-    return ids[order[np.maximum(at, 0)]].astype(np.int32)
+def _slice_at(view: View, ids: I32, pieces: Spans) -> I32:
+    """The innermost slice around each whole piece, or the outermost around its beginning where none is that long."""
+    start, end, parent = view.trace.slices.start_ns, view.trace.end_ns, view.trace.slices.parent_id
+    order = np.argsort(start[ids], kind="stable")
+    at = np.searchsorted(start[ids[order]], pieces.start, side="right") - 1
+    found = ids[order[np.maximum(at, 0)]].astype(np.int32)
+    todo = np.arange(len(found))
+    while len(todo):
+        todo = todo[end[found[todo]] < pieces.end[todo]]
+        above = parent[found[todo]]
+        todo, above = todo[above >= 0], above[above >= 0]
+        found[todo] = above
+    return found
 
 
 def charge_waits(
-    view: View, busy: Spans, syncs: SyncTable, start: I64, end: I64, cause: I64, blame: I32
+    busy: Spans, dev: int, syncs: SyncTable, start: I64, end: I64, cause: I64, blame: I32
 ) -> tuple[I64, I64, I64, I32]:
     """Recharge launch and Python idle after waits to those waits, as far as they are long.
 
@@ -229,7 +245,7 @@ def charge_waits(
     that launching or Python explains is charged to SYNC as long as there is credit. The device idles *during* a wait
     are charged already.
     """
-    mine = (syncs.wait_ns > 0) & ((syncs.device == -1) | np.isin(syncs.device, _devices_of(view, busy)))
+    mine = (syncs.wait_ns > 0) & np.isin(syncs.device, (-1, dev))
     wait_end = syncs.wait_start_ns[mine] + syncs.wait_ns[mine]
     credit = coverage(busy, syncs.wait_start_ns[mine], wait_end)
     if not credit.any():
@@ -249,11 +265,6 @@ def charge_waits(
     new_blame = np.concatenate((payers, blame[second])).astype(np.int32)
     order = np.argsort(new_start, kind="stable")
     return new_start[order], new_end[order], new_cause[order], new_blame[order]
-
-
-def _devices_of(view: View, busy: Spans) -> I32:
-    del busy
-    return np.array(view.devices, dtype=np.int32)
 
 
 def spend(credit_at: I64, credit: I64, use_at: I64, use: I64) -> tuple[I64, I64]:
@@ -296,18 +307,4 @@ def idle_by_cause(gaps: GapTable, start_ns: int, end_ns: int, devices: int) -> d
     lengths = np.minimum(gaps.end_ns, end_ns) - np.maximum(gaps.start_ns, start_ns)
     lengths = np.maximum(lengths, 0)
     sums = np.bincount(gaps.cause, weights=lengths, minlength=len(GapCause))
-    return {int(cause): round(float(sums[cause]) / max(devices, 1)) for cause in GapCause}
-
-
-__all__ = [
-    "TrackKind",
-    "charge_waits",
-    "contains",
-    "cut",
-    "find_gaps",
-    "idle_by_cause",
-    "spend",
-    "span",
-    "EMPTY",
-    "thread_tracks",
-]
+    return {int(c): round(float(sums[c]) / max(devices, 1)) for c in GapCause}

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from core.figures.names import NameClasses, classify
-from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
+from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, Bool
 from core.trace import Trace
 
@@ -35,7 +35,8 @@ class View:
     @cached_property
     def thread(self) -> I32:
         """int32[n_slices]: row of the thread table, -1 for device tracks."""
-        return self.trace.tracks.thread_id[self.trace.slices.track_id]
+        thread: I32 = self.trace.tracks.thread_id[self.trace.slices.track_id]
+        return thread
 
     @cached_property
     def device(self) -> I32:
@@ -80,9 +81,9 @@ class View:
     @cached_property
     def communication_kernels(self) -> I32:
         """int32[k]: kernels of collectives."""
-        work = self.work
-        kind, flags = self.trace.slices.kind[work], self.trace.slices.flags[work]
-        return work[(kind == SliceKind.KERNEL) & ((flags & FLAG_COMMUNICATION) != 0)]
+        kind, flags = self.trace.slices.kind[self.work], self.trace.slices.flags[self.work]
+        kernels: I32 = self.work[(kind == SliceKind.KERNEL) & ((flags & FLAG_COMMUNICATION) != 0)]
+        return kernels
 
     @cached_property
     def launching(self) -> I32:
@@ -154,6 +155,3 @@ def launch_start(trace: Trace, work: I32) -> I64:
     launch = trace.links.launch_of[work]
     start: I64 = np.where(launch >= 0, trace.slices.start_ns[launch], -1)
     return start
-
-
-__all__ = ["DEVICE_WORK", "NEVER", "View", "innermost", "launch_start", "outermost_op", "thread_tracks"]

@@ -22,7 +22,9 @@ _COMPILE = re.compile(
     r"_compile\.compile_inner|^compile_fx|Module Loading|Lazy Function Loading|"
     r"^(?:cu|cuda|hip|musa)(?:Library|Module)Load"
 )
-_COMMUNICATION = re.compile(r"^(?:c10d::|nccl:|rccl:|gloo:|ucc:|mpi:|hccl:|xccl:|record_param_comms)")
+# The ranges of the collective libraries. The c10d:: operators around them only enqueue.
+_COMMUNICATION = re.compile(r"^(?:nccl|rccl|gloo|ucc|mpi|hccl|xccl):")
+# Those in which the calling thread itself moves the data or waits for the other ranks.
 _WAITING_COLLECTIVE = re.compile(r"^(?:c10d::(?:barrier|monitored_barrier)|gloo:|mpi:)")
 _OPTIMIZER = re.compile(r"^Optimizer\.step#")
 _STEP_RANGE = re.compile(

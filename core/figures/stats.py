@@ -88,6 +88,21 @@ def device_time_on_tracks(view: View) -> I64:
     return sums.astype(np.int64)
 
 
+def _no_stats() -> StatTable:
+    ids, ns = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+    return StatTable(
+        name_id=ids,
+        calls=ns,
+        host_total_ns=ns,
+        host_self_ns=ns,
+        device_total_ns=ns,
+        device_self_ns=ns,
+        min_ns=ns,
+        max_ns=ns,
+        first_slice=ids,
+    )
+
+
 def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I64) -> StatTable:
     """Aggregate slices by name.
 
@@ -100,8 +115,7 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
     """
     slices = view.trace.slices
     if not len(ids):
-        none = np.zeros(0, dtype=np.int64)
-        return StatTable(none.astype(np.int32), *(none.copy() for _ in range(7)), none.astype(np.int32))
+        return _no_stats()
     outer, adds = outermost_of_name(view, ids)
     dur = slices.dur_ns[ids]
     names, group = np.unique(slices.name_id[ids], return_inverse=True)

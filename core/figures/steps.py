@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.lookup import View
-from core.intervals import coverage, union
 from core.kinds import SliceKind
 from core.tables import I32, I64, Bool, StepTable
 
@@ -49,7 +48,8 @@ def _busiest_thread(view: View, ids: I32) -> I32:
     if not len(ids):
         return ids
     threads, counts = np.unique(view.thread[ids], return_counts=True)
-    return ids[view.thread[ids] == threads[np.argmax(counts)]]
+    busiest: I32 = ids[view.thread[ids] == threads[np.argmax(counts)]]
+    return busiest
 
 
 def _one_name(view: View, ids: I32) -> I32:
@@ -155,9 +155,11 @@ def choose_counted(steps: StepTable, kernels: I32, has_device: bool) -> tuple[Bo
     duration = steps.end_ns - steps.start_ns
     if count > 1:
         _mark_truncated(why, kernels, has_device)
-        _mark_outliers(why, duration)
-    if count and all(why):  # nothing left to average over: an honest mean of what there is, the reasons stay
-        return np.ones(count, dtype=bool), tuple(why)
+        whole = np.flatnonzero([not reason for reason in why])
+        _mark_outliers(why, duration, whole)
+    if count and all(why):  # nothing left to average over: the mean of the least bad ones, the reasons stay
+        least = [not reason.startswith(("warm-up", "outlier")) for reason in why]
+        return np.array(least if any(least) else [True] * count, dtype=bool), tuple(why)
     return np.array([not reason for reason in why], dtype=bool), tuple(why)
 
 
@@ -172,25 +174,12 @@ def _mark_truncated(why: list[str], kernels: I32, has_device: bool) -> None:
         why[0] = "truncated: the recording started after part of its device work"
 
 
-def _mark_outliers(why: list[str], duration: I64) -> None:
-    """Steps far longer than the others: warm-up while they lead the trace, else outliers."""
+def _mark_outliers(why: list[str], duration: I64, whole: I64) -> None:
+    """Of the whole steps those far longer than the others: warm-up while they lead the trace, else outliers."""
     leading = True
-    for i, dur in enumerate(duration):
-        others = np.delete(duration, i)
-        if dur <= OUTLIER_RATIO * float(np.median(others)):
-            leading = leading and bool(why[i])
-        elif not why[i]:
+    for i in whole if len(whole) > 1 else ():
+        others = duration[whole[whole != i]]
+        if duration[i] <= OUTLIER_RATIO * float(np.median(others)):
+            leading = False
+        else:
             why[i] = "warm-up: far longer than the steps after it" if leading else "outlier: far longer than the others"
-
-
-def step_coverage(steps: StepTable) -> tuple[int, int, int]:
-    """First start, last end, and the time covered by any step, ns."""
-    if not len(steps):
-        return (0, 0, 0)
-    covered = union(steps.start_ns, steps.end_ns)
-    return int(steps.start_ns.min()), int(steps.end_ns.max()), covered.total_ns
-
-
-def covered_steps(steps: StepTable, start: I64, end: I64) -> I64:
-    """How much of each window lies inside steps: int64[n], ns."""
-    return coverage(union(steps.start_ns, steps.end_ns), start, end)

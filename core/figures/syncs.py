@@ -28,6 +28,9 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
     start, dur = slices.start_ns[calls], slices.dur_ns[calls]
     released = np.where(waited >= 0, view.trace.end_ns[waited], start + dur)
     wait = np.clip(np.minimum(start + dur, released) - start, 0, None)
+    device = np.where(waited >= 0, view.device[waited], -1).astype(np.int32)
+    # Work that was done before the call began released nobody.
+    waited = np.where((wait > 0) | (copies >= 0), waited, -1).astype(np.int32)
     threads = view.thread[calls]
     ranges = innermost(view.trace, thread_tracks(view.trace, TrackKind.CPU_RANGES)[threads], start, (SliceKind.RANGE,))
     frames = innermost(view.trace, thread_tracks(view.trace, TrackKind.CPU_PYTHON)[threads], start, (SliceKind.PYTHON,))
@@ -38,7 +41,7 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
         wait_ns=wait,
         step_id=step_of[calls],
         thread_id=threads.astype(np.int32),
-        device=np.where(waited >= 0, view.device[waited], -1).astype(np.int32),
+        device=device,
         op_id=outermost_op(view.trace, calls),
         range_id=ranges,
         frame_id=frames,

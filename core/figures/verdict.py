@@ -31,8 +31,12 @@ TEMPLATES: Mapping[str, str] = {
     "sync_bound": "The device idles {share_pct:.0f} % of the time because the CPU waits for it instead of queueing "
     "the next work.",
     "communication_bound": "Communication that nothing overlaps takes {share_pct:.0f} % of the time.",
-    "host_bound": "The device idles {share_pct:.0f} % of the time because the CPU does not launch its work fast "
+    "host_launch": "The device idles {share_pct:.0f} % of the time because the CPU does not launch its work fast "
     "enough.",
+    "host_python": "The device idles {share_pct:.0f} % of the time, most of it while the CPU runs Python code between "
+    "its launches.",
+    "host_compile": "The device idles {share_pct:.0f} % of the time, most of it while code is compiled or loaded.",
+    "start_up": "The recording is start-up for {share_pct:.0f} % of its time, so it says nothing about training.",
     "unknown_cause": "The device idles {share_pct:.0f} % of the time, and nothing recorded says why.",
     "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
     "cpu_only": "The trace holds CPU work only, so there is no device to be kept busy.",
@@ -98,8 +102,21 @@ def judge(
         if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
             return _verdict("healthy", "healthy", busy_pct=100.0 * busy)
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
+    if top == "host_bound":
+        return _host(budget, 100.0 * shares[top])
     template = "unknown_cause" if top == "unknown" else top
     return _verdict(top, template, share_pct=100.0 * shares[top])
+
+
+def _host(budget: Budget, share_pct: float) -> Verdict:
+    """Say which kind of host work it is; a recording without steps that mostly starts up is not judged."""
+    idle = budget.idle_by_cause_ns
+    most = max(_GROUPS["host_bound"], key=lambda cause: idle.get(cause, 0))
+    if most == GapCause.COMPILE:
+        if budget.basis == "window":
+            return _verdict("unknown", "start_up", share_pct=100.0 * idle[most] / float(budget.period_ns or 1))
+        return _verdict("host_bound", "host_compile", share_pct=share_pct)
+    return _verdict("host_bound", "host_python" if most == GapCause.PYTHON else "host_launch", share_pct=share_pct)
 
 
 def judge_without_device(names_device: bool, loader_share: float | None, has_slices: bool) -> Verdict:
