@@ -30,7 +30,7 @@ class Plan:
     earliest: list[float]  # per group: end of its work when the stream is free, from the block's start, ns
     deps: list[list[tuple[int, float]] | None]  # per block: slots to wait for, with lags
     stores: list[int]  # per block: slot that keeps when the block began, -1
-    floors: dict[int, list[tuple[int, float]]]  # group -> slots its start waits for
+    floors: dict[int, list[int]]  # group -> slots its start waits for
 
 
 def compile_plan(graph: Graph, change: Change, chains: dict[int, tuple[int, float]]) -> Plan:
@@ -61,11 +61,9 @@ def compile_plan(graph: Graph, change: Change, chains: dict[int, tuple[int, floa
         piece_host[pieces] = time(graph.work.launch_ns[pieces]) - host_at_block[block_of_piece[pieces]]
     total, earliest = _fold_groups(graph, change, piece_host)
     deps, stores = _block_deps(graph, change, chains)
-    floors: dict[int, list[tuple[int, float]]] = {}
-    for group, dep, lag in zip(
-        graph.floor_group.tolist(), graph.floor_dep.tolist(), graph.floor_lag_ns.tolist(), strict=True
-    ):
-        floors.setdefault(group, []).append((dep, lag))
+    floors: dict[int, list[int]] = {}
+    for group, dep in zip(graph.floor_group.tolist(), graph.floor_dep.tolist(), strict=True):
+        floors.setdefault(group, []).append(dep)
     length = np.maximum(host_at_next - host_at_block, 0.0).tolist()
     return Plan(length, total.tolist(), earliest.tolist(), deps, stores, floors)
 
@@ -139,9 +137,11 @@ def make_order(graph: Graph, blocks: I32, repeated: bool) -> Order:
             continue
         upto = np.cumsum(sizes[own])
         count = int(upto[-1])
-        wanted = upto - QUEUE_LIMIT  # this many must have ended before the group's last launch
+        wanted = upto - sizes[own] + 1 - QUEUE_LIMIT  # this many must have ended before the group's first launch
         back = np.where(wanted <= 0, (-wanted) // count + 1, 0)
-        targets = own[np.minimum(np.searchsorted(upto, wanted + back * count), len(own) - 1)]
+        # The end of single pieces is not kept; that of the group that ends nearest stands for it.
+        half = sizes[own] // 2
+        targets = own[np.minimum(np.searchsorted(upto + half, wanted + back * count), len(own) - 1)]
         if not repeated:
             own, back, targets = own[back == 0], back[back == 0], targets[back == 0]
         for group, passes, target in zip(own.tolist(), back.tolist(), targets.tolist(), strict=True):
@@ -214,10 +214,9 @@ def run_pass(graph_lists: GraphLists, plan: Plan, order: Order, state: State) ->
             stream = stream_of[group]
             end = streams[stream]
             if group in floors:
-                for slot, lag in floors[group]:
-                    until = slots[slot] + lag
-                    if until > end:
-                        end = until
+                for slot in floors[group]:
+                    if slots[slot] > end:
+                        end = slots[slot]
             end += total[group]
             free = now + earliest[group]
             if free > end:

@@ -15,10 +15,10 @@ from core.figures.lookup import View
 from core.figures.model import Figures
 from core.replay.lanes import Lanes, find_lanes
 from core.replay.waits import Waits, call_cost, find_waits, stream_waits
-from core.replay.work import Work, collect_work
-from core.tables import F64, I32, I64, StepTable
+from core.replay.work import Work, collect_work, explain
+from core.tables import I32, I64, StepTable
 
-BLOCK_LAUNCHES = 64  # longest run of launches in one block: the queue's limit is checked once per block
+BLOCK_LAUNCHES = 32  # longest run of launches in one block: the queue's limit is checked once per block
 _BOUNDARY, _WAIT, _FLOOR, _LAUNCH = 0, 1, 2, 3
 
 
@@ -50,8 +50,7 @@ class Graph:
     pieces: I32
     group_of: I32  # int32[n_pieces]: group of a piece
     floor_group: I32  # group whose start waits for another stream ...
-    floor_dep: I32  # ... for the end of this group ...
-    floor_lag_ns: F64  # ... plus this
+    floor_dep: I32  # ... for the end of this group
 
     @property
     def block_count(self) -> int:
@@ -89,6 +88,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     work = collect_work(view, replayed, window)
     waits = find_waits(view, figures, work, lanes)
     edges = stream_waits(view, work, lanes)
+    work = explain(work, *edges)
     starts = figures.steps.start_ns[list(rows)]
     ends = figures.steps.end_ns[list(rows)]
     bounds = np.unique(np.concatenate((starts, ends, [window[0], window[1]])))
@@ -125,9 +125,7 @@ def _window(view: View, figures: Figures, rows: tuple[int, ...], calls: I32) -> 
     return min(low), max(high)
 
 
-def _points(
-    lanes: Lanes, work: Work, waits: Waits, edges: tuple[I32, I32, F64], bounds: I64
-) -> tuple[I64, I32, I32, I32]:
+def _points(lanes: Lanes, work: Work, waits: Waits, edges: tuple[I32, I32], bounds: I64) -> tuple[I64, I32, I32, I32]:
     """All places of the graph in (lane, time) order: time, lane, kind, row of the table of that kind."""
     lane_of_work = np.where(work.thread >= 0, lanes.of_thread[np.maximum(work.thread, 0)], 0)
     floors = edges[0]
@@ -147,7 +145,7 @@ def _fold(
     work: Work,
     waits: Waits,
     call_ns: int,
-    edges: tuple[I32, I32, F64],
+    edges: tuple[I32, I32],
     points: tuple[I64, I32, I32, I32],
     observed: np.ndarray,
     steps: tuple[I64, I64],
@@ -201,7 +199,6 @@ def _fold(
         group_of=groups[4],
         floor_group=floor_group,
         floor_dep=groups[4][edges[1]],
-        floor_lag_ns=edges[2],
     )
 
 

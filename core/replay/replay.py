@@ -144,7 +144,7 @@ class ProcessReplay:
         everything = np.arange(graph.block_count, dtype=np.int32)
         chains = loader_chains(graph.waits, np.ones(len(graph.waits), dtype=bool), repeated=False)
         plan = compile_plan(graph, self.changes.nothing(), chains)
-        first = [int(graph.block_ns[graph.block_lane == k].min(initial=0)) for k in range(graph.lanes.count)]
+        first = [int(graph.block_ns[np.argmax(graph.block_lane == k)]) for k in range(graph.lanes.count)]
         state = fresh_state(graph, [float(t) for t in first])
         for row, (before, _) in chains.items():
             if chains[row][1] == float("-inf"):

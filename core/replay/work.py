@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Work:
     thread: I32  # launching thread, -1
     latency_ns: I64  # from the launch to the earliest possible start
     gap_ns: I64  # from the end of the work before it to its start, when it was queued
+    typical_ns: int  # usual latency on an idle stream
     piece_of: I32  # int32[n_slices]: piece of a device slice, -1
     stream_track: I32  # track id of each dense stream
     stream_device: I32
@@ -71,7 +72,8 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
     piece_of[known] = back[piece_of[known]]
     heads, start, end = heads[order], start[order], end[order]
     launch_ns = np.where(launch[heads] >= 0, slices.start_ns[np.maximum(launch[heads], 0)], start)
-    latency, gap = _delays(stream[heads].astype(np.int32), start, end, launch_ns, launch[heads] >= 0)
+    launch_ns = _in_order(stream[heads].astype(np.int32), launch_ns, launch[heads] >= 0)
+    latency, gap, typical = _delays(stream[heads].astype(np.int32), start, end, launch_ns, launch[heads] >= 0)
     return Work(
         slice_id=ids[heads],
         stream=stream[heads].astype(np.int32),
@@ -83,10 +85,31 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
         thread=thread[heads].astype(np.int32),
         latency_ns=latency,
         gap_ns=gap,
+        typical_ns=typical,
         piece_of=piece_of,
         stream_track=tracks.astype(np.int32),
         stream_device=trace.tracks.device[tracks].astype(np.int32),
     )
+
+
+def explain(work: Work, waiting: I32, waited: I32) -> Work:
+    """Return the work with the delays taken out that waiting for another stream explains.
+
+    Parameters
+    ----------
+    waiting, waited
+        Pieces, and the piece of another stream that each waits for.
+    """
+    if not len(waiting):
+        return work
+    latency, gap = work.latency_ns.copy(), work.gap_ns.copy()
+    before = _end_before(work.stream, work.end_ns)[waiting]
+    bound = np.maximum(before, work.end_ns[waited])
+    start, launch = work.start_ns[waiting], work.launch_ns[waiting]
+    queued = launch + work.typical_ns < bound
+    latency[waiting] = np.where(queued, np.minimum(work.typical_ns, start - launch), latency[waiting])
+    gap[waiting] = np.where(queued, start - bound, gap[waiting])
+    return replace(work, latency_ns=latency, gap_ns=gap)
 
 
 def _merge_graphs(ids: I32, launch: I32, start: I64, end: I64, piece_of: I32) -> tuple[I32, I64, I64]:
@@ -110,7 +133,7 @@ def _merge_graphs(ids: I32, launch: I32, start: I64, end: I64, piece_of: I32) ->
     return heads.astype(np.int32), start[heads], last
 
 
-def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> tuple[I64, I64]:
+def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> tuple[I64, I64, int]:
     """Split the time before each piece into launch latency and the gap that the queue leaves.
 
     A piece that was launched when its stream had nothing left to do started as soon as its launch allowed: all of the
@@ -129,7 +152,16 @@ def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> t
     has_before = before > np.iinfo(np.int64).min
     spare = np.where(has_before, start - np.where(has_before, before, 0), usual_gap)
     gap = np.where(queued, spare, np.minimum(usual_gap, spare))
-    return latency.astype(np.int64), gap.astype(np.int64)
+    return latency.astype(np.int64), gap.astype(np.int64), typical
+
+
+def _in_order(stream: I32, launch: I64, launched: Bool) -> I64:
+    """Put the unknown launch of a piece no later than the launches of what follows it on its stream."""
+    fixed = launch.copy()
+    for part in np.split(np.arange(len(launch)), np.flatnonzero(np.diff(stream)) + 1):
+        earliest = np.minimum.accumulate(launch[part][::-1])[::-1]
+        fixed[part] = np.where(launched[part], launch[part], earliest)
+    return fixed
 
 
 def _end_before(stream: I32, end: I64) -> I64:
