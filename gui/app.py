@@ -12,6 +12,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from gui import errors, jobs, theme
+from gui.editor import Editor
 from gui.main_window import MainWindow
 from gui.session import Recent, Session
 from gui.settings import Settings
@@ -65,6 +66,7 @@ def make_window(settings: Settings | None = None, *, dark: bool | None = None) -
     session.set_recent(_recent(settings.get("files/recent")))
     window = MainWindow(session, settings)
     session.setParent(window)
+    session.provide("open_source", Editor(session, settings, window).open)
     _connect_parts(session, settings)
     return window
 

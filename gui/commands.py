@@ -27,58 +27,190 @@ class Command:
     needs_document: bool = False
 
 
-def _tr(text: str) -> str:
-    """Mark a text for translation; `title_of` translates it."""
-    return text
+def QT_TRANSLATE_NOOP(context: str, words: str) -> str:  # lupdate finds the texts by this name
+    """Mark a text of the table for translation."""
+    return words
 
 
 COMMANDS = (
-    Command("open", "File", _tr("Open trace…"), ("Ctrl+O",), lambda w: w.open_dialog()),
-    Command("open-folder", "File", _tr("Open folder of ranks…"), ("Ctrl+Shift+O",), lambda w: w.open_folder_dialog()),
-    Command("profile", "File", _tr("Profile a script…"), ("Ctrl+R",), lambda w: w.session.ask("profile")),
-    Command("learn", "File", _tr("Learn with an example"), (), lambda w: w.learn()),
-    Command("compare", "File", _tr("Compare two traces…"), ("Ctrl+D",), lambda w: w.session.ask("compare")),
-    Command("report", "File", _tr("Save report…"), ("Ctrl+S",), lambda w: w.save_report(), True),
-    Command("picture", "File", _tr("Save picture of the window…"), (), lambda w: w.save_picture(), True),
-    Command("close", "File", _tr("Close trace"), ("Ctrl+W",), lambda w: w.close_current(), True),
-    Command("quit", "File", _tr("Quit"), ("Ctrl+Q",), lambda w: w.close()),
-    Command("typical-step", "View", _tr("Zoom to one typical step"), ("T",), lambda w: w.typical_step(), True),
-    Command("whole-trace", "View", _tr("Zoom to the whole trace"), ("Ctrl+0",), lambda w: w.whole_trace(), True),
-    Command("toggle-plan", "View", _tr("Show or hide the plan"), ("Ctrl+B",), lambda w: w.toggle("side"), True),
-    Command("toggle-details", "View", _tr("Show or hide the details"), ("Q",), lambda w: w.toggle("bottom"), True),
-    Command("theme", "View", _tr("Switch between light and dark"), ("Ctrl+Shift+L",), lambda w: w.toggle_theme()),
-    Command("theme-system", "View", _tr("Follow the desktop's theme"), (), lambda w: w.set_theme("system")),
-    Command("next-tab", "View", _tr("Next tab"), ("Ctrl+PgDown", "Ctrl+Tab"), lambda w: w.step_tab(1)),
-    Command("previous-tab", "View", _tr("Previous tab"), ("Ctrl+PgUp", "Ctrl+Shift+Tab"), lambda w: w.step_tab(-1)),
-    Command("next-suggestion", "Go", _tr("Next suggestion"), ("N",), lambda w: w.step_suggestion(1), True),
+    Command("open", "File", QT_TRANSLATE_NOOP("commands", "Open trace…"), ("Ctrl+O",), lambda w: w.open_dialog()),
     Command(
-        "previous-suggestion", "Go", _tr("Previous suggestion"), ("Shift+N", "P"), lambda w: w.step_suggestion(-1), True
+        "open-folder",
+        "File",
+        QT_TRANSLATE_NOOP("commands", "Open folder of ranks…"),
+        ("Ctrl+Shift+O",),
+        lambda w: w.open_folder_dialog(),
     ),
-    Command("done", "Go", _tr("Mark the suggestion as done"), ("Ctrl+Return",), lambda w: w.mark("done"), True),
-    Command("search", "Go", _tr("Search slices, ranges, kernels"), ("/", "Ctrl+F"), lambda w: w.focus_search(), True),
-    Command("next-hit", "Go", _tr("Next hit"), ("F3",), lambda w: w.step_hit(1), True),
-    Command("previous-hit", "Go", _tr("Previous hit"), ("Shift+F3",), lambda w: w.step_hit(-1), True),
-    Command("track-finder", "Go", _tr("Find a track…"), ("Ctrl+P",), lambda w: w.track_finder(), True),
-    Command("palette", "Help", _tr("Command palette…"), ("Ctrl+Shift+P",), lambda w: w.palette_dialog()),
-    Command("keys", "Help", _tr("Keys"), ("?", "F1"), lambda w: w.show_keys()),
-    Command("about", "Help", _tr("About StepLens"), (), lambda w: w.about()),
+    Command(
+        "profile",
+        "File",
+        QT_TRANSLATE_NOOP("commands", "Profile a script…"),
+        ("Ctrl+R",),
+        lambda w: w.session.ask("profile"),
+    ),
+    Command("learn", "File", QT_TRANSLATE_NOOP("commands", "Learn with an example"), (), lambda w: w.learn()),
+    Command(
+        "compare",
+        "File",
+        QT_TRANSLATE_NOOP("commands", "Compare two traces…"),
+        ("Ctrl+D",),
+        lambda w: w.session.ask("compare"),
+    ),
+    Command(
+        "report", "File", QT_TRANSLATE_NOOP("commands", "Save report…"), ("Ctrl+S",), lambda w: w.save_report(), True
+    ),
+    Command(
+        "picture",
+        "File",
+        QT_TRANSLATE_NOOP("commands", "Save picture of the window…"),
+        (),
+        lambda w: w.save_picture(),
+        True,
+    ),
+    Command(
+        "close", "File", QT_TRANSLATE_NOOP("commands", "Close trace"), ("Ctrl+W",), lambda w: w.close_current(), True
+    ),
+    Command("quit", "File", QT_TRANSLATE_NOOP("commands", "Quit"), ("Ctrl+Q",), lambda w: w.close()),
+    Command(
+        "typical-step",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Zoom to one typical step"),
+        ("T",),
+        lambda w: w.typical_step(),
+        True,
+    ),
+    Command(
+        "whole-trace",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Zoom to the whole trace"),
+        ("Ctrl+0",),
+        lambda w: w.whole_trace(),
+        True,
+    ),
+    Command(
+        "toggle-plan",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Show or hide the plan"),
+        ("Ctrl+B",),
+        lambda w: w.toggle("side"),
+        True,
+    ),
+    Command(
+        "toggle-details",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Show or hide the details"),
+        ("Q",),
+        lambda w: w.toggle("bottom"),
+        True,
+    ),
+    Command(
+        "theme",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Switch between light and dark"),
+        ("Ctrl+Shift+L",),
+        lambda w: w.toggle_theme(),
+    ),
+    Command(
+        "theme-system",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Follow the desktop's theme"),
+        (),
+        lambda w: w.set_theme("system"),
+    ),
+    Command(
+        "next-tab",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Next tab"),
+        ("Ctrl+PgDown", "Ctrl+Tab"),
+        lambda w: w.step_tab(1),
+    ),
+    Command(
+        "previous-tab",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Previous tab"),
+        ("Ctrl+PgUp", "Ctrl+Shift+Tab"),
+        lambda w: w.step_tab(-1),
+    ),
+    Command(
+        "next-suggestion",
+        "Go",
+        QT_TRANSLATE_NOOP("commands", "Next suggestion"),
+        ("N",),
+        lambda w: w.step_suggestion(1),
+        True,
+    ),
+    Command(
+        "previous-suggestion",
+        "Go",
+        QT_TRANSLATE_NOOP("commands", "Previous suggestion"),
+        ("Shift+N", "P"),
+        lambda w: w.step_suggestion(-1),
+        True,
+    ),
+    Command(
+        "done",
+        "Go",
+        QT_TRANSLATE_NOOP("commands", "Mark the suggestion as done"),
+        ("Ctrl+Return",),
+        lambda w: w.mark("done"),
+        True,
+    ),
+    Command(
+        "search",
+        "Go",
+        QT_TRANSLATE_NOOP("commands", "Search slices, ranges, kernels"),
+        ("/", "Ctrl+F"),
+        lambda w: w.focus_search(),
+        True,
+    ),
+    Command("next-hit", "Go", QT_TRANSLATE_NOOP("commands", "Next hit"), ("F3",), lambda w: w.step_hit(1), True),
+    Command(
+        "previous-hit",
+        "Go",
+        QT_TRANSLATE_NOOP("commands", "Previous hit"),
+        ("Shift+F3",),
+        lambda w: w.step_hit(-1),
+        True,
+    ),
+    Command(
+        "track-finder",
+        "Go",
+        QT_TRANSLATE_NOOP("commands", "Find a track…"),
+        ("Ctrl+P",),
+        lambda w: w.track_finder(),
+        True,
+    ),
+    Command(
+        "palette",
+        "Help",
+        QT_TRANSLATE_NOOP("commands", "Command palette…"),
+        ("Ctrl+Shift+P",),
+        lambda w: w.palette_dialog(),
+    ),
+    Command("keys", "Help", QT_TRANSLATE_NOOP("commands", "Keys"), ("?", "F1"), lambda w: w.show_keys()),
+    Command("about", "Help", QT_TRANSLATE_NOOP("commands", "About StepLens"), (), lambda w: w.about()),
 )
-MENUS = (_tr("File"), _tr("View"), _tr("Go"), _tr("Help"))
+MENUS = (
+    QT_TRANSLATE_NOOP("commands", "File"),
+    QT_TRANSLATE_NOOP("commands", "View"),
+    QT_TRANSLATE_NOOP("commands", "Go"),
+    QT_TRANSLATE_NOOP("commands", "Help"),
+)
 
 # Keys that the timeline itself answers while it has the focus.
 TIMELINE_KEYS = (
-    ("W S", _tr("Zoom in and out about the pointer")),
-    ("A D", _tr("Move left and right")),
-    ("F", _tr("Fit the selection; twice: the whole trace")),
-    ("R", _tr("Select the time of the selected slice")),
-    (", .", _tr("Previous and next slice on the row")),
-    ("[ ]", _tr("Follow the arrow back and forward (launch and kernel)")),
-    ("J L", _tr("Previous and next sync point")),
-    ("M  Shift+M", _tr("Mark the selection; keep the mark")),
-    ("Backspace  Alt+← →", _tr("Back and forward through views")),
-    ("Esc", _tr("Clear the selection")),
+    ("W S", QT_TRANSLATE_NOOP("commands", "Zoom in and out about the pointer")),
+    ("A D", QT_TRANSLATE_NOOP("commands", "Move left and right")),
+    ("F", QT_TRANSLATE_NOOP("commands", "Fit the selection; twice: the whole trace")),
+    ("R", QT_TRANSLATE_NOOP("commands", "Select the time of the selected slice")),
+    (", .", QT_TRANSLATE_NOOP("commands", "Previous and next slice on the row")),
+    ("[ ]", QT_TRANSLATE_NOOP("commands", "Follow the arrow back and forward (launch and kernel)")),
+    ("J L", QT_TRANSLATE_NOOP("commands", "Previous and next sync point")),
+    ("M  Shift+M", QT_TRANSLATE_NOOP("commands", "Mark the selection; keep the mark")),
+    ("Backspace  Alt+← →", QT_TRANSLATE_NOOP("commands", "Back and forward through views")),
+    ("Esc", QT_TRANSLATE_NOOP("commands", "Clear the selection")),
 )
-SEARCH_KEYS = (("Enter  Shift+Enter", _tr("In the search field: next and previous hit")),)
+SEARCH_KEYS = (("Enter  Shift+Enter", QT_TRANSLATE_NOOP("commands", "In the search field: next and previous hit")),)
 
 
 def translated(text: str) -> str:

@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from gui import commands, errors, jobs, panels, store, theme
 from gui.document_page import DocumentPage
@@ -26,7 +26,7 @@ from gui.settings import Settings
 from gui.statusbar import StatusBar
 from gui.topbar import COMPACT_PX, TopBar
 from gui.widgets.banner import ErrorBanner, WorkLine
-from gui.widgets.labels import restyle
+from gui.widgets.labels import button, restyle
 from gui.window_actions import WindowActions
 
 MIN_SIZE = (900, 600)
@@ -114,7 +114,6 @@ class MainWindow(WindowActions, QMainWindow):
         self.opener.progressed.connect(self._work_progressed)
         self.opener.ended.connect(self._work_ended)
         self.top.tabs.currentChanged.connect(self._tab_chosen)
-        self.top.tabs.tabCloseRequested.connect(self._tab_closed)
         self.top.searched.connect(self.search)
         self.top.search.stepped.connect(self.step_hit)
         self.top.search.left.connect(self.focus_timeline)
@@ -226,6 +225,11 @@ class MainWindow(WindowActions, QMainWindow):
         tabs.blockSignals(True)
         index = tabs.addTab(title.replace("&", "&&"))
         tabs.setTabData(index, key if isinstance(key, str) else id(key))
+        close = button("×", partial(self._close_key, key), "flat", self.tr("Close this tab (Ctrl+W)"))
+        close.setAccessibleName(self.tr("Close {title}").format(title=title))
+        close.setFixedSize(20, 20)
+        close.setStyleSheet("padding: 0;")
+        tabs.setTabButton(index, QTabBar.ButtonPosition.RightSide, close)
         tabs.blockSignals(False)
 
     def _tab_of(self, key: object) -> int:
@@ -249,8 +253,7 @@ class MainWindow(WindowActions, QMainWindow):
         elif isinstance(key, str):
             self.show_page(key)
 
-    def _tab_closed(self, index: int) -> None:
-        key = self._key_of_tab(index)
+    def _close_key(self, key: object) -> None:
         if isinstance(key, Document):
             self.session.close_document(key)
         elif isinstance(key, str):

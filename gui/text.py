@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Mapping
 from pathlib import PurePath
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
@@ -11,13 +15,12 @@ from core.kinds import GapCause
 THIN = "\u202f"  # narrow no-break space between a number and its unit, and between thousands
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("text", text)
+translate = QCoreApplication.translate  # lupdate finds calls of this name
 
 
 def unknown() -> str:
     """The word for a figure that the trace does not tell."""
-    return _tr("unknown")
+    return translate("text", "unknown")
 
 
 def duration(ns: float | None) -> str:
@@ -30,7 +33,7 @@ def duration(ns: float | None) -> str:
             return _digits(ns / scale) + THIN + unit
     if size < 120e9:
         return _digits(ns / 1e9) + THIN + "s"
-    return _tr("{minutes} min {seconds} s").format(minutes=int(ns // 60e9), seconds=int(ns % 60e9 / 1e9))
+    return translate("text", "{minutes} min {seconds} s").format(minutes=int(ns // 60e9), seconds=int(ns % 60e9 / 1e9))
 
 
 def saving(ns: float | None) -> str:
@@ -89,36 +92,36 @@ def place(file: str, line: int) -> str:
 def gap_cause(cause: int) -> str:
     """What the device waited for, in words."""
     return {
-        GapCause.LOADER: _tr("data loader"),
-        GapCause.SYNC: _tr("after a wait of the CPU"),
-        GapCause.LAUNCH: _tr("launches"),
-        GapCause.PYTHON: _tr("Python"),
-        GapCause.COPY: _tr("blocking copy"),
-        GapCause.COMPILE: _tr("compiling"),
-        GapCause.COLLECTOR: _tr("garbage collector"),
-        GapCause.COMMUNICATION: _tr("communication"),
-        GapCause.ALLOC: _tr("memory allocation"),
-        GapCause.UNKNOWN: _tr("cause unknown"),
-    }.get(GapCause(cause), _tr("cause unknown"))
+        GapCause.LOADER: translate("text", "data loader"),
+        GapCause.SYNC: translate("text", "after a wait of the CPU"),
+        GapCause.LAUNCH: translate("text", "launches"),
+        GapCause.PYTHON: translate("text", "Python"),
+        GapCause.COPY: translate("text", "blocking copy"),
+        GapCause.COMPILE: translate("text", "compiling"),
+        GapCause.COLLECTOR: translate("text", "garbage collector"),
+        GapCause.COMMUNICATION: translate("text", "communication"),
+        GapCause.ALLOC: translate("text", "memory allocation"),
+        GapCause.UNKNOWN: translate("text", "cause unknown"),
+    }.get(GapCause(cause), translate("text", "cause unknown"))
 
 
 def kind_name(kind: int) -> str:
     """Kind of a slice in words."""
     names = (
-        _tr("operator"),
-        _tr("range"),
-        _tr("step"),
-        _tr("Python frame"),
-        _tr("runtime call"),
-        _tr("driver call"),
-        _tr("kernel"),
-        _tr("copy"),
-        _tr("memset"),
-        _tr("device range"),
-        _tr("device sync record"),
-        _tr("profiler overhead"),
-        _tr("garbage collector"),
-        _tr("other"),
+        translate("text", "operator"),
+        translate("text", "range"),
+        translate("text", "step"),
+        translate("text", "Python frame"),
+        translate("text", "runtime call"),
+        translate("text", "driver call"),
+        translate("text", "kernel"),
+        translate("text", "copy"),
+        translate("text", "memset"),
+        translate("text", "device range"),
+        translate("text", "device sync record"),
+        translate("text", "profiler overhead"),
+        translate("text", "garbage collector"),
+        translate("text", "other"),
     )
     return names[kind] if kind < len(names) else names[-1]
 
@@ -126,13 +129,13 @@ def kind_name(kind: int) -> str:
 def verdict(word: str) -> str:
     """The verdict of the summary in one word."""
     return {
-        "healthy": _tr("Healthy"),
-        "host_bound": _tr("Host-bound"),
-        "device_bound": _tr("Device-bound"),
-        "input_bound": _tr("Input-bound"),
-        "sync_bound": _tr("Sync-bound"),
-        "communication_bound": _tr("Communication-bound"),
-    }.get(word, _tr("Unknown"))
+        "healthy": translate("text", "Healthy"),
+        "host_bound": translate("text", "Host-bound"),
+        "device_bound": translate("text", "Device-bound"),
+        "input_bound": translate("text", "Input-bound"),
+        "sync_bound": translate("text", "Sync-bound"),
+        "communication_bound": translate("text", "Communication-bound"),
+    }.get(word, translate("text", "Unknown"))
 
 
 def elided(text: str, limit: int = 120) -> str:
@@ -142,3 +145,36 @@ def elided(text: str, limit: int = 120) -> str:
         return line
     head = (limit - 1) * 2 // 3
     return line[:head] + "…" + line[-(limit - 1 - head) :]
+
+
+def filled(template: str, values: Mapping[str, Any]) -> str:
+    """A rule's text in the user's language with its values; the bare template where a value is missing."""
+    words = translate("rules", template)
+    with contextlib.suppress(KeyError, ValueError, IndexError, AttributeError):
+        words = words.format_map(dict(values))
+    return words.replace("`", "")
+
+
+def breakable(words: str) -> str:
+    """Let a line break inside long names: after ``::``, dots, slashes and underscores (zero-width spaces)."""
+    return re.sub(r"(::|[./_\\])(?=\w)", "\\1\u200b", words)
+
+
+def rule_title(template: str) -> str:
+    """Title of a rule without values: what stands in braces is left out."""
+    words = QCoreApplication.translate("rules", template)
+    return " ".join(re.sub(r"\{[^}]*\}", "…", words).split())
+
+
+def quantity(value: float | int | str, unit: str) -> str:
+    """A value with the unit that a rule gave it; times and sizes are scaled."""
+    if isinstance(value, str):
+        return f"{value} {unit}".strip()
+    scale = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}.get(unit)
+    if scale is not None:
+        return duration(value * scale)
+    if unit in ("bytes", "B"):
+        return size(value)
+    if unit in ("%", "pct"):
+        return percent(value)
+    return f"{count(value)} {unit}".strip()

@@ -52,7 +52,6 @@ class TopBar(QFrame):
         self.name = heading("StepLens", 1.5)
         self.tabs = QTabBar()
         self.tabs.setObjectName("documents")
-        self.tabs.setTabsClosable(True)
         self.tabs.setMovable(True)
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,12 +79,12 @@ class FallingBars(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._values: list[float] = []
-        self._done = 0
+        self._done: frozenset[int] = frozenset()
         self.setFixedHeight(84)
 
-    def show_values(self, values: Sequence[float], done: int) -> None:
-        """``values`` in ns, the first is now; ``done`` fixes of the plan are ticked."""
-        self._values, self._done = list(values), done
+    def show_values(self, values: Sequence[float], done: Iterable[int] = ()) -> None:
+        """``values`` in ns, the first is now; ``done`` are positions of bars whose fix is ticked."""
+        self._values, self._done = list(values), frozenset(done)
         self.setAccessibleName(
             self.tr("Predicted step time after each fix: {times}").format(
                 times=", ".join(text.duration(v) for v in self._values)
@@ -104,9 +104,7 @@ class FallingBars(QWidget):
         for k, value in enumerate(self._values):
             height = max(2.0, area_px * value / top) if top > 0 else 2.0
             box = QRectF(k * pitch + 2, area_px - height + 2, max(2.0, pitch - 6), height)
-            color = QColor(t.wait if k == 0 else t.accent)
-            if 0 < k <= self._done or (k == 0 and self._done):
-                color = QColor(t.saved if k else t.faint)
+            color = QColor(t.saved if k in self._done else t.wait if k == 0 else t.accent)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(color)
             painter.drawRoundedRect(box, 2, 2)

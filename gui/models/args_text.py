@@ -1,0 +1,49 @@
+"""Arguments of an event as lines of text, the telling ones first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+FIRST = (
+    "Input Dims",
+    "Input type",
+    "Input Strides",
+    "Concrete Inputs",
+    "grid",
+    "block",
+    "est. achieved occupancy %",
+    "blocks per SM",
+    "warps per SM",
+    "registers per thread",
+    "shared memory",
+    "bytes",
+    "memory bandwidth (GB/s)",
+)
+MAX_VALUE = 600
+# Kineto's python_function names: "folder/train.py(14): weighted_nll" (torch/csrc/autograd/profiler_python.cpp).
+_FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): ")
+
+
+def lines(args: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of each argument; values are cut at `MAX_VALUE` characters."""
+    order = [k for k in FIRST if k in args] + [k for k in args if k not in FIRST]
+    return [(str(k), _value(args[k])) for k in order]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        words = value
+    elif isinstance(value, float):
+        words = f"{value:.6g}"
+    else:
+        words = json.dumps(value, ensure_ascii=False, default=str)
+    return words if len(words) <= MAX_VALUE else words[:MAX_VALUE] + "…"
+
+
+def frame_place(name: str) -> tuple[str, int] | None:
+    """File and line of a Python frame's name (the line of its ``def``); None for a call into C."""
+    hit = _FRAME.match(name)
+    return (hit["file"], int(hit["line"])) if hit else None

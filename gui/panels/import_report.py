@@ -1,0 +1,107 @@
+"""What to know before trusting a figure: the importer's losses and repairs, and what the doctor found."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QGridLayout, QScrollArea, QVBoxLayout, QWidget
+
+from gui import text
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.labels import button, heading, label
+
+ROLES = {"error": "wait", "warning": "warn", "info": "faint"}
+
+
+class ImportReportPanel(QScrollArea):
+    """Uses the document's ``analysisChanged``."""
+
+    def __init__(self, session: Session, document: Document) -> None:
+        super().__init__()
+        self._document = document
+        self._shown: object = ()
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        document.analysisChanged.connect(self.show_all)
+        self.show_all()
+
+    def show_all(self) -> None:
+        """Show importer's notes, and the doctor's when they are there."""
+        analysis = self._document.analysis
+        doctor = analysis.figures.doctor if analysis is not None else ()
+        if doctor is self._shown:
+            return
+        self._shown = doctor
+        inner = QWidget()
+        inner.setObjectName("scrolled")
+        box = QVBoxLayout(inner)
+        box.setContentsMargins(16, 10, 16, 12)
+        box.setSpacing(8)
+        report = self._document.trace.report
+        words = self.tr("{read} events read, {kept} kept.").format(
+            read=text.count(report.events_read), kept=text.count(report.events_kept)
+        )
+        box.addWidget(label(words, "dim"))
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(10)
+        grid.setColumnStretch(1, 1)
+        rank = {"error": 0, "warning": 1, "info": 2}
+        lines: list[tuple[str, str, str, tuple[int, ...]]] = [
+            (n.severity, self._title(n.title, n.count), self._advice(n.advice, n.example), ()) for n in report.notes
+        ]
+        lines += [
+            (d.severity, _rules(d.title), " ".join(_rules(p) for p in (d.consequence, d.cure) if p), d.slices)
+            for d in doctor
+        ]
+        for severity, title, advice, slices in sorted(lines, key=lambda line: rank.get(line[0], 3)):
+            self._add(grid, severity, title, advice, slices)
+        if not lines:
+            box.addWidget(label(self.tr("Nothing is odd about this trace.")))
+        box.addLayout(grid)
+        box.addStretch(1)
+        self.setWidget(inner)
+
+    def _title(self, title: str, count: int) -> str:
+        return _rules(title).replace("{count}", text.count(count))
+
+    def _advice(self, advice: str, example: str) -> str:
+        if not example:
+            return _rules(advice)
+        words = self.tr("{advice} Example: {example}")
+        return words.format(advice=_rules(advice), example=text.elided(example, 200))
+
+    def _add(self, grid: QGridLayout, severity: str, title: str, advice: str, slices: tuple[int, ...]) -> None:
+        row = grid.rowCount()
+        name = {
+            "error": self.tr("error"),
+            "warning": self.tr("careful"),
+            "info": self.tr("to know"),
+        }.get(severity, severity)
+        grid.addWidget(label(name, ROLES.get(severity, "faint")), row, 0, Qt.AlignmentFlag.AlignTop)
+        texts = QVBoxLayout()
+        texts.setSpacing(1)
+        made = heading(title, 0)
+        made.setWordWrap(True)
+        texts.addWidget(made)
+        if advice:
+            texts.addWidget(label(advice, "dim", wrap=True, select=True))
+        if slices:
+            show = partial(self._document.show_slices, slices)
+            texts.addWidget(button(self.tr("Show where"), show, "link"), 0, Qt.AlignmentFlag.AlignLeft)
+        grid.addLayout(texts, row, 1)
+
+
+def _rules(words: str) -> str:
+    return QCoreApplication.translate("rules", words)
+
+
+def create(session: Session, document: Document | None) -> QWidget:
+    """Make the panel."""
+    assert document is not None
+    return ImportReportPanel(session, document)
+
+
+PANEL = PanelSpec("import_report", "Doctor", "bottom", create)

@@ -1,0 +1,350 @@
+"""The plan: what to fix, best first, with the predicted step time falling from card to card."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from core.suggestions import Outcome, RuleResult, Suggestion
+from gui import suggestion_text, text
+from gui.panels import PanelSpec
+from gui.session import DISMISSED, DONE, LATER, Document, Session
+from gui.widgets.card import Action, Body, Card, Link
+from gui.widgets.charts import FallingBars, bars_unit
+from gui.widgets.labels import Elided, button, heading, label
+
+WORTH_PCT = 1.0  # below that a saving is noise and no card promises anything
+
+
+class PlanPanel(QWidget):
+    """Uses the document's ``analysisChanged`` and ``suggestionChanged``, the session's ``servicesChanged``."""
+
+    def __init__(self, session: Session, document: Document) -> None:
+        super().__init__()
+        self._session, self._document = session, document
+        self._cards: list[Card] = []
+        self._shown: tuple[Suggestion, ...] | None = None
+        self.total = label("")
+        font = self.total.font()
+        font.setBold(True)
+        self.total.setFont(font)
+        self.bars = FallingBars()
+        self.caption = Elided("", "faint")
+        self.message = label("", "dim", wrap=True)
+        self._column = QVBoxLayout()
+        self._column.setSpacing(8)
+        self._outcomes = QVBoxLayout()
+        self._outcomes.setSpacing(2)
+        self._open_outcome = ""
+        self._build()
+        document.analysisChanged.connect(self.show_all)
+        document.suggestionChanged.connect(self.show_states)
+        session.servicesChanged.connect(self._rebuild_bodies)
+        session.themeChanged.connect(self._rebuild_bodies)
+        self.show_all()
+
+    def _build(self) -> None:
+        head = QHBoxLayout()
+        head.addWidget(heading(self.tr("Plan"), 2))
+        head.addStretch(1)
+        head.addWidget(self.total)
+        inner = QWidget()
+        inner.setObjectName("scrolled")
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(12, 2, 12, 12)
+        column.setSpacing(8)
+        column.addLayout(self._column)
+        column.addLayout(self._outcomes)
+        column.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidget(inner)
+        self.previous = button(self.tr("← Previous"), partial(self._document.step_suggestion, -1), "flat")
+        self.previous.setToolTip(self.tr("Previous suggestion (P or Shift+N)"))
+        self.next = button(self.tr("Next →"), partial(self._document.step_suggestion, 1), "flat")
+        self.next.setToolTip(self.tr("Next suggestion (N)"))
+        self.at = label("", "dim")
+        foot = QHBoxLayout()
+        foot.setContentsMargins(10, 4, 10, 6)
+        foot.addWidget(self.previous)
+        foot.addStretch(1)
+        foot.addWidget(self.at)
+        foot.addStretch(1)
+        foot.addWidget(self.next)
+        top = QVBoxLayout()
+        top.setContentsMargins(16, 12, 16, 4)
+        top.setSpacing(6)
+        top.addLayout(head)
+        top.addWidget(self.bars)
+        top.addWidget(self.caption)
+        top.addWidget(self.message)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addLayout(top)
+        box.addWidget(self.area, 1)
+        box.addLayout(foot)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+
+    # What is there -------------------------------------------------------------------------------------------
+
+    def show_all(self) -> None:
+        """Show plan, cards and outcomes of the analysis as far as it is there."""
+        analysis = self._document.analysis
+        found = analysis.suggestions if analysis else ()
+        if found is not self._shown:
+            self._shown = found
+            self._make_cards(found)
+        self._show_message()
+        self._show_outcomes()
+        self.show_states()
+
+    def _make_cards(self, found: tuple[Suggestion, ...]) -> None:
+        for card in self._cards:
+            self._column.removeWidget(card)
+            card.hide()
+            card.deleteLater()
+        self._cards = []
+        for index, suggestion in enumerate(found):
+            title = text.filled(suggestion.title, suggestion.values)
+            card = Card(
+                str(index + 1),
+                title,
+                suggestion_text.place(suggestion),
+                suggestion_text.saving(suggestion),
+                partial(self._body, index, suggestion),
+            )
+            card.chosen.connect(partial(self._choose, index))
+            card.ticked.connect(partial(self._tick, index))
+            self._column.addWidget(card)
+            self._cards.append(card)
+
+    def _choose(self, index: int) -> None:
+        if self._document.current_suggestion != index:
+            self._document.show_suggestion(index)
+
+    def _tick(self, index: int) -> None:
+        suggestion = self._document.suggestion(index)
+        done = suggestion is not None and self._document.suggestion_state.get(suggestion.key) == DONE
+        self._document.set_suggestion_state(index, "" if done else DONE)
+
+    def _show_message(self) -> None:
+        document, analysis = self._document, self._document.analysis
+        words = ""
+        if document.analysis_error is not None:
+            words = self.tr("The diagnosis failed, so there is no plan. The timeline and the tables can be used.")
+        elif analysis is None or (document.analysis_running and not analysis.suggestions):
+            words = self.tr("Looking for what could be faster…")
+        elif document.analysis_running:
+            words = self.tr("Working out what each fix saves…")
+        elif not any(self._worth(s) for s in analysis.suggestions if not s.informational):
+            words = self._nothing_found()
+        self.message.setText(words)
+        self.message.setVisible(bool(words))
+
+    def _worth(self, suggestion: Suggestion) -> bool:
+        return (
+            suggestion.saving.pct is None or suggestion.saving.pct >= WORTH_PCT or bool(suggestion.saving.together_ns)
+        )
+
+    def _nothing_found(self) -> str:
+        if not self._document.trace.has_device_work:
+            return self.tr(
+                "No device work was recorded, so there is no device to wait for and no saving can be worked out. "
+                "What the CPU side tells is below and in the tables."
+            )
+        return self.tr(
+            "Healthy: nothing that StepLens checks would save 1 % of a step or more. To go faster, look at the "
+            "kernels themselves: batch size, precision, or the model."
+        )
+
+    def _show_plan(self) -> None:
+        analysis = self._document.analysis
+        now = analysis.figures.summary.sustained_step_ns if analysis else None
+        plan = analysis.plan if analysis else ()
+        known = now is not None and bool(plan)
+        self.bars.setVisible(known)
+        self.caption.setVisible(known)
+        self.total.setVisible(known)
+        if not known:
+            return
+        assert now is not None
+        assert analysis is not None
+        end = plan[-1].predicted_step_ns
+        self.total.setText(
+            self.tr("{now} → {end} ({change})").format(
+                now=text.duration(now), end=text.duration(end), change="−" + text.percent(100 * (now - end) / now)
+            )
+        )
+        self.total.setProperty("role", "saved")
+        done = [
+            k
+            for k, step in enumerate(plan, 1)
+            if all(self._state(analysis.suggestions[i]) == DONE for i in step.suggestions)
+        ]
+        self.bars.show_values([now, *(float(p.predicted_step_ns) for p in plan)], done)
+        self.caption.set_text(self.tr("predicted sustained step after each fix, {unit}").format(unit=bars_unit(now)))
+
+    # States --------------------------------------------------------------------------------------------------
+
+    def _state(self, suggestion: Suggestion) -> str:
+        return self._document.suggestion_state.get(suggestion.key, "")
+
+    def show_states(self) -> None:
+        """Show which card is open and what the user made of each."""
+        document = self._document
+        marks = {DONE: self.tr("done"), DISMISSED: self.tr("dismissed"), LATER: self.tr("later")}
+        for index, card in enumerate(self._cards):
+            suggestion = document.suggestion(index)
+            if suggestion is None:
+                continue
+            state = self._state(suggestion)
+            saved = bool((suggestion.saving.ns or 0) > 0 or suggestion.saving.together_ns)
+            opened = index == document.current_suggestion
+            card.set_state(opened=opened, state=state, mark=marks.get(state, ""), saved=saved)
+            if opened:
+                QTimer.singleShot(0, card, partial(self.area.ensureWidgetVisible, card, 0, 12))
+        count = len(self._cards)
+        at = document.current_suggestion
+        self.at.setText(self.tr("{number} of {count}").format(number=at + 1, count=count) if at >= 0 else "")
+        self.previous.setEnabled(count > 0)
+        self.next.setEnabled(count > 0)
+        self._show_plan()
+
+    def _rebuild_bodies(self) -> None:
+        for card in self._cards:
+            card.rebuild()
+        self.show_states()
+
+    # An open card --------------------------------------------------------------------------------------------
+
+    def _body(self, index: int, suggestion: Suggestion) -> Body:
+        source, links = suggestion.source, []
+        if source is not None:
+            words = self.tr("Open {place} in the editor").format(place=text.place(source.file, source.line))
+            links.append(Link(words, partial(self._session.ask, "open_source", source.file, source.line), source.file))
+            if source.reason:
+                links.append(Link(source.reason, None))
+        return Body(
+            why=text.filled(suggestion.why, suggestion.values),
+            summary=text.filled(suggestion.fix.summary, suggestion.values),
+            before=suggestion.fix.before,
+            after=suggestion.fix.after,
+            source=tuple(links),
+            evidence=tuple(self._evidence(suggestion)),
+            saves=suggestion_text.saves(self._document.analysis, index, suggestion),
+            risk=text.filled(suggestion.fix.risk, suggestion.values),
+            url=suggestion.fix.url,
+            actions=tuple(self._actions(index, suggestion)),
+        )
+
+    def _evidence(self, suggestion: Suggestion) -> list[Link]:
+        links = []
+        for e in suggestion.evidence:
+            words = text.filled(e.label, suggestion.values)
+            if e.value is not None:
+                words = f"{words}: {text.quantity(e.value, e.unit)}"
+            run = partial(self._document.show_slices, e.slices) if e.slices else None
+            links.append(Link(words, run))
+        return links
+
+    def _actions(self, index: int, suggestion: Suggestion) -> list[Action]:
+        document, session = self._document, self._session
+        state = self._state(suggestion)
+        actions = []
+        if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
+            can = session.ask("can_apply_fix", document, index) if session.can("can_apply_fix") else True
+            actions.append(
+                Action(
+                    self.tr("Apply to a copy, re-run"),
+                    partial(session.ask, "apply_fix", document, index),
+                    primary=True,
+                    tip=self.tr("Shows the change first; your own file is not touched."),
+                    enabled=bool(can),
+                )
+            )
+        if session.can("find_line") and not (suggestion.source and suggestion.source.exact):
+            actions.append(
+                Action(
+                    self.tr("Find the line"),
+                    partial(session.ask, "find_line", document, index),
+                    tip=self.tr("Runs the script once more and records the exact line."),
+                )
+            )
+        for chosen, words in ((DONE, self.tr("Done")), (LATER, self.tr("Later"))):
+            back = state == chosen
+            name = self.tr("Not {state}").format(state=words.lower()) if back else words
+            actions.append(Action(name, partial(self._set_state, index, "" if back else chosen)))
+        if state == DISMISSED:
+            actions.append(Action(self.tr("Take back"), partial(self._set_state, index, "")))
+        else:
+            actions.append(Action(self.tr("Dismiss…"), partial(self._dismiss, index)))
+        return actions
+
+    def _set_state(self, index: int, state: str) -> None:
+        self._document.set_suggestion_state(index, state)
+        self._cards[index].rebuild()
+        self.show_states()
+
+    def _dismiss(self, index: int) -> None:
+        dialog = QInputDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(self.tr("Dismiss the suggestion"))
+        dialog.setLabelText(self.tr("Why does it not apply? (may stay empty)"))
+        dialog.textValueSelected.connect(partial(self._dismissed, index))
+        dialog.open()
+
+    def _dismissed(self, index: int, reason: str) -> None:
+        self._document.set_suggestion_state(index, DISMISSED, reason)
+        self._cards[index].rebuild()
+        self.show_states()
+
+    # Outcomes ------------------------------------------------------------------------------------------------
+
+    def _show_outcomes(self) -> None:
+        while (item := self._outcomes.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        analysis = self._document.analysis
+        for outcome, words in (
+            (Outcome.CLEAN, self.tr("Checked and clean: {count}")),
+            (Outcome.NOT_CHECKED, self.tr("Not checkable here: {count}")),
+            (Outcome.FAILED, self.tr("Failed while checking: {count}")),
+        ):
+            results = [r for r in (analysis.rules if analysis else ()) if r.outcome is outcome]
+            if not results:
+                continue
+            opened = self._open_outcome == outcome.value
+            line = ("▾ " if opened else "▸ ") + words.format(count=len(results))
+            self._outcomes.addWidget(button(line, partial(self._toggle_outcome, outcome.value), "link"))
+            if opened:
+                self._outcomes.addWidget(self._listed(results))
+
+    def _listed(self, results: list[RuleResult]) -> QWidget:
+        widget = QWidget()
+        box = QVBoxLayout(widget)
+        box.setContentsMargins(16, 0, 0, 6)
+        box.setSpacing(4)
+        for result in results:
+            box.addWidget(label(text.rule_title(result.rule.title), "", wrap=True))
+            if result.reason:
+                box.addWidget(label(result.reason, "faint", wrap=True))
+        return widget
+
+    def _toggle_outcome(self, name: str) -> None:
+        self._open_outcome = "" if self._open_outcome == name else name
+        self._show_outcomes()
+
+
+def create(session: Session, document: Document | None) -> QWidget:
+    """Make the panel."""
+    assert document is not None
+    return PlanPanel(session, document)
+
+
+PANEL = PanelSpec("plan", "Plan", "side", create)

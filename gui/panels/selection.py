@@ -1,0 +1,117 @@
+"""Statistics of the selected stretch of time."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gui import jobs, text
+from gui.models import range_stats
+from gui.models.columns import Column, ColumnModel, Names
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.labels import button, label
+from gui.widgets.table import TableBox
+
+
+class SelectionPanel(QWidget):
+    """Uses the document's ``selectionChanged``; the figures come from a job, the newest selection wins."""
+
+    def __init__(self, session: Session, document: Document) -> None:
+        super().__init__()
+        self._session, self._document = session, document
+        self._shown: object = ()
+        self.facts = label("", "", wrap=True)
+        self.facts.setContentsMargins(16, 8, 16, 0)
+        self.zoom = button(self.tr("Zoom to the selection"), self._zoom, "link")
+        self.table = TableBox(ColumnModel([]), document.go_to_slice, name=self.tr("What ran in the selection"))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(2)
+        box.addWidget(self.facts)
+        box.addWidget(self.table, 1)
+        document.selectionChanged.connect(self.show_range)
+        document.analysisChanged.connect(self._analysis_came)
+        self.show_range()
+
+    def _analysis_came(self) -> None:
+        self._shown = ()
+        self.show_range()
+
+    def show_range(self) -> None:
+        """Work out the figures of the selected range."""
+        chosen = self._document.selected_range
+        if chosen == self._shown:
+            return
+        self._shown = chosen
+        if chosen is None:
+            self.facts.setText(
+                self.tr("Drag with Shift in the timeline, or in its ruler, to select a stretch of time.")
+            )
+            self.table.model.replace([])
+            self.table.set_empty("")
+            self.table.refresh()
+            return
+        analysis = self._document.analysis
+        figures = analysis.figures if analysis is not None else None
+        trace = self._document.trace
+        jobs.run(
+            self,
+            lambda progress: range_stats.compute(trace, figures, chosen.start_ns, chosen.end_ns, chosen.tracks),
+            partial(self._came, chosen),
+            self._session.raise_error,
+            key=f"selection-{id(self)}",
+        )
+
+    def _came(self, chosen: object, stats: range_stats.RangeStats) -> None:
+        if chosen != self._shown:
+            return
+        self.facts.setText(self._words(stats))
+        t = stats.totals
+        columns = [
+            Column(self.tr("Name"), "name", Names(self._document.trace.strings, t.name_id)),
+            Column(self.tr("Kind"), "text", [text.kind_name(int(k)) for k in t.kind]),
+            Column(self.tr("Calls"), "count", t.calls),
+            Column(self.tr("Self"), "ns", t.self_ns),
+            Column(self.tr("Total"), "ns", t.total_ns),
+            Column(self.tr("Mean"), "ns", t.total_ns // np.maximum(t.calls, 1)),
+        ]
+        self.table.model.replace(columns, t.longest)
+        self.table.set_empty(self.tr("Nothing ran in it."))
+        self.table.refresh()
+
+    def _words(self, stats: range_stats.RangeStats) -> str:
+        busy = text.percent(100 * stats.busy_ns / stats.wall_ns) if stats.busy_ns is not None else text.unknown()
+        parts = [
+            self.tr("{time} long").format(time=text.duration(stats.wall_ns)),
+            self.tr("GPU busy {share}").format(share=busy),
+            self.tr("waits {time} in {count} sync points").format(
+                time=text.duration(stats.sync_wait_ns), count=text.count(stats.syncs)
+            ),
+            self.tr("{count} slices").format(count=text.count(stats.slices)),
+        ]
+        if stats.copies:
+            parts.append(
+                self.tr("{count} copies, {bytes} at {rate}").format(
+                    count=text.count(stats.copies),
+                    bytes=text.size(stats.copy_bytes),
+                    rate=text.rate(stats.copy_bytes, stats.copy_ns),
+                )
+            )
+        return " · ".join(parts)
+
+    def _zoom(self) -> None:
+        chosen = self._document.selected_range
+        if chosen is not None:
+            self._document.zoom_to(chosen.start_ns, chosen.end_ns)
+
+
+def create(session: Session, document: Document | None) -> QWidget:
+    """Make the panel."""
+    assert document is not None
+    return SelectionPanel(session, document)
+
+
+PANEL = PanelSpec("selection", "Selection", "bottom", create)

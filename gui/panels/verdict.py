@@ -1,0 +1,261 @@
+"""The answer on top: one word, one sentence, the step times by name, and one step's time as a bar that adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from core.figures.model import Figures, Summary
+from core.kinds import GapCause
+from gui import text, theme
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.charts import BudgetBar, Part
+from gui.widgets.labels import heading, label, plain_tip, restyle
+
+WIDE_PX = 1300
+ROLES = {
+    "healthy": "saved",
+    "sync_bound": "wait",
+    "host_bound": "warn",
+    "input_bound": "warn",
+    "communication_bound": "warn",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One figure of the band: name, value, what it means, and how to record it when it is unknown."""
+
+    name: str
+    value: str
+    meaning: str
+    how: str = ""
+
+
+class Metric(QWidget):
+    """Name over value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = label("", "dim")
+        self.value = heading("", 2.5)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(1)
+        box.addWidget(self.name)
+        box.addWidget(self.value)
+
+    def show_figure(self, shown: Shown) -> None:
+        """Show one figure."""
+        unknown = shown.value == text.unknown()
+        self.name.setText(shown.name)
+        self.value.setText(shown.value)
+        restyle(self.value, "role", "faint" if unknown else "")
+        font = QFont(self.value.font())
+        font.setWeight(QFont.Weight.Normal if unknown else QFont.Weight.Bold)
+        self.value.setFont(font)
+        tip = shown.meaning + ("\n\n" + shown.how if unknown and shown.how else "")
+        self.setToolTip(plain_tip(tip))
+        self.setAccessibleName(f"{shown.name}: {shown.value}")
+        self.setAccessibleDescription(tip)
+
+
+class VerdictBand(QFrame):
+    """Uses the document's ``analysisChanged`` and the session's ``themeChanged``."""
+
+    def __init__(self, session: Session, document: Document) -> None:
+        super().__init__()
+        self._session, self._document = session, document
+        self.setObjectName("band")
+        self.word = heading("", 5)
+        self.sentence = label("", "dim", wrap=True)
+        self.sentence.setMinimumWidth(160)
+        left = QVBoxLayout()
+        left.setSpacing(1)
+        left.addWidget(self.word)
+        left.addWidget(self.sentence)
+        left.addStretch(1)
+        self._metrics = [Metric() for _ in range(7)]
+        self._row = QHBoxLayout()
+        self._row.setSpacing(28)
+        for metric in self._metrics:
+            self._row.addWidget(metric, 0, Qt.AlignmentFlag.AlignTop)
+        self.bar = BudgetBar()
+        self.bar_name = label("", "dim")
+        bar_row = QHBoxLayout()
+        bar_row.addWidget(self.bar_name)
+        bar_row.addWidget(self.bar, 1)
+        self._grid = QGridLayout()
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(32)
+        self._grid.setVerticalSpacing(6)
+        self._left = left
+        self._wide: bool | None = None
+        box = QVBoxLayout(self)
+        box.setContentsMargins(16, 8, 16, 8)
+        box.setSpacing(6)
+        box.addLayout(self._grid)
+        box.addLayout(bar_row)
+        self._grid.addLayout(left, 0, 0)
+        self._place(True)
+        document.analysisChanged.connect(self.show_all)
+        session.themeChanged.connect(self.show_all)
+        session.servicesChanged.connect(self.show_all)
+        self.show_all()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Put the figures under the sentence in a narrow window."""
+        super().resizeEvent(event)
+        self._place(self.width() >= WIDE_PX)
+        self._row.setSpacing(28 if self.width() > 1000 else 16)
+
+    def _place(self, wide: bool) -> None:
+        if wide == self._wide:
+            return
+        self._wide = wide
+        self._grid.removeItem(self._row)
+        self._row.setParent(None)
+        self._grid.addLayout(self._row, 0 if wide else 1, 1 if wide else 0, Qt.AlignmentFlag.AlignLeft)
+        self._grid.setColumnStretch(0, 1)
+
+    # Content -------------------------------------------------------------------------------------------------
+
+    def show_all(self) -> None:
+        """Show the figures as far as they are there."""
+        analysis = self._document.analysis
+        if analysis is None:
+            self._show_waiting()
+            return
+        figures, summary = analysis.figures, analysis.figures.summary
+        self.word.setText(text.verdict(summary.verdict))
+        restyle(self.word, "role", ROLES.get(summary.verdict, ""))
+        self.sentence.setText(self._sentence(figures))
+        self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
+        for metric, shown in zip(self._metrics, self._figures(summary), strict=True):
+            metric.show_figure(shown)
+            metric.show()
+        self._show_budget(figures)
+
+    def _show_waiting(self) -> None:
+        failed = self._document.analysis_error is not None
+        self.word.setText(self.tr("No diagnosis") if failed else self.tr("Looking…"))
+        self.sentence.setText(
+            self.tr("The diagnosis failed; the timeline can be used.")
+            if failed
+            else self.tr("The figures of this trace are being worked out.")
+        )
+        for metric in self._metrics:
+            metric.hide()
+        self.bar.hide()
+        self.bar_name.hide()
+
+    def _sentence(self, figures: Figures) -> str:
+        parts = [figures.summary.verdict_text] if figures.summary.verdict_text else []
+        if not parts and not self._document.trace.has_device_work:
+            parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
+        if not len(figures.steps):
+            parts.append(self.tr("Steps are unknown: call prof.step() after each iteration, or profile from here."))
+        return " ".join(parts)
+
+    def _figures(self, summary: Summary) -> list[Shown]:
+        tr, ns = self.tr, text.duration
+        steps = tr("Needs marked steps: call prof.step() after each iteration, or let StepLens profile the script.")
+        device = tr("Needs device work in the trace: record with ProfilerActivity.CUDA (or your accelerator's).")
+        wall = self._session.ask("wall_step_ns", self._document)
+        return [
+            Shown(
+                tr("Sustained step"),
+                ns(summary.sustained_step_ns),
+                tr(
+                    "The time per step if the loop ran for ever, from a replay of the trace. Where the CPU runs ahead "
+                    "the device decides it, whatever the host step says. Savings are counted from it."
+                )
+                + self._replay_note(summary),
+                steps,
+            ),
+            Shown(
+                tr("Host step"),
+                ns(summary.step_ns),
+                tr(
+                    "How long the CPU spent in one ProfilerStep (mean). Where the CPU runs ahead of the device, this "
+                    "is only the time to enqueue a step."
+                ),
+                steps,
+            ),
+            Shown(
+                tr("Device step"),
+                ns(summary.device_step_ns),
+                tr("From the first to the last device work that one step launched (mean)."),
+                device,
+            ),
+            Shown(
+                tr("Period"),
+                ns(summary.period_ns),
+                tr("The distance between the same device work in successive steps (mean)."),
+                device,
+            ),
+            Shown(
+                tr("Wall, no profiler"),
+                ns(wall),
+                tr("One step by the clock, measured without the profiler."),
+                tr("Needs a run started from StepLens: it times some steps without the profiler."),
+            ),
+            Shown(
+                tr("GPU busy"),
+                text.percent(summary.gpu_busy_pct),
+                tr("Share of the steps in which at least one kernel, copy or memset ran.")
+                + (
+                    "\n"
+                    + tr("Kernels alone (TensorBoard's GPU utilization): {share}").format(
+                        share=text.percent(summary.kernel_busy_pct)
+                    )
+                    if summary.kernel_busy_pct is not None
+                    else ""
+                ),
+                device,
+            ),
+            Shown(
+                tr("Sync wait"),
+                ns(summary.sync_wait_ns_per_step),
+                tr(
+                    "Time per step in which the CPU is blocked until the device has finished ({count} sync points "
+                    "per step)."
+                ).format(count=text.count(summary.sync_points_per_step)),
+                device,
+            ),
+        ]
+
+    def _replay_note(self, summary: Summary) -> str:
+        if summary.replay_error_pct is None:
+            return ""
+        error = text.percent(abs(summary.replay_error_pct))
+        return "\n" + self.tr("The replay of the unchanged trace is {error} off.").format(error=error)
+
+    def _show_budget(self, figures: Figures) -> None:
+        budget, dark = figures.budget, self._session.dark
+        known = budget.period_ns is not None and budget.busy_ns is not None and budget.period_ns > 0
+        self.bar_name.setVisible(known)
+        self.bar.setVisible(known)
+        if not known:
+            return
+        assert budget.period_ns is not None
+        assert budget.busy_ns is not None
+        parts = [Part(self.tr("busy"), budget.busy_ns, "#3fa37c" if dark else "#58b98f")]
+        for cause, ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
+            name = self.tr("idle: {cause}").format(cause=text.gap_cause(GapCause(cause)))
+            parts.append(Part(name, ns, theme.gap_color(cause, dark)))
+        self.bar.show_parts(parts, budget.period_ns)
+        self.bar_name.setText(self.tr("Device, one step"))
+
+
+def create(session: Session, document: Document | None) -> QWidget:
+    """Make the band."""
+    assert document is not None
+    return VerdictBand(session, document)
+
+
+PANEL = PanelSpec("verdict", "Verdict", "band", create)

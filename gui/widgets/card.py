@@ -1,0 +1,186 @@
+"""One suggestion as a card: closed, a title, a place and a saving; open, the whole case with its buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from gui import text
+from gui.widgets.code import CodeDiff
+from gui.widgets.flow import FlowLayout
+from gui.widgets.labels import Elided, button, heading, label, restyle
+
+
+@dataclass(frozen=True)
+class Link:
+    """A line that can be clicked; ``run`` None makes it plain text."""
+
+    text: str
+    run: Callable[[], object] | None
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class Action:
+    """A button of an open card."""
+
+    text: str
+    run: Callable[[], object]
+    primary: bool = False
+    tip: str = ""
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
+class Body:
+    """What an open card shows, in this order."""
+
+    why: str = ""
+    summary: str = ""
+    before: str = ""
+    after: str = ""
+    source: tuple[Link, ...] = ()
+    evidence: tuple[Link, ...] = ()
+    saves: str = ""
+    risk: str = ""
+    url: str = ""
+    actions: tuple[Action, ...] = field(default=())
+
+
+class Card(QFrame):
+    """A suggestion. Enter or a click opens it; the body is built when first opened.
+
+    Signals
+    -------
+    chosen()
+        The user clicked the card or pressed Enter on it.
+    """
+
+    chosen = Signal()
+    ticked = Signal()
+
+    def __init__(self, number: str, title: str, place: str, saving: str, body: Callable[[], Body]) -> None:
+        super().__init__()
+        self.setProperty("role", "card")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._make_body, self._number = body, number
+        self._body: QWidget | None = None
+        self.tick = button(number, self.ticked.emit, "tick", self.tr("Mark as done"))
+        self.tick.setAccessibleName(self.tr("Mark as done: {title}").format(title=title))
+        self.tick.setFixedSize(22, 22)
+        self.title = heading(text.breakable(title), 0)
+        self.title.setWordWrap(True)
+        self.saving = label(saving)
+        font = self.saving.font()
+        font.setBold(True)
+        self.saving.setFont(font)
+        self.place = Elided(place, "dim")
+        self.mark = label("", "faint")
+        self.title.setMinimumWidth(60)
+        grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(1)
+        grid.addWidget(self.tick, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.title, 0, 1)
+        grid.addWidget(self.saving, 0, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(self.place, 1, 1)
+        grid.addWidget(self.mark, 1, 2, Qt.AlignmentFlag.AlignRight)
+        grid.setColumnStretch(1, 1)
+        self._box = QVBoxLayout(self)
+        self._box.setContentsMargins(10, 8, 12, 8)
+        self._box.setSpacing(8)
+        self._box.addLayout(grid)
+        self.setAccessibleName(f"{title}. {place}. {saving}")
+
+    def set_state(self, *, opened: bool, state: str, mark: str, saved: bool) -> None:
+        """Show the card open or closed, and its state (done, dismissed, later or "")."""
+        restyle(self, "open", "true" if opened else "false")
+        done = state == "done"
+        self.tick.setText("✓" if done else self._number)
+        restyle(self.tick, "state", "done" if done else "current" if opened else "")
+        restyle(self.title, "role", "faint" if state in ("done", "dismissed") and not opened else "")
+        restyle(self.saving, "role", "saved" if saved else "faint")
+        self.mark.setText(mark)
+        if opened and self._body is None:
+            self._body = self._build(self._make_body())
+            self._box.addWidget(self._body)
+        if self._body is not None:
+            self._body.setVisible(opened)
+
+    def rebuild(self) -> None:
+        """Build the body anew when it is next shown."""
+        if self._body is not None:
+            self._box.removeWidget(self._body)
+            self._body.hide()
+            self._body.deleteLater()
+            self._body = None
+
+    def _build(self, body: Body) -> QWidget:
+        widget = QWidget()
+        widget.setCursor(Qt.CursorShape.ArrowCursor)
+        box = QVBoxLayout(widget)
+        box.setContentsMargins(0, 0, 0, 4)
+        box.setSpacing(8)
+        for words, role in ((body.why, "dim"), (body.summary, "")):
+            if words:
+                box.addWidget(label(text.breakable(words), role, wrap=True, select=True))
+        for link in body.source:
+            box.addWidget(_link(link))
+        if body.before or body.after:
+            box.addWidget(CodeDiff(body.before, body.after, self.tr("The fix as code")))
+        if body.evidence:
+            box.addWidget(label(self.tr("Evidence"), "dim"))
+            lines = QVBoxLayout()
+            lines.setSpacing(0)
+            lines.setContentsMargins(8, 0, 0, 0)
+            for link in body.evidence:
+                lines.addWidget(_link(link, "→ "))
+            box.addLayout(lines)
+        if body.saves:
+            box.addWidget(label(body.saves, "", wrap=True))
+        if body.risk:
+            box.addWidget(label(self.tr("What could go wrong: {risk}").format(risk=body.risk), "dim", wrap=True))
+        if body.url:
+            box.addWidget(label(body.url, "faint", wrap=True, select=True))
+        row = FlowLayout(spacing=6)
+        for action in body.actions:
+            made = button(action.text, action.run, "primary" if action.primary else "", action.tip)
+            made.setEnabled(action.enabled)
+            row.addWidget(made)
+        box.addLayout(row)
+        return widget
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Open."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.chosen.emit()
+        super().mousePressEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Enter and Space open."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.chosen.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+def _link(link: Link, before: str = "") -> QWidget:
+    row = QWidget()
+    box = QHBoxLayout(row)
+    box.setContentsMargins(0, 0, 0, 0)
+    words = " ".join((before + link.text).split())
+    if link.run is None:
+        box.addWidget(Elided(words, "dim"))
+        return row
+    made = button(text.elided(words, 52), link.run, "link", link.tip or words)
+    made.setAccessibleName(words)
+    made.setMinimumWidth(40)
+    box.addWidget(made)
+    box.addStretch(1)
+    return row
