@@ -1,0 +1,163 @@
+"""Lanes: one drawn row of slices each, as sorted columns that a binary search can answer from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from core.tables import I32, I64
+from core.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """Slices of one track at one depth, in time order.
+
+    ``ids`` are slice ids, ``start_ns``/``end_ns`` their borders; ``start_ns`` is ascending and ``end_ns`` is made
+    so: siblings may overlap by rounding (1 us at most), which a running maximum hides from the binary search.
+    """
+
+    ids: I32
+    start_ns: I64
+    end_ns: I64
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def covered_ns(self) -> I64:
+        """int64[n + 1], ns: sum of the durations before each position, so that any run's sum is one subtraction."""
+        total = np.zeros(len(self.ids) + 1, np.int64)
+        np.cumsum(self.end_ns - self.start_ns, out=total[1:])
+        return total
+
+    def window(self, start_ns: float, end_ns: float) -> tuple[int, int]:
+        """Positions ``[lo, hi)`` of the slices that touch ``[start_ns, end_ns)``. O(log n).
+
+        The bounds become whole numbers first: numpy answers a float bound by copying the whole column to floats.
+        """
+        lo = int(np.searchsorted(self.end_ns, np.int64(math.floor(start_ns)), "right"))
+        hi = int(np.searchsorted(self.start_ns, np.int64(math.ceil(end_ns)), "left"))
+        return lo, max(lo, hi)
+
+    def at(self, time_ns: float, slack_ns: float = 0.0) -> int:
+        """Slice id at a time, else the nearest one within ``slack_ns``, else -1. O(log n)."""
+        position = int(np.searchsorted(self.start_ns, np.int64(math.floor(time_ns)), "right")) - 1
+        best, distance = -1, slack_ns
+        for i in (position, position + 1):
+            if not 0 <= i < len(self.ids):
+                continue
+            away = max(float(self.start_ns[i]) - time_ns, time_ns - float(self.end_ns[i]), 0.0)
+            if away <= distance:
+                best, distance = i, away
+        return int(self.ids[best]) if best >= 0 else -1
+
+    def neighbour(self, slice_id: int, step: int) -> int:
+        """Slice id ``step`` places after this one on the lane, -1 past its border or when it is not on the lane."""
+        position = int(np.searchsorted(self.ids, np.int32(slice_id)))
+        if position >= len(self.ids) or self.ids[position] != slice_id:
+            return -1
+        other = position + step
+        return int(self.ids[other]) if 0 <= other < len(self.ids) else -1
+
+
+def make_lane(ids: I32, start_ns: I64, end_ns: I64) -> Lane:
+    """Build a lane from slices sorted by start, repairing the order of their ends."""
+    if len(end_ns) > 1 and bool(np.any(end_ns[1:] < end_ns[:-1])):
+        end_ns = np.maximum.accumulate(end_ns)
+    return Lane(ids, start_ns, end_ns)
+
+
+EMPTY_LANE = Lane(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+class LaneIndex:
+    """All lanes of a trace, each track split by depth when it is first asked for.
+
+    Splitting costs one stable sort of the track (0.1 s for a track of 2 M slices, measured), so a view that shows
+    a part of the tracks pays only for them.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._lanes: dict[int, list[Lane]] = {}
+
+    def count(self, track_id: int) -> int:
+        """Number of lanes of a track."""
+        return int(self.trace.tracks.lanes[track_id])
+
+    def lanes(self, track_id: int) -> list[Lane]:
+        """Return the lanes of a track, outermost first."""
+        lanes = self._lanes.get(track_id)
+        if lanes is None:
+            lanes = self._lanes[track_id] = self._split(track_id)
+        return lanes
+
+    def lane(self, track_id: int, depth: int) -> Lane:
+        """One lane; the empty one when the track is not that deep."""
+        lanes = self.lanes(track_id)
+        return lanes[depth] if 0 <= depth < len(lanes) else EMPTY_LANE
+
+    def lane_of(self, slice_id: int) -> Lane:
+        """Return the lane that a slice is on."""
+        slices = self.trace.slices
+        return self.lane(int(slices.track_id[slice_id]), int(slices.depth[slice_id]))
+
+    def _split(self, track_id: int) -> list[Lane]:
+        tracks, slices = self.trace.tracks, self.trace.slices
+        first, end = int(tracks.first_id[track_id]), int(tracks.end_id[track_id])
+        ids = np.arange(first, end, dtype=np.int32)
+        start_ns, end_ns = slices.start_ns[first:end], self.trace.end_ns[first:end]
+        depth = slices.depth[first:end]
+        deepest = int(depth.max()) if len(depth) else 0
+        if deepest == 0:
+            return [make_lane(ids, start_ns, end_ns)] if len(ids) else []
+        order = np.argsort(depth, kind="stable")
+        cuts = np.searchsorted(depth[order], np.arange(deepest + 2))
+        ids, start_ns, end_ns = ids[order], start_ns[order], end_ns[order]
+        return [make_lane(ids[a:b], start_ns[a:b], end_ns[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+def module_lanes(trace: Trace, track_id: int) -> list[Lane]:
+    """Lanes of the ``nn.Module: `` frames alone of a Python track, outermost first; empty when it has none.
+
+    Depth counts modules only, so that the first lane is the model whatever called it.
+    """
+    tracks, slices = trace.tracks, trace.slices
+    first, end = int(tracks.first_id[track_id]), int(tracks.end_id[track_id])
+    names = np.unique(slices.name_id[first:end])
+    wanted = [int(i) for i in names if trace.strings[int(i)].startswith("nn.Module: ")]
+    if not wanted:
+        return []
+    ids = (np.flatnonzero(np.isin(slices.name_id[first:end], wanted)) + first).astype(np.int32)
+    closed = np.searchsorted(np.sort(slices.subtree_end[ids]), ids, "right")
+    depth = np.arange(len(ids)) - closed
+    lanes = []
+    for level in range(int(depth.max()) + 1):
+        at = ids[depth == level]
+        lanes.append(make_lane(at, slices.start_ns[at], trace.end_ns[at]))
+    return lanes
+
+
+def union_lane(ids: I32, start_ns: I64, end_ns: I64) -> Lane:
+    """Union of intervals in any order as a lane that does not overlap; each keeps the id of its first slice."""
+    if not len(ids):
+        return EMPTY_LANE
+    order = np.argsort(start_ns, kind="stable")
+    ids, start_ns, end_ns = ids[order], start_ns[order], end_ns[order]
+    reach = np.maximum.accumulate(end_ns)
+    begin = np.ones(len(ids), np.bool_)
+    begin[1:] = start_ns[1:] > reach[:-1]
+    first = np.flatnonzero(begin)
+    last = np.append(first[1:], len(ids)) - 1
+    return Lane(ids[first], start_ns[first], reach[last])
+
+
+def device_lane(trace: Trace, device: int) -> Lane:
+    """Union of the device work of one device over all of its streams."""
+    tracks = trace.tracks.device[trace.slices.track_id[trace.device_ids]]
+    ids = trace.device_ids[tracks == device]
+    return union_lane(ids, trace.slices.start_ns[ids], trace.end_ns[ids])

@@ -1,0 +1,141 @@
+"""Level of detail: what is left of a lane when a pixel is worth more time than a slice lasts.
+
+The cost follows the number of bins in the window, not the number of slices: a bin is one binary search. Slices that
+last at least a bin stay themselves; the shorter ones of a bin are folded into one box that knows how many they are
+and how densely they cover it, and neighbouring boxes that look alike become one run. Nothing is left out: a single
+short slice in an empty minute is still a box.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.lanes import Lane
+from core.tables import F64, I32, I64, U8
+
+LEVELS = 4  # steps of density that a folded box distinguishes
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """What to draw of a lane. The first ``single`` rows are slices of their own, the rest folded runs.
+
+    ``slice_id`` of a run is one of its slices (its middle one), which stands for its colour; ``count`` is the number
+    of slices in the box; ``level`` is 1..LEVELS, the share of the box that slices cover (always LEVELS for single
+    ones).
+    """
+
+    start_ns: I64
+    end_ns: I64
+    slice_id: I32
+    count: I32
+    level: U8
+    single: int
+
+    def __len__(self) -> int:
+        return len(self.slice_id)
+
+
+def _empty() -> Boxes:
+    none64, none32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return Boxes(none64, none64, none32, none32, np.zeros(0, np.uint8), 0)
+
+
+EMPTY_BOXES = _empty()
+
+
+def bin_width_ns(ns_per_px: float) -> int:
+    """Width of a bin for a resolution: the power of two between one and two pixels (at least 1 ns).
+
+    Powers of two keep the bins where they are while the view moves, so folded boxes do not flicker, and let a
+    caller keep boxes over small changes of the zoom.
+    """
+    return 1 << max(0, math.floor(math.log2(max(2.0 * ns_per_px, 1.0))))
+
+
+def fold(lane: Lane, keys: NDArray[np.uint8], start_ns: float, end_ns: float, bin_ns: int) -> Boxes:
+    """Boxes of the slices of a lane that touch ``[start_ns, end_ns)``.
+
+    Parameters
+    ----------
+    lane
+        Slices in time order that do not overlap.
+    keys
+        uint8[n_slices of the trace]: what makes two slices look alike (a colour index).
+    start_ns, end_ns
+        Window, ns.
+    bin_ns
+        Width of a bin, see `bin_width_ns`.
+    """
+    lo, hi = lane.window(start_ns, end_ns)
+    if lo == hi:
+        return EMPTY_BOXES
+    starts, ends, ids = lane.start_ns[lo:hi], lane.end_ns[lo:hi], lane.ids[lo:hi]
+    first, stop = _groups(starts, start_ns, end_ns, bin_ns)
+    last = stop - 1
+    large = (ends[last] - starts[last]) >= bin_ns
+    alone = last[large]
+    rest = (stop - first - large) > 0
+    if not rest.any():
+        return _single(starts, ends, ids, alone)
+    first, last = first[rest], last[rest] - large[rest]
+    box_start, box_end = starts[first], ends[last]
+    covered = lane.covered_ns
+    inside = covered[lo + last + 1] - covered[lo + first]
+    share = inside / np.maximum(box_end - box_start, bin_ns)
+    level = np.clip(np.ceil(share * LEVELS), 1, LEVELS).astype(np.uint8)
+    shown = ids[(first + last) >> 1]
+    look = keys[shown].astype(np.int32) * (LEVELS + 1) + level
+    begin = np.ones(len(first), np.bool_)
+    begin[1:] = (look[1:] != look[:-1]) | (box_start[1:] - box_end[:-1] >= bin_ns)
+    runs = np.flatnonzero(begin)
+    run_last = np.append(runs[1:], len(first)) - 1
+    counts = np.add.reduceat(last - first + 1, runs)
+    return Boxes(
+        np.concatenate((starts[alone], box_start[runs])),
+        np.concatenate((ends[alone], box_end[run_last])),
+        np.concatenate((ids[alone], shown[runs])),
+        np.concatenate((np.ones(len(alone), np.int32), counts.astype(np.int32))),
+        np.concatenate((np.full(len(alone), LEVELS, np.uint8), level[runs])),
+        len(alone),
+    )
+
+
+def _single(starts: I64, ends: I64, ids: I32, alone: NDArray[np.intp]) -> Boxes:
+    n = len(alone)
+    return Boxes(starts[alone], ends[alone], ids[alone], np.ones(n, np.int32), np.full(n, LEVELS, np.uint8), n)
+
+
+def _groups(starts: I64, start_ns: float, end_ns: float, bin_ns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions ``[first, stop)`` of the slices that start in the same bin, by whichever way is cheaper."""
+    first_bin = int(start_ns // bin_ns)
+    bins = int(end_ns // bin_ns) - first_bin + 1
+    n = len(starts)
+    if n <= bins:
+        number = starts // bin_ns
+        change = np.flatnonzero(number[1:] != number[:-1]) + 1
+        border = np.concatenate(([0], change, [n]))
+    else:
+        edges = np.arange(first_bin, first_bin + bins, dtype=np.int64) * bin_ns
+        border = np.concatenate(([0], np.searchsorted(starts, edges), [n]))
+        border = border[np.concatenate(([True], border[1:] != border[:-1]))]
+    return border[:-1], border[1:]
+
+
+def coverage(lane: Lane, edges_ns: I64) -> F64:
+    """Share of each bin ``[edges[i], edges[i + 1])`` that the lane's slices cover: float64[n - 1] in 0..1.
+
+    O(bins log n): interpolates the running sum of durations, exact for slices that do not overlap.
+    """
+    if not len(lane) or len(edges_ns) < 2:
+        return np.zeros(max(len(edges_ns) - 1, 0))
+    position = np.searchsorted(lane.start_ns, edges_ns, "right")
+    before = np.maximum(position - 1, 0)
+    total = lane.covered_ns[before].astype(np.float64)
+    inside = np.clip(edges_ns - lane.start_ns[before], 0, lane.end_ns[before] - lane.start_ns[before])
+    total += np.where(position > 0, inside, 0)
+    return np.asarray(np.clip(np.diff(total) / np.maximum(np.diff(edges_ns), 1), 0.0, 1.0))

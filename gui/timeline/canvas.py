@@ -1,0 +1,312 @@
+"""The rows: header column and lanes, painted by hand; what does not change between frames is kept as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from core.lanes import LaneIndex
+from gui import text
+from gui.session import Document, Session
+from gui.timeline import overlays
+from gui.timeline.counters import CounterData, paint_counter, subtitle
+from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.header import header_font, paint_header, paint_row_ground
+from gui.timeline.labels import draw_text
+from gui.timeline.layout import LANE_PX, PAD_PX, Layout, Row, RowKind
+from gui.timeline.palette import looks, palette
+from gui.timeline.slices import SlicePainter
+from gui.timeline.tooltip import paint_tooltip, row_lines, slice_lines
+from gui.timeline.waits import sync_lane
+
+MIN_HEIGHT_PX = 120
+
+
+class Canvas(QWidget):
+    """Paints rows and overlays. Input comes from `gui.timeline.gestures`, moves from the view."""
+
+    scrolled = Signal(int)  # new scroll position or range, px
+
+    def __init__(
+        self,
+        session: Session,
+        document: Document,
+        layout: Layout,
+        index: LaneIndex,
+        counters: CounterData,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.session, self.document, self.rows, self.index, self.counters = session, document, layout, index, counters
+        self.by_name = False
+        self.show_legend = False
+        self.all_flows = False
+        self.scroll_px = 0
+        self.hovered = -1
+        self.pointer: QPointF | None = None
+        self.drop_y = -1  # where a dragged row would go
+        self.quiet = False  # no tooltip while something is dragged
+        self._looks = looks(document.trace, False)
+        self._painter = SlicePainter()
+        self._base: QPixmap | None = None
+        self._base_key: tuple[object, ...] = ()
+        self.setMouseTracking(True)
+        self.setMinimumHeight(MIN_HEIGHT_PX)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(self.tr("Timeline"))
+        for signal in (
+            document.viewChanged,
+            document.selectionChanged,
+            document.highlightChanged,
+            document.searchChanged,
+            document.marksChanged,
+            document.layoutChanged,
+            document.suggestionChanged,
+            document.analysisChanged,
+            session.themeChanged,
+        ):
+            signal.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(900, 420)
+
+    # State ---------------------------------------------------------------------------------------------------
+
+    def set_by_name(self, by_name: bool) -> None:
+        """Colour slices by name, or by kind."""
+        self.by_name = by_name
+        self._looks = looks(self.document.trace, by_name)
+        self._painter.forget()
+        self._base = None
+        self.update()
+
+    def frame(self, width_px: int | None = None, height_px: int | None = None) -> Frame:
+        """Paint context of the present state."""
+        view, analysis = self.document.viewport, self.document.analysis
+        return Frame(
+            document=self.document,
+            trace=self.document.trace,
+            figures=analysis.figures if analysis else None,
+            index=self.index,
+            layout=self.rows,
+            palette=palette(self.session.dark),
+            looks=self._looks,
+            start_ns=view.start_ns,
+            end_ns=view.end_ns,
+            width_px=width_px or self.width(),
+            height_px=height_px or self.height(),
+            scroll_px=self.scroll_px,
+            dpr=self.devicePixelRatioF(),
+            show_legend=self.show_legend,
+            all_flows=self.all_flows,
+            hovered=self.hovered,
+            hover_x=round(self.pointer.x()) if self.pointer is not None else -1,
+        )
+
+    @property
+    def incomplete(self) -> bool:
+        """Some labels were left for the next frame."""
+        return self._painter.incomplete
+
+    def max_scroll_px(self) -> int:
+        """How far the rows can be scrolled."""
+        return max(0, self.rows.pinned_px + self.rows.scrolled_px - self.height())
+
+    def set_scroll(self, value_px: int) -> None:
+        """Scroll the rows."""
+        value = min(max(value_px, 0), self.max_scroll_px())
+        if value != self.scroll_px:
+            self.scroll_px = value
+            self.update()
+        self.scrolled.emit(self.scroll_px)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.set_scroll(self.scroll_px)
+
+    # Hit testing ---------------------------------------------------------------------------------------------
+
+    def row_at(self, y: float) -> Row | None:
+        """Visible row at a y."""
+        frame = self.frame()
+        for row in frame.visible_rows():
+            top = frame.row_y(row)
+            if top <= y < top + row.height and (row.pinned or y >= self.rows.pinned_px):
+                return row
+        return None
+
+    def slice_at(self, position: QPointF) -> int:
+        """Slice under a point, the nearest within 3 px; -1 none."""
+        row = self.row_at(position.y())
+        if row is None or position.x() < HEADER_PX:
+            return -1
+        frame = self.frame()
+        time, slack = frame.time_at(position.x()), frame.ns_per_px * 3
+        if row.kind is RowKind.STEPS:
+            steps = self.document.trace.steps
+            at = int(np.searchsorted(steps.start_ns, time, "right")) - 1
+            return int(steps.slice_id[at]) if at >= 0 and time < steps.end_ns[at] else -1
+        if row.kind is RowKind.SYNCS and frame.figures is not None:
+            lane, _ = sync_lane(frame.figures)
+            sync = lane.at(time, slack)
+            return int(frame.figures.syncs.slice_id[sync]) if sync >= 0 else -1
+        if row.kind is not RowKind.SLICES:
+            return -1
+        number = int((position.y() - frame.row_y(row) - PAD_PX) // LANE_PX)
+        lanes = self.rows.lanes_of(row)
+        return lanes[number].at(time, slack) if 0 <= number < len(lanes) else -1
+
+    # Painting ------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        frame = self.frame()
+        key = self._key(frame)
+        if self._base is None or key != self._base_key:
+            self._base = self._make_base(frame)
+            self._base_key = key
+        painter = QPainter(self)
+        painter.drawPixmap(QPointF(0, 0), self._base)
+        self.paint_above(painter, frame)
+        painter.end()
+        if self._painter.incomplete:
+            self._base_key = ()
+            self.update()
+
+    def _key(self, frame: Frame) -> tuple[object, ...]:
+        return (
+            frame.start_ns,
+            frame.end_ns,
+            frame.width_px,
+            frame.height_px,
+            frame.scroll_px,
+            frame.dpr,
+            frame.palette.dark,
+            self.rows.version,
+            id(frame.figures),
+        )
+
+    def _make_base(self, frame: Frame) -> QPixmap:
+        size = QSize(frame.width_px, frame.height_px) * frame.dpr
+        pixmap = self._base if self._base is not None and self._base.size() == size else QPixmap(size)
+        pixmap.setDevicePixelRatio(frame.dpr)
+        painter = QPainter(pixmap)
+        self.paint_base(painter, frame)
+        painter.end()
+        return pixmap
+
+    def paint_base(self, painter: QPainter, frame: Frame) -> None:
+        """Everything that stays while only pointer and selection move."""
+        painter.fillRect(QRectF(0, 0, frame.width_px, frame.height_px), frame.palette.lanes)
+        painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
+        top = self.rows.pinned_px
+        visible = frame.visible_rows()
+        self._section(painter, frame, [r for r in visible if not r.pinned], QRect(0, top, frame.width_px, 1 << 20))
+        pinned = [r for r in visible if r.pinned]
+        if pinned:
+            painter.fillRect(QRectF(0, 0, frame.width_px, top), frame.palette.lanes)
+            painter.fillRect(QRectF(0, 0, HEADER_PX, top), frame.palette.header)
+            self._section(painter, frame, pinned, QRect(0, 0, frame.width_px, top))
+            painter.setPen(QPen(frame.palette.line, 1))
+            painter.drawLine(0, top - 1, frame.width_px, top - 1)
+        painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
+
+    def _section(self, painter: QPainter, frame: Frame, rows: list[Row], clip: QRect) -> None:
+        lanes = QRect(HEADER_PX, clip.top(), frame.lanes_px, min(clip.height(), frame.height_px - clip.top()))
+        painter.setClipRect(clip)
+        self._headers(painter, frame, rows)
+        painter.setClipRect(lanes)
+        self._step_lines(painter, frame)
+        part = replace(frame, section=rows[0].pinned) if rows else frame
+        for overlay in overlays.UNDER:
+            overlay.paint(painter, part)
+        self._painter.paint(painter, frame, rows)
+        for overlay in overlays.ON:
+            overlay.paint(painter, part)
+        for row in rows:
+            if row.kind is RowKind.STEPS:
+                self._step_band(painter, frame, row)
+            elif row.kind is RowKind.COUNTER:
+                paint_counter(painter, frame, self.counters, row)
+                painter.setClipRect(lanes)
+        painter.setClipping(False)
+
+    def _headers(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
+        above: Row | None = None
+        for row in rows:
+            paint_row_ground(painter, frame, row)
+            same = above is not None and row.kind is RowKind.SLICES and row.title == above.title
+            same = same and above is not None and row.group == above.group
+            note = subtitle(self.counters, frame, row) if row.kind is RowKind.COUNTER else self._note(frame, row)
+            paint_header(painter, frame, row, same, note)
+            above = row
+
+    def _note(self, frame: Frame, row: Row) -> str:
+        if row.kind is not RowKind.SYNCS:
+            return ""
+        if frame.figures is None:
+            return self.tr("measuring…")
+        return text.count(len(frame.figures.syncs))
+
+    def _step_lines(self, painter: QPainter, frame: Frame) -> None:
+        """A faint line at the start of each step, while they are far enough apart."""
+        steps = frame.figures.steps if frame.figures is not None else frame.trace.steps
+        a, b = np.searchsorted(steps.start_ns, (int(frame.start_ns), int(frame.end_ns) + 1))
+        if 0 < b - a < frame.lanes_px / 24:
+            painter.setPen(QPen(frame.palette.line, 1))
+            for time in steps.start_ns[a:b].tolist():
+                x = round(float(frame.x(float(time))))
+                painter.drawLine(x, 0, x, frame.height_px)
+
+    def _step_band(self, painter: QPainter, frame: Frame, row: Row) -> None:
+        steps = frame.figures.steps if frame.figures is not None else frame.trace.steps
+        painter.setFont(header_font(small=True))
+        y, height = frame.row_y(row) + 1.0, row.height - 3.0
+        last_x = -1.0
+        first = max(int(np.searchsorted(steps.start_ns, int(frame.start_ns), "right")) - 1, 0)
+        stop = int(np.searchsorted(steps.start_ns, int(frame.end_ns) + 1))
+        for step in range(first, stop):
+            x0 = max(float(frame.x(float(steps.start_ns[step]))), HEADER_PX - 2.0)
+            x1 = min(float(frame.x(float(steps.end_ns[step]))), frame.width_px + 2.0)
+            if x1 <= HEADER_PX or x1 - last_x < 1.0:
+                continue
+            last_x = x1
+            rect = QRectF(x0, y, max(x1 - x0 - 1, 1.0), height)
+            painter.fillRect(rect, QColor(frame.palette.faint))
+            if rect.width() > 44:
+                number = int(steps.number[step])
+                name = self.tr("Step {number}").format(number=number if number >= 0 else step + 1)
+                words = f"{name}   {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
+                left = max(x0, float(HEADER_PX)) + 7
+                draw_text(painter, QRectF(left, y, x1 - left - 6, height), words, frame.palette.muted)
+
+    def paint_above(self, painter: QPainter, frame: Frame) -> None:
+        """What follows pointer, selection and marks."""
+        painter.setClipRect(QRect(HEADER_PX, 0, frame.lanes_px, frame.height_px))
+        for overlay in overlays.ABOVE:
+            overlay.paint(painter, frame)
+        painter.setClipping(False)
+        if self.drop_y >= 0:
+            painter.fillRect(QRectF(0, self.drop_y - 1, frame.width_px, 2), frame.palette.accent)
+        if self.pointer is not None and not self.quiet and not frame.vector and self.pointer.x() > HEADER_PX:
+            self._tooltip(painter, frame, self.pointer)
+
+    def _tooltip(self, painter: QPainter, frame: Frame, at: QPointF) -> None:
+        if self.hovered >= 0:
+            lines = slice_lines(frame.trace, frame.figures, self.hovered)
+        else:
+            row = self.row_at(at.y())
+            lines = row_lines(frame, row, frame.time_at(at.x())) if row is not None else []
+        paint_tooltip(painter, frame, at, lines)
+
+    def point(self, position: QPointF | None) -> None:
+        """Take over the pointer's place (None: it left)."""
+        self.pointer = position
+        hovered = self.slice_at(position) if position is not None and not self.quiet else -1
+        if hovered != self.hovered:
+            self.hovered = hovered
+            self.document.hoverChanged.emit()
+        self.update()

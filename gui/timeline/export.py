@@ -1,0 +1,105 @@
+"""The timeline as a picture: PNG, SVG, or an image in memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QWidget
+
+from gui.session import Document, Session
+from gui.timeline.view import TimelineView
+
+
+def render_to_image(
+    document: Document,
+    width: int,
+    height: int,
+    dark: bool,
+    *,
+    view_ns: tuple[float, float] | None = None,
+    scale: float = 1.0,
+    legend: bool = False,
+) -> QImage:
+    """Picture of a document's timeline, ``width`` x ``height`` px times ``scale``.
+
+    The document's own view is left as it is. Needs a QApplication; shows no window.
+    """
+    view = document.viewport
+    before = (view.start_ns, view.end_ns)
+    session = Session()
+    session.dark = dark
+    timeline = TimelineView(session, document)
+    timeline.motion.animated = False
+    timeline.canvas.show_legend = legend
+    view.show(*(view_ns or before))
+    image = picture_of(timeline, QSize(width, height), scale)
+    view.show(*before)
+    timeline.deleteLater()
+    return image
+
+
+def picture_of(widget: QWidget, size: QSize, scale: float) -> QImage:
+    """Render a widget that need not be shown."""
+    widget.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+    widget.resize(size)
+    widget.show()
+    image = QImage(size * scale, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(scale)
+    for _ in range(40):  # labels come in portions
+        widget.render(image)
+        if not (isinstance(widget, TimelineView) and widget.canvas.incomplete):
+            break
+    widget.hide()
+    return image
+
+
+def save_png(timeline: TimelineView, path: Path, scale: float = 2.0) -> None:
+    """Write the timeline as it is shown now; an existing file is an error.
+
+    Raises
+    ------
+    OSError
+        When the file exists or cannot be written.
+    """
+    image = QImage(timeline.size() * scale, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(scale)
+    timeline.render(image)
+    _claim(path)
+    if not image.save(str(path), "PNG"):
+        path.unlink(missing_ok=True)
+        raise OSError(f"{path} could not be written.")
+
+
+def save_svg(timeline: TimelineView, path: Path) -> None:
+    """Write the timeline as vectors with its texts as text; an existing file is an error.
+
+    Raises
+    ------
+    OSError
+        When the file exists or cannot be written.
+    """
+    from PySide6.QtSvg import QSvgGenerator
+
+    _claim(path)
+    generator = QSvgGenerator()
+    generator.setFileName(str(path))
+    generator.setSize(timeline.size())
+    generator.setViewBox(QRect(QPoint(0, 0), timeline.size()))
+    generator.setTitle(timeline.tr("Timeline of {name}").format(name=timeline.document.title))
+    painter = QPainter(generator)
+    for widget in (timeline.strip, timeline.minimap, timeline.axis):
+        widget.render(painter, widget.pos())
+    painter.translate(timeline.canvas.pos())
+    frame = timeline.canvas.frame()
+    frame.vector = True
+    timeline.canvas.paint_base(painter, frame)
+    timeline.canvas.paint_above(painter, frame)
+    painter.end()
+
+
+def _claim(path: Path) -> None:
+    """Create the file, so that nothing of the user's is overwritten."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))

@@ -1,0 +1,121 @@
+"""What a painter of the timeline may use: the paint context of one frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QRectF
+
+from core.figures.model import Figures
+from core.lanes import LaneIndex
+from core.lod import bin_width_ns
+from core.trace import Trace
+from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, Layout, Row
+from gui.timeline.palette import Palette
+
+if TYPE_CHECKING:
+    from gui.session import Document
+
+HEADER_PX = 170
+
+
+@dataclass(eq=False)
+class Frame:
+    """One frame of the rows. Three spaces, named throughout:
+
+    * time, ns from the trace's first event;
+    * x and y of the canvas, px from its left and top (the header column included);
+    * rows, each with ``y`` inside its section: `row_y` gives the canvas's.
+    """
+
+    document: Document
+    trace: Trace
+    figures: Figures | None
+    index: LaneIndex
+    layout: Layout
+    palette: Palette
+    looks: NDArray[np.uint8]
+    start_ns: float
+    end_ns: float
+    width_px: int
+    height_px: int
+    scroll_px: int = 0
+    dpr: float = 1.0
+    show_legend: bool = False
+    all_flows: bool = False
+    hovered: int = -1
+    hover_x: int = -1
+    section: bool | None = None  # True: only pinned rows count as visible, False: only scrolled ones, None: all
+    vector: bool = False  # painting for a file of vectors: texts as text, nothing left for the next frame
+
+    @property
+    def left_px(self) -> int:
+        """Where the lanes begin."""
+        return HEADER_PX
+
+    @property
+    def lanes_px(self) -> int:
+        """Width of the lanes."""
+        return max(self.width_px - HEADER_PX, 1)
+
+    @property
+    def ns_per_px(self) -> float:
+        """Time that a pixel is worth."""
+        return (self.end_ns - self.start_ns) / self.lanes_px
+
+    @property
+    def bin_ns(self) -> int:
+        """Width of the bins to fold by."""
+        return bin_width_ns(self.ns_per_px)
+
+    def x(self, time_ns: Any) -> Any:
+        """Canvas x of a time (or an array of times)."""
+        return (time_ns - self.start_ns) / (self.end_ns - self.start_ns) * self.lanes_px + HEADER_PX
+
+    def time_at(self, x_px: float) -> float:
+        """Time at a canvas x."""
+        return self.start_ns + (x_px - HEADER_PX) * self.ns_per_px
+
+    def row_y(self, row: Row) -> int:
+        """Canvas y of a visible row's top."""
+        return row.y if row.pinned else row.y + self.layout.pinned_px - self.scroll_px
+
+    def visible_rows(self) -> list[Row]:
+        """Rows that are at least partly on the canvas, pinned ones first."""
+        top = self.layout.pinned_px
+        pinned = self.layout.pinned if self.section is not False else []
+        scrolled = self.layout.scrolled if self.section is not True else []
+        return pinned + [
+            row for row in scrolled if self.row_y(row) < self.height_px and self.row_y(row) + row.height > top
+        ]
+
+    def shows(self, row: Row) -> bool:
+        """Row is one of this frame's (though perhaps scrolled out of view)."""
+        return (self.section is None or self.section == row.pinned) and self.layout.is_shown(row)
+
+    def place_of(self, slice_id: int) -> tuple[Row, int] | None:
+        """Visible row of a slice and the canvas y of its lane; None when its row or lane is not shown."""
+        row = self.layout.row_of_track(int(self.trace.slices.track_id[slice_id]))
+        if row is None or not self.shows(row):
+            return None
+        lane = self.layout.lane_position(row, slice_id)
+        if lane < 0:
+            return None
+        return row, self.row_y(row) + PAD_PX + lane * LANE_PX
+
+    def rect_of(self, slice_id: int) -> QRectF | None:
+        """Canvas rectangle of a slice (at least 2 px wide), cut where pinned rows cover it; None when not shown."""
+        place = self.place_of(slice_id)
+        if place is None:
+            return None
+        row, y = place
+        start = float(self.trace.slices.start_ns[slice_id])
+        x0 = max(float(self.x(start)), self.left_px - 4.0)
+        x1 = min(float(self.x(float(self.trace.end_ns[slice_id]))), self.width_px + 4.0)
+        top = max(y, 0 if row.pinned else self.layout.pinned_px)
+        if y + SLICE_PX <= top or y >= self.height_px or x1 < self.left_px or x0 > self.width_px:
+            return None
+        return QRectF(x0, top, max(x1 - x0, 2.0), y + SLICE_PX - top)

@@ -1,0 +1,257 @@
+"""Wheel, drag, click and pinch on the canvas -> moves, selections, and changes of the rows.
+
+Over the lanes the plain wheel zooms about the pointer, with Shift (or sideways) it moves in time, with Alt it scrolls
+the rows; over the header column it scrolls the lanes of a deep row, then the rows. On a touch pad two fingers move in
+both directions and pinching (or Ctrl) zooms. Dragging moves the view, with Shift it selects a stretch of time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt
+from PySide6.QtGui import QInputDevice, QMouseEvent, QNativeGestureEvent, QWheelEvent
+
+from gui.session import TimeRange
+from gui.timeline.frame import HEADER_PX
+from gui.timeline.header import chevron_right_px
+from gui.timeline.layout import Row, RowKind
+
+if TYPE_CHECKING:
+    from gui.timeline.view import TimelineView
+
+CLICK_PX = 4  # a press that moves less is a click
+BORDER_PX = 4  # a row's lower border and a range's borders can be taken within this
+ZOOM_PER_NOTCH = 1.3
+SCROLL_PER_NOTCH_PX = 60
+
+
+class Gestures(QObject):
+    """Event filter of the canvas; holds what is being dragged."""
+
+    def __init__(self, view: TimelineView) -> None:
+        super().__init__(view)
+        self._view, self._canvas, self._document = view, view.canvas, view.document
+        self._press: QPointF | None = None
+        self._last = QPointF()
+        self._mode = ""  # "", pan, range, range-start, range-end, row, resize
+        self._row: Row | None = None
+        self._anchor_ns = 0.0
+        self._canvas.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind == QEvent.Type.Wheel and isinstance(event, QWheelEvent):
+            self._wheel(event)
+        elif kind == QEvent.Type.NativeGesture and isinstance(event, QNativeGestureEvent):
+            return self._gesture(event)
+        elif isinstance(event, QMouseEvent):
+            handler = {
+                QEvent.Type.MouseButtonPress: self._pressed,
+                QEvent.Type.MouseMove: self._moved,
+                QEvent.Type.MouseButtonRelease: self._released,
+                QEvent.Type.MouseButtonDblClick: self._double,
+            }.get(kind)
+            if handler is None:
+                return False
+            handler(event)
+        elif kind == QEvent.Type.Leave:
+            self._canvas.point(None)
+            return False
+        else:
+            return False
+        return True
+
+    # Wheel and pinch -----------------------------------------------------------------------------------------
+
+    def _wheel(self, event: QWheelEvent) -> None:
+        event.accept()
+        angle, pixels, keys = event.angleDelta(), event.pixelDelta(), event.modifiers()
+        position = event.position()
+        control = bool(keys & Qt.KeyboardModifier.ControlModifier)
+        touch = event.device() is not None and event.device().type() == QInputDevice.DeviceType.TouchPad
+        if position.x() < HEADER_PX and not control:
+            self._scroll_header(position, angle.y() / 120 if not touch or pixels.isNull() else pixels.y() / 40)
+        elif touch and not control and not pixels.isNull():
+            self._view.motion.pan(-pixels.x() / max(self._canvas.frame().lanes_px, 1))
+            self._canvas.set_scroll(self._canvas.scroll_px - pixels.y())
+        elif keys & Qt.KeyboardModifier.ShiftModifier:
+            self._view.motion.pan(-(angle.y() or angle.x()) / 120 * 0.12)
+        elif keys & Qt.KeyboardModifier.AltModifier:
+            # Qt turns Alt + wheel sideways.
+            self._canvas.set_scroll(
+                self._canvas.scroll_px - round((angle.y() or angle.x()) / 120 * SCROLL_PER_NOTCH_PX)
+            )
+        else:
+            if angle.x() and abs(angle.x()) > abs(angle.y()):
+                self._view.motion.pan(-angle.x() / 120 * 0.12)
+            elif angle.y():
+                self._zoom(ZOOM_PER_NOTCH ** (-angle.y() / 120), position.x())
+
+    def _zoom(self, factor: float, x: float) -> None:
+        self._view.motion.zoom(factor, self._canvas.frame().time_at(max(x, HEADER_PX)))
+
+    def _scroll_header(self, position: QPointF, notches: float) -> None:
+        row = self._canvas.row_at(position.y())
+        lanes = -round(notches * 3) or (-1 if notches > 0 else 1)
+        if row is not None and self._view.rows.scroll_lanes(row.key, lanes):
+            self._document.layoutChanged.emit()
+        else:
+            self._canvas.set_scroll(self._canvas.scroll_px - round(notches * SCROLL_PER_NOTCH_PX))
+
+    def _gesture(self, event: QNativeGestureEvent) -> bool:
+        if event.gestureType() != Qt.NativeGestureType.ZoomNativeGesture:
+            return False
+        self._zoom(1.0 / max(1.0 + event.value(), 0.2), event.position().x())
+        return True
+
+    # Buttons -------------------------------------------------------------------------------------------------
+
+    def _pressed(self, event: QMouseEvent) -> None:
+        self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+        self._press = self._last = event.position()
+        self._mode = ""
+        if event.button() == Qt.MouseButton.RightButton:
+            self._press = None
+            self._view.show_menu(event.position(), event.globalPosition().toPoint())
+            return
+        if event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
+            self._press = None
+            return
+        x, y = event.position().x(), event.position().y()
+        self._anchor_ns = self._canvas.frame().time_at(x)
+        if x < HEADER_PX:
+            self._row = self._row_with_border_at(y)
+            self._mode = "resize" if self._row is not None else ""
+            self._row = self._row or self._canvas.row_at(y)
+        elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._mode = "range"
+        elif self._range_border(x):
+            self._mode = self._range_border(x)
+
+    def _row_with_border_at(self, y: float) -> Row | None:
+        """Row whose lower border is at a y and that can be resized."""
+        frame = self._canvas.frame()
+        for row in frame.visible_rows():
+            edge = frame.row_y(row) + row.height
+            sized = row.kind is RowKind.COUNTER or (row.kind is RowKind.SLICES and row.lanes > 1)
+            if sized and abs(y - edge) <= BORDER_PX and (row.pinned or edge > self._view.rows.pinned_px):
+                return row
+        return None
+
+    def _range_border(self, x: float) -> str:
+        chosen, frame = self._document.selected_range, self._canvas.frame()
+        if chosen is None or x < HEADER_PX:
+            return ""
+        if abs(x - frame.x(float(chosen.start_ns))) <= BORDER_PX:
+            return "range-start"
+        return "range-end" if abs(x - frame.x(float(chosen.end_ns))) <= BORDER_PX else ""
+
+    def _moved(self, event: QMouseEvent) -> None:
+        position = event.position()
+        if self._press is None:
+            self._hover(position)
+            return
+        far = (position - self._press).manhattanLength() >= CLICK_PX
+        if not self._mode and far:
+            self._mode = "row" if self._press.x() < HEADER_PX else "pan"
+            if self._mode == "pan":
+                self._view.motion.release()
+                self._document.viewport.remember()
+        if self._mode and far:
+            self._canvas.quiet = True
+            self._drag(position)
+        self._last = position
+
+    def _hover(self, position: QPointF) -> None:
+        shape = Qt.CursorShape.ArrowCursor
+        if position.x() < HEADER_PX and self._row_with_border_at(position.y()) is not None:
+            shape = Qt.CursorShape.SizeVerCursor
+        elif self._range_border(position.x()):
+            shape = Qt.CursorShape.SizeHorCursor
+        if self._canvas.cursor().shape() != shape:
+            self._canvas.setCursor(shape)
+        self._canvas.point(position)
+
+    def _drag(self, position: QPointF) -> None:
+        view, frame = self._document.viewport, self._canvas.frame()
+        if self._mode == "pan":
+            shift = (self._last.x() - position.x()) * frame.ns_per_px
+            self._document.zoom_to(view.start_ns + shift, view.end_ns + shift, remember=False)
+            self._canvas.set_scroll(self._canvas.scroll_px + round(self._last.y()) - round(position.y()))
+        elif self._mode.startswith("range"):
+            self.drag_range(frame.time_at(position.x()))
+        elif self._mode == "resize" and self._row is not None:
+            self._view.rows.resize(self._row.key, round(position.y()) - frame.row_y(self._row))
+            self._document.layoutChanged.emit()
+        elif self._mode == "row" and self._row is not None:
+            self._canvas.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self._canvas.drop_y = self._drop_place(position.y())[1]
+            self._canvas.update()
+
+    def begin_range(self, time_ns: float) -> None:
+        """Start selecting a stretch of time (also from the axis)."""
+        self._anchor_ns, self._mode = time_ns, "range"
+
+    def drag_range(self, time_ns: float) -> None:
+        """Move the loose end of the stretch being selected."""
+        chosen = self._document.selected_range
+        if self._mode == "range-start" and chosen is not None:
+            self._anchor_ns, self._mode = float(chosen.end_ns), "range"
+        elif self._mode == "range-end" and chosen is not None:
+            self._anchor_ns, self._mode = float(chosen.start_ns), "range"
+        start, end = sorted((self._anchor_ns, time_ns))
+        self._document.select_range(TimeRange(round(start), max(round(end), round(start) + 1)))
+
+    def _drop_place(self, y: float) -> tuple[str, int]:
+        """Key of the row before which a dragged row would go ("" the end of its group), and the y of that place."""
+        frame, dragged = self._canvas.frame(), self._row
+        assert dragged is not None
+        mates = [r for r in frame.visible_rows() if r.group == dragged.group and r.kind is not RowKind.STEPS]
+        mates = [r for r in mates if (r.kind is RowKind.GROUP) == (dragged.kind is RowKind.GROUP)]
+        for row in mates:
+            if y < frame.row_y(row) + row.height / 2:
+                return row.key, frame.row_y(row)
+        last = mates[-1] if mates else dragged
+        return "", frame.row_y(last) + last.height
+
+    def _released(self, event: QMouseEvent) -> None:
+        press, self._press = self._press, None
+        mode, self._mode = self._mode, ""
+        if press is None:
+            return
+        if mode == "row" and self._row is not None:
+            self._view.rows.move(self._row.key, self._drop_place(event.position().y())[0])
+            self._document.layoutChanged.emit()
+        elif (event.position() - press).manhattanLength() < CLICK_PX and event.button() == Qt.MouseButton.LeftButton:
+            self._clicked(event.position())
+        self._canvas.drop_y = -1
+        self._canvas.quiet = False
+        self._hover(event.position())
+
+    def _clicked(self, position: QPointF) -> None:
+        if position.x() < HEADER_PX:
+            row = self._canvas.row_at(position.y())
+            if (
+                row is not None
+                and row.can_collapse
+                and (row.kind is RowKind.GROUP or position.x() < chevron_right_px(row))
+            ):
+                self._view.toggle(row.key)
+            return
+        if self._document.selected_range is not None and not self._range_border(position.x()):
+            self._document.select_range(None)
+        self._document.select(self._canvas.slice_at(position))
+
+    def _double(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if event.position().x() < HEADER_PX:
+            row = self._canvas.row_at(event.position().y())
+            if row is not None and row.can_collapse and row.kind is not RowKind.GROUP:
+                self._view.toggle(row.key)
+            return
+        slice_id = self._canvas.slice_at(event.position())
+        if slice_id >= 0:
+            self._document.select(slice_id)
+            self._view.zoom_to_slice(slice_id)

@@ -1,0 +1,98 @@
+"""The column at the left: names of rows, expand marks, pins."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QPolygonF
+
+from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.labels import draw_text
+from gui.timeline.layout import Row, RowKind
+
+CHEVRON_PX = 14
+INDENT_PX = 10
+TEXT_PX = 16  # one line of text
+
+
+def header_font(bold: bool = False, small: bool = False) -> QFont:
+    """Font of the header column."""
+    font = QFont()
+    font.setPixelSize(11 if small else 12)
+    font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
+    return font
+
+
+def chevron_right_px(row: Row) -> int:
+    """Clicks left of this x expand or collapse a row."""
+    return 6 + row.indent * INDENT_PX + CHEVRON_PX + 4
+
+
+def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool, note: str) -> None:
+    """Draw one row's heading. ``same_as_above``: the thread's name already stands in the row above."""
+    pal = frame.palette
+    y, height = frame.row_y(row), row.height
+    left = 6 + row.indent * INDENT_PX
+    if row.can_collapse:
+        _chevron(painter, pal.muted, left + 1, y + min(height / 2, 12), row.expanded)
+    at = left + CHEVRON_PX
+    width = HEADER_PX - at - 8
+    if row.kind is RowKind.GROUP:
+        painter.setFont(header_font(bold=True))
+        title_px = min(painter.fontMetrics().horizontalAdvance(row.title) + 8, width)
+        draw_text(painter, QRectF(at, y, title_px, height), row.title, pal.text)
+        painter.setFont(header_font(small=True))
+        if width - title_px > 24:
+            draw_text(painter, QRectF(at + title_px, y, width - title_px, height), row.subtitle, pal.dim)
+        return
+    top = y + (3 if height >= 23 else (height - TEXT_PX) / 2)
+    first, second = (row.subtitle, note) if same_as_above and row.subtitle else (row.title, note or row.subtitle)
+    strong = row.kind in (RowKind.STEPS, RowKind.SYNCS, RowKind.COUNTER)
+    painter.setFont(header_font(bold=strong))
+    colour = pal.muted if same_as_above else pal.text
+    two_lines = height >= 34 and bool(second)
+    first_px = width if two_lines or not second else min(painter.fontMetrics().horizontalAdvance(first) + 6, width)
+    draw_text(painter, QRectF(at, top, first_px, TEXT_PX), first, colour)
+    painter.setFont(header_font(small=True))
+    if two_lines:
+        draw_text(painter, QRectF(at, top + TEXT_PX, width, TEXT_PX - 1), second, pal.dim)
+    elif second and width - first_px > 20:
+        draw_text(painter, QRectF(at + first_px, top, width - first_px, TEXT_PX), second, pal.dim)
+    if row.communication:
+        painter.fillRect(QRectF(HEADER_PX - 5, y + 4, 3, height - 8), QColor("#a0568f"))
+    if row.kind is RowKind.SLICES and row.expanded and row.lanes > row.shown_lanes:
+        _lane_scroll(painter, frame, row)
+
+
+def _chevron(painter: QPainter, colour: QColor, x: float, y: float, down: bool) -> None:
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    if down:
+        points = [QPointF(x, y - 2), QPointF(x + 8, y - 2), QPointF(x + 4, y + 3)]
+    else:
+        points = [QPointF(x + 1.5, y - 4), QPointF(x + 6.5, y), QPointF(x + 1.5, y + 4)]
+    painter.drawPolygon(QPolygonF(points))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+
+def _lane_scroll(painter: QPainter, frame: Frame, row: Row) -> None:
+    """Bar at the column's right edge: which of a deep row's lanes are shown."""
+    y, height = frame.row_y(row) + 3, row.height - 6
+    painter.fillRect(QRectF(HEADER_PX - 6, y, 3, height), frame.palette.faint)
+    length = max(height * row.shown_lanes / row.lanes, 10.0)
+    offset = (height - length) * row.first_lane / max(row.lanes - row.shown_lanes, 1)
+    painter.fillRect(QRectF(HEADER_PX - 6, y + offset, 3, length), frame.palette.dim)
+
+
+def paint_row_ground(painter: QPainter, frame: Frame, row: Row) -> None:
+    """Ground and border of a row, across header and lanes."""
+    pal = frame.palette
+    y = frame.row_y(row)
+    if row.kind in (RowKind.GROUP, RowKind.STEPS):
+        painter.fillRect(QRectF(0, y, frame.width_px, row.height), pal.header)
+    line = pal.line if row.kind is RowKind.GROUP else pal.faint
+    painter.setPen(QPen(line, 1))
+    edge = y + 0.5 if row.kind is RowKind.GROUP else y + row.height - 0.5
+    painter.drawLine(QLineF(0 if row.kind is RowKind.GROUP else HEADER_PX, edge, frame.width_px, edge))
+    if row.pinned and row.kind is RowKind.SLICES:
+        painter.fillRect(QRectF(0, y + 2, 2, row.height - 4), pal.accent)

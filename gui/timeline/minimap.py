@@ -1,0 +1,231 @@
+"""The whole trace in one line, with the view in it."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from core.kinds import DEVICE_WORK, SliceKind, TrackKind
+from core.lanes import Lane, LaneIndex
+from core.lod import coverage
+from gui.session import Document, Session
+from gui.timeline.counters import CounterData
+from gui.timeline.frame import HEADER_PX
+from gui.timeline.header import header_font
+from gui.timeline.labels import draw_text
+from gui.timeline.palette import Palette, blend, fill, palette
+from gui.timeline.rects import draw_rects
+from gui.timeline.waits import sync_lane
+
+MINIMAP_PX = 34
+EDGE_PX = 5  # the view's borders can be taken within this
+
+
+class Minimap(QWidget):
+    """CPU above, device below, waits in red; drag moves the view, dragging a border resizes it."""
+
+    def __init__(
+        self,
+        session: Session,
+        document: Document,
+        index: LaneIndex,
+        counters: CounterData,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._session, self._document, self._index, self._counters = session, document, index, counters
+        self._ground: QPixmap | None = None
+        self._grab = ""
+        self._grab_ns = 0.0
+        self.setFixedHeight(MINIMAP_PX)
+        self.setMouseTracking(True)
+        self.setAccessibleName(self.tr("Whole trace"))
+        self.setAccessibleDescription(self.tr("Overview of the trace with the visible part marked; drag to move it."))
+        document.viewChanged.connect(self.update)
+        document.highlightChanged.connect(self.update)
+        document.searchChanged.connect(self.update)
+        document.marksChanged.connect(self.update)
+        document.selectionChanged.connect(self.update)
+        document.analysisChanged.connect(self.redraw)
+        session.themeChanged.connect(self.redraw)
+
+    def sizeHint(self) -> QSize:
+        return QSize(600, MINIMAP_PX)
+
+    def redraw(self) -> None:
+        """Draw the ground anew."""
+        self._ground = None
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._ground = None
+
+    # Time <-> x ----------------------------------------------------------------------------------------------
+
+    def _x(self, time_ns: float) -> float:
+        view = self._document.viewport
+        return HEADER_PX + (time_ns - view.first_ns) / view.span_ns * (self.width() - HEADER_PX)
+
+    def _time(self, x: float) -> float:
+        view = self._document.viewport
+        return view.first_ns + (x - HEADER_PX) / max(self.width() - HEADER_PX, 1) * view.span_ns
+
+    # Painting ------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        pal = palette(self._session.dark)
+        if self._ground is None or self._ground.devicePixelRatio() != self.devicePixelRatioF():
+            self._ground = self._make_ground(pal)
+        painter = QPainter(self)
+        painter.drawPixmap(QPointF(0, 0), self._ground)
+        self._ticks(painter, self._document.search_hits, pal.warn, 2.0)
+        self._ticks(painter, np.asarray(self._document.highlighted, np.int64), pal.accent, 2.0)
+        for mark in self._document.marks:
+            painter.fillRect(QRectF(self._x(mark.start_ns), 1, 2, self.height() - 3), pal.good)
+        chosen = self._document.selected_range
+        if chosen is not None:
+            soft = QColor(pal.accent)
+            soft.setAlpha(60)
+            x = self._x(chosen.start_ns)
+            painter.fillRect(QRectF(x, 1, max(self._x(chosen.end_ns) - x, 2), self.height() - 3), soft)
+        self._view_box(painter, pal)
+        painter.end()
+
+    def _view_box(self, painter: QPainter, pal: Palette) -> None:
+        view = self._document.viewport
+        x0, x1 = max(self._x(view.start_ns), HEADER_PX), min(self._x(view.end_ns), self.width() - 1.0)
+        if x1 - x0 < 6:
+            middle = (x0 + x1) / 2
+            x0, x1 = middle - 3, middle + 3
+        veil = QColor(pal.strip)
+        veil.setAlpha(130 if pal.dark else 150)
+        painter.fillRect(QRectF(HEADER_PX, 1, x0 - HEADER_PX, self.height() - 2), veil)
+        painter.fillRect(QRectF(x1, 1, self.width() - x1, self.height() - 2), veil)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.setPen(QPen(pal.text, 1.4))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(QRectF(x0 + 0.5, 1.5, x1 - x0 - 1, self.height() - 4), 3, 3)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _ticks(self, painter: QPainter, ids: np.ndarray, colour: QColor, width: float) -> None:
+        if not len(ids):
+            return
+        ids = ids[(ids >= 0) & (ids < len(self._document.trace.slices))]
+        view = self._document.viewport
+        lanes = self.width() - HEADER_PX
+        x = np.unique((self._document.trace.slices.start_ns[ids] - view.first_ns) / view.span_ns * lanes // 1)
+        rects = np.column_stack((x + HEADER_PX, np.full(len(x), 1.0), np.full(len(x), width), np.full(len(x), 6.0)))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        draw_rects(painter, rects)
+
+    def _make_ground(self, pal: Palette) -> QPixmap:
+        ratio = self.devicePixelRatioF()
+        pixmap = QPixmap(self.size() * ratio)
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(pal.strip)
+        painter = QPainter(pixmap)
+        painter.setFont(header_font(small=True))
+        draw_text(painter, QRectF(20, 0, HEADER_PX - 24, self.height() - 2), self.tr("Whole trace"), pal.muted)
+        columns = max(self.width() - HEADER_PX, 1)
+        view = self._document.viewport
+        edges = np.linspace(view.first_ns, view.last_ns, columns + 1).astype(np.int64)
+        cpu, device = self._busiest(), self._device_lanes()
+        middle = self.height() * (0.5 if device else 1.0)
+        if cpu is not None:
+            colour = fill(SliceKind.CPU_OP, 4, pal.dark)
+            self._columns(painter, coverage(cpu, edges), 3.0, middle - 2, blend(colour, pal.strip, 0.8))
+        for i, lane in enumerate(device):
+            each = (self.height() - middle - 3) / len(device)
+            colour = blend(fill(SliceKind.KERNEL, 4, pal.dark), pal.strip, 0.85)
+            self._columns(painter, coverage(lane, edges), middle + i * each, middle + (i + 1) * each - 1, colour)
+        analysis = self._document.analysis
+        if analysis is not None and len(analysis.figures.syncs):
+            lane, _ = sync_lane(analysis.figures)
+            share = coverage(lane, edges)
+            self._columns(painter, np.where(share > 0, np.maximum(share, 0.35), 0), 3.0, middle - 2, pal.wait, 0.55)
+        painter.setPen(QPen(pal.line, 1))
+        painter.drawLine(QPointF(0, self.height() - 0.5), QPointF(self.width(), self.height() - 0.5))
+        painter.end()
+        return pixmap
+
+    def _columns(
+        self, painter: QPainter, share: np.ndarray, top: float, bottom: float, colour: QColor, opacity: float = 1.0
+    ) -> None:
+        at = np.flatnonzero(share > 0)
+        height = np.maximum(share[at] * (bottom - top), 1.0)
+        rects = np.column_stack((at + float(HEADER_PX), bottom - height, np.ones(len(at)), height))
+        painter.setOpacity(opacity)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        draw_rects(painter, rects)
+        painter.setOpacity(1.0)
+
+    def _busiest(self) -> Lane | None:
+        """Outermost lane of the operators of the main thread, else of the thread with most of them."""
+        tracks = self._document.trace.tracks
+        best, most = -1, 0
+        for kind in (TrackKind.CPU_OPS, TrackKind.CPU_RANGES, TrackKind.CPU_PYTHON, TrackKind.OTHER):
+            for track in np.flatnonzero(tracks.kind == kind).tolist():
+                count = int(tracks.end_id[track] - tracks.first_id[track])
+                if count > most:
+                    best, most = track, count
+            if best >= 0:
+                return self._index.lane(best, 0)
+        return None
+
+    def _device_lanes(self) -> list[Lane]:
+        trace = self._document.trace
+        if not np.isin(trace.slices.kind, DEVICE_WORK).any():
+            return []
+        devices = np.unique(trace.tracks.device[trace.slices.track_id[trace.device_ids]])
+        return [self._counters.busy(int(d)) for d in devices.tolist()][:4]
+
+    # Pointer -------------------------------------------------------------------------------------------------
+
+    def _border(self, x: float) -> str:
+        view = self._document.viewport
+        x0, x1 = self._x(view.start_ns), self._x(view.end_ns)
+        if x1 - x0 > 4 * EDGE_PX:
+            if abs(x - x0) <= EDGE_PX:
+                return "start"
+            if abs(x - x1) <= EDGE_PX:
+                return "end"
+        return "view" if x0 - 3 <= x <= x1 + 3 else ""
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        if event.button() != Qt.MouseButton.LeftButton or x < HEADER_PX:
+            return
+        view = self._document.viewport
+        view.remember()
+        self._grab = self._border(x)
+        if not self._grab:
+            half = view.width_ns / 2
+            self._document.zoom_to(self._time(x) - half, self._time(x) + half, remember=False)
+            self._grab = "view"
+        self._grab_ns = self._time(x) - view.start_ns
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        x, view = event.position().x(), self._document.viewport
+        if not self._grab:
+            shape = {"start": Qt.CursorShape.SizeHorCursor, "end": Qt.CursorShape.SizeHorCursor}
+            self.setCursor(shape.get(self._border(x), Qt.CursorShape.ArrowCursor))
+            return
+        time = self._time(x)
+        if self._grab == "view":
+            start = time - self._grab_ns
+            self._document.zoom_to(start, start + view.width_ns, remember=False)
+        elif self._grab == "start" and time < view.end_ns:
+            self._document.zoom_to(time, view.end_ns, remember=False)
+        elif self._grab == "end" and time > view.start_ns:
+            self._document.zoom_to(view.start_ns, time, remember=False)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._grab = ""
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self._document.viewport.fit(remember=True)
+        self._document.viewChanged.emit()

@@ -1,0 +1,69 @@
+"""Idle stretches of each device, shaded by their cause behind its streams."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QCoreApplication, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter
+
+from core.kinds import TrackKind
+from core.lod import LEVELS, fold
+from gui import text
+from gui.timeline.frame import Frame
+from gui.timeline.labels import draw_text, slice_font
+from gui.timeline.layout import PAD_PX, Row, RowKind
+from gui.timeline.palette import blend, gap_colour
+from gui.timeline.rects import draw_rects
+from gui.timeline.waits import gap_lane
+
+TEXT_FROM_PX = 110
+
+
+def paint(painter: QPainter, frame: Frame) -> None:
+    """Shade the gaps behind every visible stream; name them on the first stream of a device."""
+    if frame.figures is None or not len(frame.figures.gaps):
+        return
+    named: set[int] = set()
+    for row in frame.visible_rows():
+        if row.kind is RowKind.SLICES and row.track_kind == TrackKind.DEVICE_STREAM and not row.communication:
+            _paint_row(painter, frame, row, row.device not in named)
+            named.add(row.device)
+
+
+def _paint_row(painter: QPainter, frame: Frame, row: Row, name_them: bool) -> None:
+    assert frame.figures is not None
+    lane = gap_lane(frame.figures, row.device)
+    causes = frame.figures.gaps.cause
+    boxes = fold(lane, causes, frame.start_ns, frame.end_ns, frame.bin_ns)
+    if not len(boxes):
+        return
+    x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px)
+    x1 = np.minimum(frame.x(boxes.end_ns), frame.width_px)
+    y, height = float(frame.row_y(row) + PAD_PX - 1), float(row.height - 2 * PAD_PX + 1)
+    rects = np.column_stack((x0, np.full(len(x0), y), np.maximum(x1 - x0, 0.0), np.full(len(x0), height)))
+    code = causes[boxes.slice_id].astype(np.int32) * (LEVELS + 1) + boxes.level
+    painter.setPen(Qt.PenStyle.NoPen)
+    for value in np.unique(code).tolist():
+        share = (value % (LEVELS + 1)) / LEVELS
+        colour = gap_colour(value // (LEVELS + 1), frame.palette.dark)
+        painter.setBrush(blend(colour, frame.palette.lanes, share))
+        draw_rects(painter, rects[code == value])
+    if name_them:
+        _name(painter, frame, boxes.slice_id[: boxes.single], rects[: boxes.single])
+
+
+def _name(painter: QPainter, frame: Frame, gap_ids: np.ndarray, rects: np.ndarray) -> None:
+    assert frame.figures is not None
+    gaps = frame.figures.gaps
+    painter.setFont(slice_font())
+    colour = QColor(frame.palette.muted)
+    for i in np.flatnonzero(rects[:, 2] >= TEXT_FROM_PX).tolist():
+        gap = int(gap_ids[i])
+        words = text.gap_cause(int(gaps.cause[gap]))
+        length = text.duration(int(gaps.end_ns[gap] - gaps.start_ns[gap]))
+        rect = QRectF(rects[i, 0] + 6, rects[i, 1], rects[i, 2] - 12, min(rects[i, 3], 18.0))
+        draw_text(painter, rect, _idle(length, words), colour)
+
+
+def _idle(length: str, cause: str) -> str:
+    return QCoreApplication.translate("timeline", "idle {length}: {cause}").format(length=length, cause=cause)

@@ -1,0 +1,134 @@
+"""Waits of the CPU: hatched bands on the blocked calls, ticks on the sync lane."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QPixmap
+
+from core.lod import fold
+from gui.timeline.frame import Frame
+from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, RowKind
+from gui.timeline.palette import Palette, blend
+from gui.timeline.rects import draw_rects
+from gui.timeline.waits import sync_lane
+
+HATCH_FROM_PX = 5  # narrower waits are plain
+
+
+@lru_cache(maxsize=8)
+def hatch(colour: str, ground: str, dpr: float) -> QBrush:
+    """Brush of diagonal stripes, 8 px apart."""
+    size = round(8 * dpr)
+    pixmap = QPixmap(size, size)
+    pixmap.fill(QColor(ground))
+    pixmap.setDevicePixelRatio(dpr)
+    painter = QPainter(pixmap)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(colour), 2.4))
+    for shift in (-8, 0, 8):
+        painter.drawLine(QLineF(shift - 1, 9, shift + 9, -1))
+    painter.end()
+    return QBrush(pixmap)
+
+
+def wait_brush(palette: Palette, dpr: float) -> QBrush:
+    """Hatching of a wait."""
+    ground = blend(palette.wait, palette.lanes, 0.34 if palette.dark else 0.22)
+    return hatch(palette.wait.name(), ground.name(), dpr)
+
+
+def paint(painter: QPainter, frame: Frame) -> None:
+    """Draw the sync lane and the bands."""
+    if frame.figures is None or not len(frame.figures.syncs):
+        return
+    _paint_lane(painter, frame)
+    _paint_bands(painter, frame)
+
+
+def _paint_lane(painter: QPainter, frame: Frame) -> None:
+    row = frame.layout.by_key.get("syncs")
+    if row is None or row.kind is not RowKind.SYNCS or not frame.shows(row):
+        return
+    assert frame.figures is not None
+    lane, waited = sync_lane(frame.figures)
+    boxes = fold(lane, waited, frame.start_ns, frame.end_ns, frame.bin_ns)
+    if not len(boxes):
+        return
+    x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px - 2.0)
+    width = np.maximum(np.minimum(frame.x(boxes.end_ns), frame.width_px + 2.0) - x0, 2.0)
+    y, height = frame.row_y(row) + 3.0, row.height - 6.0
+    rects = np.column_stack((x0, np.full(len(x0), y), width, np.full(len(x0), height)))
+    red = waited[boxes.slice_id] > 0
+    _fill(painter, frame, rects[~red], frame.palette.grey)
+    wide = red & (width >= HATCH_FROM_PX)
+    _fill(painter, frame, rects[red & ~wide], frame.palette.wait)
+    for x, top, w, h in rects[wide].tolist():
+        _band(painter, frame, QRectF(x, top, w, h))
+
+
+def _fill(painter: QPainter, frame: Frame, rects: NDArray[np.float64], colour: QColor) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    draw_rects(painter, rects)
+
+
+def _band(painter: QPainter, frame: Frame, rect: QRectF, opacity: float = 1.0) -> None:
+    painter.setOpacity(opacity)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(wait_brush(frame.palette, frame.dpr))
+    painter.setBrushOrigin(rect.topLeft())
+    painter.drawRect(rect)
+    painter.setBrushOrigin(QPointF(0, 0))
+    painter.setOpacity(1.0)
+
+
+def _paint_bands(painter: QPainter, frame: Frame) -> None:
+    """Bands over the blocked calls: plain and batched where narrow, hatched where wide."""
+    assert frame.figures is not None
+    syncs = frame.figures.syncs
+    lane, _ = sync_lane(frame.figures)
+    lo, hi = lane.window(frame.start_ns, frame.end_ns)
+    ids = lane.ids[lo:hi]
+    ids = ids[syncs.wait_ns[ids] > 0]
+    if not len(ids):
+        return
+    x0 = frame.x(syncs.wait_start_ns[ids])
+    width = syncs.wait_ns[ids] / frame.ns_per_px
+    narrow = np.flatnonzero(width < HATCH_FROM_PX)
+    _narrow_bands(painter, frame, syncs.slice_id[ids[narrow]], x0[narrow], np.maximum(width[narrow], 1.0))
+    wide = np.flatnonzero(width >= HATCH_FROM_PX)
+    for i in wide.tolist():
+        place = frame.place_of(int(syncs.slice_id[ids[i]]))
+        if place is None:
+            continue
+        left, right = max(float(x0[i]), frame.left_px - 2.0), min(float(x0[i] + width[i]), frame.width_px + 2.0)
+        if right <= left:
+            continue
+        _band(painter, frame, QRectF(left, place[1], right - left, SLICE_PX), 0.8)
+
+
+def _narrow_bands(painter: QPainter, frame: Frame, slices: NDArray, x: NDArray, width: NDArray) -> None:
+    """One rectangle per pixel column, lane and track at most."""
+    if not len(slices):
+        return
+    tracks, depth = frame.trace.slices.track_id[slices], frame.trace.slices.depth[slices]
+    pixel = np.floor(x).astype(np.int64)
+    key = (tracks.astype(np.int64) * 4096 + np.minimum(depth, 4095)) * 65536 + np.clip(pixel, 0, 65535)
+    _, first = np.unique(key, return_index=True)
+    for track in np.unique(tracks[first]).tolist():
+        row = frame.layout.row_of_track(track)
+        mine = first[tracks[first] == track]
+        if row is None or not frame.shows(row):
+            continue
+        lanes = {
+            int(d): frame.layout.lane_position(row, int(slices[mine[depth[mine] == d][0]])) for d in set(depth[mine])
+        }
+        position = np.array([lanes[int(d)] for d in depth[mine]], float)
+        mine, position = mine[position >= 0], position[position >= 0]
+        y = frame.row_y(row) + float(PAD_PX) + position * LANE_PX
+        rects = np.column_stack((np.floor(x[mine]), y, width[mine], np.full(len(mine), float(SLICE_PX))))
+        _fill(painter, frame, rects, frame.palette.wait)

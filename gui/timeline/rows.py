@@ -1,0 +1,205 @@
+"""The default rows of a trace: which groups, which tracks, what is open at first."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QCoreApplication
+
+from core.kinds import HOST_CALLS, TrackKind
+from core.lanes import LaneIndex
+from core.tables import FLAG_COMMUNICATION
+from core.trace import Trace
+from gui.timeline.layout import COUNTER_PX, Row, RowKind
+
+MAX_LANES = {TrackKind.CPU_OPS: 12, TrackKind.CPU_PYTHON: 14}  # others: MANY
+MANY = 8
+MINOR_SHARE = 0.02  # a thread with less of its process's slices, and no launches, is a minor one
+MANY_THREADS = 3
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("timeline", text)
+
+
+def build_rows(trace: Trace, index: LaneIndex) -> list[Row]:
+    """All rows of a trace in default order."""
+    rows = []
+    if len(trace.steps):
+        rows.append(Row("steps", RowKind.STEPS, _tr("Steps"), pinned=True, default_pinned=True))
+    if np.isin(trace.slices.kind, HOST_CALLS).any():
+        rows.append(Row("syncs", RowKind.SYNCS, _tr("Sync points"), pinned=True, default_pinned=True))
+    used: set[int] = set()
+    for process_id in _process_order(trace):
+        rows += _process_rows(trace, process_id, used)
+    devices = sorted({int(d) for d in trace.tracks.device if d >= 0})
+    for device in devices:
+        rows += _device_rows(trace, device, used)
+    rest = [t for t in range(len(trace.tracks)) if t not in used and trace.tracks.end_id[t] > trace.tracks.first_id[t]]
+    if rest:
+        rows += _group("other", _tr("Other tracks"), "", [_track_row(trace, t, _tr("track")) for t in rest], False)
+    rows += _counter_rows(trace, devices)
+    return _distinct(rows)
+
+
+def _distinct(rows: list[Row]) -> list[Row]:
+    """Give rows of the same key a number each: a trace may write one thread twice."""
+    seen: dict[str, int] = {}
+    for row in rows:
+        count = seen[row.key] = seen.get(row.key, 0) + 1
+        if count > 1:
+            row.key = f"{row.key}#{count}"
+    for row in rows:
+        row.members = [r.key for r in rows if r.group == row.key] if row.kind is RowKind.GROUP else []
+    return rows
+
+
+def _group(key: str, title: str, subtitle: str, members: list[Row], expanded: bool = True) -> list[Row]:
+    if not members:
+        return []
+    head = Row(key, RowKind.GROUP, title, subtitle, expanded=expanded, default_expanded=expanded)
+    head.members = [row.key for row in members]
+    for row in members:
+        row.group, row.indent = key, 1
+    return [head, *members]
+
+
+def _process_order(trace: Trace) -> list[int]:
+    main = {int(p) for p, m in zip(trace.threads.process_id, trace.threads.main, strict=True) if m}
+    return sorted(range(len(trace.processes)), key=lambda p: (int(trace.processes.rank[p]), p not in main, p))
+
+
+def _process_rows(trace: Trace, process_id: int, used: set[int]) -> list[Row]:
+    """Group of one process's CPU threads, and a second one of the threads in which little happens."""
+    tracks = trace.tracks
+    threads: dict[int, list[int]] = {}
+    for t in range(len(tracks)):
+        empty = tracks.end_id[t] <= tracks.first_id[t]
+        if tracks.process_id[t] == process_id and tracks.device[t] < 0 and tracks.thread_id[t] >= 0 and not empty:
+            threads.setdefault(int(tracks.thread_id[t]), []).append(t)
+    if not threads:
+        return []
+    counts = {h: sum(int(tracks.end_id[t] - tracks.first_id[t]) for t in ts) for h, ts in threads.items()}
+    total = sum(counts.values())
+    order = sorted(threads, key=lambda h: (not bool(trace.threads.main[h]), -counts[h]))
+    major: list[Row] = []
+    minor: list[Row] = []
+    for place, thread_id in enumerate(order):
+        main = bool(trace.threads.main[thread_id])
+        small = len(threads) > MANY_THREADS and not main and counts[thread_id] < MINOR_SHARE * total
+        small = small or (not main and place >= 8)
+        rows = _thread_rows(trace, thread_id, threads[thread_id], open_ops=not small)
+        used.update(threads[thread_id])
+        (minor if small else major).extend(rows)
+    name, pid = _process_name(trace, process_id)
+    rows = _group(f"p/{pid}", name, _rank_text(trace, process_id), major)
+    count = len({row.track_id for row in minor})
+    title = _tr("Quiet threads of {process}").format(process=name)
+    return rows + _group(f"p/{pid}/quiet", title, _tr("tracks: {count}").format(count=count), minor, False)
+
+
+def _process_name(trace: Trace, process_id: int) -> tuple[str, str]:
+    pid = trace.processes.pid[process_id]
+    name = trace.strings[int(trace.processes.name_id[process_id])] if trace.processes.name_id[process_id] >= 0 else ""
+    name = name or _tr("process")
+    source = int(trace.processes.source_id[process_id])
+    return (name if pid in name else f"{name} {pid}"), (pid if source == 0 else f"{source}/{pid}")
+
+
+def _rank_text(trace: Trace, process_id: int) -> str:
+    rank = int(trace.processes.rank[process_id])
+    return _tr("rank {rank}").format(rank=rank) if rank >= 0 else ""
+
+
+def _thread_rows(trace: Trace, thread_id: int, track_ids: list[int], open_ops: bool) -> list[Row]:
+    label = trace.strings[int(trace.threads.name_id[thread_id])] if trace.threads.name_id[thread_id] >= 0 else ""
+    tid = trace.threads.tid[thread_id]
+    title = label or _tr("thread {tid}").format(tid=tid)
+    if trace.threads.main[thread_id]:
+        title = _tr("Main thread")
+    what = {
+        TrackKind.CPU_RANGES: _tr("ranges"),
+        TrackKind.CPU_OPS: _tr("operators"),
+        TrackKind.CPU_PYTHON: _tr("Python stack"),
+    }
+    rows = []
+    kinds = trace.tracks.kind
+    for t in sorted(track_ids, key=lambda t: (int(kinds[t]), t)):
+        kind = int(kinds[t])
+        row = _track_row(trace, t, what.get(TrackKind(kind), _tr("other")))
+        row.title, row.subtitle = title, row.title
+        if kind == TrackKind.CPU_PYTHON or not open_ops:
+            row.expanded = row.default_expanded = False
+        rows.append(row)
+    return rows
+
+
+def _track_row(trace: Trace, track_id: int, title: str) -> Row:
+    tracks = trace.tracks
+    kind, lanes = int(tracks.kind[track_id]), max(int(tracks.lanes[track_id]), 1)
+    shown = min(MAX_LANES.get(TrackKind(kind), MANY), lanes)
+    process_id, thread_id = int(tracks.process_id[track_id]), int(tracks.thread_id[track_id])
+    place = [trace.processes.pid[process_id] if process_id >= 0 else "", str(trace.processes.source_id[process_id])]
+    place.append(trace.threads.tid[thread_id] if thread_id >= 0 else f"{tracks.device[track_id]}")
+    key = "/".join(("t", *place, str(tracks.stream[track_id]), str(kind)))
+    return Row(
+        key,
+        RowKind.SLICES,
+        title,
+        track_id=track_id,
+        track_kind=kind,
+        device=int(tracks.device[track_id]),
+        lanes=lanes,
+        max_lanes=shown,
+        default_lanes=shown,
+    )
+
+
+def _device_rows(trace: Trace, device: int, used: set[int]) -> list[Row]:
+    """Group of one device: its ranges, its streams (communication ones marked), its sync records."""
+    tracks = trace.tracks
+    ids = [t for t in range(len(tracks)) if tracks.device[t] == device and tracks.end_id[t] > tracks.first_id[t]]
+    used.update(t for t in range(len(tracks)) if tracks.device[t] == device)
+    rows = []
+    for t in sorted(ids, key=lambda t: (int(tracks.stream[t]), -int(tracks.kind[t]), t)):
+        kind, stream = int(tracks.kind[t]), int(tracks.stream[t])
+        title = _tr("stream {number}").format(number=stream) if stream >= 0 else _tr("device work")
+        row = _track_row(trace, t, title)
+        if kind == TrackKind.DEVICE_RANGES:
+            row.subtitle, row.max_lanes = _tr("ranges"), min(row.max_lanes, 3)
+        elif kind == TrackKind.DEVICE_SYNCS:
+            row.subtitle, row.expanded = _tr("sync records"), False
+        elif kind == TrackKind.DEVICE_STREAM and _is_communication(trace, t):
+            row.subtitle, row.communication = _tr("communication"), True
+        row.default_expanded, row.default_lanes = row.expanded, row.max_lanes
+        rows.append(row)
+    name = next((d.name for d in trace.meta.devices if d.index == device), "")
+    return _group(f"gpu/{device}", _tr("GPU {index}").format(index=device), name, rows)
+
+
+def _is_communication(trace: Trace, track_id: int) -> bool:
+    flags = trace.slices.flags[int(trace.tracks.first_id[track_id]) : int(trace.tracks.end_id[track_id])]
+    return bool(np.count_nonzero(flags & FLAG_COMMUNICATION) * 2 > len(flags))
+
+
+def _counter(key: str, title: str, device: int = -1) -> Row:
+    return Row(key, RowKind.COUNTER, title, device=device, height_px=COUNTER_PX, default_height_px=COUNTER_PX, lanes=1)
+
+
+def _counter_rows(trace: Trace, devices: list[int]) -> list[Row]:
+    rows = []
+    many = len(devices) > 1
+    if trace.has_device_work:
+        for device in devices:
+            title = _tr("GPU {index} busy").format(index=device) if many else _tr("GPU busy")
+            rows.append(_counter(f"busy/{device}", title, device))
+    for device in sorted({int(d) for d in np.unique(trace.memory.device)}) if len(trace.memory) else ():
+        if device < 0:
+            title = _tr("CPU memory")
+        else:
+            title = _tr("GPU {index} memory").format(index=device) if many else _tr("GPU memory")
+        rows.append(_counter(f"memory/{device}", title, device))
+    if trace.has_device_work:
+        rows.append(_counter("queue", _tr("Launch queue")))
+    for i, counter in enumerate(trace.counters):
+        rows.append(_counter(f"counter/{i}/{counter.name}", counter.name))
+    return _group("counters", _tr("Counters"), "", rows)

@@ -1,0 +1,231 @@
+"""One bar per step: its period as height, what bound it as colour. Outliers are seen before anything is read."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from core.figures.model import BREAKDOWN_PARTS, Figures
+from gui import text
+from gui.evidence import slices_of
+from gui.session import Document, Session
+from gui.timeline.frame import HEADER_PX
+from gui.timeline.header import header_font
+from gui.timeline.labels import draw_text, slice_font
+from gui.timeline.palette import Palette, blend, palette
+
+STRIP_PX = 44
+BAR_PX = 26  # widest bar
+NOTE_PX = 230  # kept free at the right for the note when the bars leave it
+WAITING = 0.12  # shares of a step from which it is coloured by it
+LOADING = 0.15
+BUSY = 0.85
+
+
+def _tr(words: str) -> str:
+    return QCoreApplication.translate("timeline", words)
+
+
+def periods_ns(figures: Figures) -> NDArray[np.int64]:
+    """Period of each step, its host duration where the period is not known."""
+    f = figures.step_figures
+    return np.where(f.period_ns > 0, f.period_ns, f.dur_ns)
+
+
+def bound_of(figures: Figures, step: int) -> str:
+    """What bound a step: left_out, waiting, loader, device, host, or unknown."""
+    f = figures.step_figures
+    if not f.counted[step]:
+        return "left_out"
+    length = max(int(periods_ns(figures)[step]), 1)
+    busy = int(f.gpu_busy_ns[step])
+    if f.breakdown_ns[step][BREAKDOWN_PARTS.index("dataloader")] > LOADING * length:
+        return "loader"
+    if busy >= BUSY * length:
+        return "device"
+    if f.sync_wait_ns[step] > WAITING * length:
+        return "waiting"
+    return "host" if busy >= 0 else "unknown"
+
+
+def bound_colour(bound: str, pal: Palette) -> QColor:
+    """Colour of a bar."""
+    return {
+        "waiting": blend(pal.wait, pal.strip, 0.88),
+        "loader": blend(pal.warn, pal.strip, 0.9),
+        "device": blend(pal.good, pal.strip, 0.75),
+        "host": blend(pal.accent, pal.strip, 0.75),
+    }.get(bound, pal.grey)
+
+
+def bound_text(bound: str) -> str:
+    """What a colour means."""
+    return {
+        "waiting": _tr("the CPU waited for the device"),
+        "loader": _tr("waited for data"),
+        "device": _tr("the device was busy"),
+        "host": _tr("the device waited for the CPU"),
+        "left_out": _tr("left out of the means"),
+    }.get(bound, _tr("use of the device not known"))
+
+
+class StepStrip(QWidget):
+    """Bars of all steps; click goes to a step. Listens to analysis, view and suggestions of the document."""
+
+    def __init__(self, session: Session, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session, self._document = session, document
+        self.setMouseTracking(True)
+        self.setAccessibleName(self.tr("Steps"))
+        self.setAccessibleDescription(self.tr("One bar per step; its height is the step's period."))
+        document.analysisChanged.connect(self._analysis_changed)
+        document.viewChanged.connect(self.update)
+        document.suggestionChanged.connect(self.update)
+        session.themeChanged.connect(self.update)
+        self._analysis_changed()
+
+    def sizeHint(self) -> QSize:
+        return QSize(600, self.height_px())
+
+    def height_px(self) -> int:
+        """Height: a line of text suffices when there are no steps."""
+        return STRIP_PX if self.figures() is not None and self.count() else 24
+
+    def figures(self) -> Figures | None:
+        """Figures of the document, None while they are being computed."""
+        return self._document.analysis.figures if self._document.analysis else None
+
+    def count(self) -> int:
+        """Number of steps."""
+        figures = self.figures()
+        return len(figures.steps) if figures else 0
+
+    def _analysis_changed(self) -> None:
+        self.setFixedHeight(self.height_px())
+        self.update()
+
+    def pitch_px(self) -> float:
+        """Distance of two bars."""
+        room = self.width() - HEADER_PX - 8
+        count = max(self.count(), 1)
+        free = room - NOTE_PX
+        return min(BAR_PX + 5.0, (free if free / count >= 6 else room) / count)
+
+    def step_at(self, x: float) -> int:
+        """Step whose bar is at an x, -1 none."""
+        step = int((x - HEADER_PX) // self.pitch_px()) if x >= HEADER_PX else -1
+        return step if 0 <= step < self.count() else -1
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        pal = palette(self._session.dark)
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), pal.strip)
+        painter.setPen(QPen(pal.line, 1))
+        painter.drawLine(0, self.height() - 1, self.width(), self.height() - 1)
+        figures = self.figures()
+        painter.setFont(header_font(bold=True))
+        draw_text(painter, QRectF(20, 0, 140, 26), self.tr("Step times"), pal.text)
+        painter.setFont(header_font(small=True))
+        if figures is None:
+            draw_text(painter, QRectF(HEADER_PX, 0, 400, 24), self.tr("The steps are being measured…"), pal.dim)
+        elif not len(figures.steps):
+            words = self.tr("No steps are marked in this trace: call profiler.step() after each one.")
+            draw_text(painter, QRectF(HEADER_PX, 0, self.width() - HEADER_PX - 8, 24), words, pal.dim)
+        else:
+            what = self.tr("period, inferred") if bool(figures.steps.inferred.any()) else self.tr("period")
+            draw_text(painter, QRectF(20, 22, 140, 16), what, pal.dim)
+            self._bars(painter, pal, figures)
+        painter.end()
+
+    def _bars(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
+        length = periods_ns(figures).astype(np.float64)
+        typical = float(np.median(length[figures.step_figures.counted])) if figures.step_figures.counted.any() else 0.0
+        top = min(float(length.max()), 2.5 * typical) if typical > 0 else float(length.max())
+        room = self.height() - 12
+        pitch = self.pitch_px()
+        width = max(pitch - (5 if pitch > 12 else 1 if pitch > 3 else 0), 1.0)
+        pointed = self._pointed(figures)
+        view = self._document.viewport
+        steps = figures.steps
+        last_pixel = -1
+        for step in range(len(steps)):
+            x = HEADER_PX + step * pitch
+            if int(x) == last_pixel and length[step] <= typical * 1.2 and step not in pointed:
+                continue  # more steps than pixels: outliers and marked ones still get their bar
+            last_pixel = int(x)
+            height = max(min(length[step] / max(top, 1.0), 1.0) * room, 2.0)
+            rect = QRectF(x, self.height() - 5 - height, width, height)
+            painter.fillRect(rect, bound_colour(bound_of(figures, step), pal))
+            if length[step] > top:  # higher than drawn
+                painter.fillRect(QRectF(x, rect.top() + 3, width, 2), pal.strip)
+            if step in pointed:
+                painter.fillRect(QRectF(x, self.height() - 3, width, 2), pal.accent)
+            middle = (int(steps.start_ns[step]) + int(steps.end_ns[step])) / 2
+            if view.start_ns <= middle < view.end_ns and pitch > 4 and view.width_ns < 0.7 * view.span_ns:
+                painter.setPen(QPen(pal.accent, 1.5))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(rect.adjusted(-1.5, -1.5, 1.5, 1.5))
+        at = HEADER_PX + len(steps) * pitch + 14
+        if self.width() - at > 60:
+            painter.setFont(slice_font())
+            rect = QRectF(at, self.height() - 24, self.width() - at - 8, 18)
+            draw_text(painter, rect, self.note(figures), pal.muted)
+
+    def _pointed(self, figures: Figures) -> set[int]:
+        suggestion = self._document.suggestion(self._document.current_suggestion)
+        if suggestion is None:
+            return set()
+        if suggestion.steps:
+            return set(suggestion.steps)
+        ids = np.asarray(slices_of(suggestion), np.int64)
+        return set(np.unique(figures.step_of[ids]).tolist()) - {-1} if len(ids) else set()
+
+    def note(self, figures: Figures) -> str:
+        """What was left out, and the slowest step."""
+        out = int(np.count_nonzero(~figures.step_figures.counted))
+        length = periods_ns(figures)
+        words = []
+        if out:
+            words.append(self.tr("left out of the means: {count}").format(count=out))
+        counted = np.flatnonzero(figures.step_figures.counted)
+        if len(counted):
+            worst = int(counted[np.argmax(length[counted])])
+            words.append(self.tr("slowest: {step}").format(step=self.step_name(figures, worst)))
+            words.append(text.duration(float(length[worst])))
+        return " · ".join(words)
+
+    def step_name(self, figures: Figures, step: int) -> str:
+        """Name of a step."""
+        number = int(figures.steps.number[step])
+        return self.tr("step {number}").format(number=number if number >= 0 else step + 1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        step, figures = self.step_at(event.position().x()), self.figures()
+        if step >= 0 and figures is not None and event.button() == Qt.MouseButton.LeftButton:
+            start, end = float(figures.steps.start_ns[step]), float(figures.steps.end_ns[step])
+            end = max(end, start + 1)
+            self._document.zoom_to(start - (end - start) * 0.05, end + (end - start) * 0.05)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            step, figures = self.step_at(event.pos().x()), self.figures()
+            if step >= 0 and figures is not None:
+                QToolTip.showText(event.globalPos(), self.step_text(figures, step), self)
+            else:
+                QToolTip.hideText()
+            return True
+        return super().event(event)
+
+    def step_text(self, figures: Figures, step: int) -> str:
+        """Tooltip of a bar, plain text."""
+        f = figures.step_figures
+        known = [(self.tr("host step"), f.dur_ns[step]), (self.tr("period"), f.period_ns[step])]
+        known += [(self.tr("device busy"), f.gpu_busy_ns[step]), (self.tr("waits"), f.sync_wait_ns[step])]
+        lines = [self.step_name(figures, step) + " · " + bound_text(bound_of(figures, step))]
+        lines += [f"{name}: {text.duration(int(ns) if ns >= 0 else None)}" for name, ns in known]
+        if not f.counted[step] and f.why_not[step]:
+            lines.append(f.why_not[step])
+        return "\n".join(lines)

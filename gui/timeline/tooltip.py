@@ -1,0 +1,110 @@
+"""What the pointer is over, in a few plain lines of bounded length."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
+
+from core.figures.model import Figures
+from core.kinds import DEVICE_WORK, SliceKind, TrackKind
+from core.trace import Trace
+from gui import text
+from gui.timeline import navigation
+from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.header import header_font
+from gui.timeline.layout import Row, RowKind
+from gui.timeline.waits import gap_lane, sync_lane
+
+LINE_PX = 17
+NAME_CHARACTERS = 160
+LINE_CHARACTERS = 64
+
+
+def _tr(words: str) -> str:
+    return QCoreApplication.translate("timeline", words)
+
+
+def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[str]:
+    """Name, times, and what the slice waits for or was launched by."""
+    slices, links = trace.slices, trace.links
+    lines = _wrapped(text.elided(trace.name(slice_id), NAME_CHARACTERS))
+    kind, dur = int(slices.kind[slice_id]), int(slices.dur_ns[slice_id])
+    own = navigation.self_time_ns(trace, slice_id) if slices.subtree_end[slice_id] - slice_id < 50_000 else dur
+    words = text.kind_name(kind) + " · " + text.duration(dur)
+    if own != dur:
+        words += " · " + _tr("self {time}").format(time=text.duration(own))
+    lines.append(words)
+    sync = navigation.sync_of_slice(figures, slice_id)
+    if figures is not None and sync >= 0:
+        wait = int(figures.syncs.wait_ns[sync])
+        lines.append(_tr("the CPU waits {time} of it for the device").format(time=text.duration(wait)))
+        waited = int(figures.syncs.waited_id[sync])
+        if waited >= 0:
+            lines.append(_tr("until the end of {name}").format(name=text.elided(trace.name(waited), 48)))
+    if kind in DEVICE_WORK:
+        launch = int(links.launch_of[slice_id])
+        if launch >= 0:
+            delay = int(slices.start_ns[slice_id] - slices.start_ns[launch])
+            lines.append(_tr("started {time} after its launch").format(time=text.duration(delay)))
+        op = int(links.op_of[slice_id])
+        if op >= 0:
+            lines.append(_tr("for {name}").format(name=text.elided(trace.name(op), 56)))
+        if slices.copy_bytes[slice_id] > 0:
+            size = int(slices.copy_bytes[slice_id])
+            lines.append(text.size(size) + (" · " + text.rate(size, dur) if dur > 0 else ""))
+    elif kind not in (SliceKind.PYTHON, SliceKind.RANGE, SliceKind.STEP):
+        work = links.device_work_of(slice_id, int(slices.subtree_end[slice_id]))
+        if len(work):
+            total = int(slices.dur_ns[work].sum())
+            words = _tr("launched: {count} pieces of device work, {time}")
+            lines.append(words.format(count=text.count(len(work)), time=text.duration(total)))
+    return lines
+
+
+def row_lines(frame: Frame, row: Row, time_ns: float) -> list[str]:
+    """Tooltip of a place without a slice: an idle stretch of a device, or a wait on the sync lane."""
+    figures = frame.figures
+    if figures is None:
+        return []
+    if row.kind is RowKind.SYNCS and len(figures.syncs):
+        lane, _ = sync_lane(figures)
+        sync = lane.at(time_ns, frame.ns_per_px * 4)
+        return slice_lines(frame.trace, figures, int(figures.syncs.slice_id[sync])) if sync >= 0 else []
+    if row.track_kind == TrackKind.DEVICE_STREAM and len(figures.gaps):
+        gap = gap_lane(figures, row.device).at(time_ns)
+        if gap >= 0:
+            length = int(figures.gaps.end_ns[gap] - figures.gaps.start_ns[gap])
+            lines = [_tr("device idle for {time}").format(time=text.duration(length))]
+            lines.append(text.gap_cause(int(figures.gaps.cause[gap])))
+            blame = int(figures.gaps.blame_id[gap])
+            if blame >= 0:
+                lines.append(text.elided(frame.trace.name(blame), LINE_CHARACTERS))
+            return lines
+    return []
+
+
+def _wrapped(line: str) -> list[str]:
+    return [line[i : i + LINE_CHARACTERS] for i in range(0, max(len(line), 1), LINE_CHARACTERS)]
+
+
+def paint_tooltip(painter: QPainter, frame: Frame, at: QPointF, lines: list[str]) -> None:
+    """Draw the lines beside the pointer, inside the canvas."""
+    if not lines:
+        return
+    bold, plain = header_font(bold=True), header_font(small=True)
+    widths = [QFontMetricsF(bold if i == 0 else plain).horizontalAdvance(line) for i, line in enumerate(lines)]
+    width, height = max(widths) + 20, len(lines) * LINE_PX + 10
+    x = at.x() + 14 if at.x() + 14 + width < frame.width_px else max(at.x() - 14 - width, HEADER_PX + 4.0)
+    y = at.y() + 18 if at.y() + 18 + height < frame.height_px else max(at.y() - 10 - height, 2.0)
+    ground = QColor(frame.palette.window)
+    ground.setAlpha(244)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+    painter.setBrush(ground)
+    painter.setPen(QPen(frame.palette.line, 1))
+    painter.drawRoundedRect(QRectF(x + 0.5, y + 0.5, width, height), 5, 5)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    for i, line in enumerate(lines):
+        painter.setFont(bold if i == 0 else plain)
+        painter.setPen(frame.palette.text if i == 0 else frame.palette.muted)
+        rect = QRectF(x + 10, y + 5 + i * LINE_PX, width - 16, LINE_PX)
+        painter.drawText(rect, int(Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine), line)
