@@ -175,7 +175,7 @@ class Interner:
 
 def join(pieces: Sequence[EventColumns]) -> EventColumns:
     """Put the pieces of one file together, in file order; the pieces are emptied on the way to spare memory."""
-    if len(pieces) == 1:
+    if len(pieces) == 1 and len(set(pieces[0].strings)) == len(pieces[0].strings):
         return pieces[0]
     interner = Interner()
     maps = [interner.translate(piece.strings) for piece in pieces]

@@ -30,13 +30,7 @@ _STRING_ID_BASE = 1 << 61
 
 
 class DictDecoder:
-    """Turns event dicts into `EventColumns`.
-
-    Parameters
-    ----------
-    exact_times
-        False when times came through float64 and may have lost nanoseconds: such pieces are decoded again.
-    """
+    """Turns event dicts into `EventColumns`."""
 
     def __init__(self) -> None:
         self._intern = Interner()
@@ -72,6 +66,15 @@ class DictDecoder:
             self._out.note("unknown-phase", phase)
             return
         handler(event, phase[0], start, length)
+
+    def note(self, code: str, count: int) -> None:
+        """Count a repair."""
+        self._out.note(code, "", count)
+
+    def unreadable(self, example: str) -> None:
+        """Count an event that could not be read."""
+        self._out.events += 1
+        self._out.note("event-unreadable", example)
 
     def finish(self) -> EventColumns:
         """Return the columns of all events taken."""

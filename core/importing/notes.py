@@ -179,6 +179,18 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "The file is compressed twice.",
         "It was unpacked twice.",
     ),
+    "no-events": (
+        "warning",
+        False,
+        "This trace has no events.",
+        "Nothing was recorded in its window. Check that the profiled code ran between start and stop of the profiler.",
+    ),
+    "trailing-text": (
+        "info",
+        False,
+        "{count} bytes after the end of the trace were ignored.",
+        "They belong to no trace.",
+    ),
     "clocks-not-comparable": (
         "warning",
         False,
@@ -198,3 +210,11 @@ def make_report(columns: EventColumns) -> ImportReport:
     rank = {"error": 0, "warning": 1, "info": 2}
     notes.sort(key=lambda note: (rank[note.severity], note.code))
     return ImportReport(events_read=columns.events, events_kept=max(columns.events - lost, 0), notes=tuple(notes))
+
+
+def add_file_notes(columns: EventColumns, notes: list[tuple[str, str, int]]) -> None:
+    """Add what was said about the file as a whole."""
+    cut = any(code == "gzip-truncated" for code, _, _ in notes)
+    for code, example, count in notes:
+        if not (cut and code in ("truncated", "brackets-missing")):  # the one thing said once
+            columns.note(code, example, count)

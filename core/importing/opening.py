@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import orjson
-
-from core.errors import TraceError
 from core.importing.assemble import assemble
-from core.importing.dicts import decode_events
+from core.importing.decode import Decoder, InlineDecoder, decode_text
+from core.importing.notes import add_file_notes
 from core.importing.reader import FileReader
+from core.importing.streams import Text
 from core.trace import Trace, TraceSource
 
 Progress = Callable[[float, str], None]
+_TICK_S = 0.05
 
 
 def open_trace(
@@ -35,21 +34,45 @@ def open_trace(
         When ``progress`` raised it.
     """
     path = Path(paths) if isinstance(paths, (str, Path)) else Path(list(paths)[0])
-    try:
-        stat = path.stat()
-        data = path.read_bytes()
-    except OSError as error:
-        raise TraceError(f"{path.name} cannot be read.", str(error)) from error
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    try:
-        whole: Any = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise TraceError(f"{path.name} is not valid JSON.", str(error), offset_bytes=error.pos) from error
-    header = whole if isinstance(whole, dict) else {}
-    events = whole if isinstance(whole, list) else header.get("traceEvents")
-    if not isinstance(events, list):
-        raise TraceError(f"{path.name} is not a PyTorch trace.", "It has no traceEvents.")
-    columns = decode_events(events)
-    source = TraceSource(path.resolve(), stat.st_size, len(data), stat.st_mtime_ns)
-    return assemble(columns, header, source, FileReader((source,)))
+    return read_file(path, InlineDecoder(), _Meter(progress))
+
+
+class _Meter:
+    """Reports progress, not more often than a person can see."""
+
+    def __init__(self, progress: Progress | None, start: float = 0.0, span: float = 1.0) -> None:
+        self._progress, self._start, self._span = progress, start, span
+        self._last = 0.0
+
+    def __call__(self, fraction: float, what: str) -> None:
+        now = time.monotonic()
+        if self._progress is not None and now - self._last >= _TICK_S:
+            self._last = now
+            self._progress(self._start + self._span * min(fraction, 1.0), what)
+
+
+def read_file(path: Path, decoder: Decoder, meter: _Meter) -> Trace:
+    """Read one file, without any cache."""
+    notes: list[tuple[str, str, int]] = []
+    texts: list[Text] = []
+    size = 1
+
+    def open_text() -> Text:
+        nonlocal size
+        notes.clear()
+        texts.append(Text(path, lambda code, example, count: notes.append((code, example, count))))
+        size = max(path.stat().st_size, 1)
+        return texts[-1]
+
+    def reading() -> None:
+        meter(0.8 * texts[-1].consumed_bytes / size, "Reading events")
+
+    def note(code: str, example: str, count: int) -> None:
+        notes.append((code, example, count))
+
+    decoded = decode_text(open_text, decoder, reading, note)
+    stat = path.stat()
+    source = TraceSource(path.absolute(), stat.st_size, decoded.text_bytes, stat.st_mtime_ns)
+    add_file_notes(decoded.columns, notes)
+    reader = FileReader((source,))
+    return assemble(decoded.columns, decoded.header, source, reader, lambda: meter(0.9, "Building the timeline"))

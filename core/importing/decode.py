@@ -1,0 +1,287 @@
+"""From the text of a file to its columns: pieces are cut at event borders and decoded in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from core.errors import TraceError
+from core.importing.columns import EventColumns, join
+from core.importing.pieces import PieceResult, decode_piece, walk_piece
+from core.importing.scan import (
+    EVENT_LIMIT_BYTES,
+    HEADER_LIMIT_BYTES,
+    Layout,
+    find_events,
+    foreign,
+    last_border,
+    read_footer,
+)
+from core.importing.streams import BLOCK_BYTES, Text
+
+PIECE_BYTES = 4 << 20
+Tick = Callable[[], None]
+
+
+class Future(Protocol):
+    """A piece being decoded."""
+
+    def result(self) -> PieceResult:
+        """Wait for it."""
+        ...
+
+    def done(self) -> bool:
+        """Tell whether `result` would return at once."""
+        ...
+
+
+class Decoder(Protocol):
+    """Something that decodes pieces, here or elsewhere."""
+
+    depth: int  # pieces it can hold at once
+
+    def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
+        """Start decoding a piece."""
+        ...
+
+
+class _Done:
+    def __init__(self, value: PieceResult) -> None:
+        self._value = value
+
+    def result(self) -> PieceResult:
+        return self._value
+
+    def done(self) -> bool:
+        return True
+
+
+class InlineDecoder:
+    """Decodes in the calling thread."""
+
+    depth = 1
+
+    def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
+        """Decode the piece at once."""
+        return _Done(decode_piece(text, base, raw_backslashes))
+
+
+class _RawBackslashes(Exception):
+    """The writer escaped nothing: read the file again in that light."""
+
+
+@dataclass
+class Decoded:
+    """Everything read from one file."""
+
+    columns: EventColumns
+    header: dict[str, Any]
+    text_bytes: int
+
+
+def decode_text(
+    open_text: Callable[[], Text], decoder: Decoder, tick: Tick, note: Callable[[str, str, int], None]
+) -> Decoded:
+    """Decode a whole file.
+
+    Parameters
+    ----------
+    open_text
+        Opens the text from its beginning (called again when the file has to be read in another light).
+    decoder
+        Where pieces are decoded.
+    tick
+        Called after every block and piece; may raise `core.errors.Cancelled`.
+    note
+        Called with (code, example, count) for losses and repairs of the whole file.
+
+    Raises
+    ------
+    TraceError
+        When the text holds no trace.
+    """
+    try:
+        return _Reading(open_text(), decoder, tick, note, raw_backslashes=False).run()
+    except _RawBackslashes:
+        return _Reading(open_text(), decoder, tick, note, raw_backslashes=True).run()
+
+
+class _Reading:
+    def __init__(
+        self, text: Text, decoder: Decoder, tick: Tick, note: Callable[[str, str, int], None], raw_backslashes: bool
+    ) -> None:
+        self._text, self._decoder, self._tick, self._note = text, decoder, tick, note
+        self._raw = raw_backslashes
+        self._pending: deque[tuple[Future, bytes, int]] = deque()
+        self._results: list[EventColumns] = []
+        self._carry = b""
+        self._base = 0
+        self._ended = self._closed = self._trailing_comma = False
+        self._rest: list[bytes] = []  # text behind the list of events
+
+    def run(self) -> Decoded:
+        with self._text:
+            layout, buffer = self._head()
+            self._base = layout.start
+            self._events(buffer)
+            footer = self._finish(layout)
+        for code in layout.repairs:
+            self._note(code, "header", 1)
+        columns = join(self._results) if self._results else EventColumns(strings=[])
+        if columns.events and layout.form != "object" and not _any_event(columns):
+            raise TraceError(
+                f"{self._text.path.name} is not a Chrome or PyTorch trace.",
+                f"It holds a list of {columns.events} entries, none of which is an event.",
+                "Open the .json or .json.gz file that torch.profiler wrote.",
+                0,
+            )
+        if not any(map(len, (columns.slices, columns.memory, columns.instants, columns.counters))):
+            self._note("no-events", "", 1)
+        return Decoded(columns, {**layout.header, **footer}, self._text.read_bytes)
+
+    def _head(self) -> tuple[Layout, bytes]:
+        """Read until the list of events begins."""
+        parts: list[bytes] = []
+        size = 0
+        looked_at = 0
+        while True:
+            block = self._text.read(BLOCK_BYTES)
+            self._tick()
+            parts.append(block)
+            size += len(block)
+            if block and size < 2 * looked_at and size < HEADER_LIMIT_BYTES:
+                continue
+            text = b"".join(parts)
+            parts, looked_at = [text], size
+            final = not block
+            layout = find_events(text, final)
+            if layout is not None:
+                return layout, text[layout.start :]
+            if final or size >= HEADER_LIMIT_BYTES:
+                raise foreign(self._text.path.name, text, self._text.read_bytes)
+
+    def _events(self, buffer: bytes) -> None:
+        parts, size = [buffer], len(buffer)
+        while not self._ended:
+            while size < PIECE_BYTES:
+                block = self._text.read(BLOCK_BYTES)
+                self._tick()
+                if not block:
+                    self._last(b"".join(parts))
+                    return
+                parts.append(block)
+                size += len(block)
+            text = b"".join(parts)
+            cut = last_border(text)
+            if cut > 0:
+                self._submit(text[:cut])
+                text = text[cut:]
+            elif len(text) > PIECE_BYTES + BLOCK_BYTES:  # one huge event, or no list of events any more
+                self._submit(text)
+                text = b""
+            parts, size = [text], len(text)
+            if len(self._pending) >= self._decoder.depth:
+                self._collect(len(self._pending) - self._decoder.depth + 1)
+        self._rest.append(b"".join(parts))
+
+    def _last(self, text: bytes) -> None:
+        """Decode what is left at the end of the file."""
+        cut = last_border(text)
+        if cut > 0:
+            self._submit(text[:cut])
+            text = text[cut:]
+        self._collect(len(self._pending))
+        if self._ended:
+            self._rest.append(text)
+            return
+        whole = self._carry + text
+        self._carry = b""
+        self._take(walk_piece(whole, self._base - (len(whole) - len(text)), self._raw), whole, self._base)
+
+    def _submit(self, piece: bytes) -> None:
+        self._pending.append((self._decoder.submit(piece, self._base, self._raw), piece, self._base))
+        self._base += len(piece)
+
+    def _collect(self, count: int) -> None:
+        """Take the results of the oldest pieces, in order."""
+        for _ in range(count):
+            future, piece, base = self._pending.popleft()
+            if self._ended:
+                self._rest.append(piece)
+                continue
+            while not future.done():
+                self._tick()
+            result = future.result()
+            self._tick()
+            if self._carry:
+                piece = self._carry + piece
+                base -= len(self._carry)
+                self._carry = b""
+                result = walk_piece(piece, base, self._raw)
+            self._take(result, piece, base)
+
+    def _take(self, result: PieceResult, piece: bytes, base: int) -> None:
+        if result.raw_backslashes and not self._raw:
+            raise _RawBackslashes
+        self._results.append(result.columns)
+        self._trailing_comma = result.trailing_comma
+        if result.ended:
+            self._ended, self._closed = True, result.closed
+            self._rest.append(piece[result.consumed :])
+            return
+        self._carry = piece[result.consumed :]
+        if len(self._carry) > EVENT_LIMIT_BYTES:
+            offset = base + result.consumed
+            raise TraceError(
+                f"{self._text.path.name} holds one value of more than {EVENT_LIMIT_BYTES >> 20} MB.",
+                f"It starts at byte {offset} and has no end within reach; an event is never that large.",
+                "The file is damaged there, or it is no trace.",
+                offset,
+            )
+
+    def _finish(self, layout: Layout) -> dict[str, Any]:
+        """Read what stands behind the list, and say in what state the end of the file is."""
+        if not self._ended:
+            cut_off = bool(self._carry.strip(b" \t\r\n,\x00"))
+            if cut_off or (self._trailing_comma and layout.form in ("object", "nested")):
+                self._note("truncated", "", 1)
+            elif layout.form == "lines":
+                self._note("lines-of-events", "", 1)
+            else:
+                self._note("brackets-missing", "", 1)
+            return {}
+        if layout.form == "nested":
+            self._note("nested-events", "", 1)
+        rest = self._footer_text()
+        if layout.form != "object":
+            rest = rest.strip(b" \t\r\n}\x00")
+            if rest:
+                self._note("trailing-text", rest[:80].decode("utf-8", "replace"), len(rest))
+            return {}
+        if not self._closed:
+            self._note("brackets-missing", "", 1)
+        footer, closed, after = read_footer(rest)
+        if not closed and self._closed:
+            self._note("brackets-missing", "", 1)
+        after = after.strip(b" \t\r\n\x00")
+        if after:
+            self._note("trailing-text", after[:80].decode("utf-8", "replace"), len(after))
+        return footer
+
+    def _footer_text(self) -> bytes:
+        size = sum(map(len, self._rest))
+        while size < HEADER_LIMIT_BYTES:
+            block = self._text.read(BLOCK_BYTES)
+            self._tick()
+            if not block:
+                break
+            self._rest.append(block)
+            size += len(block)
+        return b"".join(self._rest)
+
+
+def _any_event(columns: EventColumns) -> bool:
+    held = (columns.slices, columns.flows, columns.memory, columns.instants, columns.counters, columns.metadata)
+    return any(len(group) for group in held) or bool(columns.problems.get("profiler-span"))

@@ -1,0 +1,390 @@
+"""Decoding a piece of regular events: only the fields that become columns are ever made into objects."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import compress, count
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import orjson
+
+from core.importing.columns import (
+    NO_DURATION,
+    EventColumns,
+    FlowColumns,
+    InstantColumns,
+    MemoryColumns,
+    SliceColumns,
+)
+from core.importing.dicts import decode_events
+from core.importing.kineto import CATEGORIES, MEMORY_EVENT, PROFILER_SPAN
+from core.importing.numbers import needs_text, time_ns, times_ns
+from core.importing.scan import value_end
+from core.kinds import SliceKind
+from core.tables import I32, I64, U8, Bool
+
+_NAN = float("nan")
+_X, _S, _T, _F, _I, _M, _C, _ODD = ord("X"), ord("s"), ord("t"), ord("f"), ord("i"), ord("M"), ord("C"), 0
+_PHASES = defaultdict(int, {"X": _X, "s": _S, "t": _T, "f": _F, "i": _I, "I": _I, "R": _I, "M": _M, "C": _C})
+_DEVICE_KINDS = (
+    SliceKind.KERNEL,
+    SliceKind.MEMCPY,
+    SliceKind.MEMSET,
+    SliceKind.DEVICE_RANGE,
+    SliceKind.DEVICE_SYNC,
+    SliceKind.OTHER,
+)
+
+
+class Irregular(Exception):
+    """The piece needs the event-by-event road."""
+
+
+class _Args(msgspec.Struct, gc=False, frozen=True):
+    correlation: int = -1
+    external: int = msgspec.field(default=-1, name="External id")
+    external_2021: int = msgspec.field(default=-1, name="external id")
+    bytes: int | str = -1
+    size: int | str = -1
+    device: int | str = -1
+    stream: int | str = -1
+    python_id: int = msgspec.field(default=-1, name="Python id")
+    device_type: int = msgspec.field(default=-1, name="Device Type")
+    device_id: int = msgspec.field(default=-1, name="Device Id")
+    address: int = msgspec.field(default=-1, name="Addr")
+    allocation: int = msgspec.field(default=0, name="Bytes")
+    allocated: int = msgspec.field(default=-1, name="Total Allocated")
+    reserved: int = msgspec.field(default=-1, name="Total Reserved")
+    name: Any = None
+    labels: Any = None
+    sort_index: Any = None
+
+
+_NO_ARGS = _Args()
+
+
+class _Event(msgspec.Struct, gc=False):
+    ph: str = ""
+    cat: str = ""
+    name: str = ""
+    pid: int | str = ""
+    tid: int | str = ""
+    ts: float = _NAN
+    dur: float = _NAN
+    id: int | str = -1
+    args: _Args = _NO_ARGS
+
+
+class _TimedText(msgspec.Struct, gc=False):
+    ts: msgspec.Raw = msgspec.Raw(b"nan")
+    dur: msgspec.Raw = msgspec.Raw(b"nan")
+
+
+_DECODER = msgspec.json.Decoder(list[_Event])
+_TEXT_DECODER = msgspec.json.Decoder(list[_TimedText])
+_RAW_DECODER = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def decode_regular(text: bytes, base: int) -> EventColumns:
+    """Columns of a stretch of whole events.
+
+    Parameters
+    ----------
+    text
+        Events separated by commas, without the brackets of the list.
+    base
+        Byte offset of ``text`` in the whole text.
+
+    Raises
+    ------
+    Irregular
+        When anything in the piece is not as Kineto writes it.
+    """
+    body = b"[" + text.rstrip(b", \t\r\n") + b"]"
+    try:
+        events = _DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Irregular from error
+    phases = np.fromiter(map(_PHASES.__getitem__, map(attrgetter("ph"), events)), np.uint8, len(events))
+    if not phases.all():
+        raise Irregular
+    try:
+        return _columns(events, phases, body, base - 1)
+    except (OverflowError, ValueError, TypeError) as error:
+        raise Irregular from error
+
+
+def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> EventColumns:
+    starts, lengths = _spans(body, len(events))
+    time = np.fromiter(map(attrgetter("ts"), events), np.float64, len(events))
+    dur = np.fromiter(map(attrgetter("dur"), events), np.float64, len(events))
+    if needs_text(time[np.isfinite(time)]):
+        time_col, good, dur_col = _times_of_text(body)
+    else:
+        time_col, good = times_ns(time)
+        dur_col, dur_good = times_ns(dur)
+        dur_col[~dur_good | (dur_col < 0)] = NO_DURATION
+    out = EventColumns(strings=[], events=len(events))
+    strings = _Strings()
+    timed = good | (phases == _M)
+    if not timed.all():
+        lost = np.flatnonzero(~timed)
+        out.note("no-time", events[int(lost[0])].name, len(lost))
+    rows = _Rows(phases, timed, time_col, dur_col, starts + base, lengths)
+    _slices(out, events, strings, rows)
+    _flows(out, events, strings, rows)
+    _instants(out, events, strings, rows)
+    _metadata(out, list(compress(events, (phases == _M).tobytes())))
+    out.strings = strings.values()
+    _counters(out, body, starts, lengths, np.flatnonzero((phases == _C) & timed))
+    return out
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Columns over all events of the piece."""
+
+    phase: U8
+    timed: Bool
+    time: I64
+    dur: I64
+    start: I64
+    length: I32
+
+
+class _Strings:
+    """Ids by order of first sight; numbers and their text are one."""
+
+    def __init__(self) -> None:
+        self._ids: defaultdict[Any, int] = defaultdict(count().__next__)
+
+    def __call__(self, values: Any, size: int) -> I32:
+        return np.fromiter(map(self._ids.__getitem__, values), np.int32, size)
+
+    def values(self) -> list[str]:
+        """Texts in id order; a number and the same text both occur, `join` makes them one."""
+        return [value if isinstance(value, str) else str(value) for value in self._ids]
+
+
+def _spans(body: bytes, n: int) -> tuple[I64, I32]:
+    """Offset and length in ``body`` of each event."""
+    text = np.frombuffer(body, np.uint8)
+    starts = _regular_starts(body, text, n)
+    if starts is None:
+        return _exact_spans(body)
+    ends = np.empty(n, np.int64)
+    if n:
+        ends[-1] = len(body) - 1
+        ends[:-1] = starts[1:]
+        for _ in range(64):  # step back over the comma and blanks to the closing brace
+            off = text[ends - 1] != 125
+            if not off.any():
+                break
+            ends[off] -= 1
+        else:
+            return _exact_spans(body)
+    return starts, (ends - starts).astype(np.int32)
+
+
+def _regular_starts(body: bytes, text: Any, n: int) -> I64 | None:
+    """Starts by the writer's own separator, None when the count does not come out right."""
+    if n < 2:
+        return np.full(n, body.find(b"{"), np.int64) if n else np.empty(0, np.int64)
+    first = body.find(b"{")
+    opens = np.flatnonzero(text == 123)
+    gap = body[1:first]
+    if not gap:
+        second = body.find(b"{", value_end(body, first))
+        gap = body[body.rfind(b"}", 0, second) + 1 : second].lstrip(b",")
+    for k, byte in enumerate(reversed(gap[-8:]), 1):
+        back = opens - k
+        keep = (back >= 0) & (text[back] == byte)
+        keep[0] |= opens[0] == first
+        opens = opens[keep]
+    if not gap:
+        before = text[opens - 1]
+        opens = opens[(before == 44) | (before == 91)]
+    return opens.astype(np.int64) if len(opens) == n else None
+
+
+def _exact_spans(body: bytes) -> tuple[I64, I32]:
+    """Spans by walking over the raw events."""
+    raws = _RAW_DECODER.decode(body)
+    lengths = np.fromiter((memoryview(raw).nbytes for raw in raws), np.int64, len(raws))
+    starts = np.empty(len(raws), np.int64)
+    at = 1
+    find = body.find
+    for i, length in enumerate(lengths.tolist()):
+        at = find(b"{", at)
+        starts[i] = at
+        at += length
+    return starts, lengths.astype(np.int32)
+
+
+def _times_of_text(body: bytes) -> tuple[I64, Bool, I64]:
+    """Times from the digits themselves: float64 cannot hold epoch microseconds with their nanoseconds."""
+    rows = _TEXT_DECODER.decode(body)
+    times = np.zeros(len(rows), np.int64)
+    durs = np.full(len(rows), NO_DURATION, np.int64)
+    good = np.ones(len(rows), np.bool_)
+    for i, row in enumerate(rows):
+        value = _text_ns(bytes(row.ts))
+        if value is None:
+            good[i] = False
+        else:
+            times[i] = value
+        dur = _text_ns(bytes(row.dur))
+        if dur is not None and dur >= 0:
+            durs[i] = dur
+    return times, good, durs
+
+
+def _text_ns(text: bytes) -> int | None:
+    if text[-4:-3] == b"." and text[:1] != b"-":
+        digits = text[:-4] + text[-3:]
+        if digits.isdigit() and len(digits) < 19:
+            return int(digits)
+    return time_ns(text.decode("ascii", "replace").strip('"'))
+
+
+def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Rows) -> None:
+    mask = (rows.phase == _X) & rows.timed
+    chosen = list(compress(events, mask.tobytes()))
+    n = len(chosen)
+    category = strings(map(attrgetter("cat"), chosen), n)
+    used = strings.values()
+    span = [i for i in np.unique(category).tolist() if used[i].lower() == PROFILER_SPAN]
+    if span:
+        hidden = np.isin(category, span)
+        out.note("profiler-span", chosen[int(np.flatnonzero(hidden)[0])].name, int(hidden.sum()))
+        mask[np.flatnonzero(mask)[hidden]] = False
+        chosen = list(compress(chosen, (~hidden).tobytes()))
+        category = category[~hidden]
+        n = len(chosen)
+    args = list(map(attrgetter("args"), chosen))
+    kind_of = np.array([int(CATEGORIES.get(text.lower(), SliceKind.OTHER)) for text in used] or [0], np.uint8)
+    kinds = kind_of[category]
+    on_device = np.isin(kinds, _DEVICE_KINDS)
+    calls = on_device | (kinds == SliceKind.RUNTIME) | (kinds == SliceKind.DRIVER)
+    external = _ints("external", args, kinds != SliceKind.PYTHON)
+    if bool((external[calls] < 0).any()):
+        older = _ints("external_2021", args, calls & (external < 0))
+        external = np.where(external < 0, older, external)
+    copies = _ints("bytes", args, on_device)
+    if bool((kinds == SliceKind.KERNEL).any()) and bool((copies < 0).any()):
+        copies = np.where(copies < 0, _ints("size", args, on_device & (kinds != SliceKind.KERNEL)), copies)
+    durations = rows.dur[mask]
+    invalid = int((durations == NO_DURATION).sum())
+    if invalid:
+        out.note("no-duration", chosen[int(np.argmax(durations == NO_DURATION))].name, invalid)
+    out.slices = SliceColumns(
+        phase=np.full(n, _X, np.uint8),
+        category=category,
+        name=strings(map(attrgetter("name"), chosen), n),
+        pid=strings(map(attrgetter("pid"), chosen), n),
+        tid=strings(map(attrgetter("tid"), chosen), n),
+        time_ns=rows.time[mask],
+        dur_ns=durations,
+        correlation=_ints("correlation", args, calls),
+        external=external,
+        copy_bytes=copies,
+        device=_ints("device", args, on_device).astype(np.int32),
+        stream=_ints("stream", args, on_device),
+        order=_ints("python_id", args, kinds == SliceKind.PYTHON),
+        async_id=np.full(n, -1, np.int64),
+        start=rows.start[mask],
+        length=rows.length[mask],
+    )
+
+
+def _ints(name: str, args: list[_Args], where: Bool) -> I64:
+    """int64[n] of an argument, -1 outside ``where``."""
+    values = np.full(len(args), -1, np.int64)
+    size = int(where.sum())
+    if size == len(args):
+        return np.fromiter(map(attrgetter(name), args), np.int64, size)
+    if size:
+        values[where] = np.fromiter(map(attrgetter(name), compress(args, where.tobytes())), np.int64, size)
+    return values
+
+
+def _flows(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Rows) -> None:
+    mask = ((rows.phase == _S) | (rows.phase == _F) | (rows.phase == _T)) & rows.timed
+    chosen = list(compress(events, mask.tobytes()))
+    n = len(chosen)
+    if not n:
+        return
+    out.flows = FlowColumns(
+        phase=rows.phase[mask],
+        category=strings(map(attrgetter("cat"), chosen), n),
+        pid=strings(map(attrgetter("pid"), chosen), n),
+        tid=strings(map(attrgetter("tid"), chosen), n),
+        time_ns=rows.time[mask],
+        flow_id=np.fromiter(map(attrgetter("id"), chosen), np.int64, n),
+    )
+
+
+def _instants(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Rows) -> None:
+    mask = (rows.phase == _I) & rows.timed
+    chosen = list(compress(events, mask.tobytes()))
+    if not chosen:
+        return
+    at = np.flatnonzero(mask)
+    memory = np.array([event.name == MEMORY_EVENT for event in chosen], np.bool_)
+    held = list(compress(chosen, memory.tobytes()))
+    args = [event.args for event in held]
+    n = len(held)
+
+    def column(name: str, dtype: type = np.int64) -> Any:
+        return np.fromiter(map(attrgetter(name), args), dtype, n)
+
+    out.memory = MemoryColumns(
+        pid=strings(map(attrgetter("pid"), held), n),
+        tid=strings(map(attrgetter("tid"), held), n),
+        time_ns=rows.time[at[memory]],
+        device_type=column("device_type", np.int32),
+        device=column("device_id", np.int32),
+        address=column("address"),
+        bytes=column("allocation"),
+        allocated=column("allocated"),
+        reserved=column("reserved"),
+    )
+    others = list(compress(chosen, (~memory).tobytes()))
+    n = len(others)
+    out.instants = InstantColumns(
+        name=strings(map(attrgetter("name"), others), n),
+        pid=strings(map(attrgetter("pid"), others), n),
+        tid=strings(map(attrgetter("tid"), others), n),
+        time_ns=rows.time[at[~memory]],
+        start=rows.start[at[~memory]],
+        length=rows.length[at[~memory]],
+    )
+
+
+def _metadata(out: EventColumns, events: list[_Event]) -> None:
+    held = out.metadata
+    for event in events:
+        what = event.name
+        if what == "process_labels":
+            value = event.args.labels
+        else:
+            value = event.args.sort_index if what.endswith("sort_index") else event.args.name
+        if value is not None:
+            held[str(event.pid), str(event.tid), what] = value
+
+
+def _counters(out: EventColumns, body: bytes, starts: I64, lengths: I32, rows: Any) -> None:
+    if not len(rows):
+        return
+    spans = [(int(starts[i]), int(lengths[i])) for i in rows]
+    decoded = decode_events(orjson.loads(body[a : a + n]) for a, n in spans)
+    base = len(out.strings)
+    out.strings = out.strings + decoded.strings
+    counters = decoded.counters
+    counters.name += np.int32(base)
+    counters.pid += np.int32(base)
+    out.counters = counters

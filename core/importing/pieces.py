@@ -1,0 +1,107 @@
+"""Decoding one piece of a text: the fast road where the piece is regular, event by event where it is not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import orjson
+
+from core.importing.columns import EventColumns
+from core.importing.dicts import DictDecoder
+from core.importing.fast import Irregular, decode_regular
+from core.importing.numbers import EXACT_BELOW_US
+from core.importing.repair import has_bad_escape
+from core.importing.scan import Found, Walk
+
+_EXACT = msgspec.json.Decoder(float_hook=Decimal)
+
+
+@dataclass
+class PieceResult:
+    """What became of a piece.
+
+    ``consumed``: bytes understood; what is left belongs to an event that goes on in the next piece. ``ended``: the
+    list of events ended there (``closed``: by its bracket). ``raw_backslashes``: the file's writer escapes nothing,
+    so the file must be read again in that light. ``trailing_comma``: a comma was the last thing seen.
+    """
+
+    columns: EventColumns
+    consumed: int
+    ended: bool = False
+    closed: bool = False
+    raw_backslashes: bool = False
+    trailing_comma: bool = False
+
+
+def decode_piece(text: bytes, base: int, raw_backslashes: bool = False) -> PieceResult:
+    """Decode a stretch of the event list that starts at an event.
+
+    Parameters
+    ----------
+    text
+        The bytes.
+    base
+        Their offset in the whole text.
+    raw_backslashes
+        Take every backslash for itself.
+    """
+    if not (raw_backslashes and b"\\" in text):
+        try:
+            return PieceResult(decode_regular(text, base), len(text))
+        except Irregular:
+            pass
+    return walk_piece(text, base, raw_backslashes)
+
+
+def walk_piece(text: bytes, base: int, raw_backslashes: bool = False) -> PieceResult:
+    """Decode event by event, repairing what needs it."""
+    decoder = DictDecoder()
+    walk = Walk(text, raw_backslashes)
+    for found in walk:
+        damaged = not found.readable or "backslashes-repaired" in found.repairs
+        if damaged and not raw_backslashes and _escapes_nothing(text[found.start : found.end]):
+            return PieceResult(decoder.finish(), 0, raw_backslashes=True)
+        _take(decoder, found, text, base)
+    decoder.note("commas-repaired", walk.extra_commas)
+    return PieceResult(decoder.finish(), walk.consumed, walk.ended, walk.closed, trailing_comma=walk.trailing_comma)
+
+
+def _escapes_nothing(text: bytes) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return "escape" in str(error) and "surrogate" not in str(error) and has_bad_escape(text)
+    return False
+
+
+def _take(decoder: DictDecoder, found: Found, text: bytes, base: int) -> None:
+    for code in found.repairs:
+        decoder.note(code, 1)
+    if not found.readable:
+        decoder.unreadable(text[found.start : found.start + 80].decode("utf-8", "replace"))
+        return
+    value = found.value
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        decoder.note("nested-events", 1)
+        for item in value:
+            decoder.add(item)
+        return
+    if isinstance(value, dict) and not found.repairs and _lost_digits(value.get("ts")):
+        value = _with_exact_times(value, text[found.start : found.end])
+    decoder.add(value, base + found.start, found.end - found.start)
+
+
+def _lost_digits(value: Any) -> bool:
+    return isinstance(value, float) and abs(value) >= EXACT_BELOW_US and value != math.floor(value)
+
+
+def _with_exact_times(event: dict[str, Any], text: bytes) -> dict[str, Any]:
+    try:
+        exact = _EXACT.decode(text)
+    except (msgspec.DecodeError, ArithmeticError):
+        return event
+    return {**event, "ts": exact.get("ts"), "dur": exact["dur"]} if "dur" in exact else {**event, "ts": exact.get("ts")}

@@ -1,0 +1,157 @@
+"""Reading one event whose JSON is damaged, and saying what was done to it.
+
+Each repair is tried only after plain parsing failed, from the least to the most daring; nothing is changed outside
+the fault itself (a kernel may well be called ``inf, nan, N/A``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+_TOKENS = re.compile(
+    _STRING + rb"|[-+]?\d+\.#[A-Z]+|[-+]?\b(?:nan|inf(?:inity)?|n/?a|none|undefined)\b(?:\([a-z0-9]*\))?", re.I | re.S
+)
+_COMMAS = re.compile(_STRING + rb"|,(?=\s*[}\]])|(?<=[\[{,])\s*,", re.S)
+_STRINGS = re.compile(_STRING, re.S)
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\\\"
+)
+_BAD_ESCAPE = re.compile(rb'\\(?:\\|["/bfnrt]|u[0-9a-fA-F]{4})|(\\)')
+_SINGLE_BACKSLASH = re.compile(rb'\\(?!")')
+_CLOSES = re.compile(rb'\s*(?:[}\]:]|,\s*(?:["{\[\-\d]|true|false|null)|\Z)')
+_REPLACEMENT = "\ufffd".encode()
+_ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")
+MAX_REPAIRED_BYTES = 16 << 20
+
+
+class Unreadable(Exception):
+    """No repair made an event of this text."""
+
+
+def has_bad_escape(text: bytes) -> bool:
+    r"""Tell whether a backslash stands before what JSON does not allow there, as in ``C:\cuda``."""
+    return any(found.group(1) for found in _BAD_ESCAPE.finditer(text))
+
+
+def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[str, ...]]:
+    """Parse one event.
+
+    Parameters
+    ----------
+    text
+        The event's bytes.
+    raw_backslashes
+        The writer of this file escaped no backslash: each one stands for itself.
+
+    Returns
+    -------
+    tuple
+        The value, and the note codes of the repairs it took.
+
+    Raises
+    ------
+    Unreadable
+        When no repair helps.
+    """
+    repairs: list[str] = []
+    if raw_backslashes and b"\\" in text:
+        text = _SINGLE_BACKSLASH.sub(rb"\\\\", text)
+        repairs.append("backslashes-repaired")
+    try:
+        return orjson.loads(text), tuple(repairs)
+    except orjson.JSONDecodeError as error:
+        if len(text) > MAX_REPAIRED_BYTES or "recursion" in str(error).lower():
+            raise Unreadable from error
+    for code, repair in _REPAIRS:
+        fixed = repair(text)
+        if fixed == text:
+            continue
+        repairs.extend([code] * _places(code, text))
+        text = fixed
+        try:
+            return orjson.loads(text), tuple(repairs)
+        except orjson.JSONDecodeError:
+            continue
+    raise Unreadable
+
+
+def _places(code: str, text: bytes) -> int:
+    """In how many places a repair was made, where that says more than "once"."""
+    return len(_undecodable(text)) if code == "invalid-utf8-repaired" else 1
+
+
+def _undecodable(text: bytes) -> list[str]:
+    """Runs of bytes that are not UTF-8."""
+    return _ESCAPED_BYTES.findall(text.decode("utf-8", "surrogateescape"))
+
+
+def _utf8(text: bytes) -> bytes:
+    return text.decode("utf-8", "replace").encode("utf-8")
+
+
+def _control(text: bytes) -> bytes:
+    if not _CONTROL.search(text):
+        return text
+    return _STRINGS.sub(lambda m: _CONTROL.sub(_REPLACEMENT, m.group()), text)
+
+
+def _control_outside(text: bytes) -> bytes:
+    return re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", _REPLACEMENT, text)
+
+
+def _surrogates(text: bytes) -> bytes:
+    return _SURROGATE.sub(lambda m: b"\\ufffd" if len(m.group()) == 6 else m.group(), text)
+
+
+def _escapes(text: bytes) -> bytes:
+    return _BAD_ESCAPE.sub(lambda m: rb"\\" if m.group(1) else m.group(), text)
+
+
+def _words(text: bytes) -> bytes:
+    return _TOKENS.sub(lambda m: m.group() if m.group()[:1] == b'"' else b'"' + m.group() + b'"', text)
+
+
+def _commas(text: bytes) -> bytes:
+    return _COMMAS.sub(lambda m: m.group() if m.group()[:1] == b'"' else b"", text)
+
+
+def _quotes(text: bytes) -> bytes:
+    """Escape the quotation marks that cannot end a string, judged by what follows them."""
+    out = bytearray()
+    at = 0
+    while True:
+        opening = text.find(b'"', at)
+        if opening < 0:
+            out += text[at:]
+            return bytes(out)
+        out += text[at : opening + 1]
+        at = opening + 1
+        while True:
+            closing = text.find(b'"', at)
+            if closing < 0:
+                out += text[at:]
+                return bytes(out)
+            slashes = len(text[at:closing]) - len(text[at:closing].rstrip(b"\\"))
+            out += text[at:closing]
+            at = closing + 1
+            if slashes % 2 == 0 and _CLOSES.match(text, at):
+                out += b'"'
+                break
+            out += b'"' if slashes % 2 else b'\\"'
+
+
+_REPAIRS = (
+    ("invalid-utf8-repaired", _utf8),
+    ("control-characters-repaired", _control),
+    ("surrogates-repaired", _surrogates),
+    ("bare-words-repaired", _words),
+    ("commas-repaired", _commas),
+    ("backslashes-repaired", _escapes),
+    ("quotes-repaired", _quotes),
+    ("control-characters-repaired", _control_outside),
+)
