@@ -19,6 +19,19 @@ def slices_of(suggestion: Suggestion) -> tuple[int, ...]:
     return tuple(dict.fromkeys(i for e in suggestion.evidence for i in e.slices))
 
 
+def lead_of(trace: Trace, figures: Figures | None, suggestion: Suggestion) -> int:
+    """Slice that stands for a suggestion: the longest one of its first evidence, in the step that is shown; -1 none."""
+    ids = np.asarray(next((e.slices for e in suggestion.evidence if e.slices), ()), np.int64)
+    ids = ids[(ids >= 0) & (ids < len(trace.slices))]
+    if not len(ids):
+        return -1
+    if figures is not None and len(figures.steps):
+        every = np.asarray([i for i in slices_of(suggestion) if 0 <= i < len(trace.slices)], np.int64)
+        shown = ids[figures.step_of[ids] == _best_step(figures, figures.step_of[every])]
+        ids = shown if len(shown) else ids
+    return int(ids[np.argmax(trace.slices.dur_ns[ids])])
+
+
 def window_about(trace: Trace, slice_ids: tuple[int, ...]) -> tuple[float, float]:
     """Window in which the slices together fill `SINGLE_SHARE` of the width, ns."""
     ids = np.asarray(slice_ids, np.int64)

@@ -159,6 +159,8 @@ class Document(QObject):
             ids = evidence.slices_of(suggestion)
             if ids:
                 self.show_slices(ids)
+                figures = self.analysis.figures if self.analysis else None
+                self.select(evidence.lead_of(self.trace, figures, suggestion))
             else:
                 self.highlight(())
         self.suggestionChanged.emit()

@@ -28,6 +28,8 @@ def duration(ns: float | None) -> str:
     if ns is None:
         return unknown()
     size = abs(ns)
+    if size < 999.5 and ns == int(ns):
+        return f"{ns:.0f}{THIN}ns"
     for limit, unit, scale in ((999.5, "ns", 1.0), (999.5e3, "µs", 1e3), (999.5e6, "ms", 1e6)):
         if size < limit:
             return _digits(ns / scale) + THIN + unit

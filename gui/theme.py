@@ -226,10 +226,10 @@ QPushButton[role="flat"] { background: transparent; border: 1px solid transparen
 QPushButton[role="flat"]:hover { background: @raised; }
 QPushButton[role="flat"]:focus { border-color: @accent; }
 QPushButton[role="flat"]:disabled { color: @faint; }
-QPushButton[role="link"] { background: transparent; border: 1px solid transparent; color: @accent; padding: 1px 2px;
+QPushButton[role="link"] { background: transparent; border: none; border-radius: 2px; color: @accent; padding: 1px 0;
   text-align: left; }
 QPushButton[role="link"]:hover { text-decoration: underline; }
-QPushButton[role="link"]:focus { border: 1px solid @accent; }
+QPushButton[role="link"]:focus { text-decoration: underline; background: @selection; }
 QPushButton[role="link"]:disabled { color: @faint; }
 QPushButton[role="chip"] { background: @chip; color: @warn; border: none; border-radius: 9px; padding: 1px 10px; }
 QPushButton[role="chip"]:focus { border: 1px solid @warn; }
@@ -254,9 +254,8 @@ QTabWidget::pane { border: none; }
 QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel; border: none;
   gridline-color: @grid; selection-background-color: @selection; selection-color: @text; outline: 0; }
 QTableView::item { padding: 0 6px; }
-QHeaderView { background: @window; }
-QHeaderView::section { background: @window; color: @dim; border: none; border-bottom: 1px solid @border;
-  padding: 4px 8px; }
+QHeaderView { background: @window; border: none; border-bottom: 1px solid @border; }
+QHeaderView::section { background: @window; color: @dim; border: none; padding: 4px 8px; }
 QSplitter::handle { background: @border; }
 QSplitter::handle:hover { background: @accent; }
 QScrollArea { border: none; background: transparent; }

@@ -100,6 +100,7 @@ class DetailsPanel(QScrollArea):
         _add(form, tr("Call"), Elided(trace.name(i), mono=True))
         _add(form, tr("Kind"), Elided(self._kind(i)))
         _add(form, tr("Time"), Elided(self._times(i)))
+        _add(form, tr("Start"), Elided(self._start(i)))
         waits = self._waits(i)
         if waits is not None:
             _add(form, tr("Waits for"), waits)
@@ -141,7 +142,11 @@ class DetailsPanel(QScrollArea):
         parts = [self.tr("{total} total").format(total=text.duration(int(s.dur_ns[i])))]
         if int(s.subtree_end[i]) > i + 1:
             parts.append(self.tr("{own} self").format(own=text.duration(slice_facts.self_ns(trace, i))))
-        parts.append(self.tr("starts at {time}").format(time=text.duration(int(s.start_ns[i]))))
+        return " · ".join(parts)
+
+    def _start(self, i: int) -> str:
+        trace, s = self._document.trace, self._document.trace.slices
+        parts = [self.tr("{time} into the trace").format(time=text.duration(int(s.start_ns[i])))]
         analysis = self._document.analysis
         step = int(analysis.figures.step_of[i]) if analysis is not None else -1
         if analysis is not None and step >= 0:

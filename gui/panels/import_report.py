@@ -7,6 +7,7 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
+from core.figures.model import DoctorNote
 from gui import text
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -53,8 +54,9 @@ class ImportReportPanel(QScrollArea):
             (n.severity, self._title(n.title, n.count), self._advice(n.advice, n.example), ()) for n in report.notes
         ]
         lines += [
-            (d.severity, _rules(d.title), " ".join(_rules(p) for p in (d.consequence, d.cure) if p), d.slices)
+            (d.severity, title, " ".join(p for p in (consequence, cure) if p), d.slices)
             for d in doctor
+            for title, consequence, cure in [_texts(d)]
         ]
         for severity, title, advice, slices in sorted(lines, key=lambda line: rank.get(line[0], 3)):
             self._add(grid, severity, title, advice, slices)
@@ -92,6 +94,12 @@ class ImportReportPanel(QScrollArea):
             show = partial(self._document.show_slices, slices)
             texts.addWidget(button(self.tr("Show where"), show, "link"), 0, Qt.AlignmentFlag.AlignLeft)
         grid.addLayout(texts, row, 1)
+
+
+def _texts(note: DoctorNote) -> list[str]:
+    """Title, consequence and cure in the user's language."""
+    plain = (note.title, note.consequence, note.cure)
+    return [text.filled(t, note.values) if t else p for t, p in zip(note.templates, plain, strict=True)]
 
 
 def _rules(words: str) -> str:

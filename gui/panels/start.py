@@ -60,6 +60,7 @@ class StartPage(QScrollArea):
         session.servicesChanged.connect(self._enable)
         self.show_recent()
         self._enable()
+        self.setFocusProxy(self.open_button)
 
     def _drop_area(self) -> QWidget:
         area = QFrame()

@@ -154,7 +154,9 @@ class VerdictBand(QFrame):
         self.bar_name.hide()
 
     def _sentence(self, figures: Figures) -> str:
-        parts = [figures.summary.verdict_text] if figures.summary.verdict_text else []
+        summary = figures.summary
+        words = text.filled(summary.verdict_template, summary.verdict_values) or summary.verdict_text
+        parts = [words] if words else []
         if not parts and not self._document.trace.has_device_work:
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
         if not len(figures.steps):
@@ -220,7 +222,7 @@ class VerdictBand(QFrame):
             ),
             Shown(
                 tr("Sync wait"),
-                ns(summary.sync_wait_ns_per_step),
+                ns(summary.sync_wait_ns_per_step if self._document.trace.has_device_work else None),
                 tr(
                     "Time per step in which the CPU is blocked until the device has finished ({count} sync points "
                     "per step)."

@@ -76,10 +76,12 @@ class Table(QTableView):
 
     def fit_columns(self, first_px: int = 320) -> None:
         """Give the first column room for names and the others what their first rows need."""
-        self.setColumnWidth(0, first_px)
+        used = 0
         for column in range(1, self.model().columnCount()):
             self.resizeColumnToContents(column)
             self.setColumnWidth(column, min(max(self.columnWidth(column) + 12, 72), 420))
+            used += self.columnWidth(column)
+        self.setColumnWidth(0, min(max(first_px, self.viewport().width() - used - 4), 760))
 
     def _opened(self, index: QModelIndex) -> None:
         self._on_open(index.row())
@@ -117,13 +119,14 @@ class TableBox(QWidget):
         self.filter.setPlaceholderText(self.tr("Filter"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setAccessibleName(self.tr("Filter {table}").format(table=name))
-        self.filter.setMaximumWidth(240)
+        self.filter.setFixedWidth(200)
         self.filter.textChanged.connect(self._filter)
         self.table = Table(model, self._open)
         self.table.setAccessibleName(name)
         self.copy = button(self.tr("Copy CSV"), self.table.copy_csv, "flat")
         top = QHBoxLayout()
         top.setContentsMargins(12, 4, 8, 4)
+        top.setSpacing(12)
         top.addWidget(self.filter)
         top.addWidget(self.note, 1)
         top.addWidget(self.copy)

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QTableView
+
+from core.trace import Trace
+from gui import text
+from gui.main_window import MainWindow
+from gui.models import args_text, range_stats, slice_facts
+from gui.models.columns import Column, ColumnModel
+from gui.models.search import find, matcher
+from gui.session import Document
+from tests.trace_builder import rows
+
+FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
+
+
+def model() -> ColumnModel:
+    columns = [
+        Column("Name", "name", ["beta", "Alpha", "gamma", "alpha two"]),
+        Column("Time", "ns", np.array([30, 2_000_000, -1, 7])),
+    ]
+    return ColumnModel(columns, np.array([5, 6, 7, 8]))
+
+
+def shown(m: ColumnModel, column: int = 0) -> list[str]:
+    return [m.index(r, column).data() for r in range(m.rowCount())]
+
+
+def test_cells_are_formatted_and_unknown_is_said() -> None:
+    assert shown(model(), 1) == ["30\u202fns", "2.00\u202fms", text.unknown(), "7\u202fns"]
+
+
+def test_sorts_by_value_and_by_text_without_case() -> None:
+    m = model()
+    m.sort(1, Qt.SortOrder.DescendingOrder)
+    assert shown(m) == ["Alpha", "beta", "alpha two", "gamma"]
+    m.sort(0, Qt.SortOrder.AscendingOrder)
+    assert shown(m) == ["Alpha", "alpha two", "beta", "gamma"]
+    m.sort(-1)
+    assert shown(m) == ["beta", "Alpha", "gamma", "alpha two"]
+
+
+def test_filter_wants_all_words_and_keeps_the_order() -> None:
+    m = model()
+    m.sort(1, Qt.SortOrder.AscendingOrder)
+    m.set_filter("ALPHA")
+    assert shown(m) == ["alpha two", "Alpha"]
+    assert [m.slice_of(r) for r in range(2)] == [8, 6]
+    m.set_filter("two alpha")
+    assert shown(m) == ["alpha two"]
+
+
+def test_csv_holds_raw_values_and_no_formula() -> None:
+    m = ColumnModel([Column("Name", "name", ['=cmd("x")', "a,b"]), Column("Time", "ns", np.array([-1, 5]))])
+    assert m.csv().splitlines() == ["Name,Time [ns]", '"\'=cmd(""x"")",-1', '"a,b",5']
+
+
+def test_model_keeps_qts_contract_while_sorted_filtered_and_replaced() -> None:
+    m = model()
+    QAbstractItemModelTester(m, FATAL)
+    m.index(0, 0).data()
+    m.sort(1, Qt.SortOrder.DescendingOrder)
+    m.set_filter("a")
+    m.set_filter("nothing fits")
+    m.set_filter("")
+    m.replace([Column("Name", "name", ["x"])])
+    m.replace([])
+
+
+def test_every_table_of_the_window_keeps_qts_contract(window: MainWindow, document: Document) -> None:
+    page = window.current_page()
+    assert page is not None
+    document.select_range(None)
+    models = {view.model() for view in page.findChildren(QTableView)}
+    assert len(models) >= 8
+    for m in models:
+        QAbstractItemModelTester(m, FATAL)
+        m.sort(0, Qt.SortOrder.AscendingOrder)
+        if m.columnCount() > 1:
+            m.sort(1, Qt.SortOrder.DescendingOrder)
+        assert all(m.index(0, c).data() is not None for c in range(m.columnCount() if m.rowCount() else 0))
+
+
+def test_a_persistent_index_follows_its_row() -> None:
+    from PySide6.QtCore import QPersistentModelIndex
+
+    m = model()
+    kept = QPersistentModelIndex(m.index(0, 0))
+    m.sort(0, Qt.SortOrder.AscendingOrder)
+    assert kept.data() == "beta"
+    assert kept.row() == 2
+
+
+@pytest.mark.parametrize(
+    ("needle", "names", "fit"),
+    [
+        ("gemm", ["gemm_kernel", "GEMM", "mm"], [True, True, False]),
+        ("item aten", ["aten::item", "item"], [True, False]),
+        ("aten::*dense", ["aten::_local_scalar_dense", "dense"], [True, False]),
+        ("/^cuda.*Async$/", ["cudaMemcpyAsync", "xcudaMemcpyAsync"], [True, False]),
+        ("/(/", ["a ( b", "x"], [True, False]),
+    ],
+)
+def test_search_pattern(needle: str, names: list[str], fit: list[bool]) -> None:
+    assert [matcher(needle)(name) for name in names] == fit
+
+
+def test_search_finds_slices_in_time_order(trace: Trace) -> None:
+    hits = find(trace, "aten::item")
+    assert list(hits) == sorted(rows(trace, "aten::item"), key=lambda i: trace.slices.start_ns[i])
+    assert len(hits) == 4
+    assert not len(find(trace, "  "))
+    assert not len(find(trace, "no such name"))
+
+
+def test_facts_of_a_read_back(trace: Trace) -> None:
+    call = rows(trace, "cudaMemcpyAsync")[1]
+    chain = [trace.name(i) for i in slice_facts.op_chain(trace, call)]
+    assert chain == ["aten::_local_scalar_dense", "aten::item"]
+    assert trace.name(slice_facts.innermost_range(trace, call)) == "loss"
+    stack = [trace.name(i) for i in slice_facts.python_stack(trace, call)]
+    assert stack == ["train.py(14): weighted_nll", "train.py(10): main"]
+    kernel = rows(trace, "gemm_kernel")[0]
+    assert slice_facts.queue_delay_ns(trace, kernel) == 20_000
+    op = rows(trace, "aten::mm")[0]
+    assert list(slice_facts.launched(trace, op)) == [kernel]
+    assert slice_facts.self_ns(trace, op) == 50_000
+    same = slice_facts.same_name(trace, kernel)
+    assert len(same.ids) == 4
+    assert set(same.dur_ns) == {500_000}
+
+
+def test_statistics_of_a_stretch_are_clipped_and_add_up(trace: Trace) -> None:
+    first = int(trace.slices.start_ns[rows(trace, "gemm_kernel")[0]])
+    stats = range_stats.compute(trace, None, first + 100_000, first + 300_000, ())
+    assert stats.wall_ns == 200_000
+    assert stats.busy_ns == 200_000
+    assert stats.sync_wait_ns is None
+    names = {trace.strings[int(n)]: k for k, n in enumerate(stats.totals.name_id)}
+    assert stats.totals.total_ns[names["gemm_kernel"]] == 200_000
+    whole = range_stats.compute(trace, None, *trace.span_ns, ())
+    assert whole.copies == 4
+    assert whole.copy_bytes == 16
+    at = {trace.strings[int(n)]: k for k, n in enumerate(whole.totals.name_id)}
+    assert whole.totals.total_ns[at["aten::item"]] == 4 * 300_000
+    assert whole.totals.self_ns[at["aten::item"]] == 4 * 2_000
+
+
+def test_statistics_of_an_empty_stretch(trace: Trace) -> None:
+    end = trace.span_ns[1]
+    stats = range_stats.compute(trace, None, end + 10, end + 20, ())
+    assert (stats.slices, stats.busy_ns, len(stats.totals.calls)) == (0, 0, 0)
+
+
+def test_arguments_as_text() -> None:
+    lines = args_text.lines({"External id": 3, "Input Dims": [[1, 2]], "x": "<b>" + "y" * 2000})
+    assert lines[0] == ("Input Dims", "[[1, 2]]")
+    assert lines[2][1].startswith("<b>y")
+    assert len(lines[2][1]) < 700
+    assert args_text.frame_place("a/train.py(14): weighted_nll") == ("a/train.py", 14)
+    assert args_text.frame_place("<built-in method item of Tensor object at 0x7f>") is None
+
+
+@pytest.mark.parametrize(
+    ("ns", "shown_as"),
+    [
+        (None, "unknown"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (999.6, "1.00 µs"),
+        (12.5, "12.5 ns"),
+        (986_000, "986 µs"),
+        (12_340_000, "12.3 ms"),
+        (1.5e9, "1.50 s"),
+        (150e9, "2 min 30 s"),
+    ],
+)
+def test_durations(ns: float | None, shown_as: str) -> None:
+    assert text.duration(ns).replace(text.THIN, " ") == shown_as
+
+
+def test_a_template_without_its_value_stays_readable() -> None:
+    assert text.filled("{count} times", {}) == "{count} times"
+    assert text.filled("`{op}` waits", {"op": "aten::item"}) == "aten::item waits"
+    assert text.breakable("a::b_c").replace("\u200b", "|") == "a::|b_|c"
