@@ -1,0 +1,118 @@
+"""Searching slices by name: over the distinct names first, over the columns only for those that match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from core.errors import TraceError
+from core.tables import I32, Bool
+from core.trace import Trace
+
+_folded: WeakKeyDictionary[Trace, list[str]] = WeakKeyDictionary()
+
+
+def search(
+    trace: Trace,
+    query: str,
+    *,
+    regex: bool = False,
+    case_sensitive: bool = False,
+    kinds: Iterable[int] | None = None,
+    tracks: Iterable[int] | None = None,
+    min_dur_ns: int | None = None,
+    max_dur_ns: int | None = None,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+) -> I32:
+    """Slices whose name matches.
+
+    Parameters
+    ----------
+    query
+        Text to be found anywhere in a name; ``*`` stands for any characters and ``?`` for one, and then the pattern
+        has to fit from the beginning of a word of the name. With ``regex`` a regular expression, found anywhere.
+        Empty finds nothing.
+    case_sensitive
+        Off, letters are compared without case, in any script.
+    kinds, tracks
+        `SliceKind` values and track ids to keep; None keeps all.
+    min_dur_ns, max_dur_ns
+        Durations to keep, both ends included.
+    start_ns, end_ns
+        Keep slices that touch ``[start_ns, end_ns)``.
+
+    Returns
+    -------
+    int32[k]
+        Slice ids by time (then by track). Cost: one pass over the distinct names, one over the name column.
+
+    Raises
+    ------
+    TraceError
+        When the regular expression is not one; the text says where.
+    """
+    if not query:
+        return np.zeros(0, np.int32)
+    wanted = matching_names(trace, query, regex=regex, case_sensitive=case_sensitive)
+    if not wanted.any():
+        return np.zeros(0, np.int32)
+    slices = trace.slices
+    ids = np.flatnonzero(wanted[slices.name_id])
+    if kinds is not None:
+        ids = ids[np.isin(slices.kind[ids], list(kinds))]
+    if tracks is not None:
+        ids = ids[np.isin(slices.track_id[ids], list(tracks))]
+    if min_dur_ns is not None:
+        ids = ids[slices.dur_ns[ids] >= min_dur_ns]
+    if max_dur_ns is not None:
+        ids = ids[slices.dur_ns[ids] <= max_dur_ns]
+    if start_ns is not None:
+        ids = ids[slices.start_ns[ids] + slices.dur_ns[ids] > start_ns]
+    if end_ns is not None:
+        ids = ids[slices.start_ns[ids] < end_ns]
+    # Tracks are sorted runs, which a merge sort joins in a few passes.
+    return ids[np.argsort(slices.start_ns[ids], kind="stable")].astype(np.int32)
+
+
+def matching_names(trace: Trace, query: str, *, regex: bool = False, case_sensitive: bool = False) -> Bool:
+    """bool[n_strings + 1]: which distinct names match; the last entry (name id -1) never does.
+
+    Raises
+    ------
+    TraceError
+        When the regular expression is not one.
+    """
+    if case_sensitive:
+        names: list[str] = list(trace.strings.values)
+    else:
+        if trace not in _folded:
+            _folded[trace] = [name.casefold() for name in trace.strings.values]
+        names = _folded[trace]
+    test = _test(query, regex, case_sensitive)
+    found = np.zeros(len(names) + 1, np.bool_)
+    found[:-1] = np.fromiter(map(test, names), np.bool_, len(names))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _test(query: str, regex: bool, case_sensitive: bool) -> Callable[[str], bool]:
+    if regex:
+        try:
+            pattern = re.compile(query, 0 if case_sensitive else re.IGNORECASE)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise TraceError(
+                f"“{query}” is not a regular expression.", str(error), "Search without .* instead."
+            ) from error
+        return lambda name: pattern.search(name) is not None
+    text = query if case_sensitive else query.casefold()
+    if "*" not in text and "?" not in text:
+        return lambda name: text in name
+    parts = [{"*": ".*", "?": "."}.get(c, re.escape(c)) for c in text]
+    front = r"(?:^|(?<=\W)|(?<=_))" if text[0] not in "*?" else ""
+    wild = re.compile(front + "".join(parts) + (r"(?=$|\W|_)" if text[-1] not in "*?" else ""), re.DOTALL)
+    return lambda name: wild.search(name) is not None
