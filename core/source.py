@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import tokenize
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
-from core.source_frames import Frame, is_library, is_user_frame, parse_frame, parse_old_stack
+from core.source_frames import Frame, is_library, is_other_library, is_user_frame, parse_frame, parse_old_stack
 from core.source_lines import LineRecord
 from core.source_syntax import find_function, match
 from core.suggestions import SourceRef
@@ -131,8 +132,22 @@ class SourceFinder:
                 return found
         frame = self.user_frame(slice_id)
         if frame >= 0:
-            return self.of_frame(self._trace.name(frame), hint)
+            place = self.of_frame(self._trace.name(frame), hint)
+            through = self._library_between(slice_id, frame)
+            if place is not None and through:
+                return replace(place, reason=f"{place.reason}; it happened inside {through}")
+            return place
         return self._of_old_stack(slice_id)
+
+    def _library_between(self, slice_id: int, user_frame: int) -> str:
+        """Innermost frame of a library other than torch between a slice and the user's frame, as written."""
+        at = self.frame_around(slice_id)
+        while at >= 0 and at != user_frame:
+            name = self._trace.name(at)
+            if is_other_library(name):
+                return name
+            at = int(self._trace.slices.parent_id[at])
+        return ""
 
     def of_frame(self, name: str, hint: str = "") -> SourceRef | None:
         """Place of a Python frame by its slice's name, its line narrowed by ``hint`` where the source is at hand."""
@@ -170,8 +185,15 @@ class SourceFinder:
     def _has_old_stacks(self) -> bool:
         if bool((self._trace.slices.kind == SliceKind.PYTHON).any()):
             return False
-        ops = np.flatnonzero(self._trace.slices.kind == SliceKind.CPU_OP)
-        return any(self._call_stack(int(op)) for op in ops[:: max(len(ops) // 8, 1)][:8])
+        strings = self._trace.strings
+        likely = [
+            strings.id_of(name) for name in ("aten::to", "aten::zero_", "aten::add_", "aten::conv2d", "aten::linear")
+        ]
+        for name_id in likely:
+            ops = np.flatnonzero(self._trace.slices.name_id == name_id) if name_id >= 0 else []
+            if any(self._call_stack(int(op)) for op in ops[:: max(len(ops) // 4, 1)][:4]):
+                return True
+        return False
 
     def _call_stack(self, slice_id: int) -> str:
         try:

@@ -90,6 +90,19 @@ def is_user_frame(name: str) -> bool:
     return frame is not None and not is_library(frame.file)
 
 
+@lru_cache(maxsize=65536)
+def is_other_library(name: str) -> bool:
+    """Tell whether a frame belongs to an installed library that is neither torch nor Python's own."""
+    frame = parse_frame(name)
+    if frame is None or not is_library(frame.file):
+        return False
+    path = frame.file.replace("\\", "/")
+    for mark in ("/site-packages/", "/dist-packages/"):
+        path = path.split(mark)[-1]
+    top = path.split("/", 1)[0]
+    return "/" in path and top in _LIBRARY_TOPS and top not in ("torch", "torchvision", "torchgen", "functorch")
+
+
 def parse_old_stack(text: str) -> list[Frame]:
     """Read the ``Call stack`` argument that torch 1.8 to 1.11 wrote on every op, innermost first.
 

@@ -16,7 +16,7 @@ from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
 
 MS = 1e6
-OLD_STACK_READS = 96  # old stacks are read from the file, so only so many occurrences are told apart
+OLD_STACK_READS = 24  # old stacks are read from the file, so only so many occurrences are told apart
 
 
 @dataclass(frozen=True)

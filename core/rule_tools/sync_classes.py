@@ -16,7 +16,7 @@ from core.rule_tools.facts import Facts
 from core.suggestions import RuleContext
 
 SMALL_BYTES = 65536  # more than any table of constants in a loss, less than any batch worth pinning
-SCALAR_BYTES = 8  # one number
+MODULE_BYTES = 1 << 20  # a module keeps larger tables too, but no batch is moved inside a module
 
 CREATORS = frozenset(
     """aten::lift_fresh aten::detach_ aten::full aten::zeros aten::ones aten::arange aten::tensor aten::scalar_tensor
@@ -66,7 +66,7 @@ def _classify(ctx: RuleContext, facts: Facts) -> dict[str, list[Occurrence]]:
         step = int(syncs.step_id[row])
         if has_steps and (step < 0 or not facts.use_steps[step]):
             continue
-        if not has_steps and _is_profilers_own(facts, row):
+        if _is_profilers_own(facts, row):
             continue
         op = int(syncs.op_id[row])
         # a copy and the synchronisation after it are one event when they share their innermost op
@@ -82,6 +82,16 @@ def _classify(ctx: RuleContext, facts: Facts) -> dict[str, list[Occurrence]]:
     for items in out.values():
         items.sort(key=lambda o: o.start_ns)
     return dict(out)
+
+
+def operators_of(facts: Facts, slice_id: int) -> list[int]:
+    """Operators around a call, outermost first, without what only wraps them: autograd nodes, scripted functions."""
+    ids = facts.path_ids(slice_id)
+    for at, op in enumerate(ids):
+        name = facts.trace.name(op)
+        if "::" in name and not name.startswith(("autograd::", "torch::", "c10d::Reducer")):
+            return ids[at:]
+    return ids[-1:]
 
 
 def _is_profilers_own(facts: Facts, row: int) -> bool:
@@ -101,9 +111,8 @@ def _occurrence(ctx: RuleContext, facts: Facts, rows: list[int]) -> Occurrence |
     calls = tuple(int(syncs.slice_id[r]) for r in rows)
     op = int(syncs.op_id[rows[0]])
     deepest = max(calls, key=lambda c: int(trace.slices.depth[c]))
-    path = facts.path(deepest) if op >= 0 else ()
-    if not path and op >= 0:
-        path = (trace.name(op),)
+    chain = operators_of(facts, deepest) or ([op] if op >= 0 else [])
+    path = tuple(trace.name(i) for i in chain)
     copies = tuple(int(syncs.copy_id[r]) for r in rows if syncs.copy_id[r] >= 0)
     size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
     rule = _rule_of(ctx, facts, rows, calls, path, copies)
@@ -113,7 +122,7 @@ def _occurrence(ctx: RuleContext, facts: Facts, rows: list[int]) -> Occurrence |
         rule_id=rule,
         rows=tuple(rows),
         calls=calls,
-        anchor=op if op >= 0 else calls[0],
+        anchor=chain[0] if chain else calls[0],
         path=path,
         wait_ns=int(syncs.wait_ns[rows].sum()),
         start_ns=int(trace.slices.start_ns[calls[0]]),
@@ -160,7 +169,7 @@ def _rule_of(
     if to_device and above & _INDEXING:
         return "host-list-index" if _has_fresh_list(facts, path, calls[0]) else "host-index-tensor"
     if path[0] in _MOVES and above <= _MOVES | {"aten::empty_strided", "aten::empty"}:
-        return _move(facts, calls, to_host, to_device, copies)
+        return _move(facts, calls, to_host, to_device, copies, ctx.source.stack(calls[0]))
     return "op-reads-back"
 
 
@@ -203,18 +212,25 @@ def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str
 
 def _names_before(facts: Facts, call: int, limit: int = 24) -> list[str]:
     """Names of the outermost ops before a call on its thread, nearest first."""
-    top = facts.path_ids(call)[0]
+    top = operators_of(facts, call)[0]
     return [facts.trace.name(i) for i in facts.siblings_before(top, limit)]
 
 
 def _has_fresh_list(facts: Facts, path: tuple[str, ...], call: int) -> bool:
     """Was a tensor made from Python data right before the indexing op?"""
-    ids = facts.path_ids(call)
+    ids = operators_of(facts, call)
     index = next((i for i in ids if facts.trace.name(i) in _INDEXING), ids[0])
     return any(facts.trace.name(i) in ("aten::lift_fresh", "aten::detach_") for i in facts.siblings_before(index, 6))
 
 
-def _move(facts: Facts, calls: tuple[int, ...], to_host: bool, to_device: bool, copies: tuple[int, ...]) -> str | None:
+def _move(
+    facts: Facts,
+    calls: tuple[int, ...],
+    to_host: bool,
+    to_device: bool,
+    copies: tuple[int, ...],
+    stack: tuple[str, ...],
+) -> str | None:
     """A tensor moved as such, not inside another op."""
     trace = facts.trace
     if to_host:
@@ -225,11 +241,13 @@ def _move(facts: Facts, calls: tuple[int, ...], to_host: bool, to_device: bool, 
     if int(HostMemory.PINNED) in memory:
         return "blocking-pinned-copy"
     size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
-    if 0 <= size <= SMALL_BYTES and made_from(facts, facts.path_ids(calls[0])[0]):
+    if 0 <= size <= SMALL_BYTES and made_from(facts, operators_of(facts, calls[0])[0]):
         return "constant-copied-each-step"
+    if 0 <= size <= MODULE_BYTES and any(name.startswith("nn.Module: ") for name in stack):
+        return "constant-copied-each-step"  # moved inside a module's forward: no batch, but something it keeps
     if int(HostMemory.PAGEABLE) in memory:
         return "pageable-batch-copy"
-    return "op-reads-back" if not facts.is_rocm else None  # ROCm does not say whether the memory was pinned
+    return "blocking-pinned-copy"  # ROCm does not say whether the memory was pinned, only that the call waited
 
 
 def made_from(facts: Facts, move: int) -> list[int]:
@@ -266,12 +284,19 @@ def _settle_constants(facts: Facts, out: dict[str, list[Occurrence]]) -> None:
     for item in items:
         groups[(item.path, item.bytes)].append(item)
     kept: list[Occurrence] = []
+    lost: list[Occurrence] = []
     for members in groups.values():
         steps = {int(s) for m in members for s in facts.figures.syncs.step_id[list(m.rows)]}
-        if len(steps) >= 2 or (not len(facts.figures.steps) and len(members) >= 2):
+        again = len(steps) >= 2 or (facts.n_steps < 2 and len(members) >= 2)
+        if again:
             kept.extend(members)
+        else:
+            lost.extend(members)
     if kept:
         out["constant-copied-each-step"] = kept
+    for item in lost:  # copied, but not again and again: an ordinary copy, unless it is only a constant once made
+        if item.bytes > SMALL_BYTES:
+            out["blocking-pinned-copy" if facts.is_rocm else "pageable-batch-copy"].append(item)
 
 
 def host_time_ns(facts: Facts, occurrence: Occurrence) -> int:

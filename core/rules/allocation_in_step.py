@@ -49,12 +49,19 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     calls = facts.in_steps(facts.matching(_CALLS, *HOST_CALLS))
     calls = calls[~facts.inside(calls, facts.ops("aten::pin_memory"))]
+    if not len(calls) or not len(trace.links.launched_by):
+        return []
+    started = np.sort(trace.slices.start_ns[trace.links.launched_by])
+    calls = calls[trace.slices.start_ns[calls] > started[0]]  # before the first launch it is the program's start
     rows = facts.rows_of(calls)
     if facts.n_steps:
         if len(rows) < min(ctx.params["min_steps"], facts.n_steps) or (facts.n_steps == 1 and len(calls) < 8):
             return []
-    elif len(calls) < ctx.params["min_calls"]:
-        return []
+    else:  # without steps, only what goes on in the second half is surely no warm-up
+        late = trace.slices.start_ns[calls] >= started[len(started) // 2]
+        if int(late.sum()) < ctx.params["min_calls"]:
+            return []
+        calls = calls[late]
     took = total_ns(facts, calls)
     freed = np.asarray([int(c) for c in calls if "Free" in trace.name(int(c))], dtype=np.int32)
     found = [

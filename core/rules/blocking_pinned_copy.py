@@ -2,7 +2,8 @@
 
 What it finds
 -------------
-A copy to the device from pinned memory with a blocking call in the same ``aten::copy_``.
+A copy to the device from pinned memory with a blocking call in the same ``aten::copy_``; on ROCm, where the copy does
+not say whether its memory was pinned, any copy that waited (``hipMemcpyWithStream``).
 
 Why it costs time
 -----------------
@@ -29,16 +30,19 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="blocking-pinned-copy", title="A pinned copy waits", needs=Needs.DEVICE)
 
 TEXTS = SyncTexts(
-    title="The data is in pinned memory, but the CPU waits for its copy all the same",
+    title="A copy to the GPU is asked for in a way that waits for its end",
     why=(
-        "The memory is pinned, so the copy needs nobody to wait for it, but the call does. The CPU spent "
-        "{host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, {wait_ms:.2f} ms of it "
-        "waiting for the GPU."
+        "From pinned memory a copy runs by itself, but this call waits for its end, because non_blocking was not "
+        "set. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, "
+        "{wait_ms:.2f} ms of it waiting for the GPU."
     ),
     fix=Fix(
-        summary="Copy without waiting.",
+        summary="Copy from pinned memory without waiting.",
         before="x = x.to(device)",
-        after="x = x.to(device, non_blocking=True)",
+        after=(
+            "loader = DataLoader(data, pin_memory=True)     # where it is not pinned yet\n"
+            "x = x.to(device, non_blocking=True)"
+        ),
         url="https://pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
         risk="The host tensor must not be changed before the copy is over.",
     ),

@@ -4,7 +4,7 @@ What it finds
 -------------
 A copy to the device of at most 64 KiB, of the same size in at least two steps, made by ``aten::to`` or
 ``aten::copy_`` right after ops that create a tensor on the CPU (``aten::lift_fresh`` for ``torch.Tensor([...])`` and
-``torch.tensor``, or a fill).
+``torch.tensor``, or a fill); or, with stacks, one of at most 1 MiB made inside the forward of a module.
 
 Why it costs time
 -----------------
@@ -39,12 +39,12 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="constant-copied-each-step", title="A constant is copied to the GPU in every step", needs=Needs.DEVICE)
 
 TEXTS = SyncTexts(
-    title="The same small tensor is built on the CPU and copied to the GPU in every step",
+    title="The same small tensor is copied from the CPU to the GPU again and again",
     why=(
-        "A tensor of {kib:.2f} KiB is made on the CPU and sent to the GPU {count} times in {steps} steps, though "
-        "it never changes size. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these "
-        "{count} calls, {wait_ms:.2f} ms of it waiting for the GPU. For such a copy the CPU waits until the GPU "
-        "has done everything before it."
+        "A tensor of {kib:.2f} KiB that lives on the CPU is sent to the GPU {count} times, though its size never "
+        "changes. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, "
+        "{wait_ms:.2f} ms of it waiting for the GPU. For such a copy the CPU waits until the GPU has done "
+        "everything before it."
     ),
     fix=Fix(
         summary="Make the constant once and keep it on the GPU.",

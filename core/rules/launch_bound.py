@@ -42,7 +42,7 @@ RULE = Rule(
     needs=Needs.DEVICE,
     params=(
         Param("max_busy_pct", 60, "% of the time", "above it the GPU has little left to gain from faster launches"),
-        Param("max_mean_kernel_us", 25, "us", "a launch with its operator costs about as much"),
+        Param("max_kernel_us", 25, "us", "the typical (median) kernel: a launch with its operator costs about as much"),
         Param("min_share", 0.2, "share of the time idle by launching", "below it other causes dominate"),
         Param("min_kernels", 20, "kernels", "a handful of launches says nothing about a program"),
         Param(
@@ -61,8 +61,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         raise NotChecked("The use of the GPU is unknown in this trace.")
     if len(kernels) < ctx.params["min_kernels"] or busy >= ctx.params["max_busy_pct"]:
         return []
-    mean_us = facts.kernel_ns / len(kernels) / 1e3
-    if mean_us > ctx.params["max_mean_kernel_us"]:
+    typical_us = float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3
+    if typical_us > ctx.params["max_kernel_us"]:
         return []
     gaps = ctx.figures.gaps
     inside = np.ones(len(gaps), dtype=bool)
@@ -81,7 +81,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The GPU is busy only {busy_pct:.0f} % of the time: the CPU cannot launch its short kernels fast enough",
-            "The {count} kernels last {mean_us:.1f} us on average, but to start one the CPU needs about as long or "
+            "The typical one of {count} kernels lasts {typical_us:.1f} us, but to start one the CPU "
+            "needs about as long or "
             "longer. So the GPU finishes its work and waits for the next launch: {idle_pct:.0f} % of the time it was "
             "idle because the CPU was still busy launching. The saving assumes that a graph leaves {left_pct:.0f} % of "
             "the CPU's part.",
@@ -96,7 +97,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ),
             [
                 evidence(facts, "Kernels", len(kernels), "", kernels),
-                evidence(facts, "Mean duration", mean_us, "us", kernels),
+                evidence(facts, "Typical (median) duration", typical_us, "us", kernels),
                 evidence(
                     facts, "GPU idle while the CPU was launching", by_launch / 1e6, "ms", blamed or launches[:400]
                 ),
@@ -104,11 +105,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             values={
                 "busy_pct": busy,
                 "count": len(kernels),
-                "mean_us": mean_us,
+                "typical_us": typical_us,
                 "idle_pct": 100.0 * share,
                 "left_pct": 100.0 * ctx.params["graph_factor"],
             },
             anchors=tops,
+            at=-1,
             occurrences=len(kernels),
             effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
         )

@@ -101,6 +101,9 @@ def _loops(facts: Facts, min_repeats: int) -> list[tuple[list[int], int]]:
     for row in sibling_rows_raw(facts):
         if len(row) < min_repeats:
             continue
+        parent = int(facts.trace.slices.parent_id[row[0]])
+        if parent >= 0 and facts.trace.name(parent).startswith(("aten::", "autograd::", "c10d::")):
+            continue  # a loop in C++, inside an operator
         names = facts.trace.slices.name_id[row]
         at = 0
         while at < len(row) - min_repeats:

@@ -73,6 +73,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "inferred": int(ctx.figures.steps.inferred.sum()) if len(ctx.figures.steps) else 0,
             },
             anchors=shown[:1],
+            at=-1,
             informational=True,
         )
     ]
