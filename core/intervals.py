@@ -159,28 +159,3 @@ def cut(spans: Spans, at_ns: I64) -> tuple[I64, I64]:
     start = np.unique(np.concatenate((spans.start, inner)))
     end = np.unique(np.concatenate((spans.end, inner)))
     return start, end
-
-
-def partition(window: Spans, layers: Iterable[Spans]) -> list[Spans]:
-    """Share out a set by priority.
-
-    Parameters
-    ----------
-    window
-        What is to be shared out.
-    layers
-        Sets in falling priority.
-
-    Returns
-    -------
-    list
-        For each layer the instants of ``window`` that belong to it and to none before it, and last the rest; the
-        lengths add up to that of ``window``.
-    """
-    parts = []
-    left = window
-    for layer in layers:
-        parts.append(intersect(left, layer))
-        left = subtract(left, layer)
-    parts.append(left)
-    return parts

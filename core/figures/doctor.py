@@ -16,6 +16,25 @@ _SKEW_NS = 1_000  # device work that starts this much before its launch shows cl
 _OVERHEAD_SHARE = 0.05
 _NESTED_PROFILER = re.compile(r"torch/profiler/profiler\.py\(\d+\): (?:__enter__|start)$")
 
+# Repairs of the importer that are one thing to a reader of the figures.
+_IMPORT_CODES = {
+    "crossing": "crossing-slices",
+    "backslashes-repaired": "invalid-json",
+    "control-characters-repaired": "invalid-json",
+    "invalid-utf8-repaired": "invalid-json",
+    "bare-words-repaired": "invalid-json",
+    "commas-repaired": "invalid-json",
+    "quotes-repaired": "invalid-json",
+    "event-unreadable": "invalid-json",
+    "brackets-missing": "invalid-json",
+    "truncated": "invalid-json",
+}
+_IMPORT_FLAGS = {
+    "crossing": (FLAG_CROSSING, "Time that two of them share is counted once."),
+    "no-duration": (FLAG_NO_DURATION, "They are counted in no sum."),
+    "unfinished": (FLAG_UNFINISHED, "They are counted in no sum."),
+}
+
 
 def _note(
     code: str, severity: str, title: str, consequence: str, cure: str, slices: object = (), **values: int | float | str
@@ -32,7 +51,6 @@ def examine(view: View, steps: StepTable, figures: StepFigures, enqueue: bool | 
         *_from_import(view),
         *_steps(steps, figures),
         *_device(view),
-        *_slices(view),
         *_recorded(view),
         *_profiler(view, steps),
     ]
@@ -52,15 +70,23 @@ def examine(view: View, steps: StepTable, figures: StepFigures, enqueue: bool | 
 
 
 def _from_import(view: View) -> list[DoctorNote]:
+    """What the importer lost or repaired, as far as it may matter to a figure."""
     notes = []
+    flags = view.trace.slices.flags
     for note in view.trace.report.notes:
-        consequence = (
-            "{count} events are missing from every figure." if note.dropped else "The figures use the repaired values."
-        )
+        code = _IMPORT_CODES.get(note.code, note.code)
+        if note.severity == "info" and code == note.code:
+            continue
+        consequence = "The figures use what was repaired."
+        if note.dropped:
+            consequence = "{count} events are missing from every figure."
+        elif note.code in _IMPORT_FLAGS:
+            consequence = _IMPORT_FLAGS[note.code][1]
+        flag = _IMPORT_FLAGS.get(note.code, (0, ""))[0]
         title = note.title.replace("{count}", str(note.count)).replace("{", "{{").replace("}", "}}")
         cure = note.advice.replace("{", "{{").replace("}", "}}")
-        code = "invalid-json" if "json" in note.code else note.code
-        notes.append(_note(code, note.severity, title, consequence, cure, count=note.count))
+        slices = np.flatnonzero(flags & flag) if flag else ()
+        notes.append(_note(code, note.severity, title, consequence, cure, slices, count=note.count))
     return notes
 
 
@@ -159,38 +185,6 @@ def _device(view: View) -> list[DoctorNote]:
                 "Update the driver and PyTorch; record again.",
                 links.launched[early],
                 count=int(early.sum()),
-            )
-        )
-    return notes
-
-
-def _slices(view: View) -> list[DoctorNote]:
-    flags = view.trace.slices.flags
-    notes = []
-    crossing = np.flatnonzero(flags & FLAG_CROSSING)
-    if len(crossing):
-        notes.append(
-            _note(
-                "crossing-slices",
-                "info",
-                "{count} slices cross another one of their track instead of nesting in it.",
-                "They are drawn on a lane of their own, and time that two of them share is counted once.",
-                "Nothing to do: step marks cross Python frames, and kernels may overlap by microseconds.",
-                crossing,
-                count=len(crossing),
-            )
-        )
-    undefined = np.flatnonzero(flags & (FLAG_NO_DURATION | FLAG_UNFINISHED))
-    if len(undefined):
-        notes.append(
-            _note(
-                "no-valid-duration",
-                "info",
-                "{count} events have no valid duration.",
-                "They are shown as marks and counted in no sum.",
-                "They were not finished when the recording ended.",
-                undefined,
-                count=len(undefined),
             )
         )
     return notes
