@@ -13,20 +13,21 @@ if __name__ == "__main__" and sys.path and os.path.realpath(sys.path[0]) == os.p
 
 import atexit  # noqa: E402
 import importlib.machinery  # noqa: E402
-import importlib.util  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
 import types  # noqa: E402
+
+OURS = "<steplens>/"  # how file names of ours look in stacks: nobody takes them for the user's code
 
 
 def sibling(name):
     """Module ``_child_<name>.py`` beside this file."""
     full = "_steplens_child_" + name
     if full not in sys.modules:
-        spec = importlib.util.spec_from_file_location(full, os.path.join(FOLDER, "_child_" + name + ".py"))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[full] = module
-        spec.loader.exec_module(module)
+        with open(os.path.join(FOLDER, "_child_" + name + ".py"), "rb") as source:
+            code = compile(source.read(), OURS + name, "exec", dont_inherit=True)
+        module = sys.modules[full] = types.ModuleType(full)
+        exec(code, module.__dict__)
     return sys.modules[full]
 
 
@@ -74,21 +75,32 @@ class Child:
         self.done = False
 
     def on_torch(self, torch):
-        """torch is there: hook in."""
+        """Hook in, now that torch is there."""
         self.torch = torch
         self.report.send("torch", version=torch.__version__)
-        tools = {"session": sibling("session"), "sync": sibling("sync")}
+        procs = sibling("procs")
+        tools = {"session": sibling("session"), "sync": sibling("sync"), "procs": procs}
         finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
-        self.hooks = sibling("hooks").Hooks(torch, finder, self.recorder, self.report)
+        self.hooks = sibling("hooks").Hooks(torch, finder, self.recorder, self.report, procs.is_loader_worker)
         sibling("recorder").connect(self.recorder, finder, self.hooks)
         self.hooks.install()
         self.foreign = sibling("foreign").Foreign(
             torch, self.recorder, self.report, tools["session"].Session, self.config["folder"]
         )
         self.foreign.install()
+        self._watch_processes(procs)
         if self.config["whole"]:
             self.recorder.start_whole()
+
+    def _watch_processes(self, procs):
+        if self.config["spawned"]:
+            return
+        path = procs.config_for_children(self.config)
+        procs.watch_spawn(os.path.abspath(__file__), path)
+        sibling("hooks").when_imported(
+            procs.ELASTIC, lambda module: procs.rewrite_popen(module, os.path.abspath(__file__), path)
+        )
 
     def finish(self):
         """The script has ended (or is about to): write what there is."""
@@ -99,13 +111,15 @@ class Child:
             if self.recorder is not None:
                 self.recorder.finish()
                 self.foreign.finish()
-                self.report.send("summary", **self.recorder.summary())
+                if self.recorder.number or not self.config["spawned"]:
+                    self.report.send("summary", **self.recorder.summary())
         except Exception as error:
             import traceback
 
             self.report.send("recording_failed", error=str(error), traceback=traceback.format_exc())
         finally:
-            self.report.send("sources", files=self.sources())
+            if self.recorder is None or self.recorder.number or not self.config["spawned"]:
+                self.report.send("sources", files=self.sources())
             self.report.send("finished", torch=self.torch is not None)
 
     def sources(self):
@@ -206,7 +220,8 @@ def without_our_frames(trace):
     first = last = None
     while trace is not None:
         following = trace.tb_next
-        if os.path.dirname(os.path.abspath(trace.tb_frame.f_code.co_filename)) != FOLDER:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith(OURS) and os.path.abspath(name) != os.path.abspath(__file__):
             if last is None:
                 first = trace
             else:
@@ -218,12 +233,23 @@ def without_our_frames(trace):
     return first
 
 
-def main(config_path):
-    """Run what the configuration says."""
+def spawned(config_path):
+    """Hook in, in a process that ``multiprocessing`` has just spawned."""
+    with open(config_path, encoding="utf-8") as handle:
+        child = Child(json.load(handle))
+    atexit.register(child.finish)
+    sibling("hooks").when_imported("torch", child.on_torch)
+
+
+def main(config_path, words):
+    """Run what the configuration says; a rank of ``torchrun`` is named by the words after it."""
     with open(config_path, encoding="utf-8") as handle:
         config = json.load(handle)
+    if words:
+        at = 2 if words[0] == "-m" else 1
+        config.update({"module" if at == 2 else "script": words[at - 1], "argv": words[at:]})
     child = Child(config)
-    child.report.send("started", python=sys.version, executable=sys.executable, prefix=sys.prefix)
+    child.report.send("started", python=sys.version, executable=sys.executable, spawned=config["spawned"])
     for stream in (sys.stdout, sys.stderr):
         try:  # the launcher's pipe is no terminal, but its user wants to see each line as it is written
             stream.reconfigure(line_buffering=True)
@@ -233,7 +259,7 @@ def main(config_path):
         target = ["-m", config["module"]] if config["module"] else [config["script"]]
         sys.orig_argv = [sys.executable] + target + config["argv"]
     atexit.register(child.finish)
-    sibling("hooks").when_torch_is_imported(child.on_torch)
+    sibling("hooks").when_imported("torch", child.on_torch)
     sys.argv = []
     try:
         if config["module"]:
@@ -248,4 +274,4 @@ def main(config_path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

@@ -9,23 +9,28 @@ import sys
 import threading
 import weakref
 
+WORKERS = (
+    "The data loader's worker processes are not in the trace: what they do is unknown, "
+    "only how long the training waits for them can be seen."
+)
 
-def when_torch_is_imported(callback):
-    """Call ``callback(torch)`` right after the script's first ``import torch`` has finished."""
-    if "torch" in sys.modules:
-        callback(sys.modules["torch"])
+
+def when_imported(name, callback):
+    """Call ``callback(module)`` right after the script's first import of this module has finished."""
+    if name in sys.modules:
+        callback(sys.modules[name])
         return
-    sys.meta_path.insert(0, _TorchWatch(callback))
+    sys.meta_path.insert(0, _ImportWatch(name, callback))
 
 
-class _TorchWatch:
-    """Finder that only waits for ``torch`` and then steps aside."""
+class _ImportWatch:
+    """Finder that only waits for one module and then steps aside."""
 
-    def __init__(self, callback):
-        self._callback = callback
+    def __init__(self, name, callback):
+        self._name, self._callback = name, callback
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != self._name:
             return None
         sys.meta_path.remove(self)
         import importlib.util
@@ -57,13 +62,15 @@ class Hooks:
         The module, a ``StepFinder``, a ``Recorder`` and a ``Report``.
     """
 
-    def __init__(self, torch, finder, recorder, report):
+    def __init__(self, torch, finder, recorder, report, is_loader_worker):
         self.torch, self.finder, self.recorder, self.report = torch, finder, recorder, report
+        self.is_loader_worker = is_loader_worker
         self.pid = os.getpid()
         self.depth = 0  # of module calls
         self._undo = []
         self._busy = threading.local()
         self.used_in_fork = False
+        self.workers_seen = False
 
     def install(self):
         """Hook in."""
@@ -75,11 +82,11 @@ class Hooks:
     def _tell(self, event, *args):
         """Pass an event on, unless it comes from a forked child, a loader's worker, or our own doing."""
         if os.getpid() != self.pid:
-            if not self.used_in_fork:
+            if not self.used_in_fork and not self.is_loader_worker(self.torch):
                 self.used_in_fork = True
                 self.report.send("work_elsewhere", how="fork")
             return
-        if getattr(self._busy, "on", False):
+        if getattr(self._busy, "on", False) or self.is_loader_worker(self.torch):
             return
         self._busy.on = True
         try:
@@ -115,11 +122,14 @@ class Hooks:
 
     def _hook_loaders(self):
         iterator = self.torch.utils.data.dataloader._BaseDataLoaderIter
-        original, tell = iterator.__next__, self._tell
+        original, tell, hooks = iterator.__next__, self._tell, self
 
         @functools.wraps(original)
         def __next__(self):
             tell("fetch", id(getattr(self, "_dataset", self)), _is_exhausted(self))
+            if not hooks.workers_seen and getattr(self, "_num_workers", 0):
+                hooks.workers_seen = True
+                hooks.report.notice("workers", WORKERS)
             return original(self)
 
         iterator.__next__ = __next__

@@ -12,6 +12,7 @@ import time
 
 EARLY_STEPS = 16  # the early recording ends after this many steps ...
 EARLY_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long
+FEWEST_EVENTS = 0  # a recording without steps is kept when it holds more than that
 WALL_STEPS = 3  # steps timed without the profiler: at least so many ...
 WALL_SECONDS = 0.3  # ... and as many as fit in here ...
 WALL_MOST_STEPS = 50  # ... but no more than that
@@ -50,11 +51,11 @@ class Recorder:
         self.kept = None  # the early recording, until a window is written
         self.number = 0  # of the step that is open, or comes next
         self.cycle = 0
+        self.rank = None
         self.broken = False  # a fault of ours: hands off for the rest of the run
         self.yielded = False  # the script's own profiler has the floor
         self.marks_steps = True  # False: the script's own prof.step() marks them
         self.in_step = False
-        self.thread = 0
         self.source = ""
         self.traces = []
         self.step_times = []  # (number, phase, microseconds)
@@ -101,7 +102,8 @@ class Recorder:
             end()
 
     def _begin_step(self):
-        self.thread = threading.get_ident()
+        if self.rank is None:
+            self.rank = self.tools["procs"].rank_of(self.torch)
         begin = getattr(self, "_begin_" + self.phase, None)
         if begin is not None and not self.yielded:
             begin()
@@ -126,6 +128,8 @@ class Recorder:
     _begin_whole = _begin_idle
 
     def _end_early(self):
+        if self.number <= 1:
+            self._since = time.perf_counter()  # the first step waits for workers to start: it does not count
         steps, seconds = self.number, time.perf_counter() - self._since
         if steps >= EARLY_STEPS or (steps >= self.lead and seconds > EARLY_SECONDS):
             self._close_session()
@@ -241,11 +245,15 @@ class Recorder:
         self.report.send("phase", phase="saving", step=self.number)
         self.session.stop()
 
-    def _keep_trace(self, session, name=""):
-        name = name or ("trace.json" if not self.traces else "trace-%d.json" % (len(self.traces) + 1))
-        path = os.path.join(self.config["folder"], self.config["prefix"] + name)
+    def _keep_trace(self, session):
+        stem = "trace"
+        if self.config["spawned"]:
+            stem += "-pid%d" % os.getpid() if self.rank is None else "-rank%d" % self.rank
+        if self.traces:
+            stem += "-%d" % (len(self.traces) + 1)
+        path = os.path.join(self.config["folder"], stem + ".json")
         session.save(path)
-        lines = path[: -len("trace.json")] + "lines.json" if name == "trace.json" else path[:-5] + ".lines.json"
+        lines = os.path.join(self.config["folder"], "lines.json" if stem == "trace" else stem + ".lines.json")
         if self.config["options"]["stacks"]:
             try:
                 session.save_lines(lines, self.config["is_users"])
@@ -254,7 +262,8 @@ class Recorder:
         self.traces.append(path)
         self.report.send(
             "trace", path=path, kind="own", steps=session.steps, source=self.source, devices=session.devices,
-            unfinished=session.open_step, phase=self.phase, marked=self.marks_steps,
+            unfinished=session.open_step, phase=self.phase, marked=self.marks_steps, events=session.size(),
+            rank=self.rank,
         )  # fmt: skip
 
     # The script's own profiler ------------------------------------------------------------------------------------
@@ -334,14 +343,14 @@ class Recorder:
     def _keep_last(self, session):
         if self.kept is not None and not self.traces and len(session.steps) < len(self.kept.steps):
             session = self.kept  # the window had just begun: the early recording tells more
-        if session.steps or not self.traces:
+        if session.steps or (not self.traces and session.size() > FEWEST_EVENTS):
             self._keep_trace(session)
 
     def summary(self):
         """What the manifest says about the steps."""
         return {
             "source": self.source, "steps": self.number, "times": self.step_times[-20000:], "wall": self.wall,
-            "marked": self.marks_steps,
+            "marked": self.marks_steps, "rank": self.rank, "spawned": self.config["spawned"],
         }  # fmt: skip
 
     def on_event(self, event, args):

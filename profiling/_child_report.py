@@ -1,7 +1,7 @@
 """Tells the launcher what happens: one JSON object a line, appended to a file in the run folder.
 
-Runs in the user's interpreter: standard library only, Python 3.8. A file and not a pipe, so that nothing is inherited by
-the script's children, nothing can block, and what was said survives a process that dies hard.
+Runs in the user's interpreter: standard library only, Python 3.8. A file and not a pipe, so that nothing is
+inherited by the script's children, nothing can block, and what was said survives a process that dies hard.
 """
 
 import json

@@ -6,6 +6,7 @@ Runs in the user's interpreter: standard library and torch only, Python 3.8, tor
 import json
 import os
 import re
+import threading
 
 
 def version_of(torch):
@@ -76,8 +77,11 @@ class Session:
     options
         ``shapes, memory, stacks, flops, modules, cuda_sync_events`` as booleans.
     all_threads
-        Record every thread's operators where this torch can.
+        Record every thread's operators where this torch can. Always wished for away from the main thread: only then
+        may another thread stop the recording after this one has ended.
     """
+
+    _of_thread = threading.local()
 
     ours = []  # the autograd profilers that belong to us, so that the script's own can be told apart
 
@@ -92,7 +96,9 @@ class Session:
                 activities.append(activity)
         self._torch = torch
         self._options = options
-        config = _experimental_config(torch, options, all_threads)
+        self.off_main = threading.current_thread() is not threading.main_thread()
+        self.all_threads = (all_threads or self.off_main) and can_record_all_threads()
+        config = _experimental_config(torch, options, self.all_threads)
         self._profile = _KinetoProfile(
             activities=activities,
             record_shapes=options["shapes"],
@@ -106,7 +112,6 @@ class Session:
         self._prepared = False
         self.running = False
         self.stopped = False
-        self.saved = ""
         self.steps = []  # numbers of the complete steps in it
         self.open_step = None
 
@@ -129,6 +134,8 @@ class Session:
             self.prepare()
         self._profile.start_trace()
         self.running = True
+        if self.off_main and not self.all_threads:
+            Session._of_thread.last_act = _AtThreadEnd(self.stop)
 
     def begin_step(self, number):
         """Open a ``ProfilerStep#number`` range."""
@@ -152,15 +159,15 @@ class Session:
             self._profile.stop_trace()
             self.stopped = True
 
+    def size(self):
+        """How many events it holds."""
+        return len(self._profile.profiler.kineto_results.events())
+
     def save(self, path):
-        """Write the trace; the file appears under its name only when it is whole."""
-        # Kineto writes a trace once and no more, and copies `path` into the file as its name.
-        partial = path + ".partial"
-        self._profile.export_chrome_trace(partial)
+        """Write the trace. Kineto copies ``path`` into the file as its name, so there is no moving it afterwards."""
+        self._profile.export_chrome_trace(path)
         if self.open_step is not None:
-            _rename_unfinished(partial, self.open_step)
-        os.replace(partial, path)
-        self.saved = path
+            _rename_unfinished(path, self.open_step)
 
     def save_lines(self, path, is_users):
         """Write which line of the user's code made each call, see ``docs/capture.md``.
@@ -174,13 +181,27 @@ class Session:
         os.replace(path + ".partial", path)
 
 
+class _AtThreadEnd:
+    """Kept in a thread's own storage, it is called by that thread when it ends."""
+
+    def __init__(self, act):
+        self._act = act
+
+    def __del__(self):
+        try:
+            self._act()
+        except Exception:
+            pass
+
+
 def _rename_unfinished(path, number):
     """Give the range of a step that did not end another name, so that no tool counts it as a step."""
     with open(path, "rb") as source:
         content = source.read()
     content = content.replace(b'"ProfilerStep#%d"' % number, b'"unfinished step %d"' % number)
-    with open(path, "wb") as out:
+    with open(path + ".partial", "wb") as out:
         out.write(content)
+    os.replace(path + ".partial", path)
 
 
 def _caller_lines(tree, is_users):

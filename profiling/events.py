@@ -63,18 +63,23 @@ class Gathered:
     foreign: bool = False
     elsewhere: set[str] = field(default_factory=set)
     ended_by_us: bool = False
+    leader: object = None
+    led_by_rank: bool = False
     ranges: dict[str, Any] = field(default_factory=dict)
 
     def take(self, event: dict[str, Any]) -> bool:
         """Take one event over; returns whether the progress changed."""
         kind = event.get("ev")
         before = self.progress
-        if kind == "started":
+        if kind in ("phase", "step") and not self._leads(event):
+            return False
+        if kind == "started" and not event.get("spawned"):
+            self.leader = event.get("pid")
             self.python_version = self.python_version or str(event.get("python", ""))
             if before.phase == "starting":
                 self.progress = Progress("script")
         elif kind == "torch":
-            self.torch_version = str(event.get("version", ""))
+            self.torch_version = self.torch_version or str(event.get("version", ""))
         elif kind == "phase":
             self.progress = Progress(str(event["phase"]), int(event.get("step", 0)))
         elif kind == "step":
@@ -84,6 +89,13 @@ class Gathered:
         else:
             self._take_other(str(kind), event)
         return self.progress != before
+
+    def _leads(self, event: dict[str, Any]) -> bool:
+        """Whether progress of this process is shown: the script's own, or the first rank that trains."""
+        pid = event.get("pid")
+        if pid != self.leader and not self.led_by_rank and self.progress.phase in ("script", "whole"):
+            self.leader, self.led_by_rank = pid, True
+        return pid == self.leader
 
     def _take_other(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "trace":

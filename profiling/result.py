@@ -15,6 +15,9 @@ from profiling.events import Gathered
 from profiling.outcome import Failure, exit_in_words, hint_for, read_traceback
 from profiling.spec import RunSpec
 
+FEWEST_EVENTS_OF_A_FAILURE = 1000
+SMALLEST_TRACE_BYTES = 4096  # a file that broke off before this holds a header and no events
+
 SOURCE_WORDS = {
     "script": "the script's own prof.step()",
     "optimizer": "optimizer steps",
@@ -80,15 +83,16 @@ def build_result(
     *,
     exit_status: int,
     tail: str,
+    errors: str,
     stopped: bool,
     killed: bool,
     seconds: float,
 ) -> RunResult:
     """Judge a run that has ended, complete its manifest and clear the folder of what only the run needed."""
-    traces = _usable_traces(folder, gathered)
+    traces = _usable_traces(folder, gathered, exit_status)
     failure = None
     if exit_status != 0 and not stopped:
-        failure = read_traceback(tail)
+        failure = read_traceback(errors)
         if failure is not None:
             failure = replace(failure, hint=hint_for(failure.title, tail))
     outcome = "killed" if killed else "stopped" if stopped else "ok" if exit_status == 0 else "failed"
@@ -112,20 +116,36 @@ def build_result(
         output="output.log",
     )
     manifest.write(folder, plain)
-    for name in ("child.json", "events.jsonl"):
+    for name in ("child.json", "children.json", "events.jsonl"):
         with contextlib.suppress(OSError):
             (folder / name).unlink()
     paths = tuple(Path(event["path"]) for event in traces)
     return RunResult(outcome, words, exit_status, folder, paths, tail, tuple(notices), failure, plain)
 
 
-def _usable_traces(folder: Path, gathered: Gathered) -> list[dict[str, Any]]:
+def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[dict[str, Any]]:
     """Traces that are whole on disk, ours first; half-written ones are taken away."""
     for partial in folder.glob("*.partial"):
         with contextlib.suppress(OSError):
             partial.unlink()
     found = [event for event in gathered.traces if os.path.isfile(event["path"])]
-    own = [e for e in found if e.get("kind") == "own" and (e.get("steps") or e.get("events", 1))]
+    told = {os.path.abspath(event["path"]) for event in found}
+    for path in sorted(folder.glob("*trace*.json")):
+        if str(path.absolute()) in told or path.name.startswith("script-"):
+            continue
+        if path.stat().st_size > SMALLEST_TRACE_BYTES:
+            found.append({"path": str(path), "kind": "own", "cut": True})
+        else:
+            path.unlink()
+    own = [e for e in found if e.get("kind") == "own"]
+    if exit_status != 0:  # of a script that failed before it trained, the start-up says nothing
+        own = [e for e in own if not (e.get("phase") == "whole" and e.get("events", 0) < FEWEST_EVENTS_OF_A_FAILURE)]
+    if any(e.get("steps") for e in own):  # beside a trace with steps, the idle parent of the ranks says nothing
+        own = [e for e in own if e.get("phase") != "whole" or e.get("steps")]
+    own.sort(key=lambda e: (e.get("rank") is not None, e.get("rank") or 0))
+    for event in found:
+        if event.get("kind") == "own" and event not in own:
+            os.unlink(event["path"])
     return own + [e for e in found if e.get("kind") != "own"]
 
 
@@ -153,7 +173,9 @@ def _notices(gathered: Gathered, traces: list[dict[str, Any]], status: int, tail
         found.append("Nothing of torch ran while the script was recorded, so there is no trace.")
     if "fork" in gathered.elsewhere or "spawn" in gathered.elsewhere:
         found.append("Training ran in child processes that were not recorded; the trace shows the parent only.")
-    if traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
+    if any(event.get("cut") for event in traces):
+        found.append("The script ended while its trace was being written: the trace is cut off.")
+    elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
         found.append("No complete step was found, so the trace has no step marks.")
     hint = hint_for("", tail)
     if hint and status == 0:
@@ -163,7 +185,8 @@ def _notices(gathered: Gathered, traces: list[dict[str, Any]], status: int, tail
 
 def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
     """Steps of the run: where they come from, how many, how long with and without the profiler (microseconds)."""
-    summary: dict[str, Any] = next(iter(gathered.summaries), {})
+    trained = [s for s in gathered.summaries if s.get("steps")] or gathered.summaries
+    summary = min(trained, key=lambda s: (bool(s.get("spawned")), s.get("rank") or 0), default={})
     times = summary.get("times", [])
     wall = summary.get("wall", [])
     steps = sum(row[0] for row in wall)
@@ -186,7 +209,7 @@ def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _trace_row(folder: Path, event: dict[str, Any]) -> dict[str, Any]:
-    keep = ("kind", "steps", "source", "devices", "unfinished", "phase", "rank", "written_as")
+    keep = ("kind", "steps", "source", "devices", "unfinished", "phase", "rank", "written_as", "cut")
     row = {key: event[key] for key in keep if key in event}
     row["path"] = os.path.relpath(event["path"], folder)
     row["bytes"] = os.path.getsize(event["path"])

@@ -66,7 +66,8 @@ class Run:
         self.gathered = Gathered()
         self.result: RunResult | None = None
         self._on_output, self._on_progress, self._on_finish = on_output, on_progress, on_finish
-        self._tail = bytearray()
+        self._tail = bytearray()  # of both streams as they came
+        self._errors = bytearray()  # of stderr alone
         self._log_lock = threading.Lock()
         self._log: IO[bytes] | None = None
         self._stop_asked = 0.0
@@ -175,18 +176,19 @@ class Run:
                 last = data.rfind(b"\n") + 1
                 if chunk and data[last:].startswith(b"USDT:"):
                     data, held = data[:last], data[last:]
-            self._keep(data)
+            self._keep(name, data)
             text = decoder.decode(data, not chunk)
             if text and self._on_output is not None:
                 self._on_output(name, text)
             if not chunk:
                 break
 
-    def _keep(self, data: bytes) -> None:
+    def _keep(self, stream: str, data: bytes) -> None:
         with self._log_lock:
-            self._tail += data
-            if len(self._tail) > 2 * TAIL_BYTES:
-                del self._tail[:-TAIL_BYTES]
+            for kept in (self._tail, self._errors) if stream == "stderr" else (self._tail,):
+                kept += data
+                if len(kept) > 2 * TAIL_BYTES:
+                    del kept[:-TAIL_BYTES]
             if self._log is not None:
                 with contextlib.suppress(OSError, ValueError):
                     self._log.write(data)
@@ -263,13 +265,14 @@ class Run:
             if self._log is not None:
                 self._log.close()
                 self._log = None
-            tail = bytes(self._tail[-TAIL_BYTES:]).decode("utf-8", "replace")
+            tail, errors = (bytes(k[-TAIL_BYTES:]).decode("utf-8", "replace") for k in (self._tail, self._errors))
         self.result = build_result(
             self.spec,
             self.folder,
             self.gathered,
             exit_status=self._process.returncode,
             tail=tail,
+            errors=errors,
             stopped=bool(self._stop_asked),
             killed=self._killed,
             seconds=time.time() - self._began,
@@ -290,7 +293,7 @@ def child_config(spec: RunSpec, folder: Path) -> dict[str, Any]:
         "module": spec.module,
         "argv": list(spec.argv),
         "folder": str(folder),
-        "prefix": "",
+        "spawned": False,
         "events": str(folder / "events.jsonl"),
         "schedule": plain["schedule"],
         "options": plain["options"],
