@@ -9,6 +9,8 @@ import numpy as np
 
 from core.figures.lookup import View
 from core.figures.model import Figures
+from core.intervals import Spans, span, union
+from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
 from core.replay.engine import Order, Plan, compile_plan, fresh_state, graph_lists, make_order, run_pass
 from core.replay.graph import Graph, build_graph
@@ -28,6 +30,26 @@ class Outcome:
 
     step_ns: float
     passes: int
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a change is worth per step, ns: ``saved_ns`` is what the replay says, but no more than the bound."""
+
+    now_ns: float
+    saved_ns: float
+    replayed_ns: float
+    bound_ns: float
+
+    @property
+    def step_ns(self) -> float:
+        """Step time with the change."""
+        return self.now_ns - self.saved_ns
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the bound is what counts."""
+        return self.replayed_ns > self.bound_ns * 1.02 + 1_000
 
 
 class ProcessReplay:
@@ -60,7 +82,10 @@ class ProcessReplay:
         self._lists = graph_lists(graph)
         self._order = make_order(graph, self.blocks, self.repeated)
         self._whole: Order | None = None
-        self._chains = loader_chains(graph.waits, self._included(self.blocks), self.repeated)
+        calls_per_step = max(1, round(graph.waits.loader_calls / max(1, len(graph.step_rows))))
+        calls = calls_per_step * self.unit_count if self.repeated else 0
+        self._chains = loader_chains(graph.waits, self._included(self.blocks), calls)
+        self.bounds = Bounds(view, graph, self._windows(), self.repeated, _kinds(figures, graph))
         self.now = self.run(self.changes.nothing())
         self.error_pct = self._error()
 
@@ -69,9 +94,12 @@ class ProcessReplay:
         """Steps per pass; 1 for a window."""
         return max(1, len(self.counted)) if self.repeated else 1
 
-    def step_ns(self, effects: Iterable[Effect]) -> float:
-        """Sustained step time with the effects of some fixes, ns."""
-        return self.run(self.changes.of(effects)).step_ns
+    def what_if(self, effects: Iterable[Effect]) -> WhatIf:
+        """Replay with the effects of some fixes."""
+        change = self.changes.of(effects)
+        saved = self.now.step_ns - self.run(change).step_ns
+        most = self.bounds.most_ns(change) / self.unit_count
+        return WhatIf(self.now.step_ns, max(0.0, min(saved, most)), saved, most)
 
     def run(self, change: Change) -> Outcome:
         """Replay with a change."""
@@ -89,6 +117,20 @@ class ProcessReplay:
         if not graph.step_rows:
             return np.arange(graph.block_count, dtype=np.int32)
         return np.flatnonzero(np.isin(graph.block_step, self.counted)).astype(np.int32)
+
+    def _windows(self) -> Spans:
+        """Replayed time."""
+        graph = self.graph
+        if graph.step_rows:
+            rows = [graph.step_rows[i] for i in self.counted]
+            spans = union(graph.steps.start_ns[rows], graph.steps.end_ns[rows])
+            if self.repeated:
+                return spans
+            first, last = int(spans.start[0]), int(spans.end[-1])
+        else:
+            first, last = int(graph.block_ns.min()), int(graph.lane_end_ns.max())
+        inside = (graph.work.launch_ns >= first) & (graph.work.launch_ns < last)
+        return span(first, max([last, *graph.work.end_ns[inside].tolist()]))
 
     def _included(self, blocks: I32) -> np.ndarray:
         rows = np.zeros(len(self.graph.waits), dtype=bool)
@@ -142,7 +184,7 @@ class ProcessReplay:
         """Replay the whole recording once, unchanged, and compare it with itself."""
         graph = self.graph
         everything = np.arange(graph.block_count, dtype=np.int32)
-        chains = loader_chains(graph.waits, np.ones(len(graph.waits), dtype=bool), repeated=False)
+        chains = loader_chains(graph.waits, np.ones(len(graph.waits), dtype=bool), 0)
         plan = compile_plan(graph, self.changes.nothing(), chains)
         first = [int(graph.block_ns[np.argmax(graph.block_lane == k)]) for k in range(graph.lanes.count)]
         state = fresh_state(graph, [float(t) for t in first])
@@ -174,6 +216,14 @@ class ProcessReplay:
             return 0.0
         last = inside[np.argmax(graph.work.end_ns[inside])]
         return abs(float(slots[graph.group_of[last]]) - float(graph.work.end_ns[last])) / max(total_ns, 1.0)
+
+
+def _kinds(figures: Figures, graph: Graph) -> np.ndarray:
+    """SyncKind of each wait, -1 for waits that are no sync points."""
+    row = graph.waits.sync_id
+    kinds: np.ndarray = np.full(len(row), -1, dtype=np.int16)
+    kinds[row >= 0] = figures.syncs.kind[row[row >= 0]]
+    return kinds
 
 
 class Replay:
@@ -214,10 +264,16 @@ class Replay:
         """Sustained step time of the recording, ns."""
         return max(p.now.step_ns for p in self.parts)
 
+    def what_if(self, effects: Iterable[Effect]) -> WhatIf:
+        """Replay with the effects of fixes; the process that is then the slowest sets the pace."""
+        effects = tuple(effects)
+        slowest = max((p.what_if(effects) for p in self.parts), key=lambda w: w.step_ns)
+        saved = max(0.0, self.step_ns - slowest.step_ns)
+        return WhatIf(self.step_ns, saved, slowest.replayed_ns, slowest.bound_ns)
+
     def with_effects(self, effects: Iterable[Effect]) -> float:
         """Sustained step time with the effects of fixes, ns."""
-        effects = tuple(effects)
-        return max(p.step_ns(effects) for p in self.parts)
+        return self.what_if(effects).step_ns
 
 
 def _main_threads(view: View, figures: Figures) -> list[int]:

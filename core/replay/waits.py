@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ _LOADER_WAIT_NS = 100_000
 STARVED_SHARE = (
     0.05  # of the loop's time spent waiting for batches: the loader sets the pace (torch-tb-profiler's mark)
 )
-_LOADER_TAKE_NS = 1_000_000  # taking a finished batch out of the queue costs no more than this
+_LOADER_TAKE_NS = 100_000  # taking a finished batch out of the queue costs no more than about this
 QUEUE_LIMIT = 1022  # pending launches per stream, then a launch blocks: the depth at which launches of real runs did
 _BLOCKED_LAUNCH_NS = 50_000
 
@@ -48,6 +49,7 @@ class Waits:
     dep_piece: I32
     dep_lag_ns: F64
     loader: I32  # 1-based number of the loader call among all calls, 0 for others
+    loader_calls: int  # all calls of the loader, also those that did not wait
 
     def __len__(self) -> int:
         return len(self.slice_id)
@@ -79,6 +81,7 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> Waits:
         dep_piece=dep_piece,
         dep_lag_ns=dep_lag,
         loader=number.astype(np.int32),
+        loader_calls=loader[7],
     )
 
 
@@ -109,41 +112,67 @@ def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> tuple
 def _dependencies(
     view: View, figures: Figures, rows: np.ndarray, work: Work, start: I64, end: I64
 ) -> tuple[I32, I32, F64]:
-    """Pieces that the syncs wait for: its own copy, an event's, a stream's or every stream's last one."""
-    syncs, names = figures.syncs, view.trace.strings
-    call = syncs.slice_id[rows]
+    """Pieces that the syncs wait for: their own copy, an event's, a stream's or every stream's last one.
+
+    What a sync that did not wait would have waited for matters too: a fix elsewhere can make it wait.
+    """
+    syncs, slices = figures.syncs, view.trace.slices
+    call, kind, waited = syncs.slice_id[rows], syncs.kind[rows], syncs.waited_id[rows]
+    if not len(work):
+        return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
     limit = view.trace.end_ns[call] + TOLERANCE_NS
-    waited = syncs.waited_id[rows]
-    piece = np.where(waited >= 0, work.piece_of[np.maximum(waited, 0)], -1)
-    late = (piece >= 0) & (work.end_ns[piece] > limit) if len(work) else np.zeros(len(rows), dtype=bool)
-    piece = np.where(late, -1, piece)
-    kind = syncs.kind[rows]
+    copy = _piece_of(work, syncs.copy_id[rows])
+    copy = np.where((copy >= 0) & (work.end_ns[copy] <= limit), copy, -1)
+    named = _piece_of(work, waited)
+    named = np.where((named >= 0) & (work.end_ns[named] <= limit), named, -1)
+    hint = np.where(named >= 0, named, _last_launched(view, work, call, syncs.thread_id[rows]))
+    known = hint >= 0
+    stream, device = work.stream[hint], work.stream_device[work.stream[hint]]
     alloc = kind == SyncKind.ALLOC
-    frees = np.array(["Free" in names[int(i)] for i in view.trace.slices.name_id[call]], dtype=bool)
-    piece = np.where(alloc & ~frees, -1, piece)
-    owner, target = [np.flatnonzero(piece >= 0)], [piece[piece >= 0]]
-    wide = np.flatnonzero((kind == SyncKind.DEVICE) | (alloc & frees))
-    device = np.where(piece >= 0, work.stream_device[work.stream[np.maximum(piece, 0)]], -1) if len(work) else piece
-    for stream in range(len(work.stream_track)):
-        first, last = np.searchsorted(work.stream, (stream, stream + 1))
-        launch = np.maximum.accumulate(work.launch_ns[first:last])
-        at = np.searchsorted(launch, view.trace.slices.start_ns[call[wide]]) - 1
-        fine = (at >= 0) & (device[wide] == work.stream_device[stream])
-        found = first + np.maximum(at, 0)
-        fine &= (work.end_ns[np.minimum(found, len(work) - 1)] <= limit[wide]) & (found != piece[wide])
-        owner.append(wide[fine])
-        target.append(found[fine])
-    dep_of = np.concatenate(owner).astype(np.int32)
-    dep_piece = np.concatenate(target).astype(np.int32)
+    frees = np.array(["Free" in view.trace.name(i) for i in call], dtype=bool)
+    wide = (kind == SyncKind.DEVICE) | (alloc & frees)
+    narrow = ((kind == SyncKind.STREAM) | (kind == SyncKind.EVENT)) & (copy < 0)
+    owner, target = [np.flatnonzero(copy >= 0)], [copy[copy >= 0]]
+    exact = np.flatnonzero(narrow & (kind == SyncKind.EVENT) & (named >= 0))
+    owner.append(exact)
+    target.append(named[exact])
+    narrow[exact] = False
+    for one in range(len(work.stream_track)):
+        first, last = np.searchsorted(work.stream, (one, one + 1))
+        launched = np.searchsorted(np.maximum.accumulate(work.launch_ns[first:last]), slices.start_ns[call]) - 1
+        ended = np.searchsorted(np.maximum.accumulate(work.end_ns[first:last]), limit, side="right") - 1
+        found = np.minimum(launched, ended)
+        all_done = wide & (~known | (device == work.stream_device[one])) & (ended >= launched)
+        hit = np.flatnonzero((found >= 0) & (all_done | (narrow & known & (stream == one))))
+        owner.append(hit)
+        target.append(first + found[hit])
+    dep_of, dep_piece = np.concatenate(owner).astype(np.int32), np.concatenate(target).astype(np.int32)
     order = np.argsort(dep_of, kind="stable")
     dep_of, dep_piece = dep_of[order], dep_piece[order]
-    lag = end[dep_of] - work.end_ns[dep_piece] if len(work) else np.zeros(0)
+    lag = end[dep_of] - work.end_ns[dep_piece]
     released = (end > start)[dep_of] & (np.abs(lag) <= TOLERANCE_NS)
     return dep_of, dep_piece, np.where(released, lag, 0).astype(np.float64)
 
 
-def _loader_waits(view: View, lanes: Lanes) -> tuple[np.ndarray, ...]:
-    """Waits for the processes of a DataLoader."""
+def _piece_of(work: Work, slice_id: I32) -> I32:
+    """Piece of each device slice, -1 where there is none."""
+    return np.where(slice_id >= 0, work.piece_of[np.maximum(slice_id, 0)], -1).astype(np.int32)
+
+
+def _last_launched(view: View, work: Work, call: I32, thread: I32) -> I32:
+    """Piece that the same thread launched last before each call, -1 for none."""
+    found = np.full(len(call), -1, dtype=np.int32)
+    for one in np.unique(thread):
+        own = np.flatnonzero((work.thread == one) & (work.launch_id >= 0))
+        own = own[np.argsort(work.launch_ns[own], kind="stable")]
+        here = np.flatnonzero(thread == one)
+        at = np.searchsorted(work.launch_ns[own], view.trace.slices.start_ns[call[here]]) - 1
+        found[here[at >= 0]] = own[at[at >= 0]]
+    return found
+
+
+def _loader_waits(view: View, lanes: Lanes) -> tuple[Any, ...]:
+    """Waits for the processes of a DataLoader; last, the number of all its calls."""
     trace, slices = view.trace, view.trace.slices
     calls = view.named(view.by_kind(SliceKind.RANGE), view.names.loader)
     calls = calls[np.array(["_MultiProcessing" in trace.name(i) for i in calls], dtype=bool)]
@@ -156,23 +185,23 @@ def _loader_waits(view: View, lanes: Lanes) -> tuple[np.ndarray, ...]:
     # Now and then a batch comes late in any run; only a loader that keeps the loop waiting sets its pace.
     between = slices.start_ns[calls[-1]] - slices.start_ns[calls[0]] if len(calls) else 0
     starved = (dur[hit] - shortest)[1:].sum() >= STARVED_SHARE * between
-    if len(hit) < max(2, 0.5 * len(calls)) or not starved:
+    if len(hit) < 2 or not starved:
         hit = hit[:0]
-    calls = calls[hit]
+    count, calls = len(calls), calls[hit]
     thread, end = view.thread[calls], trace.end_ns[calls] - shortest
     nothing = np.full(len(hit), -1)
-    return nothing, calls, thread, lanes.of_thread[thread], slices.start_ns[calls], end, hit + 1
+    return nothing, calls, thread, lanes.of_thread[thread], slices.start_ns[calls], end, hit + 1, count
 
 
-def loader_chains(waits: Waits, included: np.ndarray, repeated: bool) -> dict[int, tuple[int, float]]:
+def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, tuple[int, float]]:
     """Chain the waits for the loader to each other, by the pace at which the batches came.
 
     Parameters
     ----------
     included
         bool[n_waits]: waits that are replayed.
-    repeated
-        Whether the first follows the last again.
+    calls
+        How many calls of the loader, waiting or not, there are in the time that is repeated; 0 when nothing is.
 
     Returns
     -------
@@ -186,11 +215,12 @@ def loader_chains(waits: Waits, included: np.ndarray, repeated: bool) -> dict[in
         return {}
     rows = rows[position]
     near = np.diff(position) == 1  # nothing left out between the two
-    between = np.diff(waits.end_ns[rows])
-    pace = float(between[near].mean()) if near.any() else 0.0
+    between, apart = np.diff(waits.end_ns[rows]), np.diff(waits.loader[rows])
+    pace = float(between[near].sum() / apart[near].sum()) if near.any() else 0.0
     lags = np.where(near, between, pace)
     chains = {int(row): (int(rows[i]), float(lags[i])) for i, row in enumerate(rows[1:])}
-    chains[int(rows[0])] = (int(rows[-1]), pace if repeated else float("-inf"))
+    around = pace * max(1, calls - int(apart[near].sum()) - int((~near).sum()))
+    chains[int(rows[0])] = (int(rows[-1]), around if calls else float("-inf"))
     return chains
 
 

@@ -1,0 +1,122 @@
+"""The most that a change can be worth, whatever the replay says: no saving exceeds the idle time that it can use up.
+
+Letting a wait go, or taking host time away, moves what the CPU does afterwards forward by at most its length. The
+device gains only where it had nothing to compute, and only until the CPU waits for it again. So each piece of removed
+time is a credit from its start on, each idle nanosecond uses credit up, and a remaining wait for the device takes what
+is left. A copy is no computation: what the CPU waited for is mostly the copy itself. On top comes device work that
+the change takes away.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.figures.lookup import View
+from core.intervals import EMPTY, Spans, covered_before, intersect, subtract, union, union_all
+from core.kinds import SliceKind, SyncKind
+from core.replay.change import Change
+from core.replay.graph import Graph
+from core.replay.waits import wait_spans
+from core.tables import I64
+
+
+class Bounds:
+    """Upper bounds for one graph.
+
+    Parameters
+    ----------
+    windows
+        The time that is replayed.
+    repeated
+        Whether the windows follow each other again: then credit is carried over from their end to their start.
+    kinds
+        `SyncKind` of each wait of the graph, -1 for others.
+    """
+
+    def __init__(self, view: View, graph: Graph, windows: Spans, repeated: bool, kinds: np.ndarray) -> None:
+        self._graph = graph
+        self._windows = windows
+        self._repeated = repeated
+        self._kinds = kinds
+        slices, work = view.trace.slices, graph.work
+        self._kernels: list[Spans] = []
+        is_kernel = slices.kind[work.slice_id] == SliceKind.KERNEL if len(work) else np.zeros(0, dtype=bool)
+        for device in np.unique(work.stream_device):
+            own = is_kernel & (work.stream_device[work.stream] == device)
+            self._kernels.append(union(work.start_ns[own], work.end_ns[own]))
+
+    def most_ns(self, change: Change) -> float:
+        """Largest possible saving of a change over all the windows, ns."""
+        at, credit = self._credits(change)
+        resets = self._resets(change)
+        remaining = self._remaining_copies(change)
+        idle_sets = [subtract(self._windows, union_all((k, remaining))) for k in self._kernels] or [self._windows]
+        used = max(self._spend(at, credit, resets, idle) for idle in idle_sets)
+        return used + self._removed_work(change)
+
+    def _credits(self, change: Change) -> tuple[I64, np.ndarray]:
+        """When host time is removed, and how much, ns."""
+        waits = self._graph.waits
+        dropped = wait_spans(waits, np.flatnonzero(change.dropped & (change.pace > 0)))
+        faster = np.flatnonzero((change.pace < 1.0) & ~change.dropped)
+        kept = wait_spans(waits, np.flatnonzero(waits.depends))
+        parts = [(dropped, 1.0)]
+        for row in faster:
+            parts.append((wait_spans(waits, np.array([row])), float(1.0 - change.pace[row])))
+        for speeds in change.speeds:
+            taken: Spans = union_all((dropped, kept))
+            for spans, speed in sorted(speeds, key=lambda pair: pair[1]):
+                if speed < 1.0:
+                    parts.append((subtract(spans, taken), 1.0 - speed))
+                    taken = union_all((taken, spans))
+        inside = [(intersect(spans, self._windows), share) for spans, share in parts]
+        at = np.concatenate([spans.start for spans, _ in inside])
+        amount = np.concatenate([spans.dur_ns * share for spans, share in inside])
+        return at, amount
+
+    def _resets(self, change: Change) -> I64:
+        """Ends of the waits that remain and that take up what lead the CPU has."""
+        waits = self._graph.waits
+        on_device = np.zeros(len(waits), dtype=bool)
+        on_device[waits.dep_of] = True
+        full = on_device & ~change.dropped & (self._kinds != SyncKind.EVENT)
+        ends: I64 = waits.end_ns[full]
+        return ends
+
+    def _remaining_copies(self, change: Change) -> Spans:
+        """Copies of the calls that still block: while they run, the CPU cannot be ahead."""
+        graph = self._graph
+        own = graph.waits.dep_piece[~change.dropped[graph.waits.dep_of]]
+        same = (
+            graph.work.launch_id[own] == graph.waits.slice_id[graph.waits.dep_of[~change.dropped[graph.waits.dep_of]]]
+        )
+        own = own[same]
+        return union(graph.work.start_ns[own], graph.work.end_ns[own]) if len(own) else EMPTY
+
+    def _removed_work(self, change: Change) -> float:
+        work = self._graph.work
+        if not len(work):
+            return 0.0
+        left = np.where(change.gone, 0.0, work.dur_ns * change.scale + change.fused_ns)
+        inside = (work.launch_ns >= self._windows.start[0]) & (work.launch_ns < self._windows.end[-1])
+        fewer = np.count_nonzero(change.gone & inside) * 2_000.0  # the queue's gap goes with its work
+        return float((work.dur_ns - left)[inside].sum()) + fewer
+
+    def _spend(self, at: I64, credit: np.ndarray, resets: I64, idle: Spans) -> float:
+        """Let idle time use up credit, in order of time."""
+        time = np.concatenate((at, resets))
+        amount = np.concatenate((credit, np.full(len(resets), -1.0)))
+        order = np.lexsort((amount > 0, time))  # a wait that ends where a credit begins takes nothing of it
+        time, amount = time[order], amount[order]
+        begin, end = int(self._windows.start[0]), int(self._windows.end[-1])
+        edges = np.concatenate(([begin], time, [end]))
+        stretches = np.diff(covered_before(idle, edges)).tolist()
+        used = lead = 0.0
+        for _ in range(2 if self._repeated else 1):
+            used = 0.0
+            for stretch, event in zip(stretches, [*amount.tolist(), 0.0], strict=True):
+                take = min(lead, max(stretch, 0))
+                used += take
+                lead -= take
+                lead = 0.0 if event < 0 else lead + event
+        return used
