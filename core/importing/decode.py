@@ -79,6 +79,7 @@ class Decoded:
     columns: EventColumns
     header: dict[str, Any]
     text_bytes: int
+    raw_backslashes: bool
 
 
 def decode_text(
@@ -139,7 +140,7 @@ class _Reading:
             )
         if not any(map(len, (columns.slices, columns.memory, columns.instants, columns.counters))):
             self._note("no-events", "", 1)
-        return Decoded(columns, {**layout.header, **footer}, self._text.read_bytes)
+        return Decoded(columns, {**layout.header, **footer}, self._text.read_bytes, self._raw)
 
     def _head(self) -> tuple[Layout, bytes]:
         """Read until the list of events begins."""

@@ -191,6 +191,12 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "{count} bytes after the end of the trace were ignored.",
         "They belong to no trace.",
     ),
+    "file-left-out": (
+        "warning",
+        False,
+        "{count} files of the folder were left out.",
+        "They are no traces.",
+    ),
     "clocks-not-comparable": (
         "warning",
         False,
@@ -200,12 +206,17 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
 }
 
 
+def make_note(code: str, count: int, example: str) -> ImportNote:
+    """Note of a code with its words."""
+    severity, dropped, title, advice = NOTES[code]
+    return ImportNote(code, severity, count, title, advice, dropped, example)
+
+
 def make_report(columns: EventColumns) -> ImportReport:
     """Report on one file."""
     notes = []
     for code, count in sorted(columns.problems.items()):
-        severity, dropped, title, advice = NOTES[code]
-        notes.append(ImportNote(code, severity, count, title, advice, dropped, columns.examples.get(code, "")))
+        notes.append(make_note(code, count, columns.examples.get(code, "")))
     lost = sum(note.count for note in notes if note.dropped)
     rank = {"error": 0, "warning": 1, "info": 2}
     notes.sort(key=lambda note: (rank[note.severity], note.code))

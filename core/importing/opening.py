@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from core.errors import TraceError
 from core.importing.assemble import assemble
 from core.importing.decode import Decoder, InlineDecoder, decode_text
-from core.importing.notes import add_file_notes
+from core.importing.notes import add_file_notes, make_note
+from core.importing.ranks import find_traces, merge
 from core.importing.reader import FileReader
 from core.importing.streams import Text
-from core.trace import Trace, TraceSource
+from core.trace import ImportReport, Trace, TraceSource
 
 Progress = Callable[[float, str], None]
-_TICK_S = 0.05
+_TICK_S = 0.04
 
 
 def open_trace(
@@ -26,6 +30,17 @@ def open_trace(
 ) -> Trace:
     """Open a trace: a file, a folder, or several files as the ranks of one trace.
 
+    Parameters
+    ----------
+    paths
+        A file, a folder, or several of either. More than one trace opens as one timeline, aligned by their clocks.
+    progress
+        Called with (fraction 0..1, what is being done), at most 25 times a second; raises `Cancelled` to stop.
+    cache_dir
+        Folder of the binary cache; None uses none.
+    workers
+        Processes that help with decoding; None chooses by the size of the file and the number of cores, 0 uses none.
+
     Raises
     ------
     TraceError
@@ -33,8 +48,31 @@ def open_trace(
     Cancelled
         When ``progress`` raised it.
     """
-    path = Path(paths) if isinstance(paths, (str, Path)) else Path(list(paths)[0])
-    return read_file(path, InlineDecoder(), _Meter(progress))
+    given = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
+    files = find_traces(given)
+    of_folder = any(path.is_dir() for path in given)
+    traces: list[Trace] = []
+    left_out: list[TraceError] = []
+    for position, path in enumerate(files):
+        meter = _Meter(progress, position / len(files), 1 / len(files))
+        try:
+            traces.append(read_file(path, InlineDecoder(), meter))
+        except TraceError as error:
+            if not of_folder or len(files) == 1:
+                raise
+            left_out.append(error)
+    if not traces:
+        raise left_out[0]
+    trace = merge(traces)
+    return _with_left_out(trace, left_out)
+
+
+def _with_left_out(trace: Trace, left_out: list[TraceError]) -> Trace:
+    if not left_out:
+        return trace
+    note = make_note("file-left-out", len(left_out), left_out[0].title)
+    report = trace.report
+    return replace(trace, report=ImportReport(report.events_read, report.events_kept, (*report.notes, note)))
 
 
 class _Meter:
@@ -55,24 +93,29 @@ def read_file(path: Path, decoder: Decoder, meter: _Meter) -> Trace:
     """Read one file, without any cache."""
     notes: list[tuple[str, str, int]] = []
     texts: list[Text] = []
-    size = 1
-
-    def open_text() -> Text:
-        nonlocal size
-        notes.clear()
-        texts.append(Text(path, lambda code, example, count: notes.append((code, example, count))))
-        size = max(path.stat().st_size, 1)
-        return texts[-1]
-
-    def reading() -> None:
-        meter(0.8 * texts[-1].consumed_bytes / size, "Reading events")
+    stat = _stat(path)
 
     def note(code: str, example: str, count: int) -> None:
         notes.append((code, example, count))
 
+    def open_text() -> Text:
+        notes.clear()
+        texts.append(Text(path, note))
+        return texts[-1]
+
+    def reading() -> None:
+        meter(0.8 * texts[-1].consumed_bytes / max(stat.st_size, 1), "Reading events")
+
     decoded = decode_text(open_text, decoder, reading, note)
-    stat = path.stat()
     source = TraceSource(path.absolute(), stat.st_size, decoded.text_bytes, stat.st_mtime_ns)
     add_file_notes(decoded.columns, notes)
-    reader = FileReader((source,))
+    reader = FileReader((source,), (decoded.raw_backslashes,))
     return assemble(decoded.columns, decoded.header, source, reader, lambda: meter(0.9, "Building the timeline"))
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except OSError:
+        Text(path).close()  # says what is wrong in words
+        raise

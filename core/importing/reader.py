@@ -1,32 +1,133 @@
-"""Reading single events again from the file they came from."""
+"""Reading single events again from the file they came from, long after it was opened."""
 
 from __future__ import annotations
 
-import gzip
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import orjson
-
 from core.errors import TraceError
+from core.importing.repair import Unreadable, parse_event
+from core.importing.streams import Text
 from core.trace import TraceSource
+
+_BLOCK_BYTES = 1 << 20
+_BLOCKS = 48
+_EVENT_LIMIT_BYTES = 64 << 20
 
 
 class FileReader:
-    """Re-reads events from the files of a trace."""
+    """Re-reads events from the files of a trace; safe to use from several threads.
 
-    def __init__(self, sources: Sequence[TraceSource]) -> None:
+    Plain files are read at the place itself. Wrapped ones (gzip, zip, zstd, other encodings) are unwrapped up to the
+    place; the last blocks read are kept, and reading goes on from where it stood when the next place lies further on.
+    """
+
+    def __init__(self, sources: Sequence[TraceSource], raw_backslashes: Sequence[bool] = ()) -> None:
         self._sources = tuple(sources)
+        self._raw = tuple(raw_backslashes) or (False,) * len(self._sources)
+        self._files = tuple(_Blocks(source) for source in self._sources)
+        self._lock = threading.Lock()
 
     def read(self, source_id: int, event_start: int, event_bytes: int) -> dict[str, Any]:
-        """Return the whole event; raise `TraceError` when the file changed or vanished."""
+        """Return the whole event.
+
+        Raises
+        ------
+        TraceError
+            When the file changed or vanished since it was opened, or cannot be read.
+        """
         source = self._sources[source_id]
+        _check_unchanged(source)
+        if not 0 <= event_bytes <= _EVENT_LIMIT_BYTES:
+            return {}
+        with self._lock:
+            text = self._files[source_id].read(event_start, event_bytes)
         try:
-            data = Path(source.path).read_bytes()
-        except OSError as error:
-            raise TraceError(f"{source.path.name} cannot be read any more.", str(error)) from error
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        event = orjson.loads(data[event_start : event_start + event_bytes])
-        return event if isinstance(event, dict) else {}
+            event, _ = parse_event(text, self._raw[source_id])
+        except Unreadable:
+            event = None
+        if not isinstance(event, dict):
+            raise TraceError(
+                f"{source.path.name} no longer holds this event at byte {event_start}.",
+                "",
+                "The file was changed since it was opened; open it again.",
+                event_start,
+            )
+        return event
+
+    def merged(self, other: FileReader) -> FileReader:
+        """Return a reader for the sources of both, in order."""
+        return FileReader(self._sources + other._sources, self._raw + other._raw)
+
+
+def _check_unchanged(source: TraceSource) -> None:
+    try:
+        stat = source.path.stat()
+    except OSError as error:
+        raise TraceError(
+            f"{source.path.name} is gone.",
+            f"It was at {source.path}.",
+            "The timeline stays usable; details of events need the file. Put it back, or open it from its new place.",
+        ) from error
+    if stat.st_size != source.size_bytes or stat.st_mtime_ns != source.mtime_ns:
+        raise TraceError(
+            f"{source.path.name} was changed since it was opened.",
+            "",
+            "The timeline shows the file as it was; open it again to see the new one.",
+        )
+
+
+class _Blocks:
+    """Blocks of the unwrapped text of one file."""
+
+    def __init__(self, source: TraceSource) -> None:
+        self._source = source
+        self._text: Text | None = None
+        self._at = 0
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+
+    def __del__(self) -> None:
+        if self._text is not None:
+            self._text.close()
+
+    def read(self, start: int, size: int) -> bytes:
+        with Text(self._source.path) as text:
+            if not text.wrapped:
+                return text.at(start, size)
+        out = bytearray()
+        for number in range(start // _BLOCK_BYTES, (start + max(size, 1) - 1) // _BLOCK_BYTES + 1):
+            out += self._block(number)
+        skip = start % _BLOCK_BYTES
+        return bytes(out[skip : skip + size])
+
+    def _block(self, number: int) -> bytes:
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        if self._text is None or self._at > number:
+            if self._text is not None:
+                self._text.close()
+            self._text, self._at = Text(self._source.path), 0
+        block = b""
+        while self._at <= number:
+            block = self._next(self._text)
+            self._kept[self._at] = block
+            self._at += 1
+            while len(self._kept) > _BLOCKS:
+                self._kept.popitem(last=False)
+            if not block:
+                break
+        return block
+
+    @staticmethod
+    def _next(text: Text) -> bytes:
+        parts, size = [], 0
+        while size < _BLOCK_BYTES:
+            part = text.read(_BLOCK_BYTES - size)
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts)

@@ -73,7 +73,16 @@ class Text:
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
+
+    def at(self, start: int, size: int) -> bytes:
+        """Return bytes at a place of a plain file (one for which ``wrapped`` is False)."""
+        self._file.seek(start)
+        return self._file.read(size)
 
     @property
     def consumed_bytes(self) -> int:

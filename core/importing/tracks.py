@@ -213,7 +213,8 @@ class _Names:
         if is_device:
             if labels and labels.upper() != "CPU":
                 return labels
-            return name if name and not name.startswith("python") and not text.isdigit() else f"GPU {device}"
+            named = name and not name.startswith("python") and not text.isdigit()
+            return name if named else (f"GPU {device}" if not text or text.isdigit() else text)
         if text == "-1" and not name:
             return "Profiler overhead"
         return name or (f"process {text}" if text.lstrip("-").isdigit() else text)

@@ -1,0 +1,70 @@
+"""Several files open as one trace on one clock; a folder stands for the traces in it."""
+
+import numpy as np
+import pytest
+
+from core.errors import TraceError
+from core.importing import open_trace
+from tests.trace_builder import TraceBuilder, rows
+
+
+def _rank(rank, at_us, base_ns=1_700_000_000_000_000_000):
+    builder = TraceBuilder(
+        distributedInfo={"rank": rank, "world_size": 2, "backend": "nccl"}, baseTimeNanoseconds=base_ns
+    )
+    return (
+        builder.step(1, at_us, 100)
+        .op("aten::mm", at_us + 10, 30)
+        .launch(f"gemm{rank}", at_us + 15, 5, at_us + 40, 20)
+        .memory(at_us + 12, 64, 64)
+        .counter("speed", at_us + 1, value=rank)
+    )
+
+
+def test_two_files_share_a_clock(tmp_path):
+    paths = [_rank(r, at).write(tmp_path / f"rank{r}.json") for r, at in ((0, 50), (1, 20))]
+    trace = open_trace(paths)
+    assert [trace.strings[i] for i in trace.processes.name_id][:2] == ["rank 0: process 100", "rank 0: GPU 0"]
+    assert trace.processes.rank.tolist() == [0, 0, 1, 1]
+    assert trace.processes.source_id.tolist() == [0, 0, 1, 1]
+    assert trace.meta.world_size == 2
+    assert trace.steps.start_ns.tolist() == [0, 30_000]
+    for rank in (0, 1):
+        (kernel,) = rows(trace, f"gemm{rank}")
+        call = trace.links.launch_of[kernel]
+        assert trace.slices.start_ns[kernel] - trace.slices.start_ns[call] == 25_000
+        assert trace.links.device_work_of(int(call), int(call) + 1).tolist() == [kernel]
+        assert trace.args(kernel)["correlation"] == 1000
+        assert trace.event(kernel)["name"] == f"gemm{rank}"
+    assert np.all(np.diff(trace.memory.time_ns) >= 0)
+    assert len(trace.counters) == 2
+    for track in range(len(trace.tracks)):
+        mine = slice(trace.tracks.first_id[track], trace.tracks.end_id[track])
+        assert set(trace.slices.track_id[mine].tolist()) == {track}
+
+
+def test_a_folder_opens_what_is_a_trace(tmp_path):
+    _rank(0, 0).write(tmp_path / "a.json")
+    _rank(1, 0).write(tmp_path / "b.json")
+    (tmp_path / "config.json").write_text('{"lr": 0.1}')
+    (tmp_path / "notes.txt").write_text("hello")
+    trace = open_trace(tmp_path)
+    assert len(trace.sources) == 2
+    assert trace.report.repaired["file-left-out"] == 1
+
+
+def test_clocks_without_relation_are_said_to_be_so(tmp_path):
+    first = _rank(0, 0).write(tmp_path / "a.json")
+    second = _rank(1, 0, base_ns=0).write(tmp_path / "b.json")
+    trace = open_trace([first, second])
+    assert "clocks-not-comparable" in trace.report.repaired
+    assert trace.steps.start_ns.tolist() == [0, 0]
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(TraceError, match="holds no trace"):
+        open_trace(tmp_path)
+    with pytest.raises(TraceError, match="No trace was given"):
+        open_trace([])
+    with pytest.raises(TraceError, match="does not exist"):
+        open_trace(tmp_path / "missing.json")

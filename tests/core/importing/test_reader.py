@@ -1,0 +1,53 @@
+"""Arguments are read again on demand, from plain and packed files, and a changed file is noticed."""
+
+import gzip
+
+import pytest
+
+from core.errors import Cancelled, TraceError
+from core.importing import open_trace
+from tests.trace_builder import TraceBuilder
+
+
+def _many(n=3000):
+    builder = TraceBuilder()
+    for i in range(n):
+        builder.op(f"aten::op{i % 7}", i * 10, 5, number=i)
+    return builder
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_every_event_is_found_again(tmp_path, packed):
+    data = _many().to_json()
+    path = tmp_path / ("t.json.gz" if packed else "t.json")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    trace = open_trace(path)
+    for row in (2999, 0, 1500, 1501):
+        assert trace.args(row)["number"] == row
+        assert data[trace.slices.event_start[row] :][: trace.slices.event_bytes[row]].startswith(b'{"ph":"X"')
+
+
+def test_a_file_that_changed_or_vanished(tmp_path):
+    path = _many(5).write(tmp_path / "t.json")
+    trace = open_trace(path)
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(TraceError, match="changed since it was opened"):
+        trace.args(0)
+    path.unlink()
+    with pytest.raises(TraceError, match="is gone"):
+        trace.args(0)
+    assert len(trace.slices) == 5
+
+
+def test_progress_rises_and_can_call_off(tmp_path):
+    path = _many(200).write(tmp_path / "t.json")
+
+    def stop(fraction, what):
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        open_trace(path, progress=stop)
+    seen = []
+    open_trace(path, progress=lambda fraction, what: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert all(0 <= fraction <= 1 for fraction in seen)
