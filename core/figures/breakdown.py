@@ -6,6 +6,7 @@ import numpy as np
 
 from core.figures.lookup import View
 from core.figures.model import BREAKDOWN_PARTS
+from core.figures.steps import step_source
 from core.intervals import Spans, coverage, union
 from core.kinds import SliceKind
 from core.tables import I32, I64, Bool, StepTable
@@ -25,11 +26,7 @@ def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
     """
     result = np.zeros((len(steps), len(BREAKDOWN_PARTS)), dtype=np.int64)
     sources = len(view.trace.sources)
-    threads = view.trace.threads
-    if sources > 1 and len(threads):
-        of = view.trace.processes.source_id[threads.process_id[steps.thread_id]]
-    else:
-        of = np.zeros(len(steps), dtype=np.int32)
+    of = step_source(view, steps)
     for source in np.unique(of):
         rows = np.flatnonzero(of == source)
         mask = view.source == source if sources > 1 else None
@@ -53,17 +50,20 @@ def _join(a: Spans, b: Spans) -> Spans:
 
 def _roles(view: View, mask: Bool | None) -> list[I32]:
     """Slices of each part but "other", in falling priority."""
-    collective = view.communication_kernels
-    kernels = np.setdiff1d(view.by_kind(SliceKind.KERNEL), collective, assume_unique=True)
+    kernels = view.by_kind(SliceKind.KERNEL)
+    collective = kernels[view.is_collective[kernels]]
+    kernels = kernels[~view.is_collective[kernels]]
     host = view.by_kind(SliceKind.CPU_OP, SliceKind.RANGE)
     host_collective = view.named(host, view.names.communication)
     loader = view.named(host, view.names.loader)
-    ops = np.setdiff1d(view.by_kind(SliceKind.CPU_OP), np.union1d(host_collective, loader), assume_unique=True)
+    plain = view.trace.slices.kind[host] == SliceKind.CPU_OP
+    plain &= ~np.isin(host, np.concatenate((host_collective, loader)))
+    ops = host[plain]
     roles = [
         kernels,
         view.by_kind(SliceKind.MEMCPY),
         view.by_kind(SliceKind.MEMSET),
-        np.union1d(collective, host_collective),
+        np.concatenate((collective, host_collective)),
         view.by_kind(SliceKind.RUNTIME, SliceKind.DRIVER),
         loader,
         ops,

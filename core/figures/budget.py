@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.device import DeviceTimes
-from core.figures.gaps import idle_by_cause
 from core.figures.lookup import View
 from core.figures.model import Budget, GapTable, StepFigures
 from core.intervals import Spans, coverage, union
+from core.kinds import GapCause
 from core.tables import I64, StepTable
 
 
@@ -37,11 +37,9 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, window: Spans, ste
     if not devices or not window.total_ns:
         return Budget(period_ns=None, busy_ns=None)
     busy = sum(int(coverage(times.busy[d], window.start, window.end).sum()) for d in view.devices)
-    idle: dict[int, int] = {}
-    for start, end in zip(window.start, window.end, strict=True):
-        for cause, ns in idle_by_cause(gaps, int(start), int(end), 1).items():
-            if ns:
-                idle[cause] = idle.get(cause, 0) + ns
+    inside = coverage(window, gaps.start_ns, gaps.end_ns)
+    sums = np.bincount(gaps.cause, weights=inside, minlength=len(GapCause))
+    idle = {int(cause): float(sums[cause]) for cause in GapCause}
     period = round(window.total_ns / steps)
     per_step = {cause: round(ns / devices / steps) for cause, ns in idle.items() if ns}
     # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of at most a few of them.

@@ -31,7 +31,7 @@ def device_times(view: View) -> DeviceTimes:
     slices, end = view.trace.slices, view.trace.end_ns
     device = view.device[view.work]
     is_kernel = slices.kind[view.work] == SliceKind.KERNEL
-    collective = np.isin(view.work, view.communication_kernels)
+    collective = view.is_collective[view.work]
 
     def of(mask: Bool) -> dict[int, Spans]:
         result = {}

@@ -159,7 +159,7 @@ def _device(view: View) -> list[DoctorNote]:
         return []
     notes = []
     orphans = view.work[trace.links.launch_of[view.work] < 0]
-    idle_launches = np.setdiff1d(launches, trace.links.launched_by)
+    idle_launches = launches[~np.isin(launches, trace.links.launched_by)]
     if len(orphans) or len(idle_launches):
         notes.append(
             _note(

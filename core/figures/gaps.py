@@ -186,7 +186,7 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     sync_kind, sync_ids = syncs.kind[mine], syncs.slice_id[mine]
     waiting = view.named(host, names.waiting_collective)
     slow = calls[view.trace.slices.dur_ns[calls] >= _SLOW_CALL_NS]
-    loader = np.union1d(view.named(host, names.loader), view.named(frames, names.loader_frame))
+    loader = np.concatenate((view.named(host, names.loader), view.named(frames, names.loader_frame)))
     steps = own[np.isin(kind, (SliceKind.STEP, SliceKind.RANGE))]
     ordered: list[tuple[GapCause, I32]] = [
         (GapCause.COLLECTOR, own[kind == SliceKind.GC]),
@@ -300,11 +300,3 @@ def spend(credit_at: I64, credit: I64, use_at: I64, use: I64) -> tuple[I64, I64]
     last = seen[is_use[rank]]
     payer[at] = np.where(last >= 0, order[np.maximum(last, 0)] if len(order) else -1, -1)
     return spent, payer
-
-
-def idle_by_cause(gaps: GapTable, start_ns: int, end_ns: int, devices: int) -> dict[int, int]:
-    """Idle time by cause inside a window, mean over the devices: `GapCause` -> ns."""
-    lengths = np.minimum(gaps.end_ns, end_ns) - np.maximum(gaps.start_ns, start_ns)
-    lengths = np.maximum(lengths, 0)
-    sums = np.bincount(gaps.cause, weights=lengths, minlength=len(GapCause))
-    return {int(c): round(float(sums[c]) / max(devices, 1)) for c in GapCause}

@@ -39,9 +39,32 @@ class View:
         return thread
 
     @cached_property
+    def device_of_track(self) -> I32:
+        """int32[n_tracks]: device index, -1 for CPU tracks.
+
+        Where ranks of one trace use the same index for devices of their own, that of a later file is raised by a
+        thousand for each file before it.
+        """
+        tracks = self.trace.tracks
+        if len(self.trace.sources) < 2:
+            return tracks.device
+        source = self.trace.processes.source_id[tracks.process_id]
+        used = np.unique(np.stack((source, tracks.device))[:, tracks.device >= 0], axis=1)
+        if len(np.unique(used[1])) == used.shape[1]:
+            return tracks.device
+        return np.where(tracks.device >= 0, tracks.device + 1000 * source, -1).astype(np.int32)
+
+    @cached_property
     def device(self) -> I32:
-        """int32[n_slices]: device index of the slice's track, -1 for CPU tracks."""
-        return self.trace.tracks.device[self.trace.slices.track_id]
+        """int32[n_slices]: device (see `device_of_track`) of the slice's track, -1 for CPU tracks."""
+        return self.device_of_track[self.trace.slices.track_id]
+
+    def devices_of_source(self, source: int) -> tuple[int, ...]:
+        """Devices with work that one file recorded."""
+        if len(self.trace.sources) < 2:
+            return self.devices
+        of_file = self.trace.processes.source_id[self.trace.tracks.process_id] == source
+        return tuple(d for d in self.devices if d in self.device_of_track[of_file])
 
     @cached_property
     def source(self) -> I32:
@@ -79,18 +102,19 @@ class View:
         return ids[hit]
 
     @cached_property
-    def communication_kernels(self) -> I32:
-        """int32[k]: kernels of collectives."""
-        kind, flags = self.trace.slices.kind[self.work], self.trace.slices.flags[self.work]
-        kernels: I32 = self.work[(kind == SliceKind.KERNEL) & ((flags & FLAG_COMMUNICATION) != 0)]
-        return kernels
+    def is_collective(self) -> Bool:
+        """bool[n_slices]: kernel of a collective."""
+        slices = self.trace.slices
+        return np.asarray((slices.kind == SliceKind.KERNEL) & ((slices.flags & FLAG_COMMUNICATION) != 0))
 
     @cached_property
     def launching(self) -> I32:
         """int32[k]: host calls that launch device work, or that by their name would have."""
         calls = self.host_calls
-        owns = np.unique(self.trace.links.launched_by)
-        return np.union1d(self.named(calls, self.names.launch), owns).astype(np.int32)
+        launches = np.zeros(len(self.trace.slices), dtype=bool)
+        launches[self.named(calls, self.names.launch)] = True
+        launches[self.trace.links.launched_by] = True
+        return np.flatnonzero(launches).astype(np.int32)
 
 
 def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind, ...]) -> I32:

@@ -28,8 +28,9 @@ def plugin_windows(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I64
     np.minimum.at(first, step_of[by[inside]], slices.start_ns[links.launched[inside]])
     previous = int(start[0])
     if last[0] >= 0:
-        others = np.setdiff1d(view.work, links.launched[inside])
-        before = view.trace.end_ns[others]
+        others = np.ones(len(slices), dtype=bool)
+        others[links.launched[inside]] = False
+        before = view.trace.end_ns[view.work[others[view.work]]]
         before = before[before < first[0]]
         previous = max(previous, int(before.max()) if len(before) else previous)
     for i in range(len(steps)):

@@ -8,7 +8,7 @@ from core.figures.breakdown import breakdown
 from core.figures.device import DeviceTimes, anchors, launched_extent, work_per_step
 from core.figures.lookup import View
 from core.figures.model import StepFigures, SyncTable
-from core.figures.steps import choose_counted
+from core.figures.steps import choose_counted, step_source
 from core.intervals import coverage
 from core.tables import F64, I32, I64, Bool, StepTable
 
@@ -64,13 +64,16 @@ def periods(steps: StepTable, anchor: I64) -> I64:
 
 
 def _busy(view: View, steps: StepTable, times: DeviceTimes) -> I64:
-    """Busy time inside each host step, mean over the devices in use; -1 without device work."""
-    if not view.devices:
-        return np.full(len(steps), -1, dtype=np.int64)
-    total = np.zeros(len(steps), dtype=np.int64)
-    for dev in view.devices:
-        total += coverage(times.busy[dev], steps.start_ns, steps.end_ns)
-    return np.rint(total / len(view.devices)).astype(np.int64)
+    """Busy time inside each host step, mean over the devices that its file recorded; -1 without device work."""
+    result = np.full(len(steps), -1, dtype=np.int64)
+    source = step_source(view, steps)
+    for one in np.unique(source):
+        devices = view.devices_of_source(int(one))
+        rows = source == one
+        if devices:
+            parts = [coverage(times.busy[dev], steps.start_ns[rows], steps.end_ns[rows]) for dev in devices]
+            result[rows] = np.rint(np.mean(parts, axis=0)).astype(np.int64)
+    return result
 
 
 def mean(values: I64 | F64, mask: Bool) -> float | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.figures.lookup import View
 from core.kinds import SliceKind
-from core.tables import I32, I64, Bool, StepTable
+from core.tables import F64, I32, I64, Bool, StepTable
 
 # Two or three iterations are too few to tell a rhythm from chance, but the user's own marks need no statistics.
 _MIN_MARKS = 2
@@ -96,9 +96,9 @@ def assign(view: View, steps: StepTable) -> I32:
     result = np.full(len(slices), -1, dtype=np.int32)
     if not len(steps):
         return result
-    step_source = _step_source(view, steps)
-    for source in np.unique(step_source):
-        of_file = np.flatnonzero(step_source == source)
+    files = step_source(view, steps)
+    for source in np.unique(files):
+        of_file = np.flatnonzero(files == source)
         inside = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
         rows: I32 = np.arange(len(slices), dtype=np.int32)[inside]
         result[rows] = _around(steps, of_file, slices.start_ns[rows])
@@ -114,7 +114,8 @@ def assign(view: View, steps: StepTable) -> I32:
     return result
 
 
-def _step_source(view: View, steps: StepTable) -> I32:
+def step_source(view: View, steps: StepTable) -> I32:
+    """File that recorded each step: int32[n_steps]."""
     threads = view.trace.threads
     if not len(threads):
         return np.zeros(len(steps), dtype=np.int32)
@@ -176,10 +177,26 @@ def _mark_truncated(why: list[str], kernels: I32, has_device: bool) -> None:
 
 def _mark_outliers(why: list[str], duration: I64, whole: I64) -> None:
     """Of the whole steps those far longer than the others: warm-up while they lead the trace, else outliers."""
+    if len(whole) < 2:
+        return
+    far = duration[whole] > OUTLIER_RATIO * median_of_others(duration[whole])
     leading = True
-    for i in whole if len(whole) > 1 else ():
-        others = duration[whole[whole != i]]
-        if duration[i] <= OUTLIER_RATIO * float(np.median(others)):
-            leading = False
-        else:
+    for i, outlier in zip(whole, far, strict=True):
+        leading = leading and bool(outlier)
+        if outlier:
             why[i] = "warm-up: far longer than the steps after it" if leading else "outlier: far longer than the others"
+
+
+def median_of_others(values: I64) -> F64:
+    """Median of all values but each one: float64[n], n >= 2."""
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values))
+    others = len(values) - 1
+    low, high = (others - 1) // 2, others // 2
+    # Where a value stands at or before a place, taking it out moves the next one there.
+    at_low = ranked[low + (rank <= low)]
+    at_high = ranked[high + (rank <= high)]
+    median: F64 = (at_low + at_high) / 2
+    return median

@@ -185,7 +185,7 @@ def _stream_of_calls(view: View, calls: I32) -> tuple[I32, I32]:
         at = np.searchsorted(starts[order], trace.slices.start_ns[calls[here]]) - 1
         last = links.launched[own[order[np.maximum(at, 0)]]]
         track[here] = np.where(at >= 0, trace.slices.track_id[last], -1)
-    device = np.where(track >= 0, trace.tracks.device[track], -1).astype(np.int32)
+    device = np.where(track >= 0, view.device_of_track[track], -1).astype(np.int32)
     if (device < 0).any() and len(view.devices) == 1:
         device[device < 0] = view.devices[0]
     return track, device
