@@ -6,15 +6,15 @@ import argparse
 import contextlib
 import difflib
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.reporting.terminal import Progress, page, say, write
+
 if TYPE_CHECKING:
     from core.analysis import Analysis
-    from core.reporting.text import Page
     from core.trace import Trace
 
 DONE, WRONG_ARGUMENTS, UNUSABLE_INPUT, SCRIPT_FAILED, GATE_NOT_MET, CANCELLED = 0, 2, 3, 4, 5, 130
@@ -23,36 +23,6 @@ COMMANDS = ("analyze", "profile", "compare", "screenshot", "report")
 
 class UsageError(Exception):
     """Wrong arguments that argparse cannot see."""
-
-
-class Progress:
-    """One line on stderr, rewritten in place; silent where stderr is no terminal."""
-
-    def __init__(self) -> None:
-        self.shown = sys.stderr is not None and sys.stderr.isatty()
-        self.last = ""
-
-    def part(self, start: float, end: float) -> Callable[[float, str], None]:
-        """Progress of one stage, as a stretch of the whole."""
-        return lambda fraction, text="": self(start + (end - start) * min(max(fraction, 0.0), 1.0), text)
-
-    def __call__(self, fraction: float, text: str = "") -> None:
-        """Show how far the work has come (0..1) and what is being done."""
-        if not self.shown:
-            return
-        columns = shutil.get_terminal_size().columns
-        line = f"{100 * fraction:3.0f} % {text}"[: columns - 1]
-        if line != self.last:
-            self.last = line
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self.shown and self.last:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self.last = ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return window(arguments)
         if arguments[0] == "--":
             return window(arguments[1:])
-        options = _parser().parse_args(arguments)
+        options = _parse(arguments)
         return int(options.run(options, progress))
     except KeyboardInterrupt:
         progress.clear()
@@ -76,14 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     except Exception as error:
         progress.clear()
-        status = _expected(error)
-        if status is None:
-            raise
-        return status
+        return _failed(error)
 
 
-def _expected(error: Exception) -> int | None:
-    """Say an error that a person can act on, and return its exit status; None for a fault of ours."""
+def _failed(error: Exception) -> int:
+    """Say what went wrong in one line, and return the exit status."""
     if isinstance(error, UsageError):
         say(f"error: {error}")
         return WRONG_ARGUMENTS
@@ -98,24 +65,11 @@ def _expected(error: Exception) -> int | None:
     if isinstance(error, MemoryError):
         say("error: there is not enough memory to open this trace. Record fewer steps, or close other programs.")
         return UNUSABLE_INPUT
-    return None
-
-
-def say(text: str) -> None:
-    """One line on stderr."""
-    if sys.stderr is not None:
-        print(f"steplens: {text}", file=sys.stderr, flush=True)
-
-
-def write(data: bytes) -> None:
-    """Result to stdout, whatever its encoding."""
-    sys.stdout.flush()
-    stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:
-        sys.stdout.write(data.decode("utf-8", "replace"))
-    else:
-        stream.write(data)
-    sys.stdout.flush()
+    if os.environ.get("STEPLENS_DEBUG"):
+        raise error
+    say(f"error: {type(error).__name__}: {' '.join(str(error).split())}. This is a fault of StepLens: please report it "
+        "with the traceback that STEPLENS_DEBUG=1 shows.")  # fmt: skip
+    return UNUSABLE_INPUT
 
 
 # Commands ----------------------------------------------------------------------------------------------------
@@ -156,7 +110,7 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
     if options.json:
         write(json.to_bytes(json.document(trace, analysis)))
     else:
-        write(text.report(trace, analysis, _page()).encode("utf-8", "replace"))
+        write(text.report(trace, analysis, page()).encode("utf-8", "replace"))
     new, meant, unused = split_allowed(analysis.suggestions, allowed)
     for entry in unused:
         say(f"{options.allow}: nothing here fits the entry for {entry.rule} ({entry.reason}); is it still needed?")
@@ -185,7 +139,7 @@ def compare_command(options: argparse.Namespace, progress: Progress) -> int:
     if options.json:
         write(json.to_bytes(comparing.document(before[0], after[0], found)))
     else:
-        write(comparing.report(before[0], after[0], found, _page()).encode("utf-8", "replace"))
+        write(comparing.report(before[0], after[0], found, page()).encode("utf-8", "replace"))
     return DONE
 
 
@@ -223,8 +177,14 @@ def screenshot_command(options: argparse.Namespace, progress: Progress) -> int:
 def profile_command(options: argparse.Namespace, progress: Progress) -> int:
     """Run a script under the profiler."""
     from profiling.command import profile
+    from profiling.errors import ProfilingError
 
-    return int(profile(options, progress))
+    try:
+        return profile(options, options.script_arguments, progress, progress.clear)
+    except ProfilingError as error:
+        progress.clear()
+        say(f"error: {' '.join(str(error).split())}")
+        return UNUSABLE_INPUT
 
 
 def _analysed(path: Path, progress: Progress, start: float, end: float) -> tuple[Trace, Analysis]:
@@ -235,15 +195,6 @@ def _analysed(path: Path, progress: Progress, start: float, end: float) -> tuple
     border = start + 0.8 * (end - start)
     trace = open_trace(path, progress=progress.part(start, border))
     return trace, analyze(trace, progress=progress.part(border, end))
-
-
-def _page() -> Page:
-    from core.reporting.text import Page
-
-    terminal = sys.stdout.isatty()
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    columns = shutil.get_terminal_size((100, 24)).columns if terminal or "COLUMNS" in os.environ else 100
-    return Page(min(max(columns, 40), 160), colour)
 
 
 # Arguments ---------------------------------------------------------------------------------------------------
@@ -276,7 +227,7 @@ def _size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(chosen: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="main.py",
         description="StepLens: see where a PyTorch training step waits, and what a fix would save.",
@@ -301,7 +252,12 @@ def _parser() -> argparse.ArgumentParser:
         help="exit with 5 when a finding that FILE does not allow fits one of these, separated by commas: a rule id, "
         "low, medium or high (that severity or more), saving>=5%%, saving>=200us, any",
     )
-    _profile_arguments(command("profile", profile_command, "run a script under the profiler"))
+    profile = command("profile", profile_command, "run a script under the profiler")
+    profile.usage = "main.py profile (SCRIPT | -m MODULE) [options] [-- ARGS]"
+    if chosen == "profile":  # the others need not load what runs scripts
+        from profiling.command import add_arguments
+
+        add_arguments(profile)
     compare = command("compare", compare_command, "two traces side by side")
     compare.add_argument("before", type=Path, metavar="BEFORE")
     compare.add_argument("after", type=Path, metavar="AFTER")
@@ -320,12 +276,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _profile_arguments(parser: argparse.ArgumentParser) -> None:
-    """Let the part that runs scripts declare its options."""
-    with contextlib.suppress(ImportError):
-        from profiling.command import add_arguments
-
-        add_arguments(parser)
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    """Parse a command; what stands behind ``profile ... --`` belongs to the script."""
+    rest: list[str] = []
+    if arguments[0] == "profile" and "--" in arguments:
+        border = arguments.index("--")
+        arguments, rest = arguments[:border], arguments[border + 1 :]
+    options = _parser(arguments[0]).parse_args(arguments)
+    options.script_arguments = rest
+    return options
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from core.analysis import Analysis
+from core.figures.model import Figures
 from core.kinds import GapCause
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
 from core.source import SourceFinder
@@ -68,7 +69,7 @@ class Page:
 
     def title(self, text: str) -> list[str]:
         """Return a section's heading, with the blank line before it."""
-        return ["", self.paint(text, "bold")]
+        return ["", *(self.paint(line, "bold") for line in self.wrap(text))]
 
 
 PLAIN = Page()
@@ -94,6 +95,20 @@ def place(source: SourceRef | None) -> str:
         return ""
     about = "" if source.exact else " (about)"
     return f"{source.file}:{source.line} in {source.function}{about}"
+
+
+def budget_title(analysis: Analysis) -> str:
+    """Heading of the budget: of one step's period, or of all that was recorded."""
+    length = duration(analysis.figures.budget.period_ns)
+    what = f"a period of {length} goes" if analysis.figures.summary.steps else f"the recorded {length} go"
+    return f"Where {what}, seen from the device"
+
+
+def occurrences(suggestion: Suggestion) -> str:
+    """How often a fault was seen, and in how many steps where steps are known."""
+    steps = len(suggestion.steps)
+    times = f"seen {suggestion.occurrences:,} times" if suggestion.occurrences != 1 else "seen once"
+    return f"{times} in {steps} steps" if steps > 1 else f"{times} in one step" if steps else times
 
 
 def report(trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceFinder | None = None) -> str:
@@ -133,9 +148,9 @@ def _verdict(analysis: Analysis, page: Page) -> Iterator[str]:
     word = VERDICTS.get(summary.verdict, summary.verdict)
     colour = {"healthy": "green", "unknown": "yellow"}.get(summary.verdict, "red")
     yield ""
-    lines = page.wrap(summary.verdict_text, first="", indent="  ") if summary.verdict_text else []
     yield page.paint(word, "bold", colour)
-    yield from (f"  {line.lstrip()}" for line in lines)
+    if summary.verdict_text:
+        yield from page.wrap(summary.verdict_text, "  ")
 
 
 def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
@@ -176,7 +191,7 @@ def _budget(analysis: Analysis, page: Page) -> Iterator[str]:
     budget = analysis.figures.budget
     if not budget.period_ns or budget.busy_ns is None:
         return
-    yield from page.title(f"Where a period of {duration(budget.period_ns)} goes, seen from the device")
+    yield from page.title(budget_title(analysis))
     parts = [("device busy", budget.busy_ns)]
     idle = sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1])
     parts += [(CAUSES[GapCause(cause)], time_ns) for cause, time_ns in idle if time_ns > 0]
@@ -233,7 +248,7 @@ def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, page: P
         facts = [suggestion.severity, f"alone saves {duration(saving.ns)}{share} per step, {saving.basis}"]
     if predicted_ns is not None:
         facts.append(f"then {duration(predicted_ns)} per step")
-    facts.append(f"{suggestion.occurrences:,} x in {len(suggestion.steps)} steps")
+    facts.append(occurrences(suggestion))
     yield from page.wrap(" · ".join(facts), "     ")
     if suggestion.source is not None:
         yield "     " + page.paint(clip(place(suggestion.source), page.width - 5), "cyan")
@@ -278,20 +293,45 @@ def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFin
         if summary.sync_wait_ns_per_step is not None:
             per_step += f" waiting {duration(summary.sync_wait_ns_per_step)}"
     yield from page.title(f"Sync points: {len(syncs):,}{per_step}")
-    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    groups = sync_groups(trace, analysis.figures)
+    yield page.paint(f"  {'waiting':>9} {'calls':>6}  call, operator, place", "dim")
+    for group in groups[:TOP_SYNCS]:
+        where = place(finder.of_slice(group.longest))
+        text = "  ".join(part for part in (group.call, f"in {group.op}" if group.op else "", where) if part)
+        yield f"  {duration(group.wait_ns):>9} {group.calls:>6,}  {clip(text, page.width - 20)}"
+    if len(groups) > TOP_SYNCS:
+        yield page.paint(f"  and {len(groups) - TOP_SYNCS} more kinds (analyze --json lists every one)", "dim")
+
+
+@dataclass(frozen=True)
+class SyncGroup:
+    """Sync points of one call under one operator; ``longest`` is the slice that waits longest."""
+
+    call: str
+    op: str
+    calls: int
+    wait_ns: int
+    longest: int
+
+
+def sync_groups(trace: Trace, figures: Figures) -> list[SyncGroup]:
+    """Return the sync points by call and operator, longest wait first."""
+    syncs = figures.syncs
+    members: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i in range(len(syncs)):
         op = int(syncs.op_id[i])
-        groups[(trace.name(int(syncs.slice_id[i])), trace.name(op) if op >= 0 else "")].append(i)
-    ranked = sorted(groups.items(), key=lambda item: -sum(int(syncs.wait_ns[i]) for i in item[1]))
-    yield page.paint(f"  {'waiting':>9} {'calls':>6}  call, operator, place", "dim")
-    for (call, operator), members in ranked[:TOP_SYNCS]:
-        longest = max(members, key=lambda i: int(syncs.wait_ns[i]))
-        where = place(finder.of_slice(int(syncs.slice_id[longest])))
-        waited = sum(int(syncs.wait_ns[i]) for i in members)
-        text = "  ".join(part for part in (call, f"in {operator}" if operator else "", where) if part)
-        yield f"  {duration(waited):>9} {len(members):>6,}  {clip(text, page.width - 20)}"
-    if len(ranked) > TOP_SYNCS:
-        yield page.paint(f"  and {len(ranked) - TOP_SYNCS} more kinds (analyze --json lists every one)", "dim")
+        members[(trace.name(int(syncs.slice_id[i])), trace.name(op) if op >= 0 else "")].append(i)
+    groups = [
+        SyncGroup(
+            call,
+            op,
+            len(rows),
+            sum(max(int(syncs.wait_ns[i]), 0) for i in rows),
+            int(syncs.slice_id[max(rows, key=lambda i: int(syncs.wait_ns[i]))]),
+        )
+        for (call, op), rows in members.items()
+    ]
+    return sorted(groups, key=lambda group: -group.wait_ns)
 
 
 def _doctor(analysis: Analysis, page: Page) -> Iterator[str]:

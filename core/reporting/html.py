@@ -1,0 +1,331 @@
+"""One self-contained page: no script, nothing loaded from anywhere, every text of the trace escaped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from core.analysis import Analysis
+from core.figures.model import StatTable
+from core.kinds import GapCause
+from core.reporting import picture
+from core.reporting.page_style import style
+from core.reporting.text import CAUSES, VERDICTS, budget_title, occurrences, place, printable, sync_groups
+from core.reporting.units import count, duration, measure, percent
+from core.source import SourceFinder
+from core.suggestions import Outcome, Suggestion
+from core.trace import Trace
+
+TOP_ROWS = 15
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+LEGEND = (
+    ("op", "operator"),
+    ("runtime", "runtime call"),
+    ("range", "range"),
+    ("kernel", "kernel"),
+    ("memcpy", "copy"),
+    ("comm", "communication"),
+)
+
+
+def e(text: object) -> str:
+    """Escape a text for HTML, control characters made visible."""
+    return escape(printable(str(text)), quote=True)
+
+
+def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -> str:
+    """Return the whole page."""
+    finder = finder or SourceFinder(trace)
+    sections = (
+        _head(trace),
+        _verdict(analysis),
+        _times(trace, analysis),
+        _budget(analysis),
+        _timeline(trace, analysis),
+        _plan(analysis),
+        _syncs(trace, analysis, finder),
+        _doctor(analysis),
+        _tables(trace, analysis),
+        _rules(analysis),
+    )
+    body = "\n".join(part for section in sections for part in section)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<title>{e(trace.path.name)} · StepLens</title>\n<style>{style()}</style></head>\n"
+        f"<body>\n{body}\n<footer>Written by StepLens from {e(trace.path.name)}. Figures are means over the counted "
+        "steps unless said otherwise; unknown is what the trace does not tell.</footer>\n</body></html>\n"
+    )
+
+
+def _head(trace: Trace) -> Iterator[str]:
+    start_ns, end_ns = trace.span_ns
+    names = Counter(device.name for device in trace.meta.devices)
+    facts = [f"{trace.report.events_read:,} events", duration(end_ns - start_ns)]
+    facts += [name if n == 1 else f"{n} × {name}" for name, n in names.items()]
+    facts += [f"torch {trace.meta.torch_version}"] if trace.meta.torch_version else []
+    facts += [f"rank {trace.meta.rank}"] if trace.meta.rank is not None else []
+    yield f'<h1>{e(trace.path.name)}</h1><p class="faint">{e(" · ".join(facts))}</p>'
+    if trace.meta.simulated:
+        yield '<p class="warn">This trace was written by a simulator: it was not recorded on a device.</p>'
+
+
+def _verdict(analysis: Analysis) -> Iterator[str]:
+    summary = analysis.figures.summary
+    colour = {"healthy": "saved", "unknown": "warn"}.get(summary.verdict, "wait")
+    word = VERDICTS.get(summary.verdict, summary.verdict)
+    yield f'<div class="verdict"><b class="{colour}">{e(word)}</b><span>{e(summary.verdict_text)}</span></div>'
+
+
+def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
+    summary = analysis.figures.summary
+    error = summary.replay_error_pct
+    replay = "" if error is None else f"; replay within {percent(abs(error))}"
+    tiles = [
+        ("Sustained step", duration(summary.sustained_step_ns), f"per step if the loop ran for ever{replay}", True),
+        ("Host step", duration(summary.step_ns), "a step as the CPU sees it", False),
+        ("Device step", duration(summary.device_step_ns), "first to last device work of a step", False),
+        ("Period", duration(summary.period_ns), "from one step's device work to the next", False),
+        ("GPU busy", percent(summary.gpu_busy_pct), "any work on the device", False),
+        ("Sync wait", duration(summary.sync_wait_ns_per_step), _sync_note(analysis), False),
+    ]
+    yield '<div class="tiles">'
+    for name, value, note, main in tiles:
+        yield (
+            f'<div class="tile{" main" if main else ""}"><div class="name">{e(name)}</div>'
+            f'<div class="value">{e(value)}</div><div class="sub">{e(note)}</div></div>'
+        )
+    yield "</div>"
+    if not summary.steps:
+        yield '<p class="warn">No step is marked in this trace, so times per step are unknown.</p>'
+    else:
+        kind = "inferred " if summary.inferred else ""
+        yield f'<p class="faint">Means over {summary.steps} {kind}steps.</p>'
+    if summary.enqueue_bound:
+        yield (
+            '<p class="warn">The CPU runs ahead of the device here: the host step is only the time to enqueue a step, '
+            "not to do it.</p>"
+        )
+    if not trace.has_device_work:
+        yield '<p class="warn">No device work was recorded: what the device did is unknown, not 0 %.</p>'
+
+
+def _sync_note(analysis: Analysis) -> str:
+    points = analysis.figures.summary.sync_points_per_step
+    return "per step" if points is None else f"per step, in {count(points)} sync points"
+
+
+def _budget(analysis: Analysis) -> Iterator[str]:
+    budget = analysis.figures.budget
+    if not budget.period_ns or budget.busy_ns is None:
+        return
+    parts = [("busy", "device busy", budget.busy_ns)]
+    for cause, time_ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
+        if time_ns > 0:
+            parts.append((GapCause(cause).name.lower(), CAUSES[GapCause(cause)], time_ns))
+    yield f"<h2>{e(budget_title(analysis))}</h2>"
+    yield '<div class="picture"><svg viewBox="0 0 1132 34" role="img" aria-label="Device time by cause">'
+    x = 0.0
+    for look, name, time_ns in parts:
+        width = 1132 * time_ns / budget.period_ns
+        label = f"{name} {duration(time_ns)}"
+        yield f'<rect class="g-{look}" x="{x:.1f}" y="0" width="{max(width - 1, 0.5):.1f}" height="34" rx="3">'
+        yield f"<title>{e(label)}</title></rect>"
+        x += width
+    yield "</svg></div>"
+    items = (
+        f'<li><i class="g-{look}"></i>{e(name)} <b>{e(duration(time_ns))}</b> '
+        f'<span class="faint">{e(percent(100 * time_ns / budget.period_ns))}</span></li>'
+        for look, name, time_ns in parts
+    )
+    yield f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _timeline(trace: Trace, analysis: Analysis) -> Iterator[str]:
+    if not len(trace.slices):
+        return
+    window = picture.typical_step(trace, analysis.figures)
+    title = "One typical step" if len(analysis.figures.steps) else "The trace"
+    shown = f"{window.name}, {duration(window.end_ns - window.start_ns)}"
+    yield f'<h2>{title} <span class="faint">{e(shown)}</span></h2>'
+    yield f'<div class="picture">{picture.draw(trace, analysis.figures)}</div>'
+    items = (f'<li><i style="background:var(--k-{look})"></i>{name}</li>' for look, name in LEGEND)
+    wait = '<li><i style="background:var(--wait)"></i>the CPU waits for the device</li>'
+    yield f'<ul class="legend">{"".join(items)}{wait}</ul>'
+
+
+def _plan(analysis: Analysis) -> Iterator[str]:
+    now = analysis.figures.summary.sustained_step_ns
+    listed = [s for s in analysis.suggestions if not s.informational]
+    heading = "What to do"
+    if analysis.plan and now is not None:
+        last = analysis.plan[-1].predicted_step_ns
+        heading += f": {duration(now)} → {duration(last)} per step, predicted"
+    yield f"<h2>{e(heading)}</h2>"
+    if not listed:
+        yield '<p class="saved">No rule found anything worth changing in what this trace shows.</p>'
+    if analysis.plan and now:
+        yield _falling([now, *(float(p.predicted_step_ns) for p in analysis.plan)])
+    planned: set[int] = set()
+    for number, step in enumerate(analysis.plan, 1):
+        for i in step.suggestions:
+            if i not in planned:
+                planned.add(i)
+                yield _card(analysis.suggestions[i], str(number), step.predicted_step_ns, step.note)
+    for i, suggestion in enumerate(analysis.suggestions):
+        if i not in planned and not suggestion.informational:
+            yield _card(suggestion, "", None, "")
+    notes = [s for s in analysis.suggestions if s.informational]
+    if notes:
+        yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(n.headline)}</li>" for n in notes) + "</ul>"
+
+
+def _falling(values: list[float]) -> str:
+    """Predicted step time after each fix, as bars."""
+    width, gap, height = 64, 12, 90
+    bars = []
+    for i, value in enumerate(values):
+        tall = max(2.0, height * value / max(values))
+        x, top = i * (width + gap), 18 + height - tall
+        colour = "var(--wait)" if i == 0 else "var(--accent)"
+        label = "now" if i == 0 else f"after {i}"
+        bars.append(
+            f'<rect x="{x}" y="{top:.1f}" width="{width}" height="{tall:.1f}" rx="3" fill="{colour}"/>'
+            f'<text x="{x + width / 2}" y="{top - 5:.1f}" text-anchor="middle">{e(duration(value))}</text>'
+            f'<text class="tick" x="{x + width / 2}" y="{height + 32}" text-anchor="middle">{label}</text>'
+        )
+    total = len(values) * (width + gap)
+    return (
+        f'<div class="picture"><svg viewBox="0 0 {total} {height + 38}" style="max-width:{total}px" role="img" '
+        f'aria-label="Predicted step time">{"".join(bars)}</svg></div><p></p>'
+    )
+
+
+def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, note: str) -> str:
+    saving = suggestion.saving
+    if saving.ns is None:
+        gain = '<span class="gain faint">saving unknown</span>'
+    else:
+        share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
+        gain = f'<span class="gain saved">−{e(duration(saving.ns))}{e(share)}</span>'
+    facts = [suggestion.severity, occurrences(suggestion)]
+    if saving.basis:
+        facts.append(f"alone, {saving.basis}")
+    if predicted_ns is not None:
+        facts.append(f"then {duration(predicted_ns)} per step")
+    parts = [
+        '<section class="card"><header><h3>',
+        f'<span class="number">{e(number)}</span>' if number else "",
+        f"{e(suggestion.headline)}</h3>{gain}</header>",
+        f'<p class="faint">{e(" · ".join(facts))}</p>',
+    ]
+    if suggestion.source is not None:
+        parts.append(f'<p class="mono dim">{e(place(suggestion.source))}</p>')
+    if suggestion.why:
+        parts.append(f"<p>{e(suggestion.explanation)}</p>")
+    if note:
+        parts.append(f'<p class="dim">{e(note)}</p>')
+    if suggestion.evidence:
+        rows = (f"<li>{e(x.label)}: {e(measure(x.value, x.unit))}</li>" for x in suggestion.evidence)
+        parts.append(f'<ul class="dim">{"".join(rows)}</ul>')
+    parts.append(_fix(suggestion))
+    return "".join(parts) + "</section>"
+
+
+def _fix(suggestion: Suggestion) -> str:
+    fix = suggestion.fix
+    parts = [f"<p><b>Fix.</b> {e(fix.summary)}</p>"] if fix.summary else []
+    if fix.before or fix.after:
+        rows = [f'<div class="del">- {e(line)}</div>' for line in fix.before.splitlines()]
+        rows += [f'<div class="add">+ {e(line)}</div>' for line in fix.after.splitlines()]
+        parts.append(f'<div class="diff mono">{"".join(rows)}</div>')
+    if fix.risk:
+        parts.append(f'<p class="faint">Risk: {e(fix.risk)}</p>')
+    if fix.url.startswith("https://"):
+        parts.append(f'<p class="faint"><a href="{e(fix.url)}" rel="noreferrer">{e(fix.url)}</a></p>')
+    return "".join(parts)
+
+
+def _syncs(trace: Trace, analysis: Analysis, finder: SourceFinder) -> Iterator[str]:
+    if not trace.has_device_work and not len(analysis.figures.syncs):
+        return
+    yield "<h2>Sync points</h2>"
+    if not len(analysis.figures.syncs):
+        yield "<p>None: the CPU never waits for the device.</p>"
+        return
+    rows = (
+        (duration(g.wait_ns), f"{g.calls:,}", g.call, g.op, place(finder.of_slice(g.longest)))
+        for g in sync_groups(trace, analysis.figures)[:TOP_ROWS]
+    )
+    yield _table(("waiting", "calls", "call", "operator", "place"), rows, 2)
+
+
+def _doctor(analysis: Analysis) -> Iterator[str]:
+    if not analysis.figures.doctor:
+        return
+    yield "<h2>Things to know before trusting a figure</h2>"
+    for note in dict.fromkeys((n.severity, n.title, n.consequence, n.cure) for n in analysis.figures.doctor):
+        severity, title, consequence, cure = note
+        odd = "" if severity == "info" else " odd"
+        yield f'<div class="note{odd}"><b>{e(title)}</b> {e(consequence)} <span class="dim">{e(cure)}</span></div>'
+
+
+def _tables(trace: Trace, analysis: Analysis) -> Iterator[str]:
+    figures = analysis.figures
+    yield "<h2>What ran</h2>"
+    for title, table, device in (
+        ("Kernels and copies", figures.kernels, True),
+        ("Operators", figures.operators, False),
+        ("Ranges", figures.ranges, False),
+    ):
+        if len(table):
+            total = f"{min(TOP_ROWS, len(table))} of {len(table)}"
+            yield f'<details{" open" if device else ""}><summary>{title} <span class="faint">{total}</span></summary>'
+            yield _table(*_stat_rows(trace, table, device), 4 if device else 5) + "</details>"
+
+
+def _stat_rows(trace: Trace, table: StatTable, device: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    rows: list[tuple[str, ...]] = []
+    for i in range(min(TOP_ROWS, len(table))):
+        name, calls = trace.strings[int(table.name_id[i])], f"{int(table.calls[i]):,}"
+        if device:
+            times = (int(table.device_total_ns[i]), int(table.min_ns[i]), int(table.max_ns[i]))
+        else:
+            times = (int(table.host_total_ns[i]), int(table.host_self_ns[i]), int(table.device_total_ns[i]))
+        cells = [duration(times[0]), calls, duration(times[1]), duration(times[2])]
+        if not device:
+            cells.append(duration(int(table.max_ns[i])))
+        rows.append((*cells, name))
+    if device:
+        return ("total", "calls", "shortest", "longest", "name"), rows
+    return ("CPU total", "calls", "CPU self", "device below", "longest", "name"), rows
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], numbers: int) -> str:
+    """A table whose first columns are numbers."""
+    cells = "".join(f"<th{_right(i < numbers)}>{e(name)}</th>" for i, name in enumerate(head))
+    lines = (
+        "<tr>" + "".join(f"<td{_right(i < numbers)}>{e(cell)}</td>" for i, cell in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _right(number: bool) -> str:
+    return ' class="num"' if number else ' class="mono"'
+
+
+def _rules(analysis: Analysis) -> Iterator[str]:
+    if not analysis.rules:
+        return
+    outcomes = Counter(r.outcome for r in analysis.rules)
+    yield (
+        f"<h2>What was checked</h2><p>{outcomes[Outcome.FOUND]} rules found something, {outcomes[Outcome.CLEAN]} found "
+        f"nothing, {outcomes[Outcome.NOT_CHECKED]} could not be checked.</p>"
+    )
+    left = [r for r in analysis.rules if r.outcome in (Outcome.NOT_CHECKED, Outcome.FAILED)]
+    if left:
+        yield "<details><summary>What was not checked, and why</summary>"
+        yield _table(("rule", "reason"), [(r.rule.id, r.reason) for r in left], 0) + "</details>"

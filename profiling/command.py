@@ -1,0 +1,160 @@
+"""``main.py profile``: its arguments, and one run in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from profiling.errors import ProfilingError
+from profiling.events import Progress
+from profiling.interpreters import find_interpreters
+from profiling.result import RunResult
+from profiling.run import run_blocking
+from profiling.spec import STEP_SOURCES, Options, RunSpec, Schedule
+
+TAIL_LINES = 20
+Report = Callable[[float | None, str], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options; the script's own arguments stand behind ``--`` and are cut off before."""
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("script", nargs="?", metavar="SCRIPT", help="the training script")
+    target.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead, as python -m does")
+    parser.add_argument("--json", action="store_true", help="print the run's manifest")
+    parser.add_argument("--quiet", action="store_true", help="do not pass the script's output on to stderr")
+    where = parser.add_argument_group("where it runs")
+    where.add_argument("--interpreter", metavar="PATH", help="the Python that has torch (looked for beside the script)")
+    where.add_argument("--cwd", default="", metavar="DIR", help="folder to start in (the script's)")
+    where.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable; may repeat")
+    where.add_argument("--runs", default="", metavar="DIR", help="folder that receives the run's folder")
+    where.add_argument("--name", default="", help="what the run is called")
+    window = parser.add_argument_group("which steps")
+    schedule = Schedule()
+    for name, text in (
+        ("skip", "steps passed over"),
+        ("warmup", "steps run under the profiler before recording"),
+        ("active", "steps recorded"),
+        ("repeat", "how often"),
+    ):
+        default = getattr(schedule, name)
+        window.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{text} ({default})")
+    window.add_argument("--steps", choices=STEP_SOURCES, default="auto", help="what ends a step (auto)")
+    window.add_argument("--stop-after-window", action="store_true", help="end the script once the steps are recorded")
+    window.add_argument("--no-wall", action="store_true", help="do not time steps without the profiler")
+    window.add_argument("--whole-seconds", type=float, default=20.0, metavar="S", help="longest stretch without steps")
+    what = parser.add_argument_group("what is recorded")
+    for name in ("shapes", "memory", "stacks"):
+        what.add_argument(f"--no-{name}", action="store_true", help=f"leave {name} out")
+    for name in ("flops", "modules", "cuda-sync-events"):
+        what.add_argument(f"--{name}", action="store_true", help=f"record {name.replace('-', ' ')} too")
+    what.add_argument("--line-ranges", action="append", default=[], metavar="FILE:FUNCTION", help="a range per line")
+    what.add_argument("--no-sync-lines", action="store_true", help="do not look for the lines that wait (CUDA)")
+
+
+def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
+    """Return what the arguments ask for.
+
+    Raises
+    ------
+    ProfilingError
+        When they cannot be followed.
+    """
+    env = {}
+    for pair in options.env:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ProfilingError(f"--env {pair}: write NAME=VALUE.")
+        env[name] = value
+    return RunSpec(
+        interpreter=options.interpreter or _interpreter(options.script or ""),
+        script=options.script or "",
+        module=options.module or "",
+        argv=tuple(argv),
+        cwd=options.cwd,
+        env=env,
+        schedule=Schedule(options.skip, options.warmup, options.active, options.repeat),
+        options=Options(
+            not options.no_shapes,
+            not options.no_memory,
+            not options.no_stacks,
+            options.flops,
+            options.modules,
+            options.cuda_sync_events,
+        ),
+        step_source=options.steps,
+        stop_after_window=options.stop_after_window,
+        line_ranges=tuple(options.line_ranges),
+        measure_wall=not options.no_wall,
+        sync_lines=not options.no_sync_lines,
+        whole_seconds=options.whole_seconds,
+        runs_root=options.runs,
+        name=options.name,
+    )
+
+
+def _interpreter(script: str) -> str:
+    """The likeliest Python for a script; the one that runs us where none seems to have torch."""
+    found = [i.path for i in find_interpreters(script) if i.has_torch]
+    return found[0] if found else sys.executable
+
+
+def profile(options: argparse.Namespace, argv: Sequence[str], progress: Report, clear: Callable[[], None]) -> int:
+    """Run a script and print what came of it; returns the exit status (0, 4 or 130).
+
+    Raises
+    ------
+    ProfilingError
+        Where nothing could be started.
+    """
+
+    def on_output(_: str, text: str) -> None:
+        clear()
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    def on_progress(state: Progress) -> None:
+        share = state.done / state.total if state.total else None
+        progress(share, state.words + (f", step {state.step}" if state.step else ""))
+
+    result = run_blocking(spec_of(options, argv), None if options.quiet else on_output, on_progress)
+    clear()
+    if options.json:
+        _print(json.dumps(result.manifest, indent=2, ensure_ascii=False))
+    else:
+        _print("\n".join(_lines(result)))
+    if result.exit_status:
+        if options.quiet and result.tail:
+            sys.stderr.write("\n".join(result.tail.splitlines()[-TAIL_LINES:]) + "\n")
+        print(f"steplens: {result.words}", file=sys.stderr)
+    return result.exit_status
+
+
+def _lines(result: RunResult) -> list[str]:
+    """The run in a few lines: how it ended, what was recorded, what it cost, what to do next."""
+    lines = [result.words]
+    if result.failure is not None and result.failure.users_frame is not None:
+        frame = result.failure.users_frame
+        lines.append(f"at {frame.file}:{frame.line} in {frame.function}: {frame.code}")
+    if result.failure is not None and result.failure.hint:
+        lines.append(result.failure.hint)
+    steps = result.manifest.get("steps", {})
+    if steps.get("count"):
+        recorded = len(steps.get("recorded") or ())
+        lines.append(f"Steps: {steps['count']}, {recorded} of them recorded; from {steps.get('source_words')}.")
+    for name, words in (("wall_step_us", "without the profiler"), ("profiled_step_us", "while recorded")):
+        if steps.get(name):
+            lines.append(f"A step took {steps[name] / 1000:.3g} ms {words}.")
+    lines += [f"Note: {notice}" for notice in result.notices]
+    lines.append(f"Folder: {result.folder}")
+    for trace in result.traces:
+        lines.append(f"Trace: {trace} ({os.path.getsize(trace) / 1e6:.1f} MB)")
+    return lines
+
+
+def _print(text: str) -> None:
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.flush()

@@ -1,0 +1,134 @@
+"""The page to send: self-contained, escaped, drawn from the tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from core.analysis import Analysis, analyze
+from core.importing import open_trace
+from core.reporting import html, picture
+from tests.core.reporting.cases import NOTE, SUGGESTION, training, with_suggestions
+from tests.shared import TRACES, needs_shared
+from tests.trace_builder import TraceBuilder
+
+
+class Reader(HTMLParser):
+    """Collects tags and text; fails on tags that do not close."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_page_says_everything():
+    text = html.page(*with_suggestions(training(), SUGGESTION, NOTE))
+    reader = Reader(text)
+    words = " ".join(reader.words)
+    for part in ("Sustained step", "900 µs → 630 µs", "A value is read back 4 times", "train.py:12", "Sync points",
+                 "ProfilerStep#", "Also seen", "Kernels and copies", "gemm", "could not be checked"):  # fmt: skip
+        assert part in words
+    assert {"svg", "table"} <= reader.tags
+
+
+def test_page_is_self_contained():
+    reader = Reader(html.page(*with_suggestions(training(), SUGGESTION)))
+    assert not reader.tags & {"script", "link", "img", "iframe", "object", "embed", "form"}
+    assert ("content", html.POLICY) in reader.attributes
+    assert [name for name, _ in reader.attributes if name.startswith("on") or name == "src"] == []
+    links = [value for name, value in reader.attributes if name == "href"]
+    assert links == ["https://pytorch.org"]
+
+
+EVIL = "<script>alert(1)</script>\"'&\x1b"
+
+
+def test_every_text_is_escaped():
+    builder = TraceBuilder(gpu=EVIL).step(1, 0, 900).op(EVIL, 10, 500).range(EVIL, 5, 600)
+    builder.launch(EVIL, 20, 5, 40, 300).launch("void k<float, 4>(int)", 60, 5, 400, 100)
+    evil = replace(
+        SUGGESTION,
+        title=EVIL.replace("{", "{{"),
+        source=replace(SUGGESTION.source, file=EVIL, function=EVIL),
+        fix=replace(SUGGESTION.fix, summary=EVIL, before=EVIL, after=EVIL, url="javascript:alert(1)", risk=EVIL),
+    )
+    text = html.page(*with_suggestions(builder, evil))
+    reader = Reader(text)
+    assert "script" not in reader.tags
+    assert "<script" not in text
+    assert "javascript:" not in text
+    assert "\x1b" not in text
+    assert any(EVIL.replace("\x1b", "\N{REPLACEMENT CHARACTER}") in word for word in reader.words)
+
+
+def test_picture_is_valid_and_inside_its_frame():
+    trace, analysis = with_suggestions(training())
+    tree = ElementTree.fromstring(picture.draw(trace, analysis.figures))
+    boxes = list(tree.iter("rect"))
+    assert len(boxes) > 5
+    for box in boxes:
+        assert picture.LEFT <= float(box.get("x")) <= picture.WIDTH
+        assert float(box.get("x")) + float(box.get("width")) <= picture.WIDTH + 1.5
+    names = [t.text for t in tree.iter("title")]
+    assert any(n.startswith("gemm") for n in names)
+    assert any("cudaMemcpyAsync waits" in n for n in names)
+
+
+def test_typical_step_is_one_near_the_median():
+    trace, analysis = with_suggestions(training())
+    window = picture.typical_step(trace, analysis.figures)
+    assert window.name.startswith("ProfilerStep#")
+    assert 900_000 <= window.end_ns - window.start_ns <= 2_700_000
+
+
+@pytest.mark.parametrize("gpu", [None, "GPU"])
+def test_page_of_almost_nothing(gpu):
+    trace = TraceBuilder(gpu=gpu).op("aten::mm", 0, 10).build()
+    text = html.page(trace, analyze(trace))
+    Reader(text)
+    assert "not 0 %" in text
+    bare = html.page(trace, Analysis(analyze(trace).figures))
+    assert "What was checked" not in bare
+
+
+def test_picture_of_many_slices_stays_small():
+    builder = TraceBuilder().step(1, 0, 100_000)
+    for i in range(20_000):
+        builder.op("aten::add", i * 5.0, 4.0)
+    trace = builder.build()
+    svg = picture.draw(trace, analyze(trace).figures)
+    assert len(re.findall("<rect", svg)) <= picture.WIDTH * 3
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["d03", "d12", "d13", "m19", "m46", "m60"])
+def test_pages_of_real_traces(name):
+    trace = open_trace(next(TRACES.glob(f"{name}_*")))
+    analysis = analyze(trace)
+    Reader(html.page(trace, analysis))
+    ElementTree.fromstring(picture.draw(trace, analysis.figures))

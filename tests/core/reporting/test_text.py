@@ -1,0 +1,106 @@
+"""The report for a terminal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from core.analysis import analyze
+from core.reporting import units
+from core.reporting.text import Page, clip, printable, report
+from tests.core.reporting.cases import NOTE, SUGGESTION, training, with_suggestions
+from tests.trace_builder import TraceBuilder
+
+
+def test_report_says_everything():
+    text = report(*with_suggestions(training(), SUGGESTION, NOTE))
+    for part in (
+        "Step times",
+        "host step",
+        "device step",
+        "period",
+        "sustained step",
+        "replay within 1.2 %",
+        "The plan: 900 µs → 630 µs per step",
+        "A value is read back 4 times",
+        "alone saves 270 µs (30 %) per step, replayed",
+        "train.py:12 in train_step",
+        "Waiting per step: 280 µs",
+        "- x += loss.item()",
+        "+ x += loss.detach()",
+        "Risk: None.",
+        "Also seen",
+        "No step is marked",
+        "Sync points: 4",
+        "cudaMemcpyAsync  in aten::item",
+        "1 could not be checked, 1 failed",
+        "The trace holds no memory events. (memory-creep)",
+    ):
+        assert part in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 132])
+def test_width_is_kept(width):
+    text = report(*with_suggestions(training(), SUGGESTION, NOTE), Page(width))
+    code = {"- x += loss.item()", "+ x += loss.detach()"}
+    long = [line for line in text.splitlines() if len(line) > max(width, 60) and line.strip() not in code]
+    assert long == []
+
+
+def test_colour_changes_no_word():
+    trace, analysis = with_suggestions(training(), SUGGESTION, NOTE)
+    coloured = report(trace, analysis, Page(100, True))
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == report(trace, analysis, Page(100))
+
+
+def test_trace_without_device_or_steps():
+    trace = TraceBuilder(gpu=None).op("aten::mm", 0, 10).build()
+    text = report(trace, analyze(trace))
+    assert "No step is marked in this trace" in text
+    assert "unknown: no device work was recorded" in text
+    assert "0 %" not in text
+
+
+def test_names_cannot_write_to_the_terminal():
+    evil = replace(SUGGESTION, title="evil \x1b[31m\x07 {times}", fix=replace(SUGGESTION.fix, before="x\x1b[2J"))
+    text = report(*with_suggestions(training(), evil))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert printable("a\nb\x1b") == "a\nb\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "expected"),
+    [
+        (None, "unknown"),
+        (0, "0 ns"),
+        (12, "12 ns"),
+        (999.6, "1 µs"),
+        (1500, "1.5 µs"),
+        (999_960, "1 ms"),
+        (12_345_678, "12.3 ms"),
+        (174_829_333, "175 ms"),
+        (61_000_000_000, "61 s"),
+        (1_234_000_000_000, "1,234 s"),
+        (-2_500_000, "-2.5 ms"),
+    ],
+)
+def test_durations(time_ns, expected):
+    assert units.duration(time_ns) == expected
+
+
+def test_other_units():
+    assert units.percent(9.96) == "10 %"
+    assert units.percent(0.12) == "0.1 %"
+    assert units.percent(None) == "unknown"
+    assert units.count(4.0) == "4"
+    assert units.count(2.25) == "2.2"
+    assert units.size(9_633_792) == "9.19 MiB"
+    assert units.measure(1500.0, "us") == "1.5 ms"
+    assert units.measure("x", "") == "x"
+    assert units.measure(0.00001234, "") == "0.00001234"
+    assert clip("a" * 50, 20) == "a" * 13 + "…" + "a" * 6

@@ -1,0 +1,99 @@
+"""Two traces side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from core.compare import GONE, NEW, SAME, Comparison, comparable_step, compare, match_suggestions
+from core.figures.model import Summary
+from core.reporting import comparing, json
+from core.reporting.text import Page
+from core.suggestions import SourceRef
+from tests.core.reporting.cases import SUGGESTION, analysed, training
+from tests.core.reporting.schema import COMPARISON, check
+
+
+@pytest.fixture(scope="module")
+def pair():
+    before = analysed(training(item=True))
+    after = analysed(training(steps=3, item=False, kernel_us=30.0))
+    return before, after, compare(*before, *after)
+
+
+def row(table, name):
+    return next(r for r in table if r.name == name)
+
+
+def test_operators(pair):
+    found: Comparison = pair[2]
+    gone = row(found.operators, "aten::item")
+    assert gone.state == GONE
+    assert gone.after is None
+    assert gone.before.calls == 4
+    assert gone.before.calls_per_step == 1.0
+    assert gone.before.total_per_step_ns == 300_000
+    assert gone.delta_ns == -300_000
+    assert row(found.operators, "aten::mm").state == SAME  # three steps instead of four: the same per step
+
+
+def test_kernels(pair):
+    gemm = row(pair[2].kernels, "gemm")
+    assert gemm.state == "changed"
+    assert (gemm.before.calls, gemm.after.calls) == (4, 3)
+    assert gemm.before.total_ns == 4 * 60_000
+    assert gemm.delta_ns == -30_000
+
+
+def test_ranges_and_sync_points(pair):
+    found: Comparison = pair[2]
+    assert row(found.ranges, "forward").state == SAME
+    sync = row(found.sync_points, "cudaMemcpyAsync in aten::item")
+    assert sync.state == GONE
+    assert sync.before.calls_per_step == 1.0
+    assert sync.before.total_ns > 0
+
+
+def test_tables_are_sorted_by_difference(pair):
+    sizes = [abs(r.delta_ns) for r in pair[2].operators]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_trace_against_itself_has_no_difference(pair):
+    before = pair[0]
+    found = compare(*before, *before)
+    assert {r.state for t in (found.operators, found.kernels, found.ranges, found.sync_points) for r in t} == {SAME}
+    assert {c.state for c in found.suggestions} <= {SAME}
+    assert "No difference" in comparing.report(before[0], before[0], found)
+
+
+def test_json(pair):
+    before, after, found = pair
+    values = orjson.loads(json.to_bytes(comparing.document(before[0], after[0], found)))
+    check(values, COMPARISON)
+    assert values["per_step"] is True
+
+
+def test_text(pair):
+    before, after, found = pair
+    text = comparing.report(before[0], after[0], found, Page(100))
+    assert "gone: aten::item" in text
+    assert "gone: cudaMemcpyAsync in aten::item" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_comparable_step_needs_both_sides():
+    sustained = Summary(sustained_step_ns=5.0, period_ns=7.0)
+    assert comparable_step(sustained, Summary(period_ns=8.0)) == ("period", 7.0, 8.0)
+    assert comparable_step(sustained, sustained) == ("sustained", 5.0, 5.0)
+    assert comparable_step(sustained, Summary()) is None
+
+
+def test_suggestions_are_matched_by_rule_and_place_not_by_folder():
+    moved = replace(SUGGESTION, source=SourceRef("/runs/3/source/train.py", 14, "train_step"))
+    other = replace(SUGGESTION, source=SourceRef("/home/user/project/train.py", 40, "evaluate"))
+    changes = match_suggestions([SUGGESTION, other], [moved])
+    assert [(c.state, c.either.source.function) for c in changes] == [(GONE, "evaluate"), (SAME, "train_step")]
+    assert match_suggestions([], [other])[0].state == NEW
