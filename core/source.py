@@ -190,7 +190,7 @@ class SourceFinder:
             strings.id_of(name) for name in ("aten::to", "aten::zero_", "aten::add_", "aten::conv2d", "aten::linear")
         ]
         for name_id in likely:
-            ops = np.flatnonzero(self._trace.slices.name_id == name_id) if name_id >= 0 else []
+            ops = np.flatnonzero(self._trace.slices.name_id == (name_id if name_id >= 0 else -2))
             if any(self._call_stack(int(op)) for op in ops[:: max(len(ops) // 4, 1)][:4]):
                 return True
         return False

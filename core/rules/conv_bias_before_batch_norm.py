@@ -1,0 +1,89 @@
+"""A convolution adds a bias that the batch norm after it takes away again.
+
+What it finds
+-------------
+``aten::conv2d`` (1d, 3d) with a bias, directly followed by ``aten::batch_norm``.
+
+Why it costs time
+-----------------
+The bias is added by a kernel of its own, forward and backward, and batch norm subtracts the mean, so it has no effect
+at all.
+
+Blind spots
+-----------
+With an activation between the two the bias matters. Batch norm in evaluation mode, folded or with frozen statistics,
+keeps the bias's effect. torchvision's models have no such bias.
+
+How to fix
+----------
+``bias=False``.
+
+Sources
+-------
+PyTorch's former pattern matcher (Conv2dBiasFollowedByBatchNorm2d); PyTorch performance tuning guide.
+"""
+
+from __future__ import annotations
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, group_by_frame, suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="conv-bias-before-batch-norm",
+    title="A useless bias before batch norm",
+    needs=Needs.SHAPES,
+    params=(
+        Param("look_at", 64, "operators", "arguments are read from the file: the first step's convolutions are enough"),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each place once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    convs = facts.in_steps(facts.ops("aten::conv2d", "aten::conv1d", "aten::conv3d"))
+    norms = set(facts.ops("aten::batch_norm").tolist())
+    sl = trace.slices
+    pairs = []
+    for conv in convs:
+        after = int(sl.subtree_end[conv])
+        if after < len(sl) and after in norms and int(sl.parent_id[after]) == int(sl.parent_id[conv]):
+            pairs.append(int(conv))
+    biased = [c for c in pairs[: int(ctx.params["look_at"])] if _has_bias(facts.dims(c))]
+    if not biased:
+        return []
+    per_layer = len(biased) / max(len(pairs[: int(ctx.params["look_at"])]), 1)
+    all_biased = pairs if per_layer > 0.99 else biased
+    adds = [int(a) for c in all_biased for a in range(c + 1, int(sl.subtree_end[c])) if trace.name(a) == "aten::add_"]
+    shown = all_biased
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Convolutions add a bias that the batch norm right after them removes",
+            "{count} convolutions have a bias, but batch norm subtracts the mean of its input, so "
+            "the bias has no effect. "
+            "Adding it costs a kernel each time, and another in the backward pass.",
+            Fix(
+                "Leave the bias out.",
+                "nn.Conv2d(64, 128, 3), nn.BatchNorm2d(128)",
+                "nn.Conv2d(64, 128, 3, bias=False), nn.BatchNorm2d(128)",
+                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                "Old checkpoints hold the bias: load them with strict=False.",
+            ),
+            [
+                evidence(facts, "Convolutions with a bias before batch norm", len(ids), "", ids),
+                *([evidence(facts, "Additions of the bias", len(adds), "", adds)] if adds else []),
+            ],
+            values={"count": len(ids)},
+            anchors=ids,
+            effects=[Effect(EffectKind.REMOVE_WORK, tuple(adds))] if adds else [],
+            hint="call:Conv2d,conv2d",
+        )
+        for ids in group_by_frame(ctx, facts, shown).values()
+    ]
+
+
+def _has_bias(dims: list[list[int]]) -> bool:
+    return len(dims) >= 3 and len(dims[2]) == 1

@@ -1,0 +1,68 @@
+"""Some things were not recorded, so some faults cannot be looked for.
+
+What it finds
+-------------
+A recording without stacks, shapes or memory events.
+
+Why it costs time
+-----------------
+It costs nothing; rules that need the missing data are shown as not checked, never as clean.
+
+Blind spots
+-----------
+Recording everything slows the program: do it for the lines, not for the pace.
+
+How to fix
+----------
+Record again with the options named.
+
+Sources
+-------
+PyTorch profiler documentation.
+"""
+
+from __future__ import annotations
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
+
+RULE = Rule(id="data-not-recorded", title="Not everything was recorded", needs=Needs.NOTHING, params=())
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    missing = []
+    if not len(facts.of_kind(SliceKind.PYTHON)):
+        missing.append("with_stack=True")
+    if trace.meta.record_shapes is False:
+        missing.append("record_shapes=True")
+    if not len(trace.memory):
+        missing.append("profile_memory=True")
+    ops = facts.of_kind(SliceKind.CPU_OP)
+    if not missing or not len(ops):
+        return []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Recorded without {missing}: some faults cannot be looked for",
+            "Rules that need the missing data say so and are not counted as clean. Without stacks, "
+            "no suggestion can name a line of code.",
+            Fix(
+                "Record again with these options.",
+                "with profile() as prof:",
+                "with profile(" + ", ".join(missing) + ") as prof:",
+                "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html",
+                "Recording more slows the CPU: use it to find lines, not to measure the pace.",
+            ),
+            [evidence(facts, "Operators recorded", len(ops), "", ops[:1])],
+            values={"missing": ", ".join(missing)},
+            anchors=[],
+            occurrences=1,
+            at=-1,
+            informational=True,
+        )
+    ]

@@ -1,0 +1,99 @@
+"""Data is copied on the GPU only to change its type or layout.
+
+What it finds
+-------------
+Copies within the GPU under ``aten::_to_copy``, ``contiguous``, ``clone`` and ``cat`` that take a good part of the
+time.
+
+Why it costs time
+-----------------
+Each reads and writes everything once and computes nothing.
+
+Blind spots
+-----------
+Autocast casts weights once per step by design; caches must be copied. Which of these copies can go is not in the
+trace: the saving assumes the stated part of them.
+
+How to fix
+----------
+Keep one type through the model; avoid ``permute().contiguous()``; write into a buffer instead of ``cat``.
+
+Sources
+-------
+TraceLens categories; MindStudio's advice on redundant casts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="dtype-ping-pong",
+    title="Copies that only change type or layout",
+    needs=Needs.DEVICE,
+    params=(
+        Param("min_share", 0.1, "share of the device work's time", "some such copies are in every program"),
+        Param("left", 0.5, "of the time", "which copies can go is unknown; half is assumed"),
+    ),
+)
+_COPIES = ("aten::_to_copy", "aten::contiguous", "aten::clone", "aten::cat", "aten::copy_")
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report the copies at each place."""
+    facts, trace = facts_of(ctx), ctx.trace
+    ops = facts.in_steps(facts.ops(*_COPIES))
+    ops = ops[~facts.inside(ops, ops)]
+    kernel_under = []
+    for op in ops:
+        work = facts.device_below(int(op))
+        work = work[trace.slices.kind[work] == SliceKind.KERNEL] if len(work) else work
+        if len(work):
+            kernel_under.append((int(op), work))
+    total = sum(total_ns(facts, work) for _, work in kernel_under)
+    if total < ctx.params["min_share"] * max(total_ns(facts, facts.work), 1):
+        return []
+    below = dict(kernel_under)
+    out = []
+    for ids in group_by_frame(ctx, facts, below).values():
+        work = np.concatenate([below[i] for i in ids])
+        took = total_ns(facts, work)
+        if took < 0.2 * total:
+            continue
+        names = sorted({trace.name(i) for i in ids})
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "Copies that only change type or layout take {share_pct:.0f} % of the GPU's time",
+                "{count} operators ({names}) copy data within the GPU and compute nothing: {took_ms:.2f} "
+                "ms. Not all of "
+                "them can go; the saving assumes half.",
+                Fix(
+                    "Keep one type and one layout; write results where they are needed.",
+                    "x = x.float().permute(0, 2, 1).contiguous().half()",
+                    "x = x.transpose(1, 2)          # most operators take it as it is",
+                    "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                    "Some operators are slower on data that is not contiguous.",
+                ),
+                [
+                    evidence(facts, "Copying operators", len(ids), "", ids),
+                    evidence(facts, "GPU time", took / 1e6, "ms", work),
+                ],
+                values={
+                    "share_pct": 100 * took / max(total_ns(facts, facts.work), 1),
+                    "count": len(ids),
+                    "names": ", ".join(names),
+                    "took_ms": took / 1e6,
+                },
+                anchors=ids,
+                effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), ctx.params["left"])],
+                hint="call:to,float,half,contiguous,clone,cat",
+            )
+        )
+    return out

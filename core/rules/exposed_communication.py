@@ -1,0 +1,92 @@
+"""Gradients are only sent when the backward pass is over.
+
+What it finds
+-------------
+All-reduces that start after the last kernel of the backward pass and have nothing beside them, in most steps.
+
+Why it costs time
+-----------------
+Gradients of the last layers are ready early: sent at once, their communication hides behind the rest of the backward
+pass.
+
+Blind spots
+-----------
+The last bucket always ends after the backward pass; only what exceeds a part of the step counts. In the first
+iteration buckets are rebuilt.
+
+How to fix
+----------
+Smaller buckets, ``gradient_as_bucket_view``, ``static_graph``.
+
+Sources
+-------
+HolisticTraceAnalysis (overlap of communication and computation).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.communication import collectives, exposed_ns
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="exposed-communication",
+    title="Communication after the backward pass",
+    needs=Needs.DEVICE | Needs.STEPS,
+    params=(
+        Param("min_share", 0.05, "share of the step", "the last bucket alone takes some"),
+        Param("left", 0.3, "of the time", "the last bucket stays exposed"),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    comm = collectives(facts)
+    nodes = facts.matching(r"^autograd::engine::evaluate_function", SliceKind.CPU_OP)
+    if not len(comm) or not len(nodes):
+        return []
+    launch = trace.links.launch_of[facts.kernels]
+    inside = facts.inside(np.maximum(launch, 0), nodes) & (launch >= 0)
+    plain = ~np.isin(facts.kernels, comm)
+    back = facts.kernels[inside & plain]
+    late: list[int] = []
+    for row in facts.step_rows:
+        mine = back[ctx.figures.step_of[back] == row]
+        if not len(mine):
+            continue
+        end = int(trace.end_ns[mine].max())
+        late.extend(int(c) for c in comm[ctx.figures.step_of[comm] == row] if trace.slices.start_ns[c] >= end)
+    ids = np.asarray(late, dtype=np.int32)
+    exposed = int(exposed_ns(facts, ids).sum()) if len(ids) else 0
+    whole = facts.sustained_ns * max(facts.n_steps, 1)
+    if exposed < ctx.params["min_share"] * whole:
+        return []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Gradients are sent only after the backward pass: {share_pct:.0f} % of the step",
+            "{count} collectives start when the backward pass is over, and nothing runs beside them "
+            "for {exposed_ms:.1f} ms. Sent "
+            "layer by layer, most of it would hide behind the computation.",
+            Fix(
+                "Send gradients while the backward pass runs.",
+                "model = DistributedDataParallel(model, bucket_cap_mb=1000)",
+                "model = DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True, "
+                "static_graph=True)",
+                "https://pytorch.org/docs/stable/notes/ddp.html",
+                "static_graph needs the same graph in every step.",
+            ),
+            [evidence(facts, "Collectives after the backward pass", len(ids), "", ids)],
+            values={"share_pct": 100 * exposed / whole, "count": len(ids), "exposed_ms": exposed / 1e6},
+            anchors=ids,
+            at=-1,
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(late), ctx.params["left"])],
+        )
+    ]

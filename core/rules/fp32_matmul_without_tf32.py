@@ -1,0 +1,112 @@
+"""Matrix products in single precision do not use TF32.
+
+What it finds
+-------------
+Kernels of ``aten::mm``, ``addmm``, ``bmm`` and the like whose names say single precision on the ordinary units
+(``sgemm``, ``simt``), on a GPU of compute capability 8.0 or later, that take a good part of the kernels' time.
+
+Why it costs time
+-----------------
+From Ampere on, tensor cores compute such products several times faster with TF32, which keeps the range of float32
+and ten bits of the fraction. PyTorch leaves it off for matrix products by default (for convolutions it is on).
+
+Blind spots
+-----------
+Older GPUs have no TF32 and are never reported. Some programs need full single precision. Kernel names of new
+libraries (nvjet) do not tell and are left alone. The saving assumes the stated factor.
+
+How to fix
+----------
+``torch.set_float32_matmul_precision('high')``.
+
+Sources
+-------
+PyTorch's former pattern matcher (FP32MatMul); PyTorch documentation on TF32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.kernel_names import (
+    compute_major,
+    is_gemm,
+    is_nvidia,
+    is_plain_fp32,
+    kernels_by_name,
+    owners,
+)
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="fp32-matmul-without-tf32",
+    title="Matrix products without TF32",
+    needs=Needs.DEVICE,
+    params=(
+        Param("min_share", 0.1, "share of the kernels' time", "below it the gain is small"),
+        Param(
+            "tf32_factor",
+            0.4,
+            "of the time",
+            "peak rates differ eightfold on an A100; memory keeps real products from it",
+        ),
+    ),
+)
+_CONV = ("aten::cudnn_convolution", "aten::convolution_backward", "aten::_convolution", "aten::convolution")
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report all such products together."""
+    facts = facts_of(ctx)
+    if not is_nvidia(facts):
+        return []
+    major = compute_major(facts)
+    if major is None:
+        raise NotChecked("The trace does not name the GPU's compute capability, so whether it has TF32 is unknown.")
+    if major < 8:
+        return []
+    conv = [facts.trace.strings.id_of(n) for n in _CONV]
+    picked = [
+        ids[~np.isin(owners(facts, ids), conv)]
+        for name, ids, _ in kernels_by_name(facts)
+        if is_gemm(name) and is_plain_fp32(name)
+    ]
+    work = np.concatenate(picked) if picked else np.empty(0, dtype=np.int32)
+    took = total_ns(facts, work)
+    if took < ctx.params["min_share"] * max(facts.kernel_ns, 1) or not took:
+        return []
+    factor = ctx.params["tf32_factor"]
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Matrix products run in full single precision without the tensor cores: {share_pct:.0f} "
+            "% of the kernel time",
+            "{count} products took {took_ms:.2f} ms on the ordinary units. This GPU has tensor cores "
+            "that do them in TF32 "
+            "several times faster. The saving assumes that {left_pct:.0f} % of the time is left.",
+            Fix(
+                "Allow TF32 for matrix products.",
+                "model = Net().cuda()",
+                'torch.set_float32_matmul_precision("high")\nmodel = Net().cuda()',
+                "https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html",
+                "Products keep about three decimal digits; programs that need more must stay as they are.",
+            ),
+            [
+                evidence(facts, "Products in single precision", len(work), "", work),
+                evidence(facts, "Their time", took / 1e6, "ms", work),
+            ],
+            values={
+                "share_pct": 100 * took / facts.kernel_ns,
+                "count": len(work),
+                "took_ms": took / 1e6,
+                "left_pct": 100 * factor,
+            },
+            anchors=[int(op) for op in np.unique(facts.trace.links.op_of[work]) if op >= 0],
+            occurrences=len(work),
+            at=-1,
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), factor)],
+        )
+    ]

@@ -1,0 +1,62 @@
+"""The file was damaged and has been repaired.
+
+What it finds
+-------------
+Notes of the import about text that is no valid JSON, or about events that had to be left out.
+
+Why it costs time
+-----------------
+What was left out is missing from every figure.
+
+Blind spots
+-----------
+Which events matter is not known.
+
+How to fix
+----------
+Record again with a newer torch, without quotes in ``record_function`` names.
+
+Sources
+-------
+pytorch/pytorch#60187, #92988, #104841, #130622, #146900; pytorch/kineto#1459.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
+
+RULE = Rule(id="invalid-json", title="The file was repaired", needs=Needs.NOTHING, params=())
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    notes = [n for n in trace.report.notes if n.severity in ("warning", "error") and n.count]
+    if not notes:
+        return []
+    worst = max(notes, key=lambda n: (n.severity == "error", n.count))
+    some = np.arange(min(len(trace.slices), 1))
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "The file was damaged: {kinds} kinds of repair, {count} events concerned",
+            "The most important: {title} {advice}",
+            Fix("Record again, or live with the loss."),
+            [evidence(facts, "What is left begins here", len(trace.slices), "slices", some)],
+            values={
+                "kinds": len(notes),
+                "count": sum(n.count for n in notes),
+                "title": worst.title.replace("{count}", str(worst.count)),
+                "advice": worst.advice,
+            },
+            anchors=[],
+            occurrences=1,
+            at=-1,
+            informational=True,
+        )
+    ]

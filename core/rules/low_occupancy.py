@@ -1,0 +1,90 @@
+"""A kernel keeps few warps on the GPU.
+
+What it finds
+-------------
+Kernels, not of libraries and no matrix products, with an estimated occupancy below the threshold that take a
+noticeable part of the time.
+
+Why it costs time
+-----------------
+With few warps there is little to switch to while memory answers.
+
+Blind spots
+-----------
+The figure is an estimate by the profiler, not a measurement. Matrix products on tensor cores run well at low
+occupancy and are left out.
+
+How to fix
+----------
+See what limits it (registers, shared memory, block size) in your own kernel.
+
+Sources
+-------
+torch-tb-profiler's estimated occupancy; libkineto.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.kernel_names import (
+    is_gemm,
+    is_library,
+    kernels_by_name,
+)
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="low-occupancy",
+    title="Low occupancy",
+    needs=Needs.DEVICE,
+    params=(
+        Param("max_pct", 30, "%", "below it latency is hardly hidden"),
+        Param("min_share", 0.1, "share of the kernels' time", "of one such kernel"),
+        Param("look_at", 16, "kernel names", "arguments are read from the file: the longest names are enough"),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report each kernel once."""
+    facts = facts_of(ctx)
+    out = []
+    for name, ids, took in kernels_by_name(facts)[: int(ctx.params["look_at"])]:
+        if took < ctx.params["min_share"] * facts.kernel_ns or is_gemm(name) or is_library(name):
+            continue
+        longest = int(ids[np.argmax(ctx.trace.slices.dur_ns[ids])])
+        if float(ctx.trace.slices.dur_ns[longest]) < 20e3:
+            continue
+        value = facts.args(longest).get("est. achieved occupancy %")
+        if not isinstance(value, (int, float)) or value >= ctx.params["max_pct"] or value <= 0:
+            continue
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "A kernel that takes {share_pct:.0f} % of the time fills only {occupancy:.0f} % of the GPU's warps",
+                "`{kernel}` has an estimated occupancy of {occupancy:.0f} %: few warps are there to run "
+                "while others wait "
+                "for memory. This is an estimate; Nsight Compute measures it.",
+                Fix(
+                    "Look at what limits it.",
+                    "",
+                    "ncu --set full --kernel-name regex:... python train.py",
+                    "https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html",
+                ),
+                [evidence(facts, "Launches of this kernel", len(ids), "", ids)],
+                values={
+                    "kernel": name[:80],
+                    "share_pct": 100 * took / facts.kernel_ns,
+                    "occupancy": float(value),
+                    "op_path": name,
+                },
+                occurrences=len(ids),
+                at=longest,
+                informational=True,
+            )
+        )
+    return out

@@ -1,0 +1,78 @@
+"""Memory grows from step to step.
+
+What it finds
+-------------
+The least memory in use of each step, growing in every one of at least five steps.
+
+Why it costs time
+-----------------
+Sooner or later the memory is full. Often a list keeps losses together with their graphs.
+
+Blind spots
+-----------
+Three steps cannot decide it. Optimizer state appears in the first step.
+
+How to fix
+----------
+Keep numbers, not graphs: ``loss.detach()``.
+
+Sources
+-------
+PyTorch FAQ, 'My model reports cuda runtime error(2): out of memory'.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.memory import per_step
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="memory-creep",
+    title="Memory grows",
+    needs=Needs.MEMORY | Needs.STEPS,
+    params=(
+        Param("min_steps", 5, "steps", "fewer cannot tell growth from noise"),
+        Param("min_growth", 1e6, "bytes per step", "smaller growth is fragmentation"),
+    ),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts = facts_of(ctx)
+    low = [(row, int(allocated.min())) for row, allocated, _ in per_step(facts) if len(allocated)]
+    low = low[1:]  # optimizer state appears in the first step
+    if len(low) < ctx.params["min_steps"]:
+        raise NotChecked(
+            "Fewer than five steps hold memory events: growth cannot be told from noise. Record more steps."
+        )
+    growth = np.diff([value for _, value in low])
+    steps = ctx.figures.steps
+    shown = [int(steps.slice_id[r]) for r, _ in low if steps.slice_id[r] >= 0]
+    if not shown or not bool((growth > 0).all()) or float(growth.mean()) < ctx.params["min_growth"]:
+        return []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Memory grows by {mib:.1f} MiB with every step",
+            "Even the least memory in use grows from step to step, in {count} steps in a row. "
+            "Something keeps tensors alive, "
+            "most often a list of losses that keeps their graphs, too.",
+            Fix(
+                "Keep numbers, not graphs.",
+                "losses.append(loss)",
+                "losses.append(loss.detach())",
+                "https://pytorch.org/docs/stable/notes/faq.html",
+                "Detached tensors cannot be differentiated any more.",
+            ),
+            [evidence(facts, "Steps with growing memory", len(shown), "", shown)],
+            values={"mib": float(growth.mean()) / 2**20, "count": len(low)},
+            anchors=shown,
+            at=-1,
+        )
+    ]

@@ -1,0 +1,80 @@
+"""A GPU is there, but the model computes on the CPU.
+
+What it finds
+-------------
+A trace whose header names a GPU, with heavy operators (products, convolutions) on the CPU and no launch at all.
+
+Why it costs time
+-----------------
+A GPU computes such operators tens of times faster.
+
+Blind spots
+-----------
+A recording without GPU activity looks alike, but has launches without kernels: then nothing is reported here. Small
+models can be faster on the CPU. The saving is unknown until it is tried.
+
+How to fix
+----------
+``model.to('cuda')``, and the inputs too.
+
+Sources
+-------
+measured on recorded traces (a laptop GPU left unused).
+"""
+
+from __future__ import annotations
+
+from core.kinds import HOST_CALLS, SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion, total_ns
+from core.suggestions import Fix, NotChecked, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="model-on-cpu",
+    title="The model runs on the CPU",
+    params=(
+        Param("min_share", 0.3, "share of the recording", "time in products and convolutions on the CPU"),
+        Param("min_ms", 1, "ms", "anything shorter is no model"),
+        Param("min_mean_us", 100, "us", "per operator; a mere launch takes less"),
+    ),
+)
+_HEAVY = (
+    r"^aten::(mm|addmm|bmm|baddbmm|linear|conv\dd|mkldnn_.*|native_batch_norm|_scaled_dot_product.*|max_pool2d.*|lstm)$"
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Report once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    if not trace.meta.devices or trace.has_device_work:
+        return []
+    if len(facts.where(lambda n: "Launch" in n, *HOST_CALLS)):
+        raise NotChecked("Launches were recorded but no GPU work, so what ran on the GPU is unknown.")
+    heavy = facts.in_steps(facts.matching(_HEAVY, SliceKind.CPU_OP))
+    heavy = heavy[~facts.inside(heavy, heavy)]
+    took = total_ns(facts, heavy)
+    if took < max(ctx.params["min_share"] * facts.window_ns, ctx.params["min_ms"] * 1e6):
+        return []
+    on_cpu = len(facts.matching(r"^aten::(_?mkldnn|thnn_conv|_slow_conv)", SliceKind.CPU_OP)) > 0
+    if len(trace.memory) and bool((trace.memory.device >= 0).any()):
+        raise NotChecked("Memory of the GPU was used, but its work was not recorded.")
+    if not on_cpu and took / max(len(heavy), 1) < ctx.params["min_mean_us"] * 1e3:
+        raise NotChecked("The operators are as short as launches: they may have run on the GPU without being recorded.")
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "The model runs on the CPU although there is a GPU: {device}",
+            "{count} heavy operators computed on the CPU for {took_ms:.1f} ms, and nothing was launched on the GPU.",
+            Fix(
+                "Move the model and its inputs to the GPU.",
+                "model = Net()\nout = model(x)",
+                'model = Net().to("cuda")\nout = model(x.to("cuda", non_blocking=True))',
+                "https://pytorch.org/docs/stable/notes/cuda.html",
+                "The model and a batch must fit into the GPU's memory.",
+            ),
+            [evidence(facts, "Heavy operators on the CPU", len(heavy), "", heavy)],
+            values={"device": trace.meta.devices[0].name, "count": len(heavy), "took_ms": took / 1e6},
+            anchors=heavy,
+        )
+    ]

@@ -1,0 +1,76 @@
+"""One step does something else: a checkpoint, an evaluation, a log.
+
+What it finds
+-------------
+A step of at least twice the median length that is not the first; with stacks, what ran in it is named.
+
+Why it costs time
+-----------------
+It costs time once, not in every step; means that include it mislead.
+
+Blind spots
+-----------
+A slow batch or another process on the machine looks alike.
+
+How to fix
+----------
+Leave it out of the comparison; do the extra work less often.
+
+Sources
+-------
+measured on recorded traces.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.kinds import SliceKind
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="outlier-step",
+    title="One step is different",
+    needs=Needs.STEPS,
+    params=(Param("times", 2, "times the median", "ordinary steps differ less"),),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts = facts_of(ctx)
+    steps = ctx.figures.steps
+    length = (steps.end_ns - steps.start_ns).astype(float)
+    if len(length) < 4:
+        return []
+    median = float(np.median(length))
+    rows = [r for r in range(1, len(length)) if length[r] >= ctx.params["times"] * median]
+    shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]
+    if not shown or len(rows) > len(length) // 3:
+        return []
+    saves = facts.matching(r"torch/serialization\.py\(\d+\): (save|_save)$", SliceKind.PYTHON)
+    saved = [int(s) for s in saves if int(ctx.figures.step_of[s]) in rows]
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "{count} steps take at least {times:.0f} times as long as the others",
+            "The longest took {longest_ms:.1f} ms, the median is {median_ms:.1f} ms. Checkpoints "
+            "written in them: {saves}.",
+            Fix("Leave them out of comparisons; write checkpoints less often or on another thread."),
+            [evidence(facts, "Long steps", len(shown), "", [*shown, *saved])],
+            values={
+                "count": len(shown),
+                "times": ctx.params["times"],
+                "longest_ms": length[rows].max() / 1e6,
+                "median_ms": median / 1e6,
+                "saves": len(saved),
+            },
+            anchors=shown,
+            occurrences=1,
+            at=-1,
+            informational=True,
+        )
+    ]

@@ -1,0 +1,66 @@
+"""The first or last step is cut off.
+
+What it finds
+-------------
+A first or last step with less than half of the median number of kernels.
+
+Why it costs time
+-----------------
+It costs nothing, but means that include it mislead.
+
+Blind spots
+-----------
+Steps that differ by design (accumulation, evaluation) look alike, but not only at the border.
+
+How to fix
+----------
+Nothing need be done: the step is left out of the means.
+
+Sources
+-------
+torch-tb-profiler's event parser; pytorch/pytorch#192021.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="steps-truncated",
+    title="A step is cut off",
+    needs=Needs.DEVICE | Needs.STEPS,
+    params=(Param("min_share", 0.5, "of the median kernels", "a cut step has far fewer"),),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts = facts_of(ctx)
+    kernels = ctx.figures.step_figures.kernels
+    if len(kernels) < 3:
+        return []
+    median = float(np.median(kernels))
+    cut = [row for row in (0, len(kernels) - 1) if kernels[row] < ctx.params["min_share"] * median]
+    shown = [int(ctx.figures.steps.slice_id[row]) for row in cut if ctx.figures.steps.slice_id[row] >= 0]
+    if not shown:
+        return []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "{count} steps at the border of the recording are cut off",
+            "They launched fewer than half of the {median:.0f} kernels of a usual step. Figures per "
+            "step leave them out.",
+            Fix("Nothing need be done.", "", "", "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html"),
+            [evidence(facts, "Cut steps", len(shown), "", shown)],
+            values={"count": len(shown), "median": median},
+            anchors=shown,
+            occurrences=1,
+            at=-1,
+            informational=True,
+        )
+    ]

@@ -1,0 +1,83 @@
+"""One rank is slower, and the others wait for it.
+
+What it finds
+-------------
+With several ranks open: the same collective starts much later on one rank than on the others, again and again.
+
+Why it costs time
+-----------------
+All ranks leave a collective together, so all run at the pace of the slowest.
+
+Blind spots
+-----------
+Clocks of several machines differ: the arrival is compared by the collective's duration, which is short on the rank
+that came last.
+
+How to fix
+----------
+Give the ranks equal work.
+
+Sources
+-------
+HolisticTraceAnalysis; PyTorch performance tuning guide, 'Load-balance workload'.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.communication import collectives_by_rank
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="straggler",
+    title="A rank is slower",
+    needs=Needs.DEVICE | Needs.RANKS,
+    params=(Param("min_share", 0.05, "share of the recording", "of waiting for the slow rank"),),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts, trace = facts_of(ctx), ctx.trace
+    ranks = collectives_by_rank(facts)
+    ranks = {r: ids for r, ids in ranks.items() if len(ids)}
+    if len(ranks) < 2:
+        return []
+    n = min(len(ids) for ids in ranks.values())
+    order = sorted(ranks)
+    names = [[trace.name(int(i)) for i in ranks[r][:n]] for r in order]
+    same = np.asarray([len({row[i] for row in names}) == 1 for i in range(n)])
+    length = np.stack([trace.slices.dur_ns[ranks[r][:n]] for r in order])[:, same]
+    if not length.size:
+        return []
+    wait = length - length.min(axis=0)
+    slow = int(np.argmin(wait.sum(axis=1)))
+    lost = float(np.delete(wait, slow, axis=0).mean(axis=0).sum())
+    start, end = trace.span_ns
+    if lost < ctx.params["min_share"] * max(end - start, 1):
+        return []
+    ids = np.concatenate([ranks[r][:n][same] for r in order])
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Rank {rank} is the slowest: the others wait {lost_ms:.1f} ms for it",
+            "In {count} collectives rank {rank} arrives last (its own part of them is the shortest), "
+            "and the other ranks wait in "
+            "them. All ranks run at its pace.",
+            Fix(
+                "Give the ranks equal work.",
+                "DistributedSampler(data)",
+                "# batches of like length on every rank, the same number of batches, no logging on one rank only",
+                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                "A slow machine looks the same as uneven work.",
+            ),
+            [evidence(facts, "Collectives compared", int(same.sum()), "", ids)],
+            values={"rank": order[slow], "lost_ms": lost / 1e6, "count": int(same.sum())},
+            occurrences=int(same.sum()),
+            at=-1,
+        )
+    ]

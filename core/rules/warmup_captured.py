@@ -1,0 +1,71 @@
+"""The first recorded step is warm-up.
+
+What it finds
+-------------
+A first step that takes at least three times the median of the others.
+
+Why it costs time
+-----------------
+It costs nothing, but means that include it mislead.
+
+Blind spots
+-----------
+A first step can be long for another reason: a loader that starts its workers, a checkpoint. With fewer than three
+steps nothing can be said.
+
+How to fix
+----------
+More ``wait`` and ``warmup`` in the profiler's schedule.
+
+Sources
+-------
+schedule of the reference article; NVIDIA Nsight Systems leaves the initial gap out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.rule_tools.facts import facts_of
+from core.rule_tools.report import evidence, suggestion
+from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+
+RULE = Rule(
+    id="warmup-captured",
+    title="Warm-up is part of the recording",
+    needs=Needs.STEPS,
+    params=(Param("times", 3, "times the median", "steps of one loop differ less"),),
+)
+
+
+def check(ctx: RuleContext) -> list[Suggestion]:
+    """Say so once."""
+    facts = facts_of(ctx)
+    steps = ctx.figures.steps
+    length = (steps.end_ns - steps.start_ns).astype(float)
+    if len(length) < 3 or bool(steps.inferred.any()):
+        return []
+    median = float(np.median(length[1:]))
+    if length[0] < ctx.params["times"] * median or not median:
+        return []
+    shown = [int(steps.slice_id[0])]
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "The first recorded step is {times:.1f} times as long as the others: it is warm-up",
+            "It took {first_ms:.1f} ms, the others {median_ms:.1f} ms (median). Figures per step leave it out.",
+            Fix(
+                "Skip it in the schedule.",
+                "schedule(wait=0, warmup=0, active=3)",
+                "torch.profiler.schedule(wait=1, warmup=3, active=3)",
+                "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html",
+            ),
+            [evidence(facts, "The first step", length[0] / 1e6, "ms", shown)],
+            values={"times": length[0] / median, "first_ms": length[0] / 1e6, "median_ms": median / 1e6},
+            anchors=shown,
+            occurrences=1,
+            at=-1,
+            informational=True,
+        )
+    ]
