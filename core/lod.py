@@ -49,12 +49,12 @@ EMPTY_BOXES = _empty()
 
 
 def bin_width_ns(ns_per_px: float) -> int:
-    """Width of a bin for a resolution: the power of two between one and two pixels (at least 1 ns).
+    """Width of a bin for a resolution: the power of two between 1.4 and 2.8 pixels (at least 1 ns).
 
     Powers of two keep the bins where they are while the view moves, so folded boxes do not flicker, and let a
     caller keep boxes over small changes of the zoom.
     """
-    return 1 << max(0, math.floor(math.log2(max(2.0 * ns_per_px, 1.0))))
+    return 1 << max(0, math.floor(math.log2(max(2.83 * ns_per_px, 1.0))))
 
 
 def fold(lane: Lane, keys: NDArray[np.uint8], start_ns: float, end_ns: float, bin_ns: int) -> Boxes:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from core.lanes import LaneIndex
@@ -15,10 +15,11 @@ from gui.session import Document, Session
 from gui.timeline import overlays
 from gui.timeline.counters import CounterData, paint_counter, subtitle
 from gui.timeline.frame import HEADER_PX, Frame
-from gui.timeline.header import header_font, paint_header, paint_row_ground
+from gui.timeline.header import header_font, paint_header, paint_note, paint_row_ground
 from gui.timeline.labels import draw_text
 from gui.timeline.layout import LANE_PX, PAD_PX, Layout, Row, RowKind
 from gui.timeline.palette import looks, palette
+from gui.timeline.rects import draw_rects
 from gui.timeline.slices import SlicePainter
 from gui.timeline.tooltip import paint_tooltip, row_lines, slice_lines
 from gui.timeline.waits import sync_lane
@@ -54,6 +55,8 @@ class Canvas(QWidget):
         self._painter = SlicePainter()
         self._base: QPixmap | None = None
         self._base_key: tuple[object, ...] = ()
+        self._header: QPixmap | None = None
+        self._header_key: tuple[object, ...] = ()
         self.setMouseTracking(True)
         self.setMinimumHeight(MIN_HEIGHT_PX)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -200,27 +203,33 @@ class Canvas(QWidget):
 
     def paint_base(self, painter: QPainter, frame: Frame) -> None:
         """Everything that stays while only pointer and selection move."""
-        painter.fillRect(QRectF(0, 0, frame.width_px, frame.height_px), frame.palette.lanes)
-        painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
         top = self.rows.pinned_px
         visible = frame.visible_rows()
-        self._section(painter, frame, [r for r in visible if not r.pinned], QRect(0, top, frame.width_px, 1 << 20))
-        pinned = [r for r in visible if r.pinned]
-        if pinned:
-            painter.fillRect(QRectF(0, 0, frame.width_px, top), frame.palette.lanes)
-            painter.fillRect(QRectF(0, 0, HEADER_PX, top), frame.palette.header)
-            self._section(painter, frame, pinned, QRect(0, 0, frame.width_px, top))
-            painter.setPen(QPen(frame.palette.line, 1))
-            painter.drawLine(0, top - 1, frame.width_px, top - 1)
-        painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
+        painter.fillRect(QRectF(HEADER_PX, 0, frame.lanes_px, frame.height_px), frame.palette.lanes)
+        self._section(painter, frame, [r for r in visible if not r.pinned], top, frame.height_px)
+        self._section(painter, frame, [r for r in visible if r.pinned], 0, top)
+        if top:
+            painter.fillRect(QRectF(HEADER_PX, top - 1, frame.lanes_px, 1), frame.palette.line)
+        if frame.vector:
+            self._paint_headers(painter, frame)
+        else:
+            painter.drawPixmap(QPointF(0, 0), self._header_picture(frame))
+        for row in visible:
+            if row.key.startswith("busy/") and (row.pinned or frame.row_y(row) >= top - row.height):
+                painter.setClipRect(QRect(0, 0 if row.pinned else top, HEADER_PX - 8, frame.height_px))
+                paint_note(painter, frame, row, subtitle(self.counters, frame, row))
+                painter.setClipping(False)
 
-    def _section(self, painter: QPainter, frame: Frame, rows: list[Row], clip: QRect) -> None:
-        lanes = QRect(HEADER_PX, clip.top(), frame.lanes_px, min(clip.height(), frame.height_px - clip.top()))
-        painter.setClipRect(clip)
-        self._headers(painter, frame, rows)
+    def _section(self, painter: QPainter, frame: Frame, rows: list[Row], top: int, bottom: int) -> None:
+        """Draw the lanes of the pinned or of the scrolled rows."""
+        lanes = QRect(HEADER_PX, top, frame.lanes_px, bottom - top)
+        if not rows or lanes.height() <= 0:
+            return
         painter.setClipRect(lanes)
+        for row in rows:
+            paint_row_ground(painter, frame, row)
         self._step_lines(painter, frame)
-        part = replace(frame, section=rows[0].pinned) if rows else frame
+        part = replace(frame, section=rows[0].pinned)
         for overlay in overlays.UNDER:
             overlay.paint(painter, part)
         self._painter.paint(painter, frame, rows)
@@ -231,20 +240,42 @@ class Canvas(QWidget):
                 self._step_band(painter, frame, row)
             elif row.kind is RowKind.COUNTER:
                 paint_counter(painter, frame, self.counters, row)
-                painter.setClipRect(lanes)
         painter.setClipping(False)
 
-    def _headers(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
-        above: Row | None = None
-        for row in rows:
-            paint_row_ground(painter, frame, row)
-            same = above is not None and row.kind is RowKind.SLICES and row.title == above.title
-            same = same and above is not None and row.group == above.group
-            note = subtitle(self.counters, frame, row) if row.kind is RowKind.COUNTER else self._note(frame, row)
-            paint_header(painter, frame, row, same, note)
-            above = row
+    def _header_picture(self, frame: Frame) -> QPixmap:
+        """Header column; it changes with the rows, not with the time."""
+        key = self._key(frame)[3:]
+        if self._header is None or key != self._header_key:
+            pixmap = QPixmap(QSize(HEADER_PX, frame.height_px) * frame.dpr)
+            pixmap.setDevicePixelRatio(frame.dpr)
+            painter = QPainter(pixmap)
+            self._paint_headers(painter, frame)
+            painter.end()
+            self._header, self._header_key = pixmap, key
+        return self._header
+
+    def _paint_headers(self, painter: QPainter, frame: Frame) -> None:
+        top = self.rows.pinned_px
+        painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
+        visible = frame.visible_rows()
+        for pinned, first, bottom in ((False, top, frame.height_px), (True, 0, top)):
+            above: Row | None = None
+            painter.setClipRect(QRect(0, first, HEADER_PX, bottom - first))
+            for row in visible:
+                if row.pinned is not pinned:
+                    continue
+                paint_row_ground(painter, frame, row)
+                same = above is not None and above.title == row.title and above.group == row.group
+                paint_header(painter, frame, row, same and row.kind is RowKind.SLICES, self._note(frame, row))
+                above = row
+        painter.setClipping(False)
+        painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
+        if top:
+            painter.fillRect(QRectF(0, top - 1, HEADER_PX, 1), frame.palette.line)
 
     def _note(self, frame: Frame, row: Row) -> str:
+        if row.kind is RowKind.COUNTER:
+            return "" if row.key.startswith("busy/") else subtitle(self.counters, frame, row)
         if row.kind is not RowKind.SYNCS:
             return ""
         if frame.figures is None:
@@ -265,23 +296,23 @@ class Canvas(QWidget):
         steps = frame.figures.steps if frame.figures is not None else frame.trace.steps
         painter.setFont(header_font(small=True))
         y, height = frame.row_y(row) + 1.0, row.height - 3.0
-        last_x = -1.0
         first = max(int(np.searchsorted(steps.start_ns, int(frame.start_ns), "right")) - 1, 0)
         stop = int(np.searchsorted(steps.start_ns, int(frame.end_ns) + 1))
-        for step in range(first, stop):
-            x0 = max(float(frame.x(float(steps.start_ns[step]))), HEADER_PX - 2.0)
-            x1 = min(float(frame.x(float(steps.end_ns[step]))), frame.width_px + 2.0)
-            if x1 <= HEADER_PX or x1 - last_x < 1.0:
-                continue
-            last_x = x1
-            rect = QRectF(x0, y, max(x1 - x0 - 1, 1.0), height)
-            painter.fillRect(rect, QColor(frame.palette.faint))
-            if rect.width() > 44:
-                number = int(steps.number[step])
-                name = self.tr("Step {number}").format(number=number if number >= 0 else step + 1)
-                words = f"{name}   {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
-                left = max(x0, float(HEADER_PX)) + 7
-                draw_text(painter, QRectF(left, y, x1 - left - 6, height), words, frame.palette.muted)
+        x0 = np.maximum(frame.x(steps.start_ns[first:stop]), HEADER_PX - 2.0)
+        x1 = np.minimum(frame.x(steps.end_ns[first:stop]), frame.width_px + 2.0)
+        _, one = np.unique(np.floor(x0), return_index=True)  # more steps than pixels: one a pixel
+        one = one[x1[one] > HEADER_PX]
+        width = np.maximum(x1[one] - x0[one] - 1, 1.0)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(frame.palette.faint)
+        draw_rects(painter, np.column_stack((x0[one], np.full(len(one), y), width, np.full(len(one), height))))
+        for i in one[width > 44].tolist():
+            step = first + i
+            number = int(steps.number[step])
+            name = self.tr("Step {number}").format(number=number if number >= 0 else step + 1)
+            words = f"{name}   {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
+            left = max(float(x0[i]), float(HEADER_PX)) + 7
+            draw_text(painter, QRectF(left, y, float(x1[i]) - left - 6, height), words, frame.palette.muted)
 
     def paint_above(self, painter: QPainter, frame: Frame) -> None:
         """What follows pointer, selection and marks."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QColor, QPainter
 
 from core.figures.model import Figures
 from core.lanes import Lane, device_lane
@@ -17,8 +17,7 @@ from gui import text
 from gui.timeline.frame import Frame
 from gui.timeline.layout import Row
 from gui.timeline.palette import blend
-
-STEP_PX = 2  # one point of a curve
+from gui.timeline.rects import draw_rects
 
 
 @dataclass(eq=False)
@@ -127,12 +126,15 @@ def subtitle(data: CounterData, frame: Frame, row: Row) -> str:
 def paint_counter(painter: QPainter, frame: Frame, data: CounterData, row: Row) -> None:
     """Draw one counter row's curve."""
     top, height = frame.row_y(row) + 4, row.height - 7
-    columns = max(frame.lanes_px // STEP_PX, 1)
-    edges = np.linspace(frame.start_ns, frame.end_ns, columns + 1).astype(np.int64)
-    x = frame.left_px + np.arange(columns) * (frame.lanes_px / columns)
-    inside = (edges[1:] > frame.document.viewport.first_ns) & (edges[:-1] < frame.document.viewport.last_ns)
+    view = frame.document.viewport
+    edges = np.linspace(frame.start_ns, frame.end_ns, frame.columns + 1).astype(np.int64)
+    inside = np.flatnonzero((edges[1:] > view.first_ns) & (edges[:-1] < view.last_ns))
+    if not len(inside):
+        return
+    edges = edges[inside[0] : inside[-1] + 2]
+    x = np.asarray(frame.left_px + inside * (frame.lanes_px / frame.columns), np.float64)
     if row.key.startswith("busy/"):
-        share = coverage(data.busy(row.device), edges) * inside
+        share = coverage(data.busy(row.device), edges)
         _curve(painter, frame, x, share, 1.0, top, height, frame.palette.good)
         return
     series = data.series(row, frame.figures)
@@ -143,20 +145,12 @@ def paint_counter(painter: QPainter, frame: Frame, data: CounterData, row: Row) 
     held = data.reserved(row.device) if row.key.startswith("memory/") else None
     if held is not None:
         peak = max(peak, held.peak)
-        _line(painter, frame, x, held.largest(edges) * inside, peak, top, height, frame.palette.muted)
-    _curve(painter, frame, x, series.largest(edges) * inside, peak, top, height, colour)
+        _line(painter, frame, x, held.largest(edges), peak, top, height, frame.palette.muted)
+    _curve(painter, frame, x, series.largest(edges), peak, top, height, colour)
 
 
 def _heights(values: NDArray[np.float64], peak: float, top: float, height: float) -> NDArray[np.float64]:
     return top + height - np.clip(values / peak, 0.0, 1.0) * height
-
-
-def _polygon(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[QPointF]:
-    """Points of a curve; only where it changes direction or level, since most of a row is flat."""
-    keep = np.ones(len(y), np.bool_)
-    if len(y) > 2:
-        keep[1:-1] = (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])
-    return [QPointF(a, b) for a, b in zip(x[keep].tolist(), y[keep].tolist(), strict=True)]
 
 
 def _line(
@@ -169,8 +163,13 @@ def _line(
     height: float,
     colour: QColor,
 ) -> None:
-    painter.setPen(QPen(colour, 1, Qt.PenStyle.DotLine))
-    painter.drawPolyline(_polygon(x, _heights(values, peak, top, height)))
+    """Broken line: every other pair of columns."""
+    y = _heights(values, peak, top, height)
+    shown = (np.arange(len(y)) % 4 < 2) & (values > 0)
+    width = frame.lanes_px / frame.columns
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    draw_rects(painter, np.column_stack((x, y, np.full(len(x), width), np.ones(len(x))))[shown])
 
 
 def _curve(
@@ -183,15 +182,18 @@ def _curve(
     height: float,
     colour: QColor,
 ) -> None:
-    points = _polygon(x, _heights(values, peak, top, height))
-    if not points:
+    """Area with a line on top, as columns: filling rectangles is ten times cheaper than stroking a path."""
+    if not len(x):
         return
+    y = _heights(values, peak, top, height)
     base = top + height
-    area = QPolygonF([QPointF(points[0].x(), base), *points, QPointF(points[-1].x(), base)])
+    width = np.full(len(x), frame.lanes_px / frame.columns)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(blend(colour, frame.palette.lanes, 0.28))
-    painter.drawPolygon(area)
-    painter.setPen(QPen(colour, 1.2))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.setClipRect(QRectF(frame.left_px, top - 2, frame.lanes_px, height + 4), Qt.ClipOperation.IntersectClip)
-    painter.drawPolyline(points)
+    draw_rects(painter, np.column_stack((x, y, width, base - y))[values > 0])
+    before = np.concatenate((y[:1], y[:-1]))
+    rise = np.abs(y - before)
+    flat = np.column_stack((x, y - 0.6, width, np.full(len(x), 1.2)))
+    steep = np.column_stack((x, np.minimum(y, before), np.ones(len(x)), rise))[rise > 1]
+    painter.setBrush(colour)
+    draw_rects(painter, np.concatenate((flat, steep)))

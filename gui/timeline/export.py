@@ -68,7 +68,7 @@ def save_png(timeline: TimelineView, path: Path, scale: float = 2.0) -> None:
     image.setDevicePixelRatio(scale)
     timeline.render(image)
     _claim(path)
-    if not image.save(str(path), "PNG"):
+    if not image.save(str(path), b"PNG"):
         path.unlink(missing_ok=True)
         raise OSError(f"{path} could not be written.")
 

@@ -62,6 +62,11 @@ class Frame:
         return max(self.width_px - HEADER_PX, 1)
 
     @property
+    def columns(self) -> int:
+        """Columns of a curve, each about 2 px wide."""
+        return max(self.lanes_px // 2, 1)
+
+    @property
     def ns_per_px(self) -> float:
         """Time that a pixel is worth."""
         return (self.end_ns - self.start_ns) / self.lanes_px

@@ -63,6 +63,16 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
         _lane_scroll(painter, frame, row)
 
 
+def paint_note(painter: QPainter, frame: Frame, row: Row, note: str) -> None:
+    """Second line of a row's heading that changes with the view, so that it is no part of the kept picture."""
+    if row.height < 34:
+        return
+    at = 6 + row.indent * INDENT_PX + CHEVRON_PX
+    painter.setFont(header_font(small=True))
+    rect = QRectF(at, frame.row_y(row) + 3 + TEXT_PX, HEADER_PX - at - 8, TEXT_PX - 1)
+    draw_text(painter, rect, note, frame.palette.dim)
+
+
 def _chevron(painter: QPainter, colour: QColor, x: float, y: float, down: bool) -> None:
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
     painter.setPen(Qt.PenStyle.NoPen)

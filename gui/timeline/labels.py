@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -106,7 +108,9 @@ class LabelAtlas:
             self._advances[row, i] = advance
         self._count += 1
 
-    def draw(self, painter: QPainter, rows: NDArray[np.int32], x: NDArray, y: NDArray, room: NDArray) -> None:
+    def draw(
+        self, painter: QPainter, rows: NDArray[np.int32], x: NDArray[Any], y: NDArray[Any], room: NDArray[Any]
+    ) -> None:
         """Draw texts at (x, y), px, cut with an ellipsis where ``room`` px are too few."""
         width = self._width[rows]
         cut = width > room
@@ -125,7 +129,9 @@ class LabelAtlas:
             at = x[cut] + np.ceil(shown[cut])
             self._fragments(painter, np.zeros(len(at), np.int32), at, y[cut], np.full(len(at), dots))
 
-    def _fragments(self, painter: QPainter, rows: NDArray, x: NDArray, y: NDArray, width: NDArray) -> None:
+    def _fragments(
+        self, painter: QPainter, rows: NDArray[Any], x: NDArray[Any], y: NDArray[Any], width: NDArray[Any]
+    ) -> None:
         source = np.empty((len(rows), 4))
         source[:, 0:2] = self._source[rows]
         source[:, 2] = width * self.dpr

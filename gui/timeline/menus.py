@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -43,7 +44,7 @@ def row_menu(view: TimelineView, row: Row | None) -> QMenu:
     show = menu.addAction(_tr("Show hidden rows ({count})").format(count=len(hidden)), lambda: act(rows.show_all))
     show.setEnabled(bool(hidden))
     for words, expanded in ((_tr("Expand all groups"), True), (_tr("Collapse all groups"), False)):
-        menu.addAction(words, lambda expanded=expanded: act(_set_groups, view, expanded))
+        menu.addAction(words, partial(act, _set_groups, view, expanded))
     menu.addAction(_tr("Default arrangement"), lambda: act(_reset, view))
     return menu
 

@@ -5,6 +5,8 @@ Drawing 20,000 rectangles from a list of ``QRectF`` costs 50 ms, from an array h
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt.internals import PrimitiveArray
@@ -26,13 +28,13 @@ class RectBatch:
         if len(x):
             self._parts.append((x, y, width, height, colour))
 
-    def draw(self, painter: QPainter, colours: dict[int, QColor]) -> int:
-        """Draw and forget all; returns the number of rectangles. Missing colours are an error."""
+    def draw(self, painter: QPainter, colour_of: Callable[[int], QColor]) -> int:
+        """Draw and forget all; returns the number of rectangles."""
         if not self._parts:
             return 0
         columns = [np.concatenate([part[i] for part in self._parts]) for i in range(5)]
         self._parts.clear()
-        key = columns[4]
+        key = columns[4].astype(np.int16)  # sorted by radix, several times faster
         order = np.argsort(key, kind="stable")
         key = key[order]
         self._array.resize(len(key))
@@ -42,7 +44,7 @@ class RectBatch:
         border = np.concatenate(([0], np.flatnonzero(key[1:] != key[:-1]) + 1, [len(key)]))
         painter.setPen(Qt.PenStyle.NoPen)
         for a, b in zip(border[:-1].tolist(), border[1:].tolist(), strict=True):
-            painter.setBrush(colours[int(key[a])])
+            painter.setBrush(colour_of(int(key[a])))
             draw_rects(painter, table[a:b])
         return len(key)
 
@@ -74,4 +76,4 @@ def draw_fragments(painter: QPainter, pixmap: QPixmap, target: F64, source: F64,
     table[:, 6:8] = scale
     table[:, 8] = 0.0
     table[:, 9] = 1.0
-    painter.drawPixmapFragments(*_FRAGMENTS.drawargs(), pixmap)
+    painter.drawPixmapFragments(*_FRAGMENTS.drawargs(), pixmap)  # type: ignore[call-arg]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,8 @@ from gui.timeline.rects import RectBatch
 _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
 
+Labels = list[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]]  # slice ids, x, y, room
+
 
 @dataclass(eq=False)
 class _RowBoxes:
@@ -38,6 +42,10 @@ class _RowBoxes:
     single: NDArray[np.bool_]
 
 
+def _colour(code: int, dark: bool) -> QColor:
+    return fill(code // (LEVELS + 1), code % (LEVELS + 1), dark)
+
+
 def label_of(trace: Trace, slice_id: int) -> str:
     """Short name of a slice, as on the slice."""
     name = trace.name(slice_id)
@@ -50,7 +58,6 @@ class SlicePainter:
     def __init__(self) -> None:
         self._rows: dict[str, _RowBoxes] = {}
         self._batch = RectBatch()
-        self._colours: dict[int, QColor] = {}
         self._dark: bool | None = None
         self._atlas: LabelAtlas | None = None
         self.incomplete = False  # labels were left for the next frame
@@ -63,13 +70,13 @@ class SlicePainter:
         """Draw the slices of rows, then their labels."""
         self.incomplete = False
         self._begin(frame)
-        labels: list[tuple[NDArray, NDArray, NDArray, NDArray]] = []
+        labels: Labels = []
         for row in rows:
             if row.kind is RowKind.SLICES:
                 self._add_row(frame, row, float(frame.row_y(row) + PAD_PX), LANE_PX, SLICE_PX, labels)
             elif row.kind is RowKind.GROUP and not row.expanded:
                 self._add_summary(frame, row)
-        self._batch.draw(painter, self._colours)
+        self._batch.draw(painter, partial(_colour, dark=frame.palette.dark))
         if labels:
             ids, x, y, room = (np.concatenate([part[i] for part in labels]) for i in range(4))
             self._labels(painter, frame, ids, x, y, room)
@@ -77,7 +84,6 @@ class SlicePainter:
     def _begin(self, frame: Frame) -> None:
         if self._dark != frame.palette.dark:
             self._dark = frame.palette.dark
-            self._colours.clear()
             self._atlas = None
         if self._atlas is None or self._atlas.dpr != frame.dpr or len(self._atlas.lookup) <= len(frame.trace.strings):
             self._atlas = LabelAtlas(len(frame.trace.strings), frame.palette.label, frame.dpr)
@@ -117,7 +123,7 @@ class SlicePainter:
         top: float,
         pitch: float,
         height: float,
-        labels: list[tuple[NDArray, NDArray, NDArray, NDArray]] | None,
+        labels: Labels | None,
     ) -> None:
         boxes = self._boxes(frame, row)
         x0, x1 = frame.x(boxes.begin), frame.x(boxes.stop)
@@ -132,9 +138,6 @@ class SlicePainter:
         width -= (width > 3.0) & boxes.single[seen]  # a hair between neighbours
         code = boxes.code[seen]
         self._batch.add(left, y, width, np.full(len(seen), float(height)), code)
-        for value in np.unique(code).tolist():
-            if value not in self._colours:
-                self._colours[value] = fill(value // (LEVELS + 1), value % (LEVELS + 1), frame.palette.dark)
         if labels is not None:
             wide = np.flatnonzero((width >= MIN_WIDTH_PX) & boxes.single[seen])
             if len(wide):
@@ -154,7 +157,9 @@ class SlicePainter:
             stand_in = Row(f"summary/{row.key}", RowKind.SLICES, "", track_id=row.track_id, lanes=len(lanes))
             self._add_row(frame, stand_in, frame.row_y(group) + 4.0 + i * (height + 1), 0.0, height, None)
 
-    def _labels(self, painter: QPainter, frame: Frame, ids: NDArray, x: NDArray, y: NDArray, room: NDArray) -> None:
+    def _labels(
+        self, painter: QPainter, frame: Frame, ids: NDArray[Any], x: NDArray[Any], y: NDArray[Any], room: NDArray[Any]
+    ) -> None:
         if frame.vector:
             for i in range(len(ids)):
                 rect = QRectF(x[i], y[i], room[i], SLICE_PX)

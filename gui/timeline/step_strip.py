@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from core.figures.model import BREAKDOWN_PARTS, Figures
@@ -16,6 +16,7 @@ from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import Palette, blend, palette
+from gui.timeline.rects import draw_rects
 
 STRIP_PX = 44
 BAR_PX = 26  # widest bar
@@ -35,20 +36,24 @@ def periods_ns(figures: Figures) -> NDArray[np.int64]:
     return np.where(f.period_ns > 0, f.period_ns, f.dur_ns)
 
 
-def bound_of(figures: Figures, step: int) -> str:
-    """What bound a step: left_out, waiting, loader, device, host, or unknown."""
+BOUNDS = ("left_out", "waiting", "loader", "device", "host", "unknown")
+
+
+def bounds_of(figures: Figures) -> NDArray[np.uint8]:
+    """What bound each step: uint8[n_steps], positions in `BOUNDS`."""
     f = figures.step_figures
-    if not f.counted[step]:
-        return "left_out"
-    length = max(int(periods_ns(figures)[step]), 1)
-    busy = int(f.gpu_busy_ns[step])
-    if f.breakdown_ns[step][BREAKDOWN_PARTS.index("dataloader")] > LOADING * length:
-        return "loader"
-    if busy >= BUSY * length:
-        return "device"
-    if f.sync_wait_ns[step] > WAITING * length:
-        return "waiting"
-    return "host" if busy >= 0 else "unknown"
+    length = np.maximum(periods_ns(figures), 1)
+    loading = f.breakdown_ns[:, BREAKDOWN_PARTS.index("dataloader")]
+    rules = (
+        (~f.counted, "left_out"),
+        (loading > LOADING * length, "loader"),
+        (f.gpu_busy_ns >= BUSY * length, "device"),
+        (f.sync_wait_ns > WAITING * length, "waiting"),
+        (f.gpu_busy_ns >= 0, "host"),
+    )
+    return np.select([r[0] for r in rules], [BOUNDS.index(r[1]) for r in rules], BOUNDS.index("unknown")).astype(
+        np.uint8
+    )
 
 
 def bound_colour(bound: str, pal: Palette) -> QColor:
@@ -78,6 +83,9 @@ class StepStrip(QWidget):
     def __init__(self, session: Session, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session, self._document = session, document
+        self._ground: QPixmap | None = None
+        self._ground_key: tuple[object, ...] = ()
+        self._top_ns = 1.0  # period of the tallest bar
         self.setMouseTracking(True)
         self.setAccessibleName(self.tr("Steps"))
         self.setAccessibleDescription(self.tr("One bar per step; its height is the step's period."))
@@ -120,11 +128,24 @@ class StepStrip(QWidget):
         return step if 0 <= step < self.count() else -1
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        pal = palette(self._session.dark)
+        pal, ratio = palette(self._session.dark), self.devicePixelRatioF()
+        key = (self.size(), ratio, pal.dark, id(self.figures()), self._document.current_suggestion)
+        if self._ground is None or key != self._ground_key:
+            self._ground, self._ground_key = self._make_ground(pal, ratio), key
         painter = QPainter(self)
-        painter.fillRect(self.rect(), pal.strip)
+        painter.drawPixmap(QPointF(0, 0), self._ground)
+        figures = self.figures()
+        if figures is not None and len(figures.steps):
+            self._outline_steps(painter, pal, figures)
+        painter.end()
+
+    def _make_ground(self, pal: Palette, ratio: float) -> QPixmap:
+        pixmap = QPixmap(self.size() * ratio)
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(pal.strip)
+        painter = QPainter(pixmap)
         painter.setPen(QPen(pal.line, 1))
-        painter.drawLine(0, self.height() - 1, self.width(), self.height() - 1)
+        painter.drawLine(QPointF(0, self.height() - 0.5), QPointF(self.width(), self.height() - 0.5))
         figures = self.figures()
         painter.setFont(header_font(bold=True))
         draw_text(painter, QRectF(20, 0, 140, 26), self.tr("Step times"), pal.text)
@@ -139,40 +160,59 @@ class StepStrip(QWidget):
             draw_text(painter, QRectF(20, 22, 140, 16), what, pal.dim)
             self._bars(painter, pal, figures)
         painter.end()
+        return pixmap
 
-    def _bars(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
+    def bars_px(self, figures: Figures) -> NDArray[np.float64]:
+        """Bars as rectangles, px: float64[n_steps, 4]; a bar higher than 2.5 typical ones is cut there."""
         length = periods_ns(figures).astype(np.float64)
-        typical = float(np.median(length[figures.step_figures.counted])) if figures.step_figures.counted.any() else 0.0
-        top = min(float(length.max()), 2.5 * typical) if typical > 0 else float(length.max())
-        room = self.height() - 12
+        counted = figures.step_figures.counted
+        typical = float(np.median(length[counted])) if counted.any() else 0.0
+        self._top_ns = min(float(length.max()), 2.5 * typical) if typical > 0 else float(length.max())
         pitch = self.pitch_px()
         width = max(pitch - (5 if pitch > 12 else 1 if pitch > 3 else 0), 1.0)
-        pointed = self._pointed(figures)
-        view = self._document.viewport
-        steps = figures.steps
-        last_pixel = -1
-        for step in range(len(steps)):
-            x = HEADER_PX + step * pitch
-            if int(x) == last_pixel and length[step] <= typical * 1.2 and step not in pointed:
-                continue  # more steps than pixels: outliers and marked ones still get their bar
-            last_pixel = int(x)
-            height = max(min(length[step] / max(top, 1.0), 1.0) * room, 2.0)
-            rect = QRectF(x, self.height() - 5 - height, width, height)
-            painter.fillRect(rect, bound_colour(bound_of(figures, step), pal))
-            if length[step] > top:  # higher than drawn
-                painter.fillRect(QRectF(x, rect.top() + 3, width, 2), pal.strip)
-            if step in pointed:
-                painter.fillRect(QRectF(x, self.height() - 3, width, 2), pal.accent)
-            middle = (int(steps.start_ns[step]) + int(steps.end_ns[step])) / 2
-            if view.start_ns <= middle < view.end_ns and pitch > 4 and view.width_ns < 0.7 * view.span_ns:
-                painter.setPen(QPen(pal.accent, 1.5))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRect(rect.adjusted(-1.5, -1.5, 1.5, 1.5))
-        at = HEADER_PX + len(steps) * pitch + 14
+        height = np.maximum(np.minimum(length / max(self._top_ns, 1.0), 1.0) * (self.height() - 12), 2.0)
+        x = HEADER_PX + np.arange(len(length)) * pitch
+        return np.column_stack((x, self.height() - 5 - height, np.full(len(x), width), height))
+
+    def _bars(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
+        bars, bounds = self.bars_px(figures), bounds_of(figures)
+        painter.setPen(Qt.PenStyle.NoPen)
+        # With more steps than pixels the tallest bars of a pixel stay: what is drawn later may only be taller.
+        order = np.argsort(bars[:, 3], kind="stable") if self.pitch_px() < 2 else np.arange(len(bars))
+        for number in np.unique(bounds).tolist():
+            mine = order[bounds[order] == number]
+            painter.setBrush(bound_colour(BOUNDS[number], pal))
+            draw_rects(painter, bars[mine])
+        cut = bars[periods_ns(figures) > self._top_ns]
+        painter.setBrush(pal.strip)
+        draw_rects(painter, np.column_stack((cut[:, 0], cut[:, 1] + 3, cut[:, 2], np.full(len(cut), 2.0))))
+        painter.setBrush(pal.accent)
+        for step in self._pointed(figures):
+            painter.drawRect(QRectF(bars[step, 0], self.height() - 3, bars[step, 2], 2))
+        at = HEADER_PX + len(bars) * self.pitch_px() + 14
         if self.width() - at > 60:
             painter.setFont(slice_font())
             rect = QRectF(at, self.height() - 24, self.width() - at - 8, 18)
             draw_text(painter, rect, self.note(figures), pal.muted)
+
+    def _outline_steps(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
+        """Outline the steps whose middle is in view, unless that is most of the trace."""
+        view = self._document.viewport
+        if view.width_ns > 0.7 * view.span_ns:
+            return
+        middle = (figures.steps.start_ns + figures.steps.end_ns) // 2
+        shown = np.flatnonzero((middle >= view.start_ns) & (middle < view.end_ns))
+        if not len(shown):
+            return
+        bars = self.bars_px(figures)[shown]
+        painter.setPen(QPen(pal.accent, 1.5))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if self.pitch_px() > 4:
+            for x, y, width, height in bars.tolist():
+                painter.drawRect(QRectF(x - 1.5, y - 1.5, width + 3, height + 3))
+        else:
+            x0, x1 = float(bars[0, 0]), float(bars[-1, 0] + bars[-1, 2])
+            painter.drawRect(QRectF(x0 - 1, 2, x1 - x0 + 2, self.height() - 6))
 
     def _pointed(self, figures: Figures) -> set[int]:
         suggestion = self._document.suggestion(self._document.current_suggestion)
@@ -224,7 +264,7 @@ class StepStrip(QWidget):
         f = figures.step_figures
         known = [(self.tr("host step"), f.dur_ns[step]), (self.tr("period"), f.period_ns[step])]
         known += [(self.tr("device busy"), f.gpu_busy_ns[step]), (self.tr("waits"), f.sync_wait_ns[step])]
-        lines = [self.step_name(figures, step) + " · " + bound_text(bound_of(figures, step))]
+        lines = [self.step_name(figures, step) + " · " + bound_text(BOUNDS[int(bounds_of(figures)[step])])]
         lines += [f"{name}: {text.duration(int(ns) if ns >= 0 else None)}" for name, ns in known]
         if not f.counted[step] and f.why_not[step]:
             lines.append(f.why_not[step])

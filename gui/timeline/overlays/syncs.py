@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +112,7 @@ def _paint_bands(painter: QPainter, frame: Frame) -> None:
         _band(painter, frame, QRectF(left, place[1], right - left, SLICE_PX), 0.8)
 
 
-def _narrow_bands(painter: QPainter, frame: Frame, slices: NDArray, x: NDArray, width: NDArray) -> None:
+def _narrow_bands(painter: QPainter, frame: Frame, slices: NDArray[Any], x: NDArray[Any], width: NDArray[Any]) -> None:
     """One rectangle per pixel column, lane and track at most."""
     if not len(slices):
         return

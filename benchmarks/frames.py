@@ -1,0 +1,144 @@
+"""Time of real frames of the timeline over a scripted tour: zoom in from all to 10 us, pan, expand, collapse, resize.
+
+Budget: 95th percentile under 16 ms at 2 M slices on 60 lanes, 1600 x 900, and at most 1.5 times that of 20 k slices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
+
+from PySide6.QtWidgets import QApplication  # noqa: E402
+
+from benchmarks.synthetic import make_trace  # noqa: E402
+from core.trace import Trace  # noqa: E402
+
+WIDTH_PX, HEIGHT_PX = 1600, 900
+Move = tuple[str, Callable[[], None]]
+
+
+def tour(view: object) -> Iterator[Move]:
+    """Moves of the tour, each with the name of its part."""
+    from gui.timeline.layout import RowKind
+    from gui.timeline.view import TimelineView
+
+    assert isinstance(view, TimelineView)
+    document, port = view.document, view.document.viewport
+    port.fit()
+    middle = port.first_ns + port.span_ns * 0.618
+    while port.width_ns > 10_000:
+        yield "zoom in", lambda: document.zoom_to(*port.zoomed(0.88, middle), remember=False)
+    for _ in range(30):
+        yield "pan close", lambda: document.zoom_to(*_shifted(port, 0.05), remember=False)
+    while port.width_ns < port.span_ns * 0.02:
+        yield "zoom out", lambda: document.zoom_to(*port.zoomed(1.25, middle), remember=False)
+    for _ in range(30):
+        yield "pan far", lambda: document.zoom_to(*_shifted(port, 0.04), remember=False)
+    while port.width_ns < port.span_ns:
+        yield "zoom out", lambda: document.zoom_to(*port.zoomed(1.2, middle), remember=False)
+    for _ in range(20):
+        yield "pan all", lambda: document.zoom_to(*_shifted(port, 0.01), remember=False)
+    keys = [r.key for r in view.rows.rows if r.can_collapse and r.kind is not RowKind.STEPS]
+    for key in keys:
+        yield "collapse and expand", lambda key=key: view.toggle(key)
+    for key in keys:
+        yield "collapse and expand", lambda key=key: view.toggle(key)
+    for i in range(20):
+        yield "resize", lambda i=i: view.resize(WIDTH_PX - 13 * i, HEIGHT_PX - 7 * i)
+    view.resize(WIDTH_PX, HEIGHT_PX)
+    for i in range(30):
+        yield "scroll", lambda i=i: view.canvas.set_scroll(i * 12)
+
+
+def _shifted(port: object, share: float) -> tuple[float, float]:
+    width = port.width_ns  # type: ignore[attr-defined]
+    return port.start_ns + share * width, port.end_ns + share * width  # type: ignore[attr-defined]
+
+
+def measure(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
+    """Milliseconds per frame of each part of the tour, and of processor time of each frame."""
+    from gui.session import Document, Session
+    from gui.timeline.view import TimelineView
+
+    app = QApplication.instance() or QApplication([])
+    document = Document(trace)
+    figures = _figures(trace)
+    if figures is not None:
+        document.set_analysis(figures)
+    view = TimelineView(Session(), document)
+    view.motion.animated = False
+    view.resize(WIDTH_PX, HEIGHT_PX)
+    start = time.perf_counter()
+    view.show()
+    view.repaint()
+    app.processEvents()
+    cpu: list[float] = []
+    times: dict[str, list[float]] = {"first frame": [(time.perf_counter() - start) * 1e3]}
+    for part, move in tour(view):
+        start, busy = time.perf_counter(), time.thread_time()
+        move()
+        app.processEvents()  # paints what the move made dirty
+        times.setdefault(part, []).append((time.perf_counter() - start) * 1e3)
+        cpu.append((time.thread_time() - busy) * 1e3)
+    view.hide()
+    view.deleteLater()
+    return times, cpu
+
+
+def _figures(trace: Trace) -> object | None:
+    from core.analysis import Analysis
+
+    try:
+        from core.figures.compute import compute_figures
+    except ImportError:
+        return None
+    return Analysis(compute_figures(trace))
+
+
+def profile(trace: Trace) -> None:
+    """Print where the time of the tour goes."""
+    import cProfile
+    import pstats
+
+    profiler = cProfile.Profile()
+    profiler.runcall(measure, trace)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table of frame times for two sizes of trace."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks frames", description=__doc__)
+    parser.add_argument("--slices", type=int, nargs="+", default=[20_000, 2_000_000])
+    parser.add_argument("--profile", action="store_true", help="show where the time goes, for the last size")
+    options = parser.parse_args(arguments)
+    tail: list[float] = []
+    for slices in options.slices:
+        trace = make_trace(slices, threads=18)
+        if options.profile and slices == options.slices[-1]:
+            profile(trace)
+            return 0
+        gc.collect()
+        times, cpu = measure(trace)
+        lanes = int(trace.tracks.lanes.sum())
+        print(f"{len(trace.slices):,} slices, {lanes} lanes, {WIDTH_PX} x {HEIGHT_PX}: ms per frame")
+        print(f"  {'part':<22}{'frames':>7}{'median':>9}{'95 %':>9}{'worst':>9}")
+        every = [t for part, values in times.items() if part != "first frame" for t in values]
+        for part, values in (*times.items(), ("all of the tour", every), ("  processor time", cpu)):
+            q = np.percentile(values, (50, 95, 100))
+            print(f"  {part:<22}{len(values):>7}{q[0]:>9.1f}{q[1]:>9.1f}{q[2]:>9.1f}")
+        tail.append(float(np.percentile(cpu, 95)))
+    if len(tail) > 1:
+        print(f"95th percentile of processor time, largest over smallest trace: {tail[-1] / tail[0]:.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
