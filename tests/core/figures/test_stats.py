@@ -1,0 +1,103 @@
+"""Totals by name, on the CPU and on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.figures.compute import compute_figures
+from core.figures.lookup import View
+from core.figures.stats import self_time
+from tests.trace_builder import TraceBuilder
+
+US = 1000
+
+
+def row(trace, table, name: str) -> dict[str, int]:
+    (i,) = np.flatnonzero(table.name_id == trace.strings.id_of(name))
+    fields = ("calls", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns", "min_ns", "max_ns")
+    return {f.removesuffix("_ns"): int(getattr(table, f)[i]) // (1 if f == "calls" else US) for f in fields}
+
+
+def test_operator_totals():
+    trace = (
+        TraceBuilder()
+        .op("aten::linear", 0, 100)
+        .op("aten::addmm", 10, 50)
+        .launch("gemm", at=20, call=10, start=40, dur=30)
+        .launch("bias", at=70, call=5, start=80, dur=7)
+        .build()
+    )
+    figures = compute_figures(trace)
+    linear, addmm = row(trace, figures.operators, "aten::linear"), row(trace, figures.operators, "aten::addmm")
+    assert (linear["host_total"], linear["host_self"]) == (100, 45)
+    assert (linear["device_total"], linear["device_self"]) == (37, 7)
+    assert (addmm["host_total"], addmm["host_self"], addmm["device_total"], addmm["device_self"]) == (50, 40, 30, 30)
+    gemm = row(trace, figures.kernels, "gemm")
+    assert (gemm["calls"], gemm["host_total"], gemm["device_total"], gemm["device_self"]) == (1, 0, 30, 30)
+    assert trace.strings[int(figures.operators.name_id[0])] == "aten::linear"  # the largest first
+
+
+def test_recursion_counts_its_time_once():
+    builder = TraceBuilder()
+    for depth in range(5):
+        builder.python("tree.py(3): walk", depth * 10, 100 - depth * 20)
+    builder.op("aten::mm", 41, 15).launch("k", at=45, call=3, start=60, dur=20)
+    trace = builder.build()
+    walk = row(trace, compute_figures(trace).python, "tree.py(3): walk")
+    assert walk["calls"] == 5
+    assert (walk["host_total"], walk["host_self"]) == (100, 100)
+    assert (walk["device_total"], walk["device_self"]) == (20, 20)
+    assert (walk["min"], walk["max"]) == (20, 100)
+
+
+def test_ranges_modules_and_functions_get_what_their_thread_launches():
+    trace = (
+        TraceBuilder()
+        .range("forward", 0, 100)
+        .python("nn.Module: Net_0", 5, 90)
+        .python("nn.Module: Linear_0", 10, 40)
+        .python("net.py(7): forward", 12, 30)
+        .launch("inner", at=20, call=3, start=30, dur=11)
+        .launch("outer", at=60, call=3, start=70, dur=5)
+        .launch("backward", at=65, call=3, start=80, dur=50, tid=200)
+        .build()
+    )
+    figures = compute_figures(trace)
+    assert row(trace, figures.ranges, "forward")["device_total"] == 16
+    net, linear = row(trace, figures.modules, "nn.Module: Net_0"), row(trace, figures.modules, "nn.Module: Linear_0")
+    assert (net["device_total"], net["device_self"], net["host_total"], net["host_self"]) == (16, 5, 90, 50)
+    assert (linear["device_total"], linear["device_self"]) == (11, 0)
+    assert row(trace, figures.python, "net.py(7): forward")["device_self"] == 11
+    assert len(figures.modules) == 2
+    assert len(figures.python) == 1
+
+
+def test_all_tables_of_an_empty_trace_are_empty():
+    figures = compute_figures(TraceBuilder(gpu=None).name_thread("main").build())
+    for table in (figures.operators, figures.kernels, figures.ranges, figures.modules, figures.python):
+        assert len(table) == 0
+    assert figures.summary.gpu_busy_pct is None
+    assert figures.summary.verdict == "unknown"
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40)), min_size=1, max_size=12))
+def test_self_times_of_a_thread_add_up_to_its_covered_time(pairs):
+    """Whatever nests or crosses: no self time is negative, and nested ones add up to the union."""
+    builder = TraceBuilder()
+    covered = np.zeros(120, dtype=bool)
+    pairs = sorted(pairs, key=lambda p: (p[0], -p[1]))
+    open_ends: list[int] = []
+    for at, dur in pairs:  # only properly nested slices
+        open_ends = [end for end in open_ends if end > at]
+        end = min([at + dur, *open_ends])
+        if end <= at:
+            continue
+        open_ends.append(end)
+        covered[at:end] = True
+        builder.op(f"aten::op{at}_{end}", at, end - at)
+    trace = builder.build()
+    own = self_time(View(trace))
+    assert (own >= 0).all()
+    assert own.sum() == covered.sum() * US

@@ -1,0 +1,167 @@
+"""Steps: what belongs to them, their three times, which of them count, and when they only measure queueing."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.figures.compute import compute_figures
+from core.figures.model import BREAKDOWN_PARTS
+from core.figures.steps import median_of_others
+from tests.trace_builder import TraceBuilder, rows
+
+US = 1000
+
+
+def steady(durations: list[int], kernels: list[int] | None = None) -> TraceBuilder:
+    """Steps one after the other, each with as many kernels of 20 us as stated."""
+    builder, at = TraceBuilder(), 0
+    for i, dur in enumerate(durations):
+        builder.step(i, at, dur)
+        for k in range(kernels[i] if kernels else 2):
+            builder.launch("k", at=at + 1 + 25 * k, call=3, start=at + 5 + 25 * k, dur=20)
+        at += dur
+    return builder
+
+
+def test_device_work_belongs_to_the_step_that_launched_it():
+    trace = (
+        TraceBuilder()
+        .step(1, 0, 100)
+        .step(2, 100, 100)
+        .launch("late", at=90, call=5, start=150, dur=30)
+        .launch("own", at=120, call=5, start=180, dur=10)
+        .kernel("orphan", 20, 10)
+        .build()
+    )
+    figures = compute_figures(trace)
+    assert figures.step_of[rows(trace, "late")].tolist() == [0]
+    assert figures.step_of[rows(trace, "own")].tolist() == [1]
+    assert figures.step_of[rows(trace, "orphan")].tolist() == [-1]
+    assert figures.step_figures.gpu_lag_ns.tolist() == [80 * US, -10 * US]
+    assert figures.step_figures.device_end_ns.tolist() == [180 * US, 190 * US]
+
+
+def test_three_step_times_and_the_period_of_the_same_work():
+    builder = TraceBuilder()
+    for i in range(4):
+        at = i * 100
+        if i % 2:  # every other step begins with a memset of its own
+            builder.memset(at + 3, 2)
+        builder.step(i, at, 100).launch("first", at=at + 5, call=2, start=at + 10 + i, dur=30)
+    figures = compute_figures(builder.build())
+    assert figures.summary.step_ns == 100 * US
+    assert figures.summary.device_step_ns == 30 * US
+    assert figures.step_figures.period_ns.tolist() == [101 * US] * 3 + [-1]
+    assert figures.summary.kernels_per_step == 1
+
+
+def test_holes_between_windows_have_no_period():
+    builder = steady([100, 100])
+    builder.step(10, 5000, 100).launch("k", at=5001, call=3, start=5005, dur=20)
+    figures = compute_figures(builder.build())
+    assert figures.step_figures.period_ns.tolist() == [100 * US, -1, -1]
+    assert figures.summary.gpu_busy_pct is not None
+    assert figures.summary.gpu_busy_pct > 30  # the hole of 4.8 ms is not idle time
+
+
+def test_warm_up_truncated_and_outlier_steps_are_left_out_and_say_why():
+    figures = compute_figures(steady([900, 100, 100, 500, 100, 100], [2, 2, 2, 2, 2, 1]).build()).step_figures
+    assert figures.counted.tolist() == [False, True, True, False, True, False]
+    assert [why.split(":")[0] for why in figures.why_not] == ["warm-up", "", "", "outlier", "", "truncated"]
+
+
+def test_when_no_step_is_faultless_the_least_bad_count():
+    figures = compute_figures(steady([900, 100], [4, 1]).build()).step_figures
+    assert figures.counted.tolist() == [True, False]
+
+
+def test_means_leave_out_uncounted_steps():
+    summary = compute_figures(steady([900, 100, 110, 120, 130]).build()).summary
+    assert summary.steps == 5
+    assert summary.step_ns == 115 * US
+    assert summary.step_median_ns == 115 * US
+
+
+def test_enqueue_time_is_recognised_and_judged_by_the_device():
+    builder = TraceBuilder()
+    for i in range(5):  # 100 us to queue, 300 us to run
+        builder.step(i, i * 100, 100).op("aten::mm", i * 100 + 5, 50)
+        builder.launch("k", at=i * 100 + 10, call=5, start=20 + 300 * i, dur=299)
+    figures = compute_figures(builder.build())
+    assert figures.summary.enqueue_bound is True
+    assert figures.summary.step_ns == 100 * US
+    assert figures.summary.period_ns == 300 * US
+    assert figures.summary.verdict == "device_bound"
+    assert "enqueue-time" in [note.code for note in figures.doctor]
+
+
+def test_steady_steps_are_no_enqueue_time():
+    assert compute_figures(steady([100] * 5).build()).summary.enqueue_bound is False
+
+
+def test_breakdown_goes_by_priority_and_adds_up():
+    trace = (
+        TraceBuilder()
+        .step(1, 0, 100)
+        .op("aten::mm", 0, 60)
+        .range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 50, 20)
+        .range("Optimizer.step#SGD.step", 70, 20)
+        .launch("k", at=10, call=10, start=15, dur=10)
+        .memcpy("DtoD (Device -> Device)", 20, 10)
+        .memset(28, 4)
+        .build()
+    )
+    parts = dict(
+        zip(BREAKDOWN_PARTS, (compute_figures(trace).step_figures.breakdown_ns[0] // US).tolist(), strict=True)
+    )
+    assert parts == {
+        "kernel": 10,
+        "memcpy": 5,
+        "memset": 2,
+        "communication": 0,
+        "runtime": 5,
+        "dataloader": 20,
+        "cpu_exec": 28,
+        "other": 30,
+    }
+
+
+def test_the_device_twin_of_a_step_is_no_step():
+    trace = steady([100, 100]).device_range("ProfilerStep#0", 5, 60).build()
+    assert compute_figures(trace).summary.steps == 2
+
+
+def test_own_step_ranges_become_inferred_steps():
+    builder = TraceBuilder()
+    for i in range(3):
+        builder.range(f"train_step {i}", i * 100, 90).op("aten::mm", i * 100 + 5, 20)
+    builder.range("backward", 250, 20)
+    figures = compute_figures(builder.build())
+    assert figures.steps.inferred.tolist() == [True] * 3
+    assert figures.step_figures.dur_ns.tolist() == [90 * US] * 3
+
+
+def test_loader_marks_stand_at_the_beginning_of_a_step():
+    builder = TraceBuilder()
+    for i in range(4):
+        builder.range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", i * 100, 30)
+        builder.range("Optimizer.step#SGD.step", i * 100 + 80, 10)
+    figures = compute_figures(builder.build())
+    assert figures.steps.start_ns.tolist() == [0, 100 * US, 200 * US]
+    assert "no-steps-marked" in [note.code for note in figures.doctor]
+
+
+def test_nothing_that_repeats_gives_no_steps():
+    figures = compute_figures(TraceBuilder().op("aten::mm", 0, 10).range("Optimizer.step#SGD.step", 20, 5).build())
+    assert len(figures.steps) == 0
+    assert figures.summary.step_ns is None
+    assert figures.summary.sync_points_per_step is None
+
+
+@given(st.lists(st.integers(0, 50), min_size=2, max_size=12))
+def test_median_of_others(values):
+    array = np.array(values, dtype=np.int64)
+    expected = [float(np.median(np.delete(array, i))) for i in range(len(array))]
+    assert median_of_others(array).tolist() == expected

@@ -1,0 +1,122 @@
+"""The verdict of a budget, and the notes of the doctor."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.figures.compute import compute_figures, final_verdict
+from core.figures.model import Budget
+from core.figures.verdict import TEMPLATES, judge
+from core.kinds import GapCause
+from tests.trace_builder import TraceBuilder
+
+
+def budget(busy: int, basis: str = "period", **idle: int) -> Budget:
+    causes = {int(GapCause[name.upper()]): ns for name, ns in idle.items()}
+    return Budget(period_ns=busy + sum(idle.values()), busy_ns=busy, idle_by_cause_ns=causes, basis=basis, steps=3)
+
+
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        (budget(95, launch=5), "device_bound"),
+        (budget(80, launch=7, python=2, sync=6, loader=5), "device_bound"),
+        (budget(50, loader=35, sync=10, launch=5), "input_bound"),
+        (budget(50, sync=15, copy=10, alloc=5, launch=20), "sync_bound"),
+        (budget(40, launch=20, python=20, collector=5, loader=15), "host_bound"),
+        (budget(40, communication=40, launch=20), "communication_bound"),
+        (budget(20, unknown=70, launch=10), "unknown"),
+        (budget(5, compile=90, launch=5), "host_bound"),
+        (budget(5, basis="window", compile=90, launch=5), "unknown"),
+    ],
+)
+def test_verdict(case, code):
+    verdict = judge(case)
+    assert verdict is not None
+    assert verdict.code == code
+    assert "{" not in verdict.text
+
+
+def test_exposed_communication_is_not_useful_work():
+    verdict = judge(budget(95, launch=5), exposed_communication_ns=40)
+    assert verdict is not None
+    assert verdict.code == "communication_bound"
+    assert verdict.values["share_pct"] == pytest.approx(40.0)
+
+
+def test_a_device_bound_trace_without_worthwhile_suggestions_is_healthy():
+    for saving, code in ((1.0, "healthy"), (20.0, "device_bound"), (None, "device_bound")):
+        verdict = judge(budget(95, launch=5), best_saving_pct=saving)
+        assert verdict is not None
+        assert verdict.code == code
+
+
+def test_the_sustained_step_decides_where_it_is_known():
+    recorded = budget(50, python=50)  # one step alone, the loop overlaps it with the next
+    assert judge(recorded).code == "host_bound"  # type: ignore[union-attr]
+    assert judge(recorded, sustained_ns=52).code == "device_bound"  # type: ignore[union-attr]
+
+
+def test_no_budget_no_verdict():
+    assert judge(Budget(period_ns=None, busy_ns=None)) is None
+
+
+def test_every_template_is_a_whole_sentence():
+    for template in TEMPLATES.values():
+        assert template.endswith(".")
+        assert template[0].isupper()
+
+
+def test_launches_without_kernels_are_unknown_not_idle():
+    builder = TraceBuilder().step(1, 0, 100)
+    for i in range(5):
+        builder.op("aten::mm", i * 10, 9).runtime("cudaLaunchKernel", i * 10 + 1, 5, i + 1)
+    trace = builder.build()
+    figures = compute_figures(trace)
+    assert figures.summary.gpu_busy_pct is None
+    assert figures.summary.kernels_per_step is None
+    assert figures.step_figures.gpu_busy_ns.tolist() == [-1]
+    assert figures.summary.verdict == "unknown"
+    note = next(note for note in figures.doctor if note.code == "gpu-events-missing")
+    assert note.severity == "error"
+    assert "5 kernels" in note.title
+    assert note.slices
+    assert final_verdict(trace, figures).code == "unknown"
+
+
+def test_a_cpu_trace_is_no_broken_gpu_trace():
+    figures = compute_figures(TraceBuilder(gpu=None).step(1, 0, 100).op("aten::mm", 5, 50).build())
+    assert figures.summary.verdict == "unknown"
+    assert "gpu-events-missing" not in [note.code for note in figures.doctor]
+
+
+def test_clock_skew_is_noticed():
+    trace = TraceBuilder().step(1, 0, 100).launch("k", at=50, call=5, start=30, dur=10).build()
+    codes = [note.code for note in compute_figures(trace).doctor]
+    assert "clock-skew" in codes
+
+
+def test_missing_stacks():
+    trace = TraceBuilder(with_stack=1).step(1, 0, 100).op("aten::mm", 5, 50).build()
+    assert "stacks-missing" in [note.code for note in compute_figures(trace).doctor]
+
+
+def test_a_profiler_inside_the_recording():
+    builder = TraceBuilder().step(1, 0, 100).step(2, 100, 100)
+    builder.python("torch/profiler/profiler.py(800): __enter__", 120, 10)
+    assert "two-profilers" in [note.code for note in compute_figures(builder.build()).doctor]
+    builder = TraceBuilder().step(1, 0, 100).step(2, 100, 100)
+    builder.python("torch/autograd/profiler.py(751): __enter__", 120, 10)  # a record_function
+    builder.python("torch/profiler/profiler.py(203): start_trace", 150, 10)  # the schedule's own
+    assert "two-profilers" not in [note.code for note in compute_figures(builder.build()).doctor]
+
+
+def test_notes_are_sorted_and_filled_in():
+    builder = TraceBuilder().op("aten::mm", 0, 5).runtime("cudaLaunchKernel", 1, 2, 1)
+    notes = compute_figures(builder.build()).doctor
+    assert [note.severity for note in notes] == sorted(
+        (n.severity for n in notes), key=["error", "warning", "info"].index
+    )
+    for note in notes:
+        assert "{" not in note.title + note.consequence + note.cure
+        assert note.templates[0].format_map(dict(note.values)) == note.title
