@@ -13,6 +13,7 @@ import numpy as np
 
 from core.figures.lookup import View
 from core.figures.model import Figures
+from core.kinds import SliceKind
 from core.replay.lanes import Lanes, find_lanes
 from core.replay.waits import Waits, call_cost, find_waits, stream_waits
 from core.replay.work import Work, collect_work, explain
@@ -73,16 +74,16 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     Returns
     -------
     Graph or None
-        None where the process has nothing to replay: no launch and no step.
+        None where the process has nothing to replay: no call, no step, no operator.
     """
     trace = view.trace
     process = int(trace.threads.process_id[main_thread])
     active = _active_threads(view, figures, process)
     calls = view.host_calls[np.isin(view.thread[view.host_calls], active)]
     rows = tuple(int(r) for r in np.flatnonzero(figures.steps.thread_id == main_thread))
-    if not len(calls) and not rows:
+    window = _window(view, figures, rows, calls, main_thread)
+    if window is None:
         return None
-    window = _window(view, figures, rows, calls)
     lanes = find_lanes(trace, view.thread, active, main_thread)
     replayed = np.append(lanes.of_thread >= 0, False)
     work = collect_work(view, replayed, window)
@@ -108,7 +109,9 @@ def _active_threads(view: View, figures: Figures, process: int) -> I32:
     return own
 
 
-def _window(view: View, figures: Figures, rows: tuple[int, ...], calls: I32) -> tuple[int, int]:
+def _window(
+    view: View, figures: Figures, rows: tuple[int, ...], calls: I32, main_thread: int
+) -> tuple[int, int] | None:
     """Replayed time: first to last host call or step.
 
     A window without steps ends before the profiler's own synchronisation.
@@ -117,6 +120,11 @@ def _window(view: View, figures: Figures, rows: tuple[int, ...], calls: I32) -> 
     if not rows:
         own = np.union1d(view.trace.links.launched_by, figures.syncs.slice_id)
         calls = calls[np.isin(calls, own)] if np.isin(calls, own).any() else calls
+    if not rows and not len(calls):
+        ops = view.by_kind(SliceKind.CPU_OP)
+        calls = ops[view.thread[ops] == main_thread]
+        if not len(calls):
+            return None
     low = [int(start[calls].min())] if len(calls) else []
     high = [int(end[calls].max())] if len(calls) else []
     if rows:

@@ -10,6 +10,7 @@ import numpy as np
 from core.figures.lookup import View
 from core.figures.model import Figures
 from core.intervals import Spans, span, union
+from core.kinds import SliceKind
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
 from core.replay.engine import Order, Plan, compile_plan, fresh_state, graph_lists, make_order, run_pass
@@ -285,5 +286,7 @@ def _main_threads(view: View, figures: Figures) -> list[int]:
     owners = view.thread[view.trace.links.launched_by]
     if not len(owners):
         owners = view.thread[view.host_calls]
+    if not len(owners):
+        owners = view.thread[view.by_kind(SliceKind.CPU_OP)]
     owners = owners[owners >= 0]
     return [int(np.bincount(owners).argmax())] if len(owners) else []

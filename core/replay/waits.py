@@ -20,7 +20,7 @@ TOLERANCE_NS = 3_000
 # What a copy call costs its caller when it does not wait: where the trace has no such call to take it from.
 _DEFAULT_CALL_NS = 5_000
 # A loader call that is this much longer than the shortest one, and twice as long, waited for its batch.
-_LOADER_WAIT_NS = 100_000
+_LOADER_WAIT_NS = 20_000
 STARVED_SHARE = (
     0.05  # of the loop's time spent waiting for batches: the loader sets the pace (torch-tb-profiler's mark)
 )

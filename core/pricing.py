@@ -1,0 +1,228 @@
+"""What each suggestion saves, alone and in the plan (docs/replay.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from core.analysis import Analysis
+from core.figures.compute import final_verdict
+from core.figures.lookup import View
+from core.figures.model import Figures
+from core.replay.plan import Planner, Turn
+from core.replay.replay import Replay
+from core.suggestions import Effect, EffectKind, PlanStep, RuleResult, Saving, Suggestion
+from core.trace import Trace
+
+Progress = Callable[[float, str], None]
+
+HIGH_PCT = 10.0
+MEDIUM_PCT = 3.0
+POOR_REPLAY_PCT = 10.0  # a replay further off than this is no basis for a saving
+_WAITS_ONLY = frozenset({EffectKind.REMOVE_WAIT, EffectKind.MAKE_ASYNC})
+_SEVERITIES = ("low", "medium", "high")
+
+
+def price(
+    trace: Trace, figures: Figures, rule_results: Sequence[RuleResult], progress: Progress | None = None
+) -> Analysis:
+    """Work out from the replay what the suggestions save.
+
+    Parameters
+    ----------
+    trace, figures
+        The trace and its figures.
+    rule_results
+        What the rules found.
+    progress
+        Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
+
+    Returns
+    -------
+    Analysis
+        Suggestions priced and best first, the plan, and the figures with ``sustained_step_ns``,
+        ``replay_error_pct`` and the verdict filled in. Savings are per step; per recorded window (and called rough)
+        where the trace has no steps; None where nothing can be said.
+    """
+    tell = progress or _silent
+    found = [suggestion for result in rule_results for suggestion in result.suggestions]
+    tell(0.0, "replay")
+    replay = Replay(trace, figures)
+    if not replay or _device_unseen(trace):
+        ordered = sorted(range(len(found)), key=lambda i: (found[i].informational, i))
+        floors = _floors(rule_results)
+        plain = tuple(replace(found[i], severity=_severity(None, found[i], floors)) for i in ordered)
+        return Analysis(_finished(trace, figures, None, plain), plain, (), tuple(rule_results))
+    pricing = _Pricing(trace, figures, replay, found, _floors(rule_results))
+    suggestions, plan = pricing.run(tell)
+    tell(1.0, "replay")
+    return Analysis(_finished(trace, figures, replay, suggestions, plan), suggestions, plan, tuple(rule_results))
+
+
+class _Pricing:
+    """One run over all suggestions."""
+
+    def __init__(
+        self, trace: Trace, figures: Figures, replay: Replay, found: list[Suggestion], floors: dict[str, str]
+    ) -> None:
+        self._trace = trace
+        self._replay = replay
+        self._found = found
+        self._floors = floors
+        self._inferred = figures.summary.inferred
+        self._alone: dict[int, Saving] = {}
+
+    def run(self, tell: Progress) -> tuple[tuple[Suggestion, ...], tuple[PlanStep, ...]]:
+        """Price, plan, sort."""
+        found = self._found
+        for number, suggestion in enumerate(found):
+            tell(0.1 + 0.4 * number / max(1, len(found)), "savings")
+            self._alone[number] = self._price(suggestion.effects)
+        fixes = [i for i, s in enumerate(found) if s.effects and not s.informational]
+        start = self._trace.slices.start_ns
+        first = [min((int(start[j]) for e in s.effects for j in e.slices), default=0) for s in found]
+        planner = Planner(
+            gain=self._gain,
+            scale=self._replay.step_ns,
+            order=first,
+            on_turn=lambda left: tell(0.5 + 0.5 * (1 - left / max(1, len(fixes))), "plan"),
+        )
+        for i in fixes:
+            planner._known[frozenset((i,))] = float(self._alone[i].ns or 0)
+        tell(0.5, "plan")
+        turns = planner.plan(fixes)
+        order = self._order(turns)
+        place = {old: new for new, old in enumerate(order)}
+        in_plan = self._gains(turns)
+        suggestions = tuple(self._priced(i, turns, in_plan) for i in order)
+        steps = tuple(self._plan_step(turn, place, turns) for turn in turns)
+        return suggestions, steps
+
+    # -- savings --------------------------------------------------------------------------------------------------
+
+    def _gain(self, fixes: frozenset[int]) -> float:
+        """What a set of suggestions saves together, ns per step."""
+        return self._replay.what_if([e for i in sorted(fixes) for e in self._found[i].effects]).saved_ns
+
+    def _price(self, effects: tuple[Effect, ...]) -> Saving:
+        """Saving of one suggestion by itself."""
+        if not effects:
+            return Saving()
+        result = self._replay.what_if(effects)
+        basis = self._basis(effects, result.bounded)
+        step = self._replay.step_ns
+        return Saving(round(result.saved_ns), 100.0 * result.saved_ns / step, basis)
+
+    def _basis(self, effects: tuple[Effect, ...], bounded: bool) -> str:
+        if self._replay.error_pct > POOR_REPLAY_PCT:
+            return "bounded" if bounded and all(e.kind in _WAITS_ONLY for e in effects) else "rough"
+        if self._inferred or not self._replay.has_steps:
+            return "rough"
+        return "bounded" if bounded else "replayed"
+
+    def _gains(self, turns: Sequence[Turn]) -> dict[int, float]:
+        """What each fix adds in its turn, ns."""
+        gains, before = {}, 0.0
+        for turn in turns:
+            gains[turn.fix] = max(0.0, turn.saved - before)
+            before = max(before, turn.saved)
+        return gains
+
+    # -- order ----------------------------------------------------------------------------------------------------
+
+    def _worth(self, i: int, turns: Sequence[Turn]) -> float:
+        """What a suggestion can bring: by itself, or with the others of its chain, ns."""
+        together = max((t.group_gain for t in turns if t.fix == i), default=0.0)
+        return max(float(self._alone[i].ns or 0), together)
+
+    def _order(self, turns: Sequence[Turn]) -> list[int]:
+        """Best first: the plan's fixes in its order, then the others by their own saving, notes last."""
+        rank = {turn.fix: number for number, turn in enumerate(turns)}
+
+        def key(i: int) -> tuple[bool, int, bool, float, int]:
+            saving = self._alone[i].ns
+            return (self._found[i].informational, rank.get(i, len(rank)), saving is None, -float(saving or 0), i)
+
+        return sorted(range(len(self._found)), key=key)
+
+    def _priced(self, i: int, turns: Sequence[Turn], in_plan: dict[int, float]) -> Suggestion:
+        suggestion, saving = self._found[i], self._alone[i]
+        if i in in_plan:
+            saving = replace(saving, together_ns=round(in_plan[i]))
+        worth_pct = 100.0 * self._worth(i, turns) / self._replay.step_ns if suggestion.effects else None
+        return suggestion.priced(saving, _severity(worth_pct, suggestion, self._floors))
+
+    def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:
+        saved = max(t.saved for t in turns[: turns.index(turn) + 1])
+        return PlanStep(
+            suggestions=(place[turn.fix],),
+            rules=(self._found[turn.fix].rule_id,),
+            predicted_step_ns=round(self._replay.step_ns - saved),
+            note=self._note(turn),
+        )
+
+    def _note(self, turn: Turn) -> str:
+        """Say of a member of a chain what it is worth by itself and together with the others."""
+        if len(turn.group) < 2:
+            return ""
+        pct = 100.0 * turn.group_gain / self._replay.step_ns
+        alone = 100.0 * float(self._alone[turn.fix].ns or 0) / self._replay.step_ns
+        worth = "saves nothing" if alone < 0.5 else f"saves {alone:.1f} %"
+        position = turn.group.index(turn.fix)
+        left = len(turn.group) - position - 1
+        if left == 0:
+            return f"Completes a chain of {len(turn.group)} fixes that save {pct:.0f} % together."
+        others = "the next one" if left == 1 else f"the next {left}"
+        before = "" if position == 0 else f", the {position} before it"
+        return f"Alone this {worth}; together with {others}{before} it saves {pct:.0f} %."
+
+
+def _severity(pct: float | None, suggestion: Suggestion, floors: dict[str, str]) -> str:
+    """Severity by what a suggestion can bring, at least the floor of its rule; notes are never headlined."""
+    if suggestion.informational:
+        return "low"
+    level = 0 if pct is None or pct < MEDIUM_PCT else 1 if pct < HIGH_PCT else 2
+    floor = floors.get(suggestion.rule_id, "low")
+    return _SEVERITIES[max(level, _SEVERITIES.index(floor) if floor in _SEVERITIES else 0)]
+
+
+def _floors(results: Sequence[RuleResult]) -> dict[str, str]:
+    return {result.rule.id: result.rule.severity_floor for result in results}
+
+
+def _device_unseen(trace: Trace) -> bool:
+    """Launches without device work: what the device does, and so what a fix saves, is unknown."""
+    if trace.has_device_work:
+        return False
+    view = View(trace)
+    return bool(len(view.launching))
+
+
+def _finished(
+    trace: Trace,
+    figures: Figures,
+    replay: Replay | None,
+    suggestions: Sequence[Suggestion],
+    plan: Sequence[PlanStep] = (),
+) -> Figures:
+    """Figures with what the replay knows, and the verdict that follows from it."""
+    sustained = replay.step_ns if replay is not None and replay.has_steps else None
+    error = replay.error_pct if replay is not None else None
+    known = [s.saving.pct for s in suggestions if s.saving.pct is not None and not s.informational]
+    if replay is not None and plan:
+        known.append(100.0 * (1 - plan[-1].predicted_step_ns / replay.step_ns))
+    verdict = final_verdict(trace, figures, sustained, max(known) if known else None)
+    summary = replace(
+        figures.summary,
+        sustained_step_ns=sustained,
+        replay_error_pct=error,
+        verdict=verdict.code,
+        verdict_text=verdict.text,
+        verdict_template=verdict.template,
+        verdict_values=verdict.values,
+    )
+    return replace(figures, summary=summary)
+
+
+def _silent(fraction: float, text: str) -> None:
+    del fraction, text

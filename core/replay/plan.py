@@ -1,0 +1,126 @@
+"""The order of fixes: which one next, and which ones only pay together.
+
+Greedy, with groups. Each round replays every remaining fix on top of those already chosen and takes the best. When
+the best one alone brings little of what all the rest together would bring, the waits form a chain: letting one go
+only moves its time to the next. Then the smallest group that brings most of the rest is looked for: the best pair if
+a pair does, else all the rest with everything left out that is not missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+Gain = Callable[[frozenset[int]], float]
+
+# A fix must bring this share of the step in its turn to be in the plan; less is noise of any measurement.
+LEAST_SHARE = 0.002
+# The best single fix is taken while it brings this share of what all the rest could; else a group is looked for.
+ALONE_SHARE = 0.25
+PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
+MAX_PAIRED = 14  # candidates of which all pairs are tried
+MISSED_SHARE = 0.02  # a member of a group is dropped when the rest loses less than this share of its gain
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One fix in the plan.
+
+    ``saved`` is what is saved with all fixes up to this one. ``group`` are the members of its chain (itself alone for
+    a fix that pays by itself), in order; ``group_gain`` what they bring together.
+    """
+
+    fix: int
+    saved: float
+    group: tuple[int, ...]
+    group_gain: float
+
+
+@dataclass
+class Planner:
+    """Looks for the order.
+
+    Parameters
+    ----------
+    gain
+        What a set of fixes saves together (any unit); called as seldom as possible.
+    scale
+        The step time now, in the same unit.
+    order
+        Rank of each fix in the program: members of a group are applied in this order.
+    on_turn
+        Called after each turn with the number of fixes still to place.
+    """
+
+    gain: Gain
+    scale: float
+    order: Sequence[float]
+    on_turn: Callable[[int], None] = lambda left: None
+    _known: dict[frozenset[int], float] = field(default_factory=dict)
+
+    def saved(self, fixes: frozenset[int]) -> float:
+        """Gain of a set, worked out once."""
+        value = self._known.get(fixes)
+        if value is None:
+            value = self._known[fixes] = self.gain(fixes) if fixes else 0.0
+        return value
+
+    def plan(self, fixes: Sequence[int]) -> list[Turn]:
+        """Order the fixes; those that bring nothing in any company are left out."""
+        least = LEAST_SHARE * self.scale
+        chosen: frozenset[int] = frozenset()
+        remaining = list(fixes)
+        turns: list[Turn] = []
+        hopes = {fix: self.saved(frozenset((fix,))) for fix in remaining}
+        while remaining:
+            base = self.saved(chosen)
+            rest = self.saved(chosen | frozenset(remaining)) - base
+            if rest < least:
+                break
+            best, best_gain = self._best(chosen, remaining, hopes, base)
+            if best_gain >= max(least, ALONE_SHARE * rest):
+                group: tuple[int, ...] = (best,)
+            else:
+                group = self._group(chosen, remaining, base, rest)
+                if self.saved(chosen | frozenset(group)) - base < least:
+                    break
+            turns += self._turns(chosen, group, base)
+            chosen |= frozenset(group)
+            remaining = [fix for fix in remaining if fix not in chosen]
+            self.on_turn(len(remaining))
+        return turns
+
+    def _best(
+        self, chosen: frozenset[int], remaining: list[int], hopes: dict[int, float], base: float
+    ) -> tuple[int, float]:
+        """Best single fix now. What a fix brought before is its hope; only the most hopeful are replayed again."""
+        fresh: dict[int, float] = {}
+        while True:
+            fix = max(remaining, key=lambda f: fresh.get(f, hopes[f]))
+            if fix in fresh:
+                hopes.update(fresh)
+                return fix, fresh[fix]
+            fresh[fix] = self.saved(chosen | {fix}) - base
+
+    def _group(self, chosen: frozenset[int], remaining: list[int], base: float, rest: float) -> tuple[int, ...]:
+        """Smallest set of the remaining fixes that brings most of what all of them bring."""
+        if len(remaining) <= MAX_PAIRED:
+            pairs = [(a, b) for i, a in enumerate(remaining) for b in remaining[i + 1 :]]
+            if pairs:
+                best = max(pairs, key=lambda pair: self.saved(chosen | frozenset(pair)))
+                if self.saved(chosen | frozenset(best)) - base >= PAIR_SHARE * rest:
+                    return tuple(sorted(best, key=lambda fix: self.order[fix]))
+        group = list(remaining)
+        for fix in sorted(remaining, key=lambda f: self.saved(chosen | {f})):
+            without = [other for other in group if other != fix]
+            if without and self.saved(chosen | frozenset(without)) - base >= rest * (1 - MISSED_SHARE):
+                group = without
+        return tuple(sorted(group, key=lambda fix: self.order[fix]))
+
+    def _turns(self, chosen: frozenset[int], group: tuple[int, ...], base: float) -> list[Turn]:
+        total = self.saved(chosen | frozenset(group)) - base
+        turns = []
+        for count, fix in enumerate(group, start=1):
+            saved = self.saved(chosen | frozenset(group[:count]))
+            turns.append(Turn(fix, saved, group, total))
+        return turns
