@@ -200,7 +200,8 @@ MENUS = (
 # Keys that the timeline itself answers while it has the focus.
 TIMELINE_KEYS = (
     ("W S", QT_TRANSLATE_NOOP("commands", "Zoom in and out about the pointer")),
-    ("A D", QT_TRANSLATE_NOOP("commands", "Move left and right")),
+    ("A D  ← →", QT_TRANSLATE_NOOP("commands", "Move left and right")),
+    ("↑ ↓", QT_TRANSLATE_NOOP("commands", "Scroll through the tracks")),
     ("F", QT_TRANSLATE_NOOP("commands", "Fit the selection; twice: the whole trace")),
     ("R", QT_TRANSLATE_NOOP("commands", "Select the time of the selected slice")),
     (", .", QT_TRANSLATE_NOOP("commands", "Previous and next slice on the row")),
@@ -208,6 +209,9 @@ TIMELINE_KEYS = (
     ("J L", QT_TRANSLATE_NOOP("commands", "Previous and next sync point")),
     ("M  Shift+M", QT_TRANSLATE_NOOP("commands", "Mark the selection; keep the mark")),
     ("Backspace  Alt+← →", QT_TRANSLATE_NOOP("commands", "Back and forward through views")),
+    ("C", QT_TRANSLATE_NOOP("commands", "Colour by kind or by name")),
+    ("G", QT_TRANSLATE_NOOP("commands", "Draw all arrows of the selection")),
+    ("K", QT_TRANSLATE_NOOP("commands", "Show or hide the legend")),
     ("Esc", QT_TRANSLATE_NOOP("commands", "Clear the selection")),
 )
 SEARCH_KEYS = (("Enter  Shift+Enter", QT_TRANSLATE_NOOP("commands", "In the search field: next and previous hit")),)

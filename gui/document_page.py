@@ -59,6 +59,7 @@ class DocumentPage(QWidget):
             box.addWidget(spec.create(session, document))
         box.addWidget(self.horizontal, 1)
         self._laid_out = False
+        self._remember_timeline(restore=True)
         self.show_panel(settings.get("window/bottom_tab"))
         self.bottom.currentChanged.connect(self._tab_chosen)
 
@@ -77,8 +78,17 @@ class DocumentPage(QWidget):
             bottom = min(max(BOTTOM_PX, height_px * 28 // 100), height_px * 36 // 100)
             self.vertical.setSizes([height_px - bottom, bottom])
 
+    def _remember_timeline(self, *, restore: bool = False) -> None:
+        """Take over how the user arranged the tracks, or hand it back to the timeline."""
+        restore_state, state = (getattr(self.timeline, name, None) for name in ("restore_state", "state"))
+        if restore and restore_state is not None and self.document.timeline_state:
+            restore_state(self.document.timeline_state)
+        elif not restore and state is not None:
+            self.document.timeline_state = state()
+
     def save_layout(self) -> None:
-        """Keep the sizes."""
+        """Keep the sizes, and the tracks' arrangement with the document."""
+        self._remember_timeline()
         if self._laid_out:
             self._settings.set("window/main_split", QByteArray(self.horizontal.saveState()))
             self._settings.set("window/bottom_split", QByteArray(self.vertical.saveState()))

@@ -36,7 +36,7 @@ class Job(QObject):
         on_progress: Callable[[float, str], None] | None,
     ) -> None:
         super().__init__()
-        self._owner = owner
+        self._owner: QObject | None = owner
         self._callbacks: tuple[Any, Any, Any] | None = (on_done, on_error, on_progress)
         self._cancelled = False
         self._last_report_s = 0.0
@@ -70,7 +70,7 @@ class Job(QObject):
             self._progress.emit(fraction, text)
 
     def _alive(self) -> tuple[Any, Any, Any] | None:
-        return self._callbacks if not self._cancelled and isValid(self._owner) else None
+        return self._callbacks if not self._cancelled and self._owner is not None and isValid(self._owner) else None
 
     @Slot(float, str)
     def _on_progress(self, fraction: float, text: str) -> None:
@@ -93,7 +93,7 @@ class Job(QObject):
             callbacks[1](error)
 
     def _finish(self) -> None:
-        self._callbacks = None
+        self._callbacks = self._owner = None
         _running.discard(self)
         for key in [k for k, job in _by_key.items() if job is self]:
             del _by_key[key]
@@ -106,6 +106,7 @@ class _Task(QRunnable):
 
     def run(self) -> None:
         job, fn = self._job, self._fn
+        del self._job, self._fn  # Qt keeps the runnable longer than its work
         try:
             if job.cancelled:
                 raise Cancelled
@@ -114,7 +115,6 @@ class _Task(QRunnable):
             job._failed.emit(error)
         else:
             job._done.emit(result)
-        del self._fn
 
 
 _running: set[Job] = set()

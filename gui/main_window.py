@@ -193,6 +193,7 @@ class MainWindow(WindowActions, QMainWindow):
         page = self.pages.pop(key)
         if isinstance(page, DocumentPage):
             page.save_layout()
+            store.save(page.document)
         index = self._tab_of(key)
         if index >= 0:
             self.top.tabs.blockSignals(True)
@@ -346,9 +347,9 @@ class MainWindow(WindowActions, QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Keep the window's state and the users' marks; stop what runs."""
         self.settings.set("window/geometry", QByteArray(self.saveGeometry()))
-        page = self.current_page()
-        if page is not None:
-            page.save_layout()
+        for page in self.pages.values():
+            if isinstance(page, DocumentPage):
+                page.save_layout()
         for document in self.session.documents:
             store.save(document)
         self.settings.sync()

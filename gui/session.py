@@ -69,6 +69,7 @@ class Document(QObject):
         self.suggestion_state: dict[str, str] = {}  # Suggestion.key -> "done" | "dismissed" | "later"
         self.dismiss_reason: dict[str, str] = {}
         self.marks: list[Mark] = []
+        self.timeline_state: dict[str, Any] = {}  # tracks expanded, hidden, pinned ..., as the timeline keeps it
         self.run_folder: Path | None = None
         self.title = trace.path.name if trace.sources else ""
 

@@ -39,9 +39,10 @@ def save(document: Document) -> None:
         "version": VERSION,
         "suggestions": document.suggestion_state,
         "reasons": document.dismiss_reason,
+        "timeline": document.timeline_state,
         "marks": [[m.start_ns, m.end_ns, m.text] for m in document.marks],
     }
-    if not (document.suggestion_state or document.marks) and not path.exists():
+    if not (document.suggestion_state or document.marks or document.timeline_state) and not path.exists():
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,6 +68,8 @@ def restore(document: Document) -> None:
         return
     document.suggestion_state = _texts(state.get("suggestions"), (DONE, DISMISSED, LATER))
     document.dismiss_reason = _texts(state.get("reasons"))
+    timeline = state.get("timeline")
+    document.timeline_state = timeline if isinstance(timeline, dict) else {}
     marks = state.get("marks")
     for mark in marks if isinstance(marks, list) else ():
         if isinstance(mark, list) and [type(v) for v in mark] == [int, int, str]:

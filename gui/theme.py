@@ -153,8 +153,10 @@ def apply(app: QApplication, dark: bool) -> Theme:
     t = theme(dark)
     if app.style().objectName().lower() != "fusion":
         app.setStyle(QStyleFactory.create("Fusion"))
-    app.setPalette(_palette(t))
-    app.setStyleSheet(_sheet(t))
+    sheet = _sheet(t)
+    if app.styleSheet() != sheet:  # setting it makes every widget look at its style again
+        app.setPalette(_palette(t))
+        app.setStyleSheet(sheet)
     return t
 
 

@@ -12,7 +12,7 @@ from gui.models import range_stats
 from gui.models.columns import Column, ColumnModel, Names
 from gui.panels import PanelSpec
 from gui.session import Document, Session
-from gui.widgets.labels import button, label
+from gui.widgets.labels import label
 from gui.widgets.table import TableBox
 
 
@@ -25,7 +25,6 @@ class SelectionPanel(QWidget):
         self._shown: object = ()
         self.facts = label("", "", wrap=True)
         self.facts.setContentsMargins(16, 8, 16, 0)
-        self.zoom = button(self.tr("Zoom to the selection"), self._zoom, "link")
         self.table = TableBox(ColumnModel([]), document.go_to_slice, name=self.tr("What ran in the selection"))
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -101,11 +100,6 @@ class SelectionPanel(QWidget):
                 )
             )
         return " · ".join(parts)
-
-    def _zoom(self) -> None:
-        chosen = self._document.selected_range
-        if chosen is not None:
-            self._document.zoom_to(chosen.start_ns, chosen.end_ns)
 
 
 def create(session: Session, document: Document | None) -> QWidget:

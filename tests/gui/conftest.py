@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 from PySide6.QtWidgets import QApplication
 
 from core.analysis import Analysis
@@ -51,7 +51,7 @@ def cpu_only() -> TraceBuilder:
     return TraceBuilder(gpu=None).op("aten::mm", 0, 100).op("aten::add", 120, 30)
 
 
-@pytest.fixture()
+@pytest.fixture
 def trace(tmp_path: Path) -> Trace:
     """Training on a device."""
     return training().build(tmp_path / "train.json")
@@ -96,13 +96,13 @@ def known_analysis(trace: Trace) -> Analysis:
     return Analysis(figures, (first, second, note), plan, found + others)
 
 
-@pytest.fixture()
+@pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings in a file of the test's own."""
     return Settings(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
 
 
-@pytest.fixture()
+@pytest.fixture
 def window(qapp: QApplication, settings: Settings) -> Iterator[MainWindow]:
     """A shown window without documents."""
     made = make_window(settings, dark=True)
@@ -115,10 +115,10 @@ def window(qapp: QApplication, settings: Settings) -> Iterator[MainWindow]:
         made.session.close_document(document)
     made.close()
     made.deleteLater()
-    qapp.processEvents()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
-@pytest.fixture()
+@pytest.fixture
 def show(window: MainWindow) -> Callable[..., Document]:
     """Show a trace, with a given analysis."""
 
@@ -132,7 +132,7 @@ def show(window: MainWindow) -> Callable[..., Document]:
     return shown
 
 
-@pytest.fixture()
+@pytest.fixture
 def document(show: Callable[..., Document], trace: Trace) -> Document:
     """The training trace with the known analysis, shown."""
     return show(trace, known_analysis(trace))

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QInputDialog, QPlainTextEdit, QPushButton
+from pytestqt.qtbot import QtBot
+
+from core.analysis import Analysis
+from core.trace import Trace
+from gui import store, text
+from gui.main_window import MainWindow
+from gui.session import DISMISSED, DONE, Document
+from gui.widgets.card import Card
+from gui.widgets.code import CodeDiff, diff_lines
+from tests.gui.conftest import known_analysis
+from tests.trace_builder import rows
+
+
+def panel(window: MainWindow) -> Any:
+    page = window.current_page()
+    assert page is not None
+    return next(w for w in page.side.children() if type(w).__name__ == "PlanPanel")
+
+
+def cards(window: MainWindow) -> list[Card]:
+    return panel(window)._cards
+
+
+def button(card: Card, words: str) -> QPushButton:
+    return next(b for b in card.findChildren(QPushButton) if b.text() == words)
+
+
+def test_cards_stand_best_first_with_place_count_and_saving(window: MainWindow, document: Document) -> None:
+    shown = cards(window)
+    assert [c.title.text().replace("\u200b", "") for c in shown] == [
+        "aten::item reads a number back",
+        "Many small kernels",
+        "Shapes were not recorded",
+    ]
+    assert shown[0].place.full_text() == "train.py:14 · 1 per step"
+    assert shown[0].saving.text() == text.saving(240_000)
+    assert shown[1].saving.text() == text.saving(60_000)
+    assert shown[2].saving.text() == ""
+
+
+def test_header_says_now_and_predicted(window: MainWindow, document: Document) -> None:
+    words = panel(window).total.text().replace(text.THIN, " ")
+    assert words == "1.00 ms → 700 µs (−30 %)"
+    assert panel(window).bars._values == [1_000_000.0, 760_000.0, 700_000.0]
+
+
+def test_next_and_previous_go_round_and_zoom_to_the_evidence(
+    window: MainWindow, document: Document, trace: Trace, qtbot: QtBot
+) -> None:
+    window.run_command("next-suggestion")
+    assert document.current_suggestion == 0
+    calls = rows(trace, "cudaMemcpyAsync")
+    assert set(calls) <= set(document.highlighted)
+    assert document.selected_slice in calls
+    view = document.viewport
+    assert view.start_ns <= trace.slices.start_ns[document.selected_slice]
+    assert view.end_ns >= trace.end_ns[document.selected_slice]
+    assert view.width_ns < 2_000_000  # one typical step, not four
+    window.run_command("next-suggestion")
+    window.run_command("next-suggestion")
+    assert document.current_suggestion == 2
+    window.run_command("next-suggestion")
+    assert document.current_suggestion == 0
+    window.run_command("previous-suggestion")
+    assert document.current_suggestion == 2
+
+
+def test_the_keys_n_and_shift_n_step(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    window.activateWindow()
+    timeline = window.current_page().timeline  # type: ignore[union-attr]
+    timeline.setFocus()
+    qtbot.keyClick(timeline, Qt.Key.Key_N)
+    assert document.current_suggestion == 0
+    qtbot.keyClick(timeline, Qt.Key.Key_N, Qt.KeyboardModifier.ShiftModifier)
+    assert document.current_suggestion == 2
+    qtbot.keyClick(timeline, Qt.Key.Key_P)
+    assert document.current_suggestion == 1
+
+
+def test_an_open_card_makes_the_case(window: MainWindow, document: Document, trace: Trace) -> None:
+    document.show_suggestion(0)
+    card = cards(window)[0]
+    words = [b.text() for b in card.findChildren(QPushButton)]
+    assert any("Blocking calls: 4" in w for w in words)
+    code = card.findChild(QPlainTextEdit).toPlainText()
+    assert code.splitlines() == ["- x = loss.item()", "+ x = loss.detach()"]
+    link = next(b for b in card.findChildren(QPushButton) if "Time waiting" in b.text())
+    link.click()
+    assert document.highlighted == tuple(rows(trace, "aten::item"))
+
+
+def test_enter_on_a_card_opens_it_and_only_one_is_open(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    shown = cards(window)
+    qtbot.keyClick(shown[1], Qt.Key.Key_Return)
+    assert document.current_suggestion == 1
+    qtbot.mouseClick(shown[0], Qt.MouseButton.LeftButton)
+    assert [c.property("open") for c in shown] == ["true", "false", "false"]
+
+
+def test_done_ticks_the_card_and_is_kept_for_the_trace(
+    window: MainWindow, document: Document, trace: Trace, qtbot: QtBot
+) -> None:
+    document.show_suggestion(0)
+    button(cards(window)[0], "Done").click()
+    assert document.suggestion_state == {document.analysis.suggestions[0].key: DONE}  # type: ignore[union-attr]
+    assert cards(window)[0].tick.text() == "✓"
+    assert panel(window).bars._done == {1}
+    assert store.file_of(trace).exists()
+    again = Document(trace)
+    store.restore(again)
+    assert again.suggestion_state == document.suggestion_state
+    document.step_suggestion(1)
+    document.step_suggestion(1)
+    document.step_suggestion(1)
+    assert document.current_suggestion == 1  # done ones are left out on the way
+    cards(window)[0].tick.click()
+    assert document.suggestion_state == {}
+
+
+def test_dismiss_keeps_the_reason(window: MainWindow, document: Document) -> None:
+    document.show_suggestion(1)
+    button(cards(window)[1], "Dismiss…").click()
+    dialog = panel(window).findChild(QInputDialog)
+    dialog.setTextValue("meant for logging")
+    dialog.accept()
+    key = document.analysis.suggestions[1].key  # type: ignore[union-attr]
+    assert document.suggestion_state[key] == DISMISSED
+    assert document.dismiss_reason[key] == "meant for logging"
+    button(cards(window)[1], "Take back").click()
+    assert key not in document.suggestion_state
+
+
+def test_parts_that_are_installed_get_their_buttons(window: MainWindow, document: Document) -> None:
+    document.show_suggestion(0)
+    assert not [b for b in cards(window)[0].findChildren(QPushButton) if b.text().startswith("Apply")]
+    asked: list[tuple[Any, ...]] = []
+    window.session.provide("apply_fix", lambda *args: asked.append(args))
+    window.session.provide("find_line", lambda *args: asked.append(args))
+    button(cards(window)[0], "Apply to a copy, re-run").click()
+    assert asked == [(document, 0)]
+    document.show_suggestion(1)
+    button(cards(window)[1], "Find the line").click()
+    assert asked[1] == (document, 1)
+
+
+def test_outcomes_can_be_unfolded_with_their_reasons(window: MainWindow, document: Document) -> None:
+    from PySide6.QtWidgets import QLabel
+
+    shown = panel(window)
+    lines = {b.text(): b for b in shown.findChildren(QPushButton) if b.property("role") == "link" and b.isVisible()}
+    assert "▸ Checked and clean: 1" in lines
+    assert "▸ Failed while checking: 1" in lines
+    lines["▸ Not checkable here: 1"].click()
+    assert any(label.text() == "only one rank" for label in shown.findChildren(QLabel))
+
+
+def test_nothing_worth_one_per_cent_is_called_healthy(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    known = known_analysis(trace)
+    show(trace, Analysis(known.figures, (), (), known.rules))
+    assert panel(window).message.text().startswith("Healthy")
+
+
+def test_suggestions_arrive_in_instalments_and_the_open_one_stays(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    known = known_analysis(trace)
+    document = show(trace)
+    document.set_analysis_state(running=True)
+    assert "Looking" in panel(window).message.text()
+    document.set_analysis(Analysis(known.figures, known.suggestions[:2]))
+    document.show_suggestion(1)
+    document.analysis_running = False
+    document.set_analysis(Analysis(known.figures, known.suggestions[1:], known.plan, known.rules))
+    assert document.current_suggestion == 0
+    assert cards(window)[0].property("open") == "true"
+
+
+def test_a_state_file_that_does_not_fit_is_ignored(trace: Trace) -> None:
+    path = store.file_of(trace)
+    path.parent.mkdir(parents=True)
+    for bad in ("", "[]", '{"version": 99}', '{"version": 1, "suggestions": {"a": "x"}, "marks": [[1], 5]}'):
+        path.write_text(bad)
+        document = Document(trace)
+        store.restore(document)
+        assert (document.suggestion_state, document.marks) == ({}, [])
+
+
+def test_diff_lines() -> None:
+    assert diff_lines("a\nb", "a\nc") == ["  a", "- b", "+ c"]
+    assert diff_lines("", "only") == ["  only"]
+
+
+def test_code_is_plain_text(qapp: QApplication) -> None:
+    code = CodeDiff("<b>x</b>", "<i>y</i>", "fix")
+    assert code.toPlainText() == "- <b>x</b>\n+ <i>y</i>"
+    assert len(code.extraSelections()) == 2
+    code.deleteLater()

@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QWidget
+from pytestqt.qtbot import QtBot
+
+from core.errors import TraceError
+from core.trace import Trace
+from gui import commands, dialogs, errors, jobs, opening, panels
+from gui.app import make_window
+from gui.main_window import MainWindow
+from gui.session import Document, Recent
+from gui.settings import Settings
+from tests.gui.conftest import cpu_only, known_analysis, training
+
+
+def test_start_page_is_what_one_sees_first(window: MainWindow) -> None:
+    page = window.stack.currentWidget()
+    assert type(page).__name__ == "StartPage"
+    assert window.session.current is None
+    assert not window.command_actions["report"].isEnabled()
+    assert window.command_actions["open"].isEnabled()
+
+
+def test_recent_files_are_listed_and_a_missing_one_cannot_be_opened(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    there = training(1).write(tmp_path / "there.json")
+    window.session.set_recent([Recent(there, 1e9), Recent(tmp_path / "gone.json", 1e9)])
+    page: Any = window.pages["start"]
+    from PySide6.QtWidgets import QPushButton
+
+    links = {b.text(): b for b in page.findChildren(QPushButton) if b.property("role") == "link"}
+    assert links["there.json"].isEnabled()
+    assert not links["gone.json"].isEnabled()
+    with qtbot.waitSignal(window.session.documentsChanged):
+        links["there.json"].click()
+
+
+def test_opening_runs_off_the_gui_thread_and_ends_in_a_diagnosed_tab(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    path = training().write(tmp_path / "train.json")
+    window.session.open([path])
+    assert list(window.work) == [str(path)]
+    qtbot.waitUntil(lambda: len(window.session.documents) == 1)
+    document = window.session.documents[0]
+    qtbot.waitUntil(lambda: not document.analysis_running and not window.opener.busy, timeout=20_000)
+    assert document.analysis is not None
+    assert document.analysis_error is None
+    assert not window.work
+    assert window.top.tabs.tabText(0) == "train.json"
+    assert window.session.recent[0].path == path
+    step = 1_000_000
+    assert document.viewport.width_ns < 2 * step  # one typical step, not all four
+
+
+def test_a_path_that_is_open_already_is_shown_not_opened_twice(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    first, second = (training(1).write(tmp_path / name) for name in ("a.json", "b.json"))
+    window.session.open([first, second])
+    qtbot.waitUntil(lambda: len(window.session.documents) == 2)
+    window.session.open([first])
+    assert window.session.current is not None
+    assert window.session.current.trace.path == first
+    assert len(window.session.documents) == 2
+
+
+def test_a_bad_file_gives_a_banner_and_what_was_open_stays(
+    window: MainWindow, document: Document, tmp_path: Path, qtbot: QtBot
+) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("[1, 2, 3")
+    window.session.open([bad])
+    qtbot.waitUntil(window.banner.isVisible)
+    assert "bad.json" in window.banner.title.text()
+    assert window.banner.hint.text()
+    assert window.session.documents == [document]
+    assert window.session.current is document
+    assert not window.work
+
+
+def test_cancel_leaves_everything_as_it_was(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+
+    def endless(path: Path, progress: jobs.Progress) -> Trace:
+        try:
+            while True:
+                progress(0.3, "reading")
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(opening, "load_trace", endless)
+    window.session.open([tmp_path / "huge.json"])
+    line = window.work[str(tmp_path / "huge.json")]
+    qtbot.waitUntil(lambda: line.bar.value() == 300)
+    line.cancel.click()
+    assert ended.wait(5)
+    qtbot.waitUntil(lambda: not jobs.busy())
+    assert not window.work
+    assert not window.session.documents
+    assert not window.banner.isVisible()
+
+
+def test_dropping_files_and_folders_opens_them(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[Path]] = []
+    window.session.openRequested.disconnect(window.opener.open)
+    window.session.openRequested.connect(lambda paths, folder: asked.append(paths))
+    data = QMimeData()
+    paths = [tmp_path / "a.json.gz", tmp_path]
+    data.setUrls([QUrl.fromLocalFile(str(p)) for p in paths])
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    entered = QDragEnterEvent(QPointF(50, 50).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
+    QApplication.sendEvent(window, entered)
+    assert entered.isAccepted()
+    dropped = QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, data, buttons, keys)
+    QApplication.sendEvent(window, dropped)
+    assert asked == [paths]
+
+
+def test_text_dropped_on_the_window_is_refused(window: MainWindow) -> None:
+    data = QMimeData()
+    data.setText("hello")
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    event = QDragEnterEvent(QPointF(5, 5).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
+    event.ignore()
+    QApplication.sendEvent(window, event)
+    assert not event.isAccepted()
+
+
+def test_closing_a_document_frees_it(window: MainWindow, trace: Trace, qtbot: QtBot) -> None:
+    document = Document(trace)
+    window.session.add_document(document)
+    document.set_analysis(known_analysis(trace))
+    for index in range(3):
+        document.show_suggestion(index)
+    page = window.current_page()
+    assert page is not None
+    for place in range(page.bottom.count()):
+        page.bottom.setCurrentIndex(place)
+    qtbot.waitUntil(lambda: not jobs.busy())
+    dead, dead_page, dead_timeline = weakref.ref(document), weakref.ref(page), weakref.ref(page.timeline)
+    window.session.close_document(document)
+    del document, page
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    gc.collect()
+    assert dead() is None
+    assert dead_page() is None
+    assert dead_timeline() is None
+    assert window.session.current is None
+    assert type(window.stack.currentWidget()).__name__ == "StartPage"
+
+
+def test_every_command_has_its_own_keys_and_runs_without_a_document(
+    window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [QKeySequence(k).toString() for c in commands.COMMANDS for k in c.keys]
+    assert len(keys) == len(set(keys))
+    assert len({c.id for c in commands.COMMANDS}) == len(commands.COMMANDS)
+    for name in ("open_dialog", "open_folder_dialog", "close", "about", "palette_dialog", "show_keys"):
+        monkeypatch.setattr(window, name, lambda: None)
+    for command in commands.COMMANDS:
+        window.run_command(command.id)
+
+
+def test_palette_finds_a_command_by_a_few_letters_and_runs_it(
+    window: MainWindow, document: Document, qtbot: QtBot
+) -> None:
+    window.run_command("palette")
+    finder = window.findChild(dialogs.Finder)
+    assert finder is not None
+    qtbot.keyClicks(finder.field, "next sugg")
+    assert finder.findChild(QListWidget).count() == 1
+    qtbot.keyClick(finder.field, Qt.Key.Key_Return)
+    assert document.current_suggestion == 0
+
+
+def test_track_finder_lists_every_track(window: MainWindow, document: Document, trace: Trace) -> None:
+    window.run_command("track-finder")
+    finder = window.findChild(dialogs.Finder)
+    assert finder is not None
+    assert finder.list.count() == len(trace.tracks)
+    finder.choose()
+
+
+def test_keys_page_names_every_key_of_the_table(window: MainWindow) -> None:
+    page = dialogs.KeysPage(window)
+    words = " ".join(w.text() for w in page.findChildren(QLabel))
+    for command in commands.COMMANDS:
+        if command.menu and command.keys:
+            assert commands.title_of(command) in words
+    page.deleteLater()
+
+
+def test_search_counts_hits_and_steps_through_them(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    window.run_command("search")
+    qtbot.keyClicks(window.top.search, "gemm")
+    qtbot.waitUntil(lambda: len(document.search_hits) == 4)
+    assert window.top.hits.text() == "4 hits"
+    qtbot.keyClick(window.top.search, Qt.Key.Key_Return)
+    first = document.selected_slice
+    assert document.trace.name(first) == "gemm_kernel"
+    qtbot.keyClick(window.top.search, Qt.Key.Key_Return)
+    second = document.selected_slice
+    qtbot.keyClick(window.top.search, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert document.selected_slice == first != second
+    assert "of 4" in window.top.hits.text()
+    qtbot.keyClick(window.top.search, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not len(document.search_hits))
+
+
+def test_typing_in_the_search_field_runs_no_command(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    window.run_command("search")
+    qtbot.keyClicks(window.top.search, "nnTp?/q")
+    assert window.top.search.text() == "nnTp?/q"
+    assert document.current_suggestion == -1
+
+
+def test_theme_can_be_switched_and_is_kept(window: MainWindow, settings: Settings) -> None:
+    dark = window.palette().window().color().lightness()
+    window.run_command("theme")
+    assert not window.session.dark
+    assert window.palette().window().color().lightness() > dark
+    assert settings.get("appearance/theme") == "light"
+
+
+def test_window_state_is_kept_between_starts(qapp: QApplication, settings: Settings) -> None:
+    first = make_window(settings)
+    first.resize(700, 500)
+    first.show()
+    first.session.remember(Path("/tmp/some trace.json"), 12)
+    first.close()
+    second = make_window(settings)
+    assert (second.width(), second.height()) == (700, 500)
+    assert [r.path for r in second.session.recent] == [Path("/tmp/some trace.json")]
+    for made in (first, second):
+        made.deleteLater()
+
+
+def test_cpu_only_trace_says_plainly_that_there_is_nothing_to_wait_for(
+    window: MainWindow, show: Callable[..., Document]
+) -> None:
+    from core.analysis import Analysis
+    from core.figures.compute import compute_figures
+
+    trace = cpu_only().build()
+    show(trace, Analysis(compute_figures(trace)))
+    page = window.current_page()
+    assert page is not None
+    words = " ".join(w.text() for w in page.findChildren(QLabel))
+    assert "no device to wait for" in words
+    assert "prof.step()" in words
+    assert "0\u202f%" not in words
+
+
+def test_all_panels_have_a_readable_name_for_every_field_and_button(window: MainWindow, document: Document) -> None:
+    from PySide6.QtWidgets import QAbstractButton
+
+    for kind in (QAbstractButton, QLineEdit):
+        for widget in window.findChildren(kind):
+            if widget.objectName().startswith("qt_") or widget.parent().metaObject().className().startswith("QTabBar"):
+                continue
+            if widget.isVisible() and widget.metaObject().className() not in ("QLineEditIconButton", "QToolButton"):
+                assert widget.accessibleName() or widget.text(), widget
+
+
+def test_labels_never_take_a_name_for_rich_text(window: MainWindow, show: Callable[..., Document]) -> None:
+    bold = training(2).op("<b>bold</b><img src=x>", 10, 2)
+    trace = bold.build()
+    document = show(trace, known_analysis(trace))
+    name = trace.strings.id_of("<b>bold</b><img src=x>")
+    document.go_to_slice(int((trace.slices.name_id == name).argmax()))
+    page = window.current_page()
+    assert page is not None
+    for shown in page.findChildren(QLabel):
+        assert shown.textFormat() == Qt.TextFormat.PlainText, shown.text()
+    for widget in page.findChildren(QWidget):
+        assert "<b>bold" not in widget.toolTip()
+
+
+def test_panels_that_are_listed_but_absent_are_left_out() -> None:
+    assert panels.load("no_such_panel") is None
+    ids = [spec.id for spec in panels.of_area("bottom")]
+    assert ids[:3] == ["details", "selection", "operators"]
+
+
+class Boom(Exception):
+    pass
+
+
+def test_a_fault_of_ours_opens_one_crash_dialog_and_the_app_stays_up(
+    window: MainWindow, qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    hooks = errors.CrashHooks(window.show_error, window)
+    before = sys.excepthook, threading.excepthook
+    hooks.install()
+    try:
+        with qtbot.captureExceptions():
+            pass
+        sys.excepthook = hooks._hook
+        thread = threading.Thread(target=_raise)
+        thread.start()
+        thread.join()
+        qtbot.waitUntil(lambda: window.findChild(errors.CrashDialog) is not None)
+    finally:
+        hooks.remove()
+        sys.excepthook, threading.excepthook = before
+    dialog = window.findChild(errors.CrashDialog)
+    dialog.copy()
+    report = QApplication.clipboard().text()
+    assert "Boom" in report
+    assert "PySide6" in report
+    dialog.accept()
+    assert window.isVisible()
+
+
+def _raise() -> None:
+    raise Boom("our bug")
+
+
+def test_an_error_one_can_act_on_is_no_crash() -> None:
+    shown = errors.as_text(TraceError("t", "d", "h"))
+    assert shown == errors.ErrorText("t", "d", "h")
+    assert errors.as_text(FileNotFoundError(2, "No such file", "x.json")) is not None
+    assert errors.as_text(ValueError("bug")) is None
+
+
+def test_torch_is_never_imported() -> None:
+    import subprocess
+
+    code = (
+        "import sys, gui.app, gui.main_window, gui.panels as p; p.of_area('bottom'); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
