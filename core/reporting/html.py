@@ -13,6 +13,7 @@ from core.reporting import picture
 from core.reporting.page_style import style
 from core.reporting.text import CAUSES, VERDICTS, budget_title, occurrences, place, printable, sync_groups
 from core.reporting.units import count, duration, measure, percent
+from core.run_folder import finder_for
 from core.source import SourceFinder
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
@@ -36,7 +37,7 @@ def e(text: object) -> str:
 
 def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -> str:
     """Return the whole page."""
-    finder = finder or SourceFinder(trace)
+    finder = finder or finder_for(trace)
     sections = (
         _head(trace),
         _verdict(analysis),

@@ -9,6 +9,7 @@ import orjson
 from core.analysis import Analysis
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.kinds import CopyDirection, SliceKind, SyncKind
+from core.run_folder import finder_for
 from core.source import SourceFinder
 from core.suggestions import SourceRef, Suggestion
 from core.trace import Trace
@@ -49,7 +50,7 @@ def document(trace: Trace, analysis: Analysis, finder: SourceFinder | None = Non
         },
         "steps": step_values(trace, figures),
         "summary": summary_values(figures.summary),
-        "sync_points": sync_values(trace, figures, finder or SourceFinder(trace)),
+        "sync_points": sync_values(trace, figures, finder or finder_for(trace)),
         "suggestions": [suggestion_values(s) for s in analysis.suggestions],
         "plan": [{"rules": list(p.rules), "predicted_step_us": us(p.predicted_step_ns)} for p in analysis.plan],
         "rules": [

@@ -11,6 +11,7 @@ from core.analysis import Analysis
 from core.figures.model import Figures
 from core.kinds import GapCause
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
+from core.run_folder import finder_for
 from core.source import SourceFinder
 from core.suggestions import Outcome, RuleResult, SourceRef, Suggestion
 from core.trace import Trace
@@ -120,7 +121,7 @@ def report(trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceF
         _budget(analysis, page),
         _plan(analysis, page),
         _other_suggestions(analysis, page),
-        _sync_points(trace, analysis, page, finder or SourceFinder(trace)),
+        _sync_points(trace, analysis, page, finder or finder_for(trace)),
         _doctor(analysis, page),
         _not_checked(analysis, page),
     )
@@ -245,7 +246,8 @@ def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, page: P
         facts = [f"{suggestion.severity}", "saving unknown"]
     else:
         share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
-        facts = [suggestion.severity, f"alone saves {duration(saving.ns)}{share} per step, {saving.basis}"]
+        amount = f"{duration(saving.ns)}{share} per step" if saving.ns else "nothing"
+        facts = [suggestion.severity, f"alone saves {amount}, {saving.basis}"]
     if predicted_ns is not None:
         facts.append(f"then {duration(predicted_ns)} per step")
     facts.append(occurrences(suggestion))

@@ -45,6 +45,8 @@ def percent(value: float | None) -> str:
     """Return a share given in percent; whole percents from 10 on."""
     if value is None:
         return UNKNOWN
+    if 0 < abs(value) < 0.05:
+        return "<0.1 %" if value > 0 else ">-0.1 %"
     return f"{value:.0f} %" if abs(value) >= 9.95 or value == 0 else f"{value:.1f} %"
 
 

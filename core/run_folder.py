@@ -1,0 +1,143 @@
+"""A run's folder as data: what was run, how long its steps took, which sources it used, which losses it saw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from core.source import SourceFinder
+from core.trace import Trace
+
+MANIFEST, SOURCES, LOSSES = "run.json", "sources", "losses.json"
+LARGEST_BYTES = 50_000_000
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What ``run.json`` says; None where it says nothing."""
+
+    folder: Path
+    name: str
+    state: str  # ok | failed | stopped | killed | running
+    created_s: float | None
+    wall_step_ns: float | None  # measured without the profiler
+    profiled_step_ns: float | None
+    spec: Mapping[str, Any] = field(default_factory=dict)  # what to run it again with
+    sources: Mapping[str, Path] = field(default_factory=dict)  # path when it ran -> copy in the folder
+    traces: tuple[Path, ...] = ()
+    losses: tuple[float | None, ...] | None = None  # of each backward pass; None: not recorded
+
+    @property
+    def trace(self) -> Path | None:
+        """The trace to open."""
+        return self.traces[0] if self.traces else None
+
+    def copy_of(self, file: str) -> Path | None:
+        """The run's own copy of a source that a trace names (in full, or by the end of its path)."""
+        if file in self.sources:
+            return self.sources[file]
+        wanted = file.replace("\\", "/")
+        found = [c for original, c in self.sources.items() if original.replace("\\", "/").endswith(f"/{wanted}")]
+        return found[0] if len(found) == 1 else None
+
+    def original_of(self, file: str) -> Path | None:
+        """The user's own file behind a source that a trace names."""
+        copy = self.copy_of(file)
+        return next((Path(original) for original, c in self.sources.items() if c == copy), None) if copy else None
+
+
+def read_run(folder: Path) -> RunRecord | None:
+    """Read a run's folder; None where it is none. Paths in it are used only where they lie inside the folder."""
+    values = _read(folder / MANIFEST)
+    if not isinstance(values, dict) or not str(values.get("format", "")).startswith("steplens.run/"):
+        return None
+    steps = _dict(values.get("steps"))
+    sources = {
+        str(row["path"]): copy
+        for row in _list(values.get("sources"))
+        if isinstance(row, dict) and "path" in row and (copy := _inside(folder, row.get("copy"))) is not None
+    }
+    traces = [_inside(folder, row.get("path")) for row in _list(values.get("traces")) if isinstance(row, dict)]
+    return RunRecord(
+        folder,
+        str(values.get("name") or folder.name),
+        str(values.get("state") or ""),
+        _number(values.get("created")),
+        _nanoseconds(steps.get("wall_step_us")),
+        _nanoseconds(steps.get("profiled_step_us")),
+        _dict(values.get("spec")),
+        sources,
+        tuple(t for t in traces if t is not None),
+        read_losses(folder / LOSSES),
+    )
+
+
+def run_of(trace_path: Path) -> RunRecord | None:
+    """The run that a trace file belongs to, None for a trace from elsewhere."""
+    return read_run(trace_path.parent)
+
+
+def read_losses(path: Path) -> tuple[float | None, ...] | None:
+    """Values of the tensors that ``backward()`` was called on, in order; None where they were not recorded."""
+    values = _read(path)
+    if not isinstance(values, dict) or not str(values.get("format", "")).startswith("steplens.losses/"):
+        return None
+    return tuple(_number(v) for v in _list(values.get("values")))
+
+
+def finder_for(trace: Trace) -> SourceFinder:
+    """Return a finder that reads the run's own copies of the sources, and its record of exact lines, where it can."""
+    run = run_of(trace.path)
+    if run is None:
+        return SourceFinder(trace)
+    return SourceFinder(trace, [run.folder / SOURCES], _line_record(trace.path))
+
+
+def _line_record(trace_path: Path) -> Any:
+    from core import source_lines
+
+    read = getattr(source_lines, "read_line_record", None)
+    return read(trace_path) if read is not None else None
+
+
+def _read(path: Path) -> Any:
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            return None
+        return orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+
+
+def _inside(folder: Path, name: Any) -> Path | None:
+    if not isinstance(name, str) or not name:
+        return None
+    path = folder / name
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return None
+    return path if inside else None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _number(value: Any) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if known else None
+
+
+def _nanoseconds(value_us: Any) -> float | None:
+    number = _number(value_us)
+    return None if number is None else number * 1000.0
