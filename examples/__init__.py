@@ -1,0 +1,1 @@
+"""Example training scripts, and the demonstration that ``make demo`` runs."""
