@@ -28,7 +28,7 @@ class Sizes:
 
 
 ON_CUDA = Sizes(batch=1024, side_px=256, images=1024 * 64, workers=8, steps=60)
-ON_CPU = Sizes(batch=64, side_px=64, images=64 * 64, workers=0, steps=40)
+ON_CPU = Sizes(batch=32, side_px=64, images=32 * 64, workers=0, steps=30)
 
 
 class RandomImages(Dataset):
@@ -67,8 +67,9 @@ class SmallNet(nn.Module):
 
     def __init__(self, side_px: int) -> None:
         super().__init__()
-        pairs = list(zip(self.WIDTHS, self.WIDTHS[1:]))
-        self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, padding=1) for a, b in pairs)
+        self.convs = nn.ModuleList(
+            nn.Conv2d(self.WIDTHS[i], self.WIDTHS[i + 1], 3, padding=1) for i in range(len(self.WIDTHS) - 1)
+        )
         self.pools = side_px.bit_length() - 1  # halve until one pixel is left
         self.pool = nn.MaxPool2d(2, 2)
 
