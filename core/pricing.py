@@ -20,6 +20,15 @@ HIGH_PCT = 10.0
 MEDIUM_PCT = 3.0
 POOR_REPLAY_PCT = 10.0  # a replay further off than this is no basis for a saving
 _WAITS_ONLY = frozenset({EffectKind.REMOVE_WAIT, EffectKind.MAKE_ASYNC})
+NOTHING_PCT = 0.5  # less than this is called nothing
+# Templates of the notes of a plan, for translation.
+NOTES = {
+    "nothing": "Fix {position} of {members} that belong together: alone this saves nothing, all of them save "
+    "{group_pct:.0f} %.",
+    "little": "Fix {position} of {members} that belong together: alone this saves {alone_pct:.1f} %, all of them save "
+    "{group_pct:.0f} %.",
+    "last": "The last of {members} fixes that belong together: with it they save {group_pct:.0f} %.",
+}
 _SEVERITIES = ("low", "medium", "high")
 
 
@@ -154,27 +163,32 @@ class _Pricing:
 
     def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:
         saved = max(t.saved for t in turns[: turns.index(turn) + 1])
+        template, values = self._note(turn)
         return PlanStep(
             suggestions=(place[turn.fix],),
             rules=(self._found[turn.fix].rule_id,),
             predicted_step_ns=round(self._replay.step_ns - saved),
-            note=self._note(turn),
+            note=template.format_map(values),
+            note_template=template,
+            note_values=values,
         )
 
-    def _note(self, turn: Turn) -> str:
+    def _note(self, turn: Turn) -> tuple[str, dict[str, float]]:
         """Say of a member of a chain what it is worth by itself and together with the others."""
         if len(turn.group) < 2:
-            return ""
-        pct = 100.0 * turn.group_gain / self._replay.step_ns
-        alone = 100.0 * float(self._alone[turn.fix].ns or 0) / self._replay.step_ns
-        worth = "saves nothing" if alone < 0.5 else f"saves {alone:.1f} %"
-        position = turn.group.index(turn.fix)
-        left = len(turn.group) - position - 1
-        if left == 0:
-            return f"Completes a chain of {len(turn.group)} fixes that save {pct:.0f} % together."
-        others = "the next one" if left == 1 else f"the next {left}"
-        before = "" if position == 0 else f", the {position} before it"
-        return f"Alone this {worth}; together with {others}{before} it saves {pct:.0f} %."
+            return "", {}
+        step = self._replay.step_ns
+        alone_pct = 100.0 * float(self._alone[turn.fix].ns or 0) / step
+        position = turn.group.index(turn.fix) + 1
+        values = {
+            "alone_pct": alone_pct,
+            "group_pct": 100.0 * turn.group_gain / step,
+            "position": position,
+            "members": len(turn.group),
+        }
+        if position == len(turn.group):
+            return NOTES["last"], values
+        return NOTES["nothing" if alone_pct < NOTHING_PCT else "little"], values
 
 
 def _severity(pct: float | None, suggestion: Suggestion, floors: dict[str, str]) -> str:

@@ -202,3 +202,5 @@ class PlanStep:
     rules: tuple[str, ...]
     predicted_step_ns: int
     note: str = ""  # e.g. "alone saves nothing; with the next ..."
+    note_template: str = ""  # the note as a template with named values, for translation
+    note_values: Mapping[str, Any] = field(default_factory=dict)

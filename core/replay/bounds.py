@@ -111,12 +111,14 @@ class Bounds:
         begin, end = int(self._windows.start[0]), int(self._windows.end[-1])
         edges = np.concatenate(([begin], time, [end]))
         stretches = np.diff(covered_before(idle, edges)).tolist()
+        events = [*amount.tolist(), 0.0]
         used = lead = 0.0
         for _ in range(2 if self._repeated else 1):
             used = 0.0
-            for stretch, event in zip(stretches, [*amount.tolist(), 0.0], strict=True):
-                take = min(lead, max(stretch, 0))
-                used += take
-                lead -= take
+            for stretch, event in zip(stretches, events, strict=True):
+                if lead > 0.0 and stretch > 0:
+                    take = lead if lead < stretch else stretch
+                    used += take
+                    lead -= take
                 lead = 0.0 if event < 0 else lead + event
         return used

@@ -21,6 +21,10 @@ from core.tables import F64, I32
 _NEVER = float("-inf")
 
 
+# Slots to wait for, with lags; and the slot that keeps when the block began, -1 for none.
+BlockWait = tuple[list[tuple[int, float]], int]
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Numbers of every block and group, as Python lists: the engine's loop reads them one by one."""
@@ -28,9 +32,8 @@ class Plan:
     length: list[float]  # host time of each block, ns
     total: list[float]  # per group: time its work takes back to back, ns
     earliest: list[float]  # per group: end of its work when the stream is free, from the block's start, ns
-    deps: list[list[tuple[int, float]] | None]  # per block: slots to wait for, with lags
-    stores: list[int]  # per block: slot that keeps when the block began, -1
-    floors: dict[int, list[int]]  # group -> slots its start waits for
+    deps: list[BlockWait | None]  # per block: what it waits for before it begins
+    floors: list[list[int] | None]  # per group: slots its start waits for
 
 
 def compile_plan(graph: Graph, change: Change, chains: dict[int, tuple[int, float]]) -> Plan:
@@ -60,12 +63,12 @@ def compile_plan(graph: Graph, change: Change, chains: dict[int, tuple[int, floa
         pieces = np.flatnonzero(graph.block_lane[block_of_piece] == lane) if len(graph.work) else own[:0]
         piece_host[pieces] = time(graph.work.launch_ns[pieces]) - host_at_block[block_of_piece[pieces]]
     total, earliest = _fold_groups(graph, change, piece_host)
-    deps, stores = _block_deps(graph, change, chains)
-    floors: dict[int, list[int]] = {}
+    deps = _block_deps(graph, change, chains)
+    floors: list[list[int] | None] = [None] * len(graph.group_stream)
     for group, dep in zip(graph.floor_group.tolist(), graph.floor_dep.tolist(), strict=True):
-        floors.setdefault(group, []).append(dep)
+        floors[group] = [*(floors[group] or ()), dep]
     length = np.maximum(host_at_next - host_at_block, 0.0).tolist()
-    return Plan(length, total.tolist(), earliest.tolist(), deps, stores, floors)
+    return Plan(length, total.tolist(), earliest.tolist(), deps, floors)
 
 
 def _fold_groups(graph: Graph, change: Change, piece_host: F64) -> tuple[F64, F64]:
@@ -89,9 +92,7 @@ def _fold_groups(graph: Graph, change: Change, piece_host: F64) -> tuple[F64, F6
     return ends - before, earliest
 
 
-def _block_deps(
-    graph: Graph, change: Change, chains: dict[int, tuple[int, float]]
-) -> tuple[list[list[tuple[int, float]] | None], list[int]]:
+def _block_deps(graph: Graph, change: Change, chains: dict[int, tuple[int, float]]) -> list[BlockWait | None]:
     """What each block waits for before it begins, and where it leaves its own time for others."""
     waits, groups = graph.waits, len(graph.group_stream)
     of_wait: dict[int, list[tuple[int, float]]] = {}
@@ -102,9 +103,12 @@ def _block_deps(
     for row, (before, lag) in chains.items():
         if not change.dropped[row]:
             of_wait.setdefault(row, []).append((groups + before, lag * change.pace[row]))
-    deps = [of_wait.get(row) if row >= 0 else None for row in graph.block_wait.tolist()]
-    stores = [groups + row if row in chains else -1 for row in graph.block_wait.tolist()]
-    return deps, stores
+    deps: list[BlockWait | None] = []
+    for row in graph.block_wait.tolist():
+        found = of_wait.get(row) if row >= 0 else None
+        keep = groups + row if row in chains else -1
+        deps.append((found or [], keep) if found or keep >= 0 else None)
+    return deps
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +157,8 @@ def make_order(graph: Graph, blocks: I32, repeated: bool) -> Order:
 class GraphLists:
     """Columns of a graph as Python lists."""
 
-    lane: list[int]
-    first_group: list[int]
-    stream: list[int]
+    rows: list[tuple[int, int, int]]  # per block: lane, first group, one past the last group
+    stream: list[int]  # per group
 
 
 @dataclass(eq=False)
@@ -184,49 +187,45 @@ def fresh_state(graph: Graph, start: list[float] | None = None) -> State:
 def run_pass(graph_lists: GraphLists, plan: Plan, order: Order, state: State) -> None:
     """Run all blocks of an order once, moving the state on."""
     lanes, streams, slots, began = state.lanes, state.streams, state.slots, state.began
-    lane_of, first_group, stream_of = graph_lists.lane, graph_lists.first_group, graph_lists.stream
-    length, total, earliest, deps, stores = plan.length, plan.total, plan.earliest, plan.deps, plan.stores
-    floors, room, history = plan.floors, order.room, state.history
+    stream_of, rows = graph_lists.stream, graph_lists.rows
+    length, total, earliest, deps, floors = plan.length, plan.total, plan.earliest, plan.deps, plan.floors
+    room, history = order.room, state.history
     passes = len(history)
     for block in order.blocks:
-        lane = lane_of[block]
+        lane, first, last = rows[block]
         now = lanes[lane]
         waiting = deps[block]
-        if waiting:
-            for slot, lag in waiting:
+        if waiting is not None:
+            for slot, lag in waiting[0]:
                 until = slots[slot] + lag
                 if until > now:
                     now = until
-        if stores[block] >= 0:
-            slots[stores[block]] = now
-        for group in range(first_group[block], first_group[block + 1]):
+            if waiting[1] >= 0:
+                slots[waiting[1]] = now
+        for group in range(first, last):
             queue = room[group]
-            if queue is not None:
-                back, target = queue
-                if back == 0:
-                    until = slots[target]
-                elif back <= passes:
-                    until = history[-back][target]
-                else:
-                    until = _NEVER
+            if queue is not None and queue[0] <= passes:
+                until = history[-queue[0]][queue[1]] if queue[0] else slots[queue[1]]
                 if until > now:
                     now = until
             stream = stream_of[group]
             end = streams[stream]
-            if group in floors:
-                for slot in floors[group]:
+            floor = floors[group]
+            if floor is not None:
+                for slot in floor:
                     if slots[slot] > end:
                         end = slots[slot]
             end += total[group]
             free = now + earliest[group]
             if free > end:
                 end = free
-            streams[stream] = end
-            slots[group] = end
+            streams[stream] = slots[group] = end
         began[block] = now
         lanes[lane] = now + length[block]
 
 
 def graph_lists(graph: Graph) -> GraphLists:
     """Return the columns that the engine's loop reads."""
-    return GraphLists(graph.block_lane.tolist(), graph.first_group.tolist(), graph.group_stream.tolist())
+    first = graph.first_group.tolist()
+    rows = list(zip(graph.block_lane.tolist(), first[:-1], first[1:], strict=True))
+    return GraphLists(rows, graph.group_stream.tolist())

@@ -118,8 +118,10 @@ def _window(
     """
     start, end = view.trace.slices.start_ns, view.trace.end_ns
     if not rows:
-        own = np.union1d(view.trace.links.launched_by, figures.syncs.slice_id)
-        calls = calls[np.isin(calls, own)] if np.isin(calls, own).any() else calls
+        launches = calls[np.isin(calls, view.trace.links.launched_by)]
+        if len(launches):
+            syncs = figures.syncs.slice_id[start[figures.syncs.slice_id] >= start[launches].min()]
+            calls = np.union1d(launches, syncs[np.isin(view.thread[syncs], view.thread[launches])])
     if not rows and not len(calls):
         ops = view.by_kind(SliceKind.CPU_OP)
         calls = ops[view.thread[ops] == main_thread]

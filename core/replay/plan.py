@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 
 Gain = Callable[[frozenset[int]], float]
 
-# A fix must bring this share of the step in its turn to be in the plan; less is noise of any measurement.
-LEAST_SHARE = 0.002
+# A fix, or a chain of them, must bring this share of the step to be in the plan; less drowns in any measurement.
+LEAST_SHARE = 0.005
 # The best single fix is taken while it brings this share of what all the rest could; else a group is looked for.
 ALONE_SHARE = 0.25
+SUM_SHARE = 0.5  # ... or while all of them, each by itself, add up to this share: then they are no chain
 PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
-MAX_PAIRED = 14  # candidates of which all pairs are tried
+MAX_ASKED = 24  # fixes replayed per turn; of more, those that brought least so far have to wait
+MAX_PAIRED = 12  # candidates of which all pairs are tried
 MISSED_SHARE = 0.02  # a member of a group is dropped when the rest loses less than this share of its gain
 
 
@@ -77,10 +79,11 @@ class Planner:
             rest = self.saved(chosen | frozenset(remaining)) - base
             if rest < least:
                 break
-            best, best_gain = self._best(chosen, remaining, hopes, base)
-            if best_gain >= max(least, ALONE_SHARE * rest):
-                group: tuple[int, ...] = (best,)
-            else:
+            gains = self._gains(chosen, remaining, hopes, base)
+            best = max(gains, key=lambda fix: gains[fix])
+            alone = gains[best] >= ALONE_SHARE * rest or sum(gains.values()) >= SUM_SHARE * rest
+            group: tuple[int, ...] = (best,)
+            if gains[best] < least or not alone:
                 group = self._group(chosen, remaining, base, rest)
                 if self.saved(chosen | frozenset(group)) - base < least:
                     break
@@ -90,17 +93,14 @@ class Planner:
             self.on_turn(len(remaining))
         return turns
 
-    def _best(
+    def _gains(
         self, chosen: frozenset[int], remaining: list[int], hopes: dict[int, float], base: float
-    ) -> tuple[int, float]:
-        """Best single fix now. What a fix brought before is its hope; only the most hopeful are replayed again."""
-        fresh: dict[int, float] = {}
-        while True:
-            fix = max(remaining, key=lambda f: fresh.get(f, hopes[f]))
-            if fix in fresh:
-                hopes.update(fresh)
-                return fix, fresh[fix]
-            fresh[fix] = self.saved(chosen | {fix}) - base
+    ) -> dict[int, float]:
+        """What each remaining fix brings now. Of very many, only those are replayed again that brought something."""
+        asked = sorted(remaining, key=lambda fix: -hopes[fix])[:MAX_ASKED]
+        gains = {fix: self.saved(chosen | {fix}) - base for fix in asked}
+        hopes.update(gains)
+        return gains
 
     def _group(self, chosen: frozenset[int], remaining: list[int], base: float, rest: float) -> tuple[int, ...]:
         """Smallest set of the remaining fixes that brings most of what all of them bring."""

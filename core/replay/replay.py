@@ -162,7 +162,7 @@ class ProcessReplay:
             run_pass(self._lists, plan, self._order, state)
             state.history.append(state.slots[:groups])
             marks.append(np.array([state.lanes[0], *state.streams]))
-            if number < 3:
+            if number < 2:
                 continue
             last, before = marks[-1] - marks[-2], marks[-2] - marks[-3]
             used = np.isfinite(last)
@@ -191,16 +191,16 @@ class ProcessReplay:
         state = fresh_state(graph, [float(t) for t in first])
         for row, (before, _) in chains.items():
             if chains[row][1] == float("-inf"):
-                plan.deps[int(np.flatnonzero(graph.block_wait == row)[0])] = [
-                    (len(graph.group_stream) + before, float(graph.waits.end_ns[row]))
-                ]
-                state.slots[len(graph.group_stream) + before] = 0.0
+                slot = len(graph.group_stream) + before
+                block = int(np.flatnonzero(graph.block_wait == row)[0])
+                plan.deps[block] = ([(slot, float(graph.waits.end_ns[row]))], len(graph.group_stream) + row)
+                state.slots[slot] = 0.0
         run_pass(self._lists, plan, make_order(graph, everything, repeated=False), state)
         begin, end = np.array(state.began)[graph.step_begin], np.array(state.began)[graph.step_end]
         counted = list(self.counted)
         if not counted:
             origin = min(first)
-            measured = max([int(graph.lane_end_ns[0]), *graph.work.end_ns.tolist()]) - origin
+            measured = max(int(graph.lane_end_ns[0]), int(graph.work.end_ns.max(initial=0))) - origin
             replayed = max([state.lanes[0], *state.streams]) - origin
             return float(100.0 * abs(replayed - measured) / max(measured, 1))
         rows = list(graph.step_rows)
