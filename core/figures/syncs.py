@@ -9,7 +9,7 @@ import numpy as np
 from core.figures.lookup import View, innermost, launch_start, outermost_op, thread_tracks
 from core.figures.model import SyncTable
 from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind, TrackKind
-from core.tables import I32, I64, U8, StepTable
+from core.tables import I32, I64, U8, Bool, StepTable
 
 # The clocks of host and device agree to about a microsecond; a wait may seem to end that much before the work does.
 CLOCK_TOLERANCE_NS = 3_000
@@ -93,7 +93,7 @@ def _own_copy(view: View, calls: I32) -> I32:
     return np.where(own, work, -1).astype(np.int32)
 
 
-def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> np.ndarray:
+def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> Bool:
     """Leave out the profiler's own synchronisation, watchdog threads, and allocations outside the steps."""
     trace, slices = view.trace, view.trace.slices
     keep = np.ones(len(calls), dtype=bool)
@@ -110,25 +110,21 @@ def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> 
         outside = step_of[calls] < 0
         keep &= ~(device_sync & outside)
         keep &= ~((kind == SyncKind.ALLOC) & outside)
-        if not steps.inferred.any():
-            last_end = int(steps.end_ns.max())
-            keep &= ~(device_sync & (slices.start_ns[calls] >= last_end - _closing_ns(steps)))
     else:
-        launches = view.launching
-        starts = slices.start_ns[launches]
-        first, last = (int(starts.min()), int(starts.max())) if len(starts) else (0, 0)
-        edge = (slices.start_ns[calls] > last) | (slices.start_ns[calls] < first)
+        edge = _first_or_last_of_thread(view, calls)
         keep &= ~(device_sync & edge)
     return keep
 
 
-def _closing_ns(steps: StepTable) -> int:
-    """How near the last step's end a bare device synchronisation is the profiler's own stop, ns.
-
-    ``prof.step()`` stops the profiler before it closes the marker of the last step.
-    """
-    last = int(np.argmax(steps.end_ns))
-    return int(min(100_000, 0.01 * (steps.end_ns[last] - steps.start_ns[last])))
+def _first_or_last_of_thread(view: View, calls: I32) -> Bool:
+    """Is each call the first or the last host call of its thread: where the profiler starts and stops."""
+    every = view.host_calls
+    thread, start = view.thread[every], view.trace.slices.start_ns[every]
+    order = np.lexsort((start, thread))
+    ids, of = every[order], thread[order]
+    change = of[1:] != of[:-1]
+    ends = np.concatenate((ids[np.append(True, change)], ids[np.append(change, True)])) if len(ids) else ids
+    return np.isin(calls, ends)
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,6 +87,11 @@ def test_the_profilers_own_synchronisation_without_steps():
     assert compute_figures(trace).syncs.wait_start_ns.tolist() == [50 * US]
 
 
+def test_a_sync_at_the_end_of_the_last_step_is_the_users():
+    trace = one_step().runtime("cudaDeviceSynchronize", 990, 9).runtime("cudaDeviceSynchronize", 1002, 9).build()
+    assert len(compute_figures(trace).syncs) == 1
+
+
 def test_a_watchdog_thread_holds_nobody_up():
     trace = one_step().runtime("cudaEventSynchronize", 30, 300, tid=999).build()
     assert len(compute_figures(trace).syncs) == 0
