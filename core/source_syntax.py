@@ -72,6 +72,13 @@ def match(function: FunctionNode, hint: str) -> Match | None:
     if hint.startswith("call:"):
         names = set(hint[5:].split(","))
         return _collect(function, lambda n: _call_name(n) in names, f"the call of {', '.join(sorted(names))}")
+    if hint == "host-index":
+        lists = _names_of_lists(function)
+        known = _collect(
+            function, lambda n: _is_indexed_by(n, lists), "a tensor is indexed with a Python list or range here"
+        )
+        if known is not None:
+            return known
     for test, reason in _TESTS.get(hint, ()):
         found = _collect(function, test, reason)
         if found is not None:
@@ -161,6 +168,22 @@ def _is_list(node: ast.AST) -> bool:
     if isinstance(node, (ast.List, ast.ListComp)):
         return True
     return _call_name(node) in _LIST_MAKERS or _call_name(node) in {"tensor", "LongTensor", "arange"}
+
+
+def _names_of_lists(function: FunctionNode) -> frozenset[str]:
+    """Names that the function sets to a list or range: ``rows = range(n)``."""
+    names: set[str] = set()
+    for node in walk_own(function):
+        if isinstance(node, ast.Assign) and _is_list(node.value):
+            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    return frozenset(names)
+
+
+def _is_indexed_by(node: ast.AST, names: frozenset[str]) -> bool:
+    if not isinstance(node, ast.Subscript):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(_is_list(p) or (isinstance(p, ast.Name) and p.id in names) for p in parts)
 
 
 def _is_index(node: ast.AST) -> bool:

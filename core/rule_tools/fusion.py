@@ -9,6 +9,7 @@ import numpy as np
 from core.kinds import SliceKind
 from core.rule_tools.chains import CHAINS, find_chains, sibling_rows
 from core.rule_tools.facts import Facts
+from core.rule_tools.normalise import normalise_runs
 
 _ELEMENTWISE = re.compile(
     r"^aten::(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|abs|sigmoid|tanh|relu|silu|gelu|clamp|clamp_min|where|erf|"
@@ -18,7 +19,9 @@ _ELEMENTWISE = re.compile(
 
 
 def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
-    """Runs of sibling element-wise ops with one kernel each, those of known chains left out.
+    """Runs of sibling element-wise ops with one kernel each.
+
+    Those of known chains and of a batch's normalisation are left out.
 
     Parameters
     ----------
@@ -34,6 +37,7 @@ def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
     """
     sl = facts.trace.slices
     taken = {op for chain in CHAINS for ops in find_chains(facts, chain) for op in ops}
+    taken |= {op for run in normalise_runs(facts, 3) for op in run}
     good = facts.where(_ELEMENTWISE.match, SliceKind.CPU_OP)
     names = np.unique(sl.name_id[good])
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.kinds import SliceKind
-from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.facts import facts_of
+from core.rule_tools.normalise import normalise_runs
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
@@ -43,16 +43,12 @@ RULE = Rule(
         Param("min_share", 0.02, "share of the step", "small batches are not worth it"),
     ),
 )
-_ARITHMETIC = frozenset(
-    ("aten::div", "aten::sub", "aten::mul", "aten::add", "aten::div_", "aten::sub_", "aten::mul_", "aten::add_")
-)
-_CONVERT = frozenset(("aten::to", "aten::_to_copy", "aten::copy_"))
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Find runs of arithmetic right after a conversion outside any other operator."""
     facts = facts_of(ctx)
-    runs = _runs(facts, int(ctx.params["min_passes"]))
+    runs = normalise_runs(facts, int(ctx.params["min_passes"]))
     if not runs:
         return []
     ops = [op for run in runs for op in run]
@@ -88,40 +84,3 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             hint="call:to,float",
         )
     ]
-
-
-def _runs(facts: Facts, min_passes: int) -> list[list[int]]:
-    """Conversion followed by arithmetic ops with one kernel each and alike durations, per step."""
-    sl = facts.trace.slices
-    tops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
-    tops = tops[sl.parent_id[tops] < 0]
-    runs: list[list[int]] = []
-    current: list[int] = []
-
-    def close() -> None:
-        if len(current) >= min_passes and _alike(facts, current):
-            runs.append(list(current))
-        current.clear()
-
-    for op in (int(t) for t in tops):
-        name = facts.trace.name(op)
-        if name in ("aten::to", "aten::_to_copy") and _converts(facts, op):
-            close()
-            current.append(op)
-        elif current and name in _ARITHMETIC and len(facts.device_below(op)) == 1:
-            current.append(op)
-        else:
-            close()
-    close()
-    return runs
-
-
-def _converts(facts: Facts, op: int) -> bool:
-    work = facts.device_below(op)
-    return len(work) == 1 and int(facts.trace.slices.kind[work[0]]) == SliceKind.KERNEL
-
-
-def _alike(facts: Facts, ops: list[int]) -> bool:
-    """The kernels take about as long as each other: they go over the same data."""
-    took = [total_ns(facts, facts.device_below(op)) for op in ops[1:]]
-    return min(took) > 0 and max(took) <= 2.5 * min(took)

@@ -36,7 +36,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     frames = facts.in_steps(
         facts.matching(
-            r"torch/nn/parallel/distributed\.py\(\d+\): (_find_tensors|search_unused_parameters)$|search_unused_parameters",
+            r"parallel/distributed\.py\(\d+\): (_find_tensors|search_unused_parameters)$|search_unused_parameters",
             SliceKind.PYTHON,
         )
     )
