@@ -42,10 +42,10 @@ def tour(view: object) -> Iterator[Move]:
         yield "zoom out", lambda: document.zoom_to(*port.zoomed(1.25, middle), remember=False)
     for _ in range(30):
         yield "pan far", lambda: document.zoom_to(*_shifted(port, 0.04), remember=False)
-    while port.width_ns < port.span_ns:
+    while port.width_ns < port.span_ns * 0.6:
         yield "zoom out", lambda: document.zoom_to(*port.zoomed(1.2, middle), remember=False)
     for _ in range(20):
-        yield "pan all", lambda: document.zoom_to(*_shifted(port, 0.01), remember=False)
+        yield "pan most", lambda: document.zoom_to(*_shifted(port, 0.02), remember=False)
     keys = [r.key for r in view.rows.rows if r.can_collapse and r.kind is not RowKind.STEPS]
     for key in keys:
         yield "collapse and expand", lambda key=key: view.toggle(key)
@@ -110,7 +110,9 @@ def profile(trace: Trace) -> None:
 
     profiler = cProfile.Profile()
     profiler.runcall(measure, trace)
-    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(16).sort_stats("cumtime").print_stats(
+        "gui|core.lod|lanes", 40
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

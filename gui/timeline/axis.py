@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from enum import Enum
 
+import numpy as np
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from gui import text
-from gui.timeline.labels import draw_text, slice_font
+from gui.timeline.labels import slice_font
 from gui.timeline.palette import Palette
+from gui.timeline.rects import draw_rects
 
 AXIS_PX = 24
 TICK_PX = 100  # at least between two labels
@@ -63,17 +65,19 @@ def paint_axis(
     painter.setPen(QPen(palette.line, 1))
     painter.drawLine(QLineF(rect.left(), rect.bottom() - 0.5, rect.right(), rect.bottom() - 0.5))
     minor = step / 5
-    at = math.ceil((start - origin_ns) / minor)
-    while origin_ns + at * minor < end:
-        x = round(rect.left() + (origin_ns + at * minor - start) / ns_per_px) + 0.5
-        painter.drawLine(QLineF(x, rect.bottom() - 4, x, rect.bottom() - 1))
-        at += 1
+    first, last = math.ceil((start - origin_ns) / minor), math.floor((end - origin_ns) / minor)
+    small = origin_ns + np.arange(first, min(last, first + 2000) + 1) * minor
+    x = np.round(rect.left() + (small - start) / ns_per_px)
+    one = np.ones(len(x))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(palette.line)
+    draw_rects(painter, np.column_stack((x, one * (rect.bottom() - 4), one, one * 3)))
     farthest = max(abs(start - origin_ns), abs(end - origin_ns))
     for time in times:
-        x = round(rect.left() + (time - start) / ns_per_px) + 0.5
-        painter.setPen(QPen(palette.dim, 1))
-        painter.drawLine(QLineF(x, rect.bottom() - 8, x, rect.bottom() - 1))
+        x = round(rect.left() + (time - start) / ns_per_px)
+        painter.fillRect(QRectF(x, rect.bottom() - 8, 1, 7), palette.dim)
         label = QRectF(x + 4, rect.top() + 2, TICK_PX - 8, rect.height() - 8)
         if label.right() <= rect.right() + 30:
             words = tick_text(time - origin_ns, step, min(farthest, (end - start) * 50))
-            draw_text(painter, label, words, palette.muted, int(Qt.AlignmentFlag.AlignVCenter))
+            painter.setPen(palette.muted)
+            painter.drawText(label, int(Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine), words)

@@ -18,7 +18,7 @@ from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import header_font, paint_header, paint_note, paint_row_ground
 from gui.timeline.labels import draw_text
 from gui.timeline.layout import LANE_PX, PAD_PX, Layout, Row, RowKind
-from gui.timeline.palette import looks, palette
+from gui.timeline.palette import coarse, looks, palette
 from gui.timeline.rects import draw_rects
 from gui.timeline.slices import SlicePainter
 from gui.timeline.tooltip import paint_tooltip, row_lines, slice_lines
@@ -52,6 +52,7 @@ class Canvas(QWidget):
         self.drop_y = -1  # where a dragged row would go
         self.quiet = False  # no tooltip while something is dragged
         self._looks = looks(document.trace, False)
+        self._coarse = coarse(self._looks)
         self._painter = SlicePainter()
         self._base: QPixmap | None = None
         self._base_key: tuple[object, ...] = ()
@@ -84,6 +85,7 @@ class Canvas(QWidget):
         """Colour slices by name, or by kind."""
         self.by_name = by_name
         self._looks = looks(self.document.trace, by_name)
+        self._coarse = coarse(self._looks)
         self._painter.forget()
         self._base = None
         self.update()
@@ -99,6 +101,7 @@ class Canvas(QWidget):
             layout=self.rows,
             palette=palette(self.session.dark),
             looks=self._looks,
+            coarse_looks=self._coarse,
             start_ns=view.start_ns,
             end_ns=view.end_ns,
             width_px=width_px or self.width(),

@@ -185,15 +185,17 @@ def _curve(
     """Area with a line on top, as columns: filling rectangles is ten times cheaper than stroking a path."""
     if not len(x):
         return
-    y = _heights(values, peak, top, height)
-    base = top + height
-    width = np.full(len(x), frame.lanes_px / frame.columns)
+    y = np.round(_heights(values, peak, top, height))
+    run = np.flatnonzero(np.concatenate(([True], y[1:] != y[:-1])))  # level stretches are one rectangle
+    left, level = x[run], y[run]
+    width = np.append(left[1:], x[-1] + frame.lanes_px / frame.columns) - left
+    base = float(top + height)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(blend(colour, frame.palette.lanes, 0.28))
-    draw_rects(painter, np.column_stack((x, y, width, base - y))[values > 0])
-    before = np.concatenate((y[:1], y[:-1]))
-    rise = np.abs(y - before)
-    flat = np.column_stack((x, y - 0.6, width, np.full(len(x), 1.2)))
-    steep = np.column_stack((x, np.minimum(y, before), np.ones(len(x)), rise))[rise > 1]
+    draw_rects(painter, np.column_stack((left, level, width, base - level))[level < base])
+    before = np.concatenate((level[:1], level[:-1]))
+    rise = np.abs(level - before)
+    flat = np.column_stack((left, level, width, np.ones(len(left))))
+    steep = np.column_stack((left, np.minimum(level, before), np.ones(len(left)), rise))[rise > 1]
     painter.setBrush(colour)
     draw_rects(painter, np.concatenate((flat, steep)))

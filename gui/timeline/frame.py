@@ -38,6 +38,7 @@ class Frame:
     layout: Layout
     palette: Palette
     looks: NDArray[np.uint8]
+    coarse_looks: NDArray[np.uint8]
     start_ns: float
     end_ns: float
     width_px: int

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter, QPixmap
 
 from gui.timeline.layout import SLICE_PX
 from gui.timeline.rects import draw_fragments
@@ -142,11 +143,22 @@ class LabelAtlas:
         draw_fragments(painter, self.pixmap, target, source, 1 / self.dpr)
 
 
+@lru_cache(maxsize=4096)
+def _elided(text: str, font: str, width_px: int) -> str:
+    metrics = QFontMetrics(_font(font))
+    return metrics.elidedText(" ".join(text[:400].split()), Qt.TextElideMode.ElideRight, width_px)
+
+
+@lru_cache(maxsize=64)
+def _font(description: str) -> QFont:
+    font = QFont()
+    font.fromString(description)
+    return font
+
+
 def draw_text(painter: QPainter, rect: QRectF, text: str, colour: QColor, flags: int = 0) -> None:
     """One elided line of plain text in a rectangle."""
     flags = flags or int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
     painter.setPen(colour)
-    shown = painter.fontMetrics().elidedText(
-        " ".join(text[:400].split()), Qt.TextElideMode.ElideRight, int(rect.width())
-    )
+    shown = _elided(text, painter.font().toString(), int(rect.width()))
     painter.drawText(rect, flags | int(Qt.TextFlag.TextSingleLine), shown)

@@ -96,6 +96,8 @@ class Layout:
         self.rows = rows
         self.by_key = {row.key: row for row in rows}
         self.default_order = [row.key for row in rows]
+        self._by_track = {row.track_id: row for row in reversed(rows) if row.kind is RowKind.SLICES}
+        self._shown: set[str] = set()
         self.filter_text = ""
         self.version = 0  # grows with every change of what is where
         self.pinned: list[Row] = []
@@ -110,6 +112,7 @@ class Layout:
     def place(self) -> None:
         """Work out anew which rows are visible, and where."""
         visible = [row for row in self.rows if self._is_visible(row)]
+        self._shown = {row.key for row in visible}
         self.pinned = [row for row in visible if row.pinned]
         self.scrolled = [row for row in visible if not row.pinned]
         self.pinned_px = self._stack(self.pinned)
@@ -184,11 +187,11 @@ class Layout:
 
     def row_of_track(self, track_id: int) -> Row | None:
         """Row of a track, None when it has none."""
-        return next((row for row in self.rows if row.track_id == track_id and row.kind is RowKind.SLICES), None)
+        return self._by_track.get(track_id)
 
     def is_shown(self, row: Row) -> bool:
         """Row is among the visible ones."""
-        return row in self.pinned or row in self.scrolled
+        return row.key in self._shown
 
     # What the user does --------------------------------------------------------------------------------------
 

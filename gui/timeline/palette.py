@@ -149,6 +149,21 @@ def gap_colour(cause: int, dark: bool) -> QColor:
     return blend(QColor(theme.gap_color(cause, dark)), palette(dark).lanes, 0.28 if dark else 0.24)
 
 
+_COARSE = np.arange(256, dtype=np.uint8)
+for _shade_of, _base in (
+    (Look.OP_2, SliceKind.CPU_OP),
+    (Look.OP_3, SliceKind.CPU_OP),
+    (Look.KERNEL_2, SliceKind.KERNEL),
+    (Look.KERNEL_3, SliceKind.KERNEL),
+):
+    _COARSE[_shade_of] = _base
+
+
+def coarse(look: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Looks without the shades that only tell neighbours apart: what folded slices are merged and drawn by."""
+    return _COARSE[look]
+
+
 def _name_look(name: str, kind: int) -> int:
     shade = zlib.crc32(name.encode("utf-8", "replace")) % 3
     if kind == SliceKind.KERNEL:

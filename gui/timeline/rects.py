@@ -1,16 +1,19 @@
 """Numpy -> ``QPainter.drawRects``, ``drawPixmapFragments``: the only user of pyqtgraph's internals.
 
-Drawing 20,000 rectangles from a list of ``QRectF`` costs 50 ms, from an array handed over by address under 4 ms.
+Drawing 20,000 rectangles from a list of ``QRectF`` built in Python costs 50 ms; handed over as an array by address
+10 ms as ``QRectF`` and 6 ms as ``QRect``, which Qt fills without a rasteriser (measured, Qt 6.11, raster engine).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyqtgraph.Qt.compat import wrapinstance
 from pyqtgraph.Qt.internals import PrimitiveArray
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QPainter, QPixmap
 
 F64 = NDArray[np.float64]
@@ -21,7 +24,6 @@ class RectBatch:
 
     def __init__(self) -> None:
         self._parts: list[tuple[F64, F64, F64, F64, NDArray[np.int32]]] = []
-        self._array = PrimitiveArray(QRectF, 4)
 
     def add(self, x: F64, y: F64, width: F64, height: F64, colour: NDArray[np.int32]) -> None:
         """Add ``n`` rectangles, px; ``colour`` is the caller's key of each."""
@@ -32,33 +34,37 @@ class RectBatch:
         """Draw and forget all; returns the number of rectangles."""
         if not self._parts:
             return 0
-        columns = [np.concatenate([part[i] for part in self._parts]) for i in range(5)]
+        x, y, width, height, keys = (np.concatenate([part[i] for part in self._parts]) for i in range(5))
         self._parts.clear()
-        key = columns[4].astype(np.int16)  # sorted by radix, several times faster
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        self._array.resize(len(key))
-        table = self._array.ndarray()
-        for i in range(4):
-            np.take(columns[i], order, out=table[:, i])
+        order = np.argsort(keys.astype(np.int16), kind="stable")  # 16 bit: sorted by radix, several times faster
+        key = keys[order]
+        table = _pixels(x, y, width, height)[order]
         border = np.concatenate(([0], np.flatnonzero(key[1:] != key[:-1]) + 1, [len(key)]))
         painter.setPen(Qt.PenStyle.NoPen)
         for a, b in zip(border[:-1].tolist(), border[1:].tolist(), strict=True):
             painter.setBrush(colour_of(int(key[a])))
-            draw_rects(painter, table[a:b])
+            _draw(painter, table[a:b])
         return len(key)
 
 
-_SCRATCH = PrimitiveArray(QRectF, 4)
+def _pixels(x: Any, y: Any, width: Any, height: Any) -> NDArray[np.int32]:
+    """Borders of `QRect` (left, top, right, bottom, the last two inside): rounded, at least one pixel each way."""
+    table = np.empty((len(x), 4), np.int32)
+    table[:, 0] = np.floor(x + 0.5)
+    table[:, 1] = np.floor(y + 0.5)
+    table[:, 2] = np.maximum(np.floor(x + width + 0.5) - 1, table[:, 0])
+    table[:, 3] = np.maximum(np.floor(y + height + 0.5) - 1, table[:, 1])
+    return table
+
+
+def _draw(painter: QPainter, table: NDArray[np.int32]) -> None:
+    painter.drawRects(wrapinstance(table.ctypes.data, QRect), len(table))
 
 
 def draw_rects(painter: QPainter, rows: F64) -> None:
-    """Draw float64[n, 4] rectangles (x, y, width, height) with the painter's brush."""
-    if not len(rows):
-        return
-    _SCRATCH.resize(len(rows))
-    _SCRATCH.ndarray()[:] = rows
-    painter.drawRects(*_SCRATCH.drawargs())
+    """Draw float64[n, 4] rectangles (x, y, width, height), px, with the painter's brush."""
+    if len(rows):
+        _draw(painter, _pixels(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]))
 
 
 _FRAGMENTS = PrimitiveArray(QPainter.PixmapFragment, 10)

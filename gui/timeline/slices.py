@@ -23,6 +23,7 @@ from gui.timeline.rects import RectBatch
 
 _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
+PAD_SHARE = 0.3  # of the view, on each side: boxes are kept while the view stays inside
 
 Labels = list[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]]  # slice ids, x, y, room
 
@@ -95,11 +96,13 @@ class SlicePainter:
         kept = self._rows.get(row.key)
         if kept and kept.signature == signature and kept.start_ns <= frame.start_ns and frame.end_ns <= kept.end_ns:
             return kept
-        pad = (frame.end_ns - frame.start_ns) / 2
+        pad = (frame.end_ns - frame.start_ns) * PAD_SHARE
         start, end = frame.start_ns - pad, frame.end_ns + pad
-        parts = [fold(lane, frame.looks, start, end, bin_ns) for lane in lanes]
+        parts = [fold(lane, frame.coarse_looks, start, end, bin_ns) for lane in lanes]
         ids = np.concatenate([p.slice_id for p in parts]) if parts else np.zeros(0, np.int32)
         level = np.concatenate([p.level for p in parts]) if parts else np.zeros(0, np.uint8)
+        single = np.concatenate([np.arange(len(p)) < p.single for p in parts]) if parts else np.zeros(0, np.bool_)
+        look = np.where(single, frame.looks[ids], frame.coarse_looks[ids])
         kept = _RowBoxes(
             signature,
             start,
@@ -107,9 +110,9 @@ class SlicePainter:
             np.concatenate([p.start_ns for p in parts]).astype(np.float64) if parts else np.zeros(0),
             np.concatenate([p.end_ns for p in parts]).astype(np.float64) if parts else np.zeros(0),
             np.repeat(np.arange(len(parts), dtype=np.float64), [len(p) for p in parts]),
-            frame.looks[ids].astype(np.int32) * (LEVELS + 1) + level,
+            look.astype(np.int32) * (LEVELS + 1) + level,
             ids,
-            np.concatenate([np.arange(len(p)) < p.single for p in parts]) if parts else np.zeros(0, np.bool_),
+            single,
         )
         if len(self._rows) > _CACHED_ROWS:
             self._rows.clear()

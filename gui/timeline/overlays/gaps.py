@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
+
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QColor, QPainter
 
 from core.kinds import TrackKind
@@ -12,8 +14,8 @@ from gui import text
 from gui.timeline.frame import Frame
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.layout import PAD_PX, Row, RowKind
-from gui.timeline.palette import blend, gap_colour
-from gui.timeline.rects import draw_rects
+from gui.timeline.palette import blend, gap_colour, palette
+from gui.timeline.rects import RectBatch
 from gui.timeline.waits import gap_lane
 
 TEXT_FROM_PX = 110
@@ -23,33 +25,39 @@ def paint(painter: QPainter, frame: Frame) -> None:
     """Shade the gaps behind every visible stream; name them on the first stream of a device."""
     if frame.figures is None or not len(frame.figures.gaps):
         return
-    named: set[int] = set()
+    rows: dict[int, list[Row]] = {}
     for row in frame.visible_rows():
         if row.kind is RowKind.SLICES and row.track_kind == TrackKind.DEVICE_STREAM and not row.communication:
-            _paint_row(painter, frame, row, row.device not in named)
-            named.add(row.device)
+            rows.setdefault(row.device, []).append(row)
+    for device, streams in rows.items():
+        _paint_device(painter, frame, device, streams)
 
 
-def _paint_row(painter: QPainter, frame: Frame, row: Row, name_them: bool) -> None:
+def _paint_device(painter: QPainter, frame: Frame, device: int, rows: list[Row]) -> None:
     assert frame.figures is not None
-    lane = gap_lane(frame.figures, row.device)
+    lane = gap_lane(frame.figures, device)
     causes = frame.figures.gaps.cause
     boxes = fold(lane, causes, frame.start_ns, frame.end_ns, frame.bin_ns)
     if not len(boxes):
         return
     x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px)
     x1 = np.minimum(frame.x(boxes.end_ns), frame.width_px)
-    y, height = float(frame.row_y(row) + PAD_PX - 1), float(row.height - 2 * PAD_PX + 1)
-    rects = np.column_stack((x0, np.full(len(x0), y), np.maximum(x1 - x0, 0.0), np.full(len(x0), height)))
+    rects = np.column_stack((x0, np.zeros(len(x0)), np.maximum(x1 - x0, 0.0), np.zeros(len(x0))))
     code = causes[boxes.slice_id].astype(np.int32) * (LEVELS + 1) + boxes.level
-    painter.setPen(Qt.PenStyle.NoPen)
-    for value in np.unique(code).tolist():
-        share = (value % (LEVELS + 1)) / LEVELS
-        colour = gap_colour(value // (LEVELS + 1), frame.palette.dark)
-        painter.setBrush(blend(colour, frame.palette.lanes, share))
-        draw_rects(painter, rects[code == value])
-    if name_them:
-        _name(painter, frame, boxes.slice_id[: boxes.single], rects[: boxes.single])
+    batch = RectBatch()
+    for row in rows:
+        rects[:, 1], rects[:, 3] = frame.row_y(row) + PAD_PX - 1, row.height - 2 * PAD_PX + 1
+        batch.add(rects[:, 0], rects[:, 1].copy(), rects[:, 2], rects[:, 3].copy(), code)
+        if row is rows[0]:
+            named = rects[: boxes.single].copy()
+    batch.draw(painter, partial(_shade, dark=frame.palette.dark))
+    _name(painter, frame, boxes.slice_id[: boxes.single], named)
+
+
+@lru_cache(maxsize=256)
+def _shade(code: int, dark: bool) -> QColor:
+    colour = gap_colour(code // (LEVELS + 1), dark)
+    return blend(colour, palette(dark).lanes, (code % (LEVELS + 1)) / LEVELS)
 
 
 def _name(painter: QPainter, frame: Frame, gap_ids: np.ndarray, rects: np.ndarray) -> None:
