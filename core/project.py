@@ -1,0 +1,342 @@
+"""The guided loop as data: iterations of one script, what was fixed, what was predicted and what came of it.
+
+A project is a folder with ``project.json``, one ``copies/N`` per iteration with the changed sources, and references to
+the runs' folders. It is written after every change, whole or not at all, so that work can be left and resumed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from core.analysis import Analysis
+from core.errors import TraceError
+from core.files import write_atomically
+from core.fixes.propose import ProposedEdit
+from core.run_folder import RunRecord
+from core.suggestions import Suggestion
+
+FORMAT = "steplens.project/1"
+NAME, COPIES = "project.json", "copies"
+NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
+ROUNDING = 1e-3  # relative: float32 sums in another order differ by less, a changed computation by more
+
+
+@dataclass(frozen=True)
+class AppliedFix:
+    """One fix of an iteration, as it was proposed."""
+
+    rule_id: str
+    title: str
+    place: str  # file:line of the suggestion, "" where it had none
+    summary: str
+    diff: str
+    saving_ns: int | None  # predicted alone
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the table shows of one iteration; None is unknown."""
+
+    verdict: str = "unknown"
+    sustained_ns: float | None = None
+    wall_ns: float | None = None  # measured without the profiler
+    host_ns: float | None = None  # ProfilerStep
+    gpu_busy_pct: float | None = None
+    sync_points: float | None = None  # per step
+    sync_wait_ns: float | None = None  # per step
+    kernels: float | None = None  # per step
+    rules: tuple[str, ...] = ()  # what is still suggested
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One round: the baseline has no parent and no fixes."""
+
+    number: int
+    run_folder: str
+    created_s: float
+    parent: int | None = None
+    fixes: tuple[AppliedFix, ...] = ()
+    predicted_ns: float | None = None  # sustained step predicted for it, from its parent's trace
+    copy: str = ""  # folder with the changed sources, "" for the user's own
+    figures: Figures = Figures()
+    state: str = "ok"
+
+
+@dataclass(frozen=True)
+class Project:
+    """All iterations of one script."""
+
+    folder: Path
+    script: str
+    iterations: tuple[Iteration, ...] = ()
+
+    def find(self, run_folder: Path) -> Iteration | None:
+        """The iteration that a run's folder belongs to."""
+        wanted = os.path.realpath(run_folder)
+        return next((i for i in self.iterations if os.path.realpath(i.run_folder) == wanted), None)
+
+    def get(self, number: int | None) -> Iteration | None:
+        """An iteration by its number."""
+        return next((i for i in self.iterations if i.number == number), None)
+
+    def next_copy(self) -> Path:
+        """Folder for the next changed copy, which does not exist yet."""
+        number = 1 + max((i.number for i in self.iterations), default=0)
+        while (self.folder / COPIES / str(number)).exists():
+            number += 1
+        return self.folder / COPIES / str(number)
+
+    def with_iteration(self, iteration: Iteration) -> Project:
+        """The project with an iteration added, or replaced by number."""
+        others = [i for i in self.iterations if i.number != iteration.number]
+        return replace(self, iterations=tuple(sorted([*others, iteration], key=lambda i: i.number)))
+
+    def next_number(self) -> int:
+        """Number of the next iteration; the baseline is 0."""
+        return 1 + max((i.number for i in self.iterations), default=-1)
+
+    def save(self) -> None:
+        """Write ``project.json``.
+
+        Raises
+        ------
+        TraceError
+            When the folder cannot be written.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
+        values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in self.iterations]}
+        write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
+
+
+def project_folder(root: Path, script: str) -> Path:
+    """Folder of a script's project below the folder of all projects: readable, and one per path."""
+    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in Path(script).stem)[:40] or "script"
+    return root / f"{name}-{hashlib.sha256(script.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def load_project(folder: Path) -> Project | None:
+    """Read a project; None where there is none that can be read. What does not fit is left out."""
+    try:
+        values = orjson.loads((folder / NAME).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(values, dict) or not str(values.get("format", "")).startswith("steplens.project/"):
+        return None
+    rows = values.get("iterations")
+    found = [_iteration(row) for row in rows] if isinstance(rows, list) else []
+    return Project(folder, str(values.get("script", "")), tuple(i for i in found if i is not None))
+
+
+def _iteration(row: Any) -> Iteration | None:
+    try:
+        known = {f.name: row[f.name] for f in fields(Iteration) if f.name in row}
+        known["fixes"] = tuple(AppliedFix(**fix) for fix in row.get("fixes", ()))
+        shown = dict(row.get("figures", {}))
+        shown["rules"] = tuple(shown.get("rules", ()))
+        known["figures"] = Figures(**shown)
+        return Iteration(**known)
+    except (TypeError, KeyError, AttributeError):
+        return None
+
+
+def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:
+    """What the table keeps of an analysed run."""
+    summary = analysis.figures.summary
+    return Figures(
+        summary.verdict,
+        summary.sustained_step_ns,
+        run.wall_step_ns if run else None,
+        summary.step_ns,
+        summary.gpu_busy_pct,
+        summary.sync_points_per_step,
+        summary.sync_wait_ns_per_step,
+        summary.kernels_per_step,
+        tuple(dict.fromkeys(s.rule_id for s in analysis.suggestions if not s.informational)),
+    )
+
+
+def fix_of(suggestion: Suggestion, edit: ProposedEdit) -> AppliedFix:
+    """What is kept of a fix that was applied."""
+    source = suggestion.source
+    place = f"{source.file}:{source.line}" if source else ""
+    return AppliedFix(suggestion.rule_id, suggestion.headline, place, edit.summary, edit.diff, suggestion.saving.ns)
+
+
+def predicted_step(analysis: Analysis, chosen: Iterable[int]) -> float | None:
+    """Sustained step predicted after these suggestions (positions): from the plan where they are its beginning.
+
+    Otherwise from their own savings, where one alone is chosen; what several bring together is then unknown.
+    """
+    now = analysis.figures.summary.sustained_step_ns
+    wanted, done = set(chosen), set[int]()
+    for step in analysis.plan:
+        done |= set(step.suggestions)
+        if done == wanted:
+            return float(step.predicted_step_ns)
+    if now is None or len(wanted) != 1:
+        return None
+    saving = analysis.suggestions[wanted.pop()].saving.ns
+    return None if saving is None else now - saving
+
+
+# What came of it ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A prediction beside what was measured; times of a step in ns, None is unknown."""
+
+    measure: str  # "sustained" | "wall" | "host" | ""
+    before_ns: float | None
+    after_ns: float | None
+    predicted_pct: float | None  # change predicted, of the step before; negative is faster
+    measured_pct: float | None
+    outcome: str  # right | better | worse | unknown
+    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, rough, profiler
+
+    @property
+    def off_by_pct(self) -> float | None:
+        """Measured minus predicted change, in points."""
+        if self.predicted_pct is None or self.measured_pct is None:
+            return None
+        return self.measured_pct - self.predicted_pct
+
+
+def judge(before: Iteration, after: Iteration) -> Judgement:
+    """Compare what was predicted for an iteration with what its run measured.
+
+    The prediction is of the sustained step, so that this is compared first; the wall step, measured without the
+    profiler, stands in where a trace has no sustained step.
+    """
+    measure, old, new = "", None, None
+    for name in ("sustained_ns", "wall_ns", "host_ns"):
+        pair = (getattr(before.figures, name), getattr(after.figures, name))
+        if pair[0] and pair[1]:
+            measure, old, new = name.removesuffix("_ns"), *pair
+            break
+    measured = None if old is None or new is None else 100.0 * (new - old) / old
+    base = before.figures.sustained_ns
+    predicted = None
+    if after.predicted_ns is not None and base:
+        predicted = 100.0 * (after.predicted_ns - base) / base
+    outcome = "unknown"
+    if measured is not None and predicted is not None:
+        off = measured - predicted
+        outcome = "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
+    return Judgement(measure, old, new, predicted, measured, outcome, _reasons(before, after, outcome))
+
+
+def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ...]:
+    """What can be told about why a prediction was off."""
+    if outcome not in ("better", "worse"):
+        return ()
+    reasons = []
+    if set(after.figures.rules) & {fix.rule_id for fix in after.fixes}:
+        reasons.append("still_found")
+    if set(after.figures.rules) - set(before.figures.rules):
+        reasons.append("new_found")
+    wall, host = after.figures.wall_ns, after.figures.host_ns
+    if wall and host and host > 1.2 * wall:
+        reasons.append("profiler")
+    return tuple(reasons)
+
+
+# The same results? --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ResultCheck:
+    """Losses of two runs under the same seed.
+
+    ``status`` is ``same`` (within rounding), ``differs``, or ``unknown`` (not recorded, or nothing in common).
+    ``first`` is the first backward pass that differs, ``largest`` the largest relative difference, ``compared`` the
+    number of values that both runs have.
+    """
+
+    status: str
+    compared: int = 0
+    first: int | None = None
+    largest: float | None = None
+
+
+def compare_losses(
+    before: tuple[float | None, ...] | None, after: tuple[float | None, ...] | None, allowed: float = ROUNDING
+) -> ResultCheck:
+    """Compare the losses of two runs, backward pass by backward pass."""
+    if not before or not after:
+        return ResultCheck("unknown")
+    first, largest, compared = None, 0.0, 0
+    for i, (a, b) in enumerate(zip(before, after, strict=False)):
+        if a is None and b is None:  # not finite in both
+            continue
+        compared += 1
+        if a is None or b is None:
+            difference = math.inf
+        else:
+            difference = abs(a - b) / max(abs(a), abs(b), 1e-12)
+        largest = max(largest, difference)
+        if difference > allowed and first is None:
+            first = i
+    if not compared:
+        return ResultCheck("unknown")
+    return ResultCheck("same" if first is None else "differs", compared, first, largest)
+
+
+# Running a copy -----------------------------------------------------------------------------------------------
+
+
+def source_root(run: RunRecord) -> Path | None:
+    """Folder to copy for a changed run: the deepest one that holds the script and the sources it used.
+
+    It never reaches above the script's folder where the sources lie far apart (the user's home, say).
+    """
+    script = run.spec.get("script") or ""
+    folders = [os.path.dirname(os.path.abspath(p)) for p in run.sources]
+    own = os.path.dirname(os.path.abspath(script)) if script else str(run.spec.get("cwd") or "")
+    if not own:
+        return None
+    related = [f for f in folders if _near(f, own)]
+    try:
+        common = os.path.commonpath([own, *related])
+    except ValueError:  # other drives
+        common = own
+    return Path(common)
+
+
+def _near(folder: str, own: str) -> bool:
+    """Below the script's folder, or beside it in the same project (marked by a project file or repository)."""
+    if folder == own or folder.startswith(own + os.sep):
+        return True
+    marks = ("pyproject.toml", "setup.py", ".git")
+    parent = Path(own)
+    for above in (parent, *list(parent.parents)[:4]):
+        if any((above / mark).exists() for mark in marks):
+            return folder == str(above) or folder.startswith(f"{above}{os.sep}")
+    return False
+
+
+def moved_spec(spec: Mapping[str, Any], root: Path, copy: Path) -> dict[str, Any]:
+    """The options of a run, for running its changed copy: paths below ``root`` point into the copy."""
+
+    def moved(path: str) -> str:
+        absolute = Path(os.path.abspath(path))
+        return str(copy / absolute.relative_to(root)) if absolute.is_relative_to(root) else path
+
+    out = dict(spec)
+    if out.get("script"):
+        out["script"] = moved(str(out["script"]))
+    if out.get("cwd"):
+        out["cwd"] = moved(str(out["cwd"]))
+    return out

@@ -1,0 +1,182 @@
+"""Iterations: kept, judged, compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from core.fixes import ProposedEdit
+from core.project import (
+    Figures,
+    Iteration,
+    Project,
+    compare_losses,
+    figures_of,
+    fix_of,
+    judge,
+    load_project,
+    moved_spec,
+    predicted_step,
+    project_folder,
+    source_root,
+)
+from core.run_folder import RunRecord, finder_for, read_losses, read_run
+from core.suggestions import PlanStep
+from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
+from tests.trace_builder import TraceBuilder
+
+EDIT = ProposedEdit(Path("train.py"), "scalar-read-back", "a\n", "b\n", "Does it.", "None.")
+
+
+def iteration(number=0, sustained=None, wall=None, host=None, predicted=None, rules=(), fixes=()):
+    figures = Figures("sync_bound", sustained, wall, host, rules=rules)
+    parent = None if number == 0 else number - 1
+    return Iteration(number, f"/runs/{number}", 1.0, parent, fixes, predicted, figures=figures)
+
+
+def test_project_is_kept(tmp_path):
+    fix = fix_of(SUGGESTION, EDIT)
+    project = Project(tmp_path / "p", "/home/u/train.py")
+    project = project.with_iteration(iteration(0, 100.0)).with_iteration(iteration(1, 80.0, fixes=(fix,)))
+    project.save()
+    assert load_project(tmp_path / "p") == project
+    assert project.find(Path("/runs/1")).number == 1
+    assert project.next_number() == 2
+    assert project.next_copy() == tmp_path / "p" / "copies" / "2"
+    assert fix.place == "/home/user/project/train.py:12"
+    assert "-a" in fix.diff
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"format": "other/1"}', b'{"format": "steplens.project/1", "iterations": 3}']
+)
+def test_damaged_project(tmp_path, content):
+    (tmp_path / "project.json").write_bytes(content)
+    found = load_project(tmp_path)
+    assert found is None or found.iterations == ()
+
+
+def test_damaged_iteration_is_left_out(tmp_path):
+    Project(tmp_path, "s").with_iteration(iteration(0)).with_iteration(iteration(1)).save()
+    values = orjson.loads((tmp_path / "project.json").read_bytes())
+    values["iterations"][0] = {"number": 0, "nonsense": 1}
+    (tmp_path / "project.json").write_bytes(orjson.dumps(values))
+    assert [i.number for i in load_project(tmp_path).iterations] == [1]
+
+
+def test_one_folder_per_script(tmp_path):
+    a, b = project_folder(tmp_path, "/x/train.py"), project_folder(tmp_path, "/y/train.py")
+    assert a != b
+    assert a.name.startswith("train-")
+    assert project_folder(tmp_path, "/x/train.py") == a
+
+
+def test_figures_come_from_trace_and_run(tmp_path):
+    _, analysis = with_suggestions(training(), SUGGESTION)
+    run = RunRecord(tmp_path, "n", "ok", None, 123.0, None)
+    found = figures_of(analysis, run)
+    assert found.sustained_ns == 900_000.0
+    assert found.wall_ns == 123.0
+    assert found.rules == ("scalar-read-back",)
+    assert figures_of(analysis, None).wall_ns is None
+
+
+def test_prediction_of_plan_and_of_one():
+    _, analysis = with_suggestions(training(), SUGGESTION, replace(SUGGESTION, rule_id="other"))
+    assert predicted_step(analysis, [0]) == 630_000  # the plan's first step
+    assert predicted_step(analysis, [1]) == 900_000 - 270_000
+    assert predicted_step(analysis, [0, 1]) is None
+    longer = replace(analysis, plan=(*analysis.plan, PlanStep((1,), ("other",), 500_000)))
+    assert predicted_step(longer, [1, 0]) == 500_000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "measure", "outcome"),
+    [
+        (iteration(0, 100.0), iteration(1, 81.0, predicted=80.0), "sustained", "right"),
+        (iteration(0, 100.0), iteration(1, 99.0, predicted=80.0), "sustained", "worse"),
+        (iteration(0, 100.0), iteration(1, 50.0, predicted=80.0), "sustained", "better"),
+        (iteration(0, 100.0), iteration(1, 50.0), "sustained", "unknown"),
+        (iteration(0, wall=100.0), iteration(1, wall=50.0), "wall", "unknown"),
+        (iteration(0), iteration(1, 50.0), "", "unknown"),
+    ],
+)
+def test_judge(before, after, measure, outcome):
+    found = judge(before, after)
+    assert (found.measure, found.outcome) == (measure, outcome)
+
+
+def test_judgement_says_why():
+    fixes = (fix_of(SUGGESTION, EDIT),)
+    before = iteration(0, 100.0, rules=("scalar-read-back",))
+    after = iteration(1, 99.0, wall=10.0, host=30.0, predicted=50.0, rules=("scalar-read-back", "x"), fixes=fixes)
+    found = judge(before, after)
+    assert found.off_by_pct == pytest.approx(49.0)
+    assert found.reasons == ("still_found", "new_found", "profiler")
+
+
+def test_losses():
+    assert compare_losses(None, (1.0,)).status == "unknown"
+    assert compare_losses((), ()).status == "unknown"
+    assert compare_losses((None,), (None,)).status == "unknown"
+    same = compare_losses((2.0, 1.0, 0.5), (2.0, 1.0000001))
+    assert (same.status, same.compared, same.first) == ("same", 2, None)
+    parted = compare_losses((2.0, 1.0, 0.5), (2.0, 1.1, 0.9))
+    assert (parted.status, parted.first) == ("differs", 1)
+    assert parted.largest == pytest.approx(0.4 / 0.9)
+    assert compare_losses((2.0, None), (2.0, 3.0)).first == 1
+
+
+def test_copy_runs_with_the_same_options(tmp_path):
+    (tmp_path / "proj" / ".git").mkdir(parents=True)
+    (tmp_path / "proj" / "scripts").mkdir()
+    script = tmp_path / "proj" / "scripts" / "train.py"
+    other = tmp_path / "proj" / "lib" / "net.py"
+    far = tmp_path / "elsewhere" / "x.py"
+    spec = {"script": str(script), "cwd": str(tmp_path / "data"), "argv": ["--lr", "1"]}
+    sources = {str(p): p for p in (script, other, far)}
+    run = RunRecord(tmp_path, "n", "ok", None, None, None, spec, sources)
+    root = source_root(run)
+    assert root == tmp_path / "proj"
+    moved = moved_spec(spec, root, tmp_path / "copy")
+    assert moved == {**spec, "script": str(tmp_path / "copy" / "scripts" / "train.py")}
+    assert moved_spec({"module": "m", "cwd": str(root)}, root, tmp_path / "c")["cwd"] == str(tmp_path / "c")
+
+
+def test_run_folder(tmp_path):
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "train.py").write_text("x = 1\n")
+    values = {
+        "format": "steplens.run/1",
+        "name": "train",
+        "state": "ok",
+        "steps": {"wall_step_us": 12.5, "profiled_step_us": None},
+        "sources": [
+            {"path": "/home/u/train.py", "copy": "sources/train.py"},
+            {"path": "/etc/passwd", "copy": "../../../etc/passwd"},
+        ],
+        "traces": [{"path": "trace.json"}, {"path": "/etc/passwd"}, "x"],
+    }
+    (tmp_path / "run.json").write_bytes(orjson.dumps(values))
+    (tmp_path / "losses.json").write_bytes(orjson.dumps({"format": "steplens.losses/1", "values": [1.5, None, "x"]}))
+    run = read_run(tmp_path)
+    assert run.wall_step_ns == 12_500.0
+    assert run.profiled_step_ns is None
+    assert run.copy_of("train.py") == tmp_path / "sources" / "train.py"
+    assert run.original_of("/home/u/train.py") == Path("/home/u/train.py")
+    assert run.copy_of("/etc/passwd") is None
+    assert run.traces == (tmp_path / "trace.json",)
+    assert run.losses == (1.5, None, None)
+    trace = TraceBuilder().op("aten::mm", 0, 1).build(tmp_path / "trace.json")
+    assert finder_for(trace) is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b'{"format": "x"}'])
+def test_no_run(tmp_path, content):
+    (tmp_path / "run.json").write_bytes(content)
+    assert read_run(tmp_path) is None
+    assert read_losses(tmp_path / "run.json") is None
+    assert read_run(tmp_path / "none") is None
