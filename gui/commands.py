@@ -48,6 +48,7 @@ COMMANDS = (
         ("Ctrl+R",),
         lambda w: w.session.ask("profile"),
     ),
+    Command("runs", "File", QT_TRANSLATE_NOOP("commands", "Runs…"), ("Ctrl+H",), lambda w: w.session.ask("runs")),
     Command("learn", "File", QT_TRANSLATE_NOOP("commands", "Learn with an example"), (), lambda w: w.learn()),
     Command(
         "compare",

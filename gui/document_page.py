@@ -75,7 +75,7 @@ class DocumentPage(QWidget):
             side = min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
             self.horizontal.setSizes([width_px - side, side])
         if saved[1].isEmpty() or not self.vertical.restoreState(saved[1]):
-            bottom = min(max(BOTTOM_PX, height_px * 28 // 100), height_px * 36 // 100)
+            bottom = min(max(BOTTOM_PX, height_px * 28 // 100), height_px * 30 // 100)
             self.vertical.setSizes([height_px - bottom, bottom])
 
     def _remember_timeline(self, *, restore: bool = False) -> None:

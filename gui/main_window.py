@@ -138,7 +138,7 @@ class MainWindow(WindowActions, QMainWindow):
         lacking = self.tr("This installation lacks the part that does this.")
         for command in commands.COMMANDS:
             self.command_actions[command.id].setEnabled(shown or not command.needs_document)
-        for service in ("profile", "compare", "learn"):
+        for service in ("profile", "compare", "learn", "runs"):
             self.command_actions[service].setEnabled(self.session.can(service))
             if service in self.top.actions_:
                 self.top.enable(service, self.session.can(service), lacking)

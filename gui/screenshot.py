@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSettings
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QPixmap
 
 if TYPE_CHECKING:
@@ -64,31 +64,22 @@ def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from gui.app import make_application, make_window
     from gui.session import Document
-    from gui.settings import Settings
+    from gui.settings import MemorySettings
 
     make_application()
-    window = make_window(Settings(_no_settings()), dark=dark)
+    window = make_window(MemorySettings(), dark=dark)
     window.setMinimumSize(1, 1)
     window.resize(*size)
     window.show()
     settle()
     document = Document(trace)
+    document.kept = False
     window.session.add_document(document)
     if analysis is not None:
         document.set_analysis(analysis)
         document.show_typical_step()
     settle()
     return window
-
-
-def _no_settings() -> QSettings:
-    """Settings that live in a file nobody has: defaults, and nothing is kept."""
-    import tempfile
-
-    handle, name = tempfile.mkstemp(prefix="steplens-", suffix=".ini")
-    os.close(handle)
-    os.unlink(name)
-    return QSettings(name, QSettings.Format.IniFormat)
 
 
 def settle(rounds: int = 60) -> None:

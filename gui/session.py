@@ -71,6 +71,7 @@ class Document(QObject):
         self.marks: list[Mark] = []
         self.timeline_state: dict[str, Any] = {}  # tracks expanded, hidden, pinned ..., as the timeline keeps it
         self.run_folder: Path | None = None
+        self.kept = True  # marks and states are written to the user's data folder
         self.title = trace.path.name if trace.sources else ""
 
     # Intents -------------------------------------------------------------------------------------------------

@@ -30,6 +30,9 @@ SETTINGS = (
     Setting("files/recent", list, [], "Traces opened lately, newest first"),
     Setting("files/recent_max", int, 12, "How many of them are kept"),
     Setting("files/last_folder", str, "", "Folder the open dialog starts in"),
+    Setting("runs/folder", str, "", "Folder that receives the runs; empty for the default"),
+    Setting("runs/last_script", str, "", "Script that was profiled last"),
+    Setting("runs/interpreters", list, [], "Interpreters used lately, newest first"),
     Setting("editor/command", str, "", "Command that opens a file at a line, with {file} and {line}"),
     Setting("editor/allowed_folders", list, [], "Folders whose files may be opened without asking again"),
 )
@@ -76,6 +79,24 @@ class Settings:
     def sync(self) -> None:
         """Write the file now."""
         self._store.sync()
+
+
+class MemorySettings(Settings):
+    """Defaults, and what was set since: nothing is read from or written to a file (pictures, tests)."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+
+    def get(self, key: str) -> Any:
+        """Value of a setting of the table."""
+        return self._values.get(key, _BY_KEY[key].default)
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value for as long as this object lives."""
+        self._values[_BY_KEY[key].key] = value
+
+    def sync(self) -> None:
+        """Nothing to write."""
 
 
 def _convert(raw: Any, kind: type) -> Any:

@@ -21,6 +21,7 @@ class StatusBar(QFrame):
         self.setFixedHeight(26)
         self.counts = Elided("", "dim")
         self.chip = button("", lambda: session.panelRequested.emit("import_report"), "chip")
+        self.chip.setFixedHeight(18)
         self.keys = label(self.tr("W A S D move · F fit · J L syncs · N next · ? keys"), "faint")
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 12, 0)
@@ -74,6 +75,8 @@ class StatusBar(QFrame):
         facts = [self.tr("{count} slices").format(count=text.count(len(trace.slices)))]
         inferred = figures is not None and figures.summary.inferred
         name = self.tr("{count} inferred steps") if inferred else self.tr("{count} steps")
+        if steps == 1 and not inferred:
+            name = self.tr("1 step")
         facts.append(name.format(count=text.count(steps)) if steps else self.tr("no steps"))
         if meta.simulated:
             facts.append(self.tr("simulated"))

@@ -31,7 +31,7 @@ def file_of(trace: Trace) -> Path:
 
 def save(document: Document) -> None:
     """Write suggestion states and marks, all or nothing; a full disk costs the marks, not the app."""
-    if not document.trace.sources:
+    if not document.kept or not document.trace.sources:
         return
     path = file_of(document.trace)
     state = {

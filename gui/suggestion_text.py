@@ -15,15 +15,12 @@ def place(suggestion: Suggestion) -> str:
     """File, line and how often; the function where the line is not exact."""
     parts = []
     if suggestion.source is not None:
-        exact = suggestion.source.exact
         where = text.place(suggestion.source.file, suggestion.source.line)
-        parts.append(
-            where
-            if exact
-            else translate("plan", "in {function}, {place}").format(
-                function=suggestion.source.function or "?", place=where
-            )
-        )
+        function = suggestion.source.function
+        if suggestion.source.exact:
+            parts += [where, function]
+        else:  # only the line of the function's def is known
+            parts.append(f"{function} ({where})" if function else where)
     elif suggestion.values.get("op_path"):
         parts.append(text.elided(str(suggestion.values["op_path"]), 60))
     parts.append(_how_often(suggestion))
@@ -71,7 +68,7 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
                 time=text.duration(priced.ns), share=share, basis=basis.get(priced.basis or "", "?")
             )
         )
-    if priced.together_ns is not None:
+    if priced.together_ns is not None and priced.together_ns != priced.ns:
         lines.append(
             translate("plan", "After the fixes before it, it saves {time} more.").format(
                 time=text.duration(priced.together_ns)

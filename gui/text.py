@@ -158,8 +158,12 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
 
 
 def breakable(words: str) -> str:
-    """Let a line break inside long names: after ``::``, dots, slashes and underscores (zero-width spaces)."""
-    return re.sub(r"(::|[./_\\])(?=\w)", "\\1\u200b", words)
+    """Let a line break inside long words: after ``::``, dots, slashes and underscores (zero-width spaces)."""
+
+    def broken(word: re.Match[str]) -> str:
+        return re.sub(r"(::|[./_\\])(?=\w)", "\\1\u200b", word[0])
+
+    return re.sub(r"\S{21,}", broken, words)
 
 
 def rule_title(template: str) -> str:

@@ -233,7 +233,7 @@ QPushButton[role="link"] { background: transparent; border: none; border-radius:
 QPushButton[role="link"]:hover { text-decoration: underline; }
 QPushButton[role="link"]:focus { text-decoration: underline; background: @selection; }
 QPushButton[role="link"]:disabled { color: @faint; }
-QPushButton[role="chip"] { background: @chip; color: @warn; border: none; border-radius: 9px; padding: 1px 10px; }
+QPushButton[role="chip"] { background: @chip; color: @warn; border: none; border-radius: 8px; padding: 0 10px; }
 QPushButton[role="chip"]:focus { border: 1px solid @warn; }
 QPushButton[role="tick"] { background: @raised; border: 1px solid @border; border-radius: 11px; padding: 0;
   font-weight: 600; }

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QCursor
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.kinds import TrackKind
-from gui import commands, dialogs, jobs, theme
+from gui import commands, dialogs, jobs, panels, theme
 from gui.session import Document
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class WindowActions(_Base):
         self.session.provide("open", self.open_dialog)
         self.session.provide("save_report", self.save_report)
         self.session.provide("palette", self.palette_dialog)
+        for service, panel_id in (("profile", "launch"), ("compare", "compare"), ("runs", "runs")):
+            if panels.load(panel_id) is not None:
+                self.session.provide(service, partial(self.session.pageRequested.emit, panel_id))
 
     # Files ---------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ class ImportReportPanel(QScrollArea):
     def __init__(self, session: Session, document: Document) -> None:
         super().__init__()
         self._document = document
-        self._shown: object = ()
+        self._shown: object = None
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         document.analysisChanged.connect(self.show_all)

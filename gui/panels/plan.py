@@ -13,7 +13,7 @@ from gui.panels import PanelSpec
 from gui.session import DISMISSED, DONE, LATER, Document, Session
 from gui.widgets.card import Action, Body, Card, Link
 from gui.widgets.charts import FallingBars, bars_unit
-from gui.widgets.labels import Elided, button, heading, label
+from gui.widgets.labels import Elided, button, heading, label, restyle
 
 WORTH_PCT = 1.0  # below that a saving is noise and no card promises anything
 
@@ -111,7 +111,7 @@ class PlanPanel(QWidget):
         for index, suggestion in enumerate(found):
             title = text.filled(suggestion.title, suggestion.values)
             card = Card(
-                str(index + 1),
+                "i" if suggestion.informational else str(index + 1),
                 title,
                 suggestion_text.place(suggestion),
                 suggestion_text.saving(suggestion),
@@ -140,7 +140,9 @@ class PlanPanel(QWidget):
             words = self.tr("Looking for what could be faster…")
         elif document.analysis_running:
             words = self.tr("Working out what each fix saves…")
-        elif not any(self._worth(s) for s in analysis.suggestions if not s.informational):
+        elif not document.trace.has_device_work or not any(
+            self._worth(s) for s in analysis.suggestions if not s.informational
+        ):
             words = self._nothing_found()
         self.message.setText(words)
         self.message.setVisible(bool(words))
@@ -179,7 +181,7 @@ class PlanPanel(QWidget):
                 now=text.duration(now), end=text.duration(end), change="−" + text.percent(100 * (now - end) / now)
             )
         )
-        self.total.setProperty("role", "saved")
+        restyle(self.total, "role", "saved" if end < now else "dim")
         done = [
             k
             for k, step in enumerate(plan, 1)
@@ -202,17 +204,28 @@ class PlanPanel(QWidget):
             if suggestion is None:
                 continue
             state = self._state(suggestion)
-            saved = bool((suggestion.saving.ns or 0) > 0 or suggestion.saving.together_ns)
+            saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
             opened = index == document.current_suggestion
-            card.set_state(opened=opened, state=state, mark=marks.get(state, ""), saved=saved)
+            card.set_state(
+                opened=opened, state=state, mark=marks.get(state, ""), saved=saves and not suggestion.informational
+            )
             if opened:
-                QTimer.singleShot(0, card, partial(self.area.ensureWidgetVisible, card, 0, 12))
+                QTimer.singleShot(0, card, partial(self._scroll_to, card))
         count = len(self._cards)
         at = document.current_suggestion
         self.at.setText(self.tr("{number} of {count}").format(number=at + 1, count=count) if at >= 0 else "")
         self.previous.setEnabled(count > 0)
         self.next.setEnabled(count > 0)
         self._show_plan()
+
+    def _scroll_to(self, card: Card) -> None:
+        """Show a card from its top, and as much of it as fits."""
+        bar, room = self.area.verticalScrollBar(), self.area.viewport().height()
+        top, bottom = card.y() - 8, card.y() + card.sizeHint().height() + 8
+        if top < bar.value() or bottom - top > room:
+            bar.setValue(top)
+        elif bottom > bar.value() + room:
+            bar.setValue(bottom - room)
 
     def _rebuild_bodies(self) -> None:
         for card in self._cards:

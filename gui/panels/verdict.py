@@ -131,7 +131,7 @@ class VerdictBand(QFrame):
             self._show_waiting()
             return
         figures, summary = analysis.figures, analysis.figures.summary
-        self.word.setText(text.verdict(summary.verdict))
+        self.word.setText(self._word(summary.verdict))
         restyle(self.word, "role", ROLES.get(summary.verdict, ""))
         self.sentence.setText(self._sentence(figures))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
@@ -152,6 +152,12 @@ class VerdictBand(QFrame):
             metric.hide()
         self.bar.hide()
         self.bar_name.hide()
+
+    def _word(self, verdict: str) -> str:
+        trace = self._document.trace
+        if verdict == "unknown" and not trace.has_device_work:
+            return self.tr("No device work") if trace.meta.devices else self.tr("CPU only")
+        return text.verdict(verdict)
 
     def _sentence(self, figures: Figures) -> str:
         summary = figures.summary

@@ -176,7 +176,7 @@ def _link(link: Link, before: str = "") -> QWidget:
     box.setContentsMargins(0, 0, 0, 0)
     words = " ".join((before + link.text).split())
     if link.run is None:
-        box.addWidget(Elided(words, "dim"))
+        box.addWidget(label(text.breakable(words), "dim", wrap=True))
         return row
     made = button(text.elided(words, 52), link.run, "link", link.tip or words)
     made.setAccessibleName(words)

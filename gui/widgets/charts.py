@@ -80,7 +80,7 @@ class FallingBars(QWidget):
         super().__init__()
         self._values: list[float] = []
         self._done: frozenset[int] = frozenset()
-        self.setFixedHeight(84)
+        self.setFixedHeight(72)
 
     def show_values(self, values: Sequence[float], done: Iterable[int] = ()) -> None:
         """``values`` in ns, the first is now; ``done`` are positions of bars whose fix is ticked."""

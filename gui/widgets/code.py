@@ -17,8 +17,14 @@ def diff_lines(before: str, after: str) -> list[str]:
     """Lines that start with ``-`` (gone), ``+`` (new) or a blank (kept); only one side is no diff and gets blanks."""
     if not before.strip() or not after.strip():
         return ["  " + line for line in (after or before).rstrip("\n").splitlines()]
-    lines = difflib.ndiff(before.rstrip("\n").splitlines(), after.rstrip("\n").splitlines())
-    return [line for line in lines if not line.startswith("?")]
+    old, new = before.rstrip("\n").splitlines(), after.rstrip("\n").splitlines()
+    lines: list[str] = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            lines += ["  " + line for line in old[a:b]]
+        else:
+            lines += ["- " + line for line in old[a:b]] + ["+ " + line for line in new[c:d]]
+    return lines
 
 
 class CodeDiff(QPlainTextEdit):
