@@ -118,27 +118,44 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
         return _no_stats()
     outer, adds = outermost_of_name(view, ids)
     dur = slices.dur_ns[ids]
-    names, group = np.unique(slices.name_id[ids], return_inverse=True)
+    names, group = _grouped(slices.name_id[ids], len(view.trace.strings))
 
     def total(values: I64) -> I64:
         return np.bincount(group, weights=values, minlength=len(names)).astype(np.int64)
 
-    by_dur = np.lexsort((dur, group))
-    tails = np.flatnonzero(np.append(group[by_dur][1:] != group[by_dur][:-1], True))
-    heads = np.append(0, tails[:-1] + 1)
-    host = total(adds)
-    order = np.argsort(-np.maximum(host, total(np.where(outer, device_total, 0))), kind="stable")
+    shortest = np.full(len(names), np.iinfo(np.int64).max)
+    longest = np.zeros(len(names), dtype=np.int64)
+    np.minimum.at(shortest, group, dur)
+    np.maximum.at(longest, group, dur)
+    example = np.zeros(len(names), dtype=np.int32)
+    at_most = np.flatnonzero(dur == longest[group])[::-1]  # reversed: the first of equals is written last
+    example[group[at_most]] = ids[at_most]
+    host, device = total(adds), total(np.where(outer, device_total, 0))
+    order = np.argsort(-np.maximum(host, device), kind="stable")
     return StatTable(
         name_id=names[order].astype(np.int32),
         calls=np.bincount(group, minlength=len(names)).astype(np.int64)[order],
         host_total_ns=host[order],
         host_self_ns=total(self_ns)[order],
-        device_total_ns=total(np.where(outer, device_total, 0))[order],
+        device_total_ns=device[order],
         device_self_ns=total(device_self)[order],
-        min_ns=dur[by_dur[heads]][order],
-        max_ns=dur[by_dur[tails]][order],
-        first_slice=ids[by_dur[tails]][order].astype(np.int32),
+        min_ns=shortest[order],
+        max_ns=longest[order],
+        first_slice=example[order],
     )
+
+
+def _grouped(name_id: I32, strings: int) -> tuple[I64, I64]:
+    """Distinct name ids (ascending), and the group of each entry: as ``np.unique`` with its inverse, without sorting.
+
+    A slice without a name (-1) has the last place of the look-up table.
+    """
+    seen = np.zeros(strings + 1, dtype=bool)
+    seen[name_id] = True
+    names = np.flatnonzero(seen)
+    group_of = np.zeros(strings + 1, dtype=np.int64)
+    group_of[names] = np.arange(len(names))
+    return np.where(names == strings, -1, names), group_of[name_id]
 
 
 def operator_stats(view: View, self_ns: I64) -> StatTable:
