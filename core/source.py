@@ -22,6 +22,9 @@ _DEF_LINE = "the line is where the function begins, not the exact line"
 MAX_SOURCE_BYTES = 4_000_000  # a script is smaller; anything bigger is data
 
 
+WAIT_HINTS = frozenset(("item", "control-flow", "host-index", "mask", "constant", "batch", "read-back", "print"))
+
+
 class SourceFinder:
     """Finds the file, line and function behind a slice, and never opens a path without consent.
 
@@ -126,11 +129,11 @@ class SourceFinder:
         hint
             What was seen there (`core.source_syntax.match`); with the source at hand it selects the line.
         """
+        frame = self.user_frame(slice_id)
         if self._lines is not None:
-            found = self._lines.of_slice(self._trace, slice_id)
+            found = self._recorded(slice_id, frame, hint)
             if found is not None:
                 return found
-        frame = self.user_frame(slice_id)
         if frame >= 0:
             place = self.of_frame(self._trace.name(frame), hint)
             through = self._library_between(slice_id, frame)
@@ -148,6 +151,24 @@ class SourceFinder:
                 return name
             at = int(self._trace.slices.parent_id[at])
         return ""
+
+    def _recorded(self, slice_id: int, frame: int, hint: str) -> SourceRef | None:
+        """What the run recorded: the line of the call, or the line at which torch warned of a wait."""
+        assert self._lines is not None
+        known = parse_frame(self._trace.name(frame)) if frame >= 0 else None
+        called = self._lines.of_slice(self._trace, slice_id)
+        # `assert t` and `p[mask]` are no calls: then the call found belongs to a function further out
+        if called is not None and (known is None or called.function.rsplit(".", 1)[-1] == known.function):
+            return called
+        if known is None:
+            return called
+        waited = self._lines.of_wait(known) if hint in WAIT_HINTS else None
+        if waited is None or waited.exact or (tree := self._tree(known.file)) is None:
+            return waited
+        read = _narrow(known, tree, hint)
+        if read.line in (waited.line, *waited.candidates) and read.exact:
+            return replace(read, reason=f"{waited.reason}; {read.reason}")
+        return waited
 
     def of_frame(self, name: str, hint: str = "") -> SourceRef | None:
         """Place of a Python frame by its slice's name, its line narrowed by ``hint`` where the source is at hand."""

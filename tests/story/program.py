@@ -49,7 +49,7 @@ def moving(nbytes: float) -> float:
 
 def run_stage(stage: int, steps: int = 3, stacks: bool = True) -> Run:
     """Simulate one stage as torch.profiler would record it: three steps after four of warm-up."""
-    return simulate(step_of(stage), steps, warmup=4, stacks=stacks, first_number=5, header={"with_stack": int(stacks)})
+    return simulate(step_of(stage), steps, warmup=4, stacks=stacks, first_number=5, header={"with_stack": int(stacks), "simulated": True})
 
 
 def step_of(stage: int) -> Callable[[Machine, int], None]:
@@ -80,8 +80,14 @@ def _python(m: Machine, stack: ExitStack, module: str, file: str, function: str)
         stack.enter_context(m.frame(file, def_line(file, function), function, us=1.0))
 
 
+def _kernel_op(m: Machine, op: str, us: float, kernel: str, host_us: float = 8.0) -> None:
+    """An operator with one kernel whose grid fits its data."""
+    with m.op(op, us=host_us * 0.75, after_us=host_us * 0.25):
+        m.kernel(us, kernel, grid=[max(int(us * 50), 96), 1, 1])
+
+
 def _small(m: Machine, op: str, us: float = 4.0, host_us: float = 9.0) -> None:
-    m.kernel_op(op, us, ELEMENTWISE.format(op.removeprefix("aten::")), host_us=host_us)
+    _kernel_op(m, op, us, ELEMENTWISE.format(op.removeprefix("aten::")), host_us=host_us)
 
 
 def _normalise(m: Machine) -> None:
@@ -90,7 +96,7 @@ def _normalise(m: Machine) -> None:
     with m.op("aten::to"), m.op("aten::_to_copy"), m.op("aten::copy_"):
         m.kernel(moving(elements * 5), "void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda>(int)")
     for op in ("aten::div", "aten::sub", "aten::div"):
-        m.kernel_op(op, moving(elements * 8), ELEMENTWISE.format(op.removeprefix("aten::")))
+        _kernel_op(m, op, moving(elements * 8), ELEMENTWISE.format(op.removeprefix("aten::")))
 
 
 def _sizes() -> list[tuple[int, int]]:
@@ -108,12 +114,12 @@ def _forward(m: Machine) -> None:
         for index, (before, after) in enumerate(_sizes()):
             with m.module(f"Conv2d_{index}"), m.op("aten::conv2d"), m.op("aten::convolution"):
                 with m.op("aten::_convolution"):
-                    m.kernel_op("aten::cudnn_convolution", moving(4 * (before + after)), CONV, host_us=20)
-                    m.kernel_op("aten::add_", moving(8 * after), ELEMENTWISE.format("add"))
+                    _kernel_op(m, "aten::cudnn_convolution", moving(4 * (before + after)), CONV, host_us=20)
+                    _kernel_op(m, "aten::add_", moving(8 * after), ELEMENTWISE.format("add"))
             _small(m, "aten::relu", moving(8 * after))
             with m.module("MaxPool2d_0"), m.op("aten::max_pool2d"):
-                m.kernel_op(
-                    "aten::max_pool2d_with_indices", moving(7 * after), "void at::native::max_pool_forward_nchw"
+                _kernel_op(
+                    m, "aten::max_pool2d_with_indices", moving(7 * after), "void at::native::max_pool_forward_nchw"
                 )
         with m.op("aten::flatten"):
             pass
@@ -149,7 +155,7 @@ def _weighted_nll(m: Machine, stage: int, file: str) -> None:
             m.cpu(12)
             _host_tensor(m, 60)
         else:
-            m.kernel_op("aten::arange", 3.0, "void at::native::elementwise_kernel_with_index<arange>(int)")
+            _kernel_op(m, "aten::arange", 3.0, "void at::native::elementwise_kernel_with_index<arange>(int)")
         with m.op("aten::index", us=12):
             if stage < 3:
                 m.to_device(BATCH * 8)
@@ -164,20 +170,20 @@ def _weighted_nll(m: Machine, stage: int, file: str) -> None:
 
 
 def _index(m: Machine) -> None:
-    m.kernel_op("aten::index", 4.0, "void at::native::index_elementwise_kernel<128, 4>(int)", host_us=14)
+    _kernel_op(m, "aten::index", 4.0, "void at::native::index_elementwise_kernel<128, 4>(int)", host_us=14)
 
 
 def _nll(m: Machine) -> None:
     with m.op("aten::nll_loss_nd"), m.op("aten::nll_loss"):
-        m.kernel_op(
-            "aten::nll_loss_forward", 6.0, "void at::native::nll_loss_forward_reduce_cuda_kernel_2d<float>(int)"
+        _kernel_op(
+            m, "aten::nll_loss_forward", 6.0, "void at::native::nll_loss_forward_reduce_cuda_kernel_2d<float>(int)"
         )
 
 
 def _cross_entropy(m: Machine) -> None:
     with m.op("aten::cross_entropy_loss"):
         with m.op("aten::log_softmax"):
-            m.kernel_op("aten::_log_softmax", 5.0, "void at::native::softmax_warp_forward<float, 4>(int)")
+            _kernel_op(m, "aten::_log_softmax", 5.0, "void at::native::softmax_warp_forward<float, 4>(int)")
         _nll(m)
 
 
@@ -227,9 +233,9 @@ def _backward(m: Machine, stage: int) -> None:
                 _small(m, "aten::expand_copy")
         for before, after in reversed(_sizes()):
             with m.op(node + "MaxPool2DWithIndicesBackward0", us=3):
-                m.kernel_op("aten::max_pool2d_with_indices_backward", moving(8 * after), "max_pool_backward_nchw")
+                _kernel_op(m, "aten::max_pool2d_with_indices_backward", moving(8 * after), "max_pool_backward_nchw")
             with m.op(node + "ReluBackward0", us=3):
-                m.kernel_op("aten::threshold_backward", moving(12 * after), ELEMENTWISE.format("threshold_backward"))
+                _kernel_op(m, "aten::threshold_backward", moving(12 * after), ELEMENTWISE.format("threshold_backward"))
             with m.op(node + "ConvolutionBackward0", us=3), m.op("aten::convolution_backward", us=20):
                 if before != BATCH * 3 * SIDE * SIDE:
                     m.kernel(moving(4 * (before + after)), DGRAD)
@@ -240,4 +246,4 @@ def _backward(m: Machine, stage: int) -> None:
 def _optimizer(m: Machine) -> None:
     with m.range("Optimizer.step#SGD.step"):
         for op in ("aten::_foreach_mul_", "aten::_foreach_add_", "aten::_foreach_add_"):
-            m.kernel_op(op, 6.0, "void at::native::multi_tensor_apply_kernel<float>(int)", host_us=30)
+            _kernel_op(m, op, 6.0, "void at::native::multi_tensor_apply_kernel<float>(int)", host_us=30)
