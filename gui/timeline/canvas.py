@@ -21,7 +21,7 @@ from gui.timeline.layout import LANE_PX, PAD_PX, Layout, Row, RowKind
 from gui.timeline.palette import coarse, looks, palette
 from gui.timeline.rects import draw_rects
 from gui.timeline.slices import SlicePainter
-from gui.timeline.tooltip import paint_tooltip, row_lines, slice_lines
+from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
 from gui.timeline.waits import sync_lane
 
 MIN_HEIGHT_PX = 120
@@ -325,11 +325,14 @@ class Canvas(QWidget):
         painter.setClipping(False)
         if self.drop_y >= 0:
             painter.fillRect(QRectF(0, self.drop_y - 1, frame.width_px, 2), frame.palette.accent)
-        if self.pointer is not None and not self.quiet and not frame.vector and self.pointer.x() > HEADER_PX:
+        if self.pointer is not None and not self.quiet and not frame.vector:
             self._tooltip(painter, frame, self.pointer)
 
     def _tooltip(self, painter: QPainter, frame: Frame, at: QPointF) -> None:
-        if self.hovered >= 0:
+        if at.x() < HEADER_PX:
+            row = self.row_at(at.y())
+            lines = header_lines(frame, row) if row is not None else []
+        elif self.hovered >= 0:
             lines = slice_lines(frame.trace, frame.figures, self.hovered)
         else:
             row = self.row_at(at.y())

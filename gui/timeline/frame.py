@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QRectF
 
 from core.figures.model import Figures
+from core.kinds import SliceKind
 from core.lanes import LaneIndex
 from core.lod import bin_width_ns
 from core.trace import Trace
@@ -105,10 +106,11 @@ class Frame:
     def place_of(self, slice_id: int) -> tuple[Row, int] | None:
         """Visible row of a slice and the canvas y of its lane; None when its row or lane is not shown."""
         row = self.layout.row_of_track(int(self.trace.slices.track_id[slice_id]))
-        if row is None or not self.shows(row):
-            return None
-        lane = self.layout.lane_position(row, slice_id)
-        if lane < 0:
+        lane = self.layout.lane_position(row, slice_id) if row is not None else -1
+        if lane < 0 and self.trace.slices.kind[slice_id] == SliceKind.STEP:
+            row, lane = self.layout.by_key["steps"], 0
+            return (row, self.row_y(row) + 1) if self.shows(row) else None
+        if row is None or lane < 0 or not self.shows(row):
             return None
         return row, self.row_y(row) + PAD_PX + lane * LANE_PX
 

@@ -49,6 +49,8 @@ class Row:
     max_lanes: int = 1  # lanes shown at most; the others by scrolling inside the row
     default_lanes: int = 1
     first_lane: int = 0
+    skip_lanes: int = 0  # outermost lanes left out because the step band already shows them
+    empty: bool = False  # nothing to show in this trace
     height_px: int = 0  # of counters
     default_height_px: int = 0
     indent: int = 0
@@ -127,7 +129,7 @@ class Layout:
         return y
 
     def _is_visible(self, row: Row) -> bool:
-        if row.hidden:
+        if row.hidden or row.empty:
             return False
         group = self.by_key.get(row.group)
         if self.filter_text:
@@ -170,7 +172,7 @@ class Layout:
             return []
         if row.is_python and not row.expanded:
             return self.modules(row.track_id)[:2] or self.index.lanes(row.track_id)[:1]
-        lanes = self.index.lanes(row.track_id)
+        lanes = self.index.lanes(row.track_id)[row.skip_lanes :]
         first = min(row.first_lane, max(0, len(lanes) - row.shown_lanes))
         return lanes[first : first + row.shown_lanes]
 
@@ -182,7 +184,7 @@ class Layout:
                     return i
             return -1
         first = min(row.first_lane, max(0, row.lanes - row.shown_lanes))
-        position = int(self.index.trace.slices.depth[slice_id]) - first
+        position = int(self.index.trace.slices.depth[slice_id]) - row.skip_lanes - first
         return position if 0 <= position < row.shown_lanes else -1
 
     def row_of_track(self, track_id: int) -> Row | None:
@@ -280,6 +282,8 @@ class Layout:
         row = self.row_of_track(int(trace.slices.track_id[slice_id]))
         if row is None:
             return None
+        if row.empty:
+            return self.by_key.get("steps")
         before = (row.hidden, row.expanded, row.first_lane)
         row.hidden = False
         group = self.by_key.get(row.group)
@@ -288,8 +292,8 @@ class Layout:
             group.hidden, group.expanded = False, True
         if self.filter_text and not self._is_visible(row):
             self.filter_text, regroup = "", True
-        depth = int(trace.slices.depth[slice_id])
-        if self.lane_position(row, slice_id) < 0:
+        depth = int(trace.slices.depth[slice_id]) - row.skip_lanes
+        if depth >= 0 and self.lane_position(row, slice_id) < 0:
             row.expanded = True
             if not row.first_lane <= depth < row.first_lane + row.shown_lanes:
                 row.first_lane = max(0, min(depth - row.shown_lanes // 2, row.lanes - row.shown_lanes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
-from core.kinds import HOST_CALLS, TrackKind
+from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.lanes import LaneIndex
 from core.tables import FLAG_COMMUNICATION
 from core.trace import Trace
@@ -24,8 +24,9 @@ def _tr(text: str) -> str:
 def build_rows(trace: Trace, index: LaneIndex) -> list[Row]:
     """All rows of a trace in default order."""
     rows = []
-    if len(trace.steps):
-        rows.append(Row("steps", RowKind.STEPS, _tr("Steps"), pinned=True, default_pinned=True))
+    steps = Row("steps", RowKind.STEPS, _tr("Steps"), pinned=True, default_pinned=True)
+    steps.empty = not len(trace.steps)
+    rows.append(steps)
     if np.isin(trace.slices.kind, HOST_CALLS).any():
         rows.append(Row("syncs", RowKind.SYNCS, _tr("Sync points"), pinned=True, default_pinned=True))
     used: set[int] = set()
@@ -127,10 +128,23 @@ def _thread_rows(trace: Trace, thread_id: int, track_ids: list[int], open_ops: b
         kind = int(kinds[t])
         row = _track_row(trace, t, what.get(TrackKind(kind), _tr("other")))
         row.title, row.subtitle = title, row.title
+        if kind == TrackKind.CPU_RANGES:
+            _leave_out_steps(trace, row)
         if kind == TrackKind.CPU_PYTHON or not open_ops:
             row.expanded = row.default_expanded = False
         rows.append(row)
     return rows
+
+
+def _leave_out_steps(trace: Trace, row: Row) -> None:
+    """Take the outermost lane away where it only repeats the step band."""
+    first, end = int(trace.tracks.first_id[row.track_id]), int(trace.tracks.end_id[row.track_id])
+    outermost = trace.slices.depth[first:end] == 0
+    if not len(trace.steps) or not (trace.slices.kind[first:end][outermost] == SliceKind.STEP).all():
+        return
+    row.skip_lanes, row.lanes = 1, max(row.lanes - 1, 1)
+    row.empty = bool(outermost.all())
+    row.max_lanes = row.default_lanes = min(row.max_lanes, row.lanes)
 
 
 def _track_row(trace: Trace, track_id: int, title: str) -> Row:

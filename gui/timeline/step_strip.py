@@ -9,7 +9,8 @@ from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from core.figures.model import BREAKDOWN_PARTS, Figures
-from gui import text
+from core.kinds import GapCause
+from gui import text, theme
 from gui.evidence import slices_of
 from gui.session import Document, Session
 from gui.timeline.frame import HEADER_PX
@@ -60,7 +61,7 @@ def bound_colour(bound: str, pal: Palette) -> QColor:
     """Colour of a bar."""
     return {
         "waiting": blend(pal.wait, pal.strip, 0.88),
-        "loader": blend(pal.warn, pal.strip, 0.9),
+        "loader": blend(QColor(theme.gap_color(GapCause.LOADER, pal.dark)), pal.strip, 0.9),
         "device": blend(pal.good, pal.strip, 0.75),
         "host": blend(pal.accent, pal.strip, 0.75),
     }.get(bound, pal.grey)

@@ -83,6 +83,21 @@ def row_lines(frame: Frame, row: Row, time_ns: float) -> list[str]:
     return []
 
 
+def header_lines(frame: Frame, row: Row) -> list[str]:
+    """Whole name of a row, which the column may have cut, and how much it holds."""
+    lines = _wrapped(text.elided(row.title, NAME_CHARACTERS))
+    if row.subtitle:
+        lines.append(text.elided(row.subtitle, LINE_CHARACTERS))
+    if row.track_id >= 0:
+        tracks = frame.trace.tracks
+        count = int(tracks.end_id[row.track_id] - tracks.first_id[row.track_id])
+        lines.append(_tr("{count} slices").format(count=text.count(count)))
+    if row.kind is RowKind.SLICES and row.lanes > row.shown_lanes and row.expanded:
+        words = _tr("{shown} of {lanes} lanes; the wheel scrolls them, dragging the lower border shows more")
+        lines.append(words.format(shown=row.shown_lanes, lanes=row.lanes))
+    return lines if len(lines) > 1 or len(row.title) > 16 else []
+
+
 def _wrapped(line: str) -> list[str]:
     return [line[i : i + LINE_CHARACTERS] for i in range(0, max(len(line), 1), LINE_CHARACTERS)]
 

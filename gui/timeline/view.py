@@ -68,9 +68,11 @@ class TimelineView(QWidget):
         self.setAccessibleName(self.tr("Timeline"))
         self.setAccessibleDescription(self.tr("W and S zoom, A and D move, comma and period go from slice to slice."))
         document.layoutChanged.connect(self._layout_changed)
+        document.analysisChanged.connect(self._analysis_changed)
         document.highlightChanged.connect(self._reveal_highlight)
         document.selectionChanged.connect(self._reveal_selection)
         document.viewport.fit()
+        self._analysis_changed()
 
     # Layout of the rows --------------------------------------------------------------------------------------
 
@@ -90,6 +92,15 @@ class TimelineView(QWidget):
         if (state.get("by_name") is True) != self.canvas.by_name:
             self.canvas.set_by_name(not self.canvas.by_name)
         self._layout_changed()
+
+    def _analysis_changed(self) -> None:
+        """Inferred steps give a band to a trace without marked ones."""
+        analysis, steps = self.document.analysis, self.rows.by_key["steps"]
+        count = len(analysis.figures.steps) if analysis else len(self.document.trace.steps)
+        if steps.empty != (count == 0):
+            steps.empty = count == 0
+            self.rows.place()
+            self._layout_changed()
 
     def _layout_changed(self) -> None:
         self.canvas.set_scroll(self.canvas.scroll_px)

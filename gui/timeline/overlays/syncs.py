@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QPixmap
 
+from core.kernel_names import short_op_name
 from core.lod import fold
+from gui import text
 from gui.timeline.frame import Frame
+from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, RowKind
 from gui.timeline.palette import Palette, blend
 from gui.timeline.rects import draw_rects
 from gui.timeline.waits import sync_lane
 
 HATCH_FROM_PX = 5  # narrower waits are plain
+LABEL_FROM_PX = 60
 
 
 @lru_cache(maxsize=8)
@@ -77,14 +81,12 @@ def _fill(painter: QPainter, frame: Frame, rects: NDArray[np.float64], colour: Q
     draw_rects(painter, rects)
 
 
-def _band(painter: QPainter, frame: Frame, rect: QRectF, opacity: float = 1.0) -> None:
-    painter.setOpacity(opacity)
+def _band(painter: QPainter, frame: Frame, rect: QRectF) -> None:
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(wait_brush(frame.palette, frame.dpr))
     painter.setBrushOrigin(rect.topLeft())
     painter.drawRect(rect)
     painter.setBrushOrigin(QPointF(0, 0))
-    painter.setOpacity(1.0)
 
 
 def _paint_bands(painter: QPainter, frame: Frame) -> None:
@@ -109,7 +111,22 @@ def _paint_bands(painter: QPainter, frame: Frame) -> None:
         left, right = max(float(x0[i]), frame.left_px - 2.0), min(float(x0[i] + width[i]), frame.width_px + 2.0)
         if right <= left:
             continue
-        _band(painter, frame, QRectF(left, place[1], right - left, SLICE_PX), 0.8)
+        band = QRectF(left, place[1], right - left, SLICE_PX)
+        _band(painter, frame, band)
+        if band.width() >= LABEL_FROM_PX:
+            _label(painter, frame, band, int(syncs.slice_id[ids[i]]), int(syncs.wait_ns[ids[i]]))
+
+
+def _label(painter: QPainter, frame: Frame, band: QRectF, slice_id: int, wait_ns: int) -> None:
+    """Name of the call and its wait, on a ground that keeps it readable over the stripes."""
+    painter.setFont(slice_font())
+    words = f"{short_op_name(frame.trace.name(slice_id))}   {text.duration(wait_ns)}"
+    left = max(band.left(), frame.left_px) + 3
+    room = band.right() - left - 3
+    width = min(painter.fontMetrics().horizontalAdvance(words) + 10, room)
+    ground = blend(frame.palette.wait, frame.palette.lanes, 0.3 if frame.palette.dark else 0.16)
+    painter.fillRect(QRectF(left, band.top() + 1, width, band.height() - 2), ground)
+    draw_text(painter, QRectF(left + 4, band.top(), width - 6, band.height()), words, frame.palette.label)
 
 
 def _narrow_bands(painter: QPainter, frame: Frame, slices: NDArray[Any], x: NDArray[Any], width: NDArray[Any]) -> None:
