@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.fixes.rewrites import arguments, hoist, losses, step, switches
+from core.fixes.rewrites import arguments, cross_entropy, hoist, losses, step, switches
 from core.fixes.source_text import NotApplicable, Place, SourceText
 from core.suggestions import Suggestion
 
@@ -33,7 +33,7 @@ REWRITES: Mapping[str, tuple[Rewrite, ...]] = {
     "gradients-zeroed": (arguments.zero_to_none,),
     "single-tensor-optimizer": (arguments.optimizer_in_one_kernel,),
     "hand-written-composite-op": (losses.known_function,),
-    "unfused-cross-entropy": (losses.cross_entropy, losses.known_function),
+    "unfused-cross-entropy": (cross_entropy.cross_entropy, losses.known_function),
     "compile-without-gain": (switches.no_compile,),
     "launch-bound": (switches.compile_model,),
     "fusible-kernel-sequence": (switches.compile_model,),

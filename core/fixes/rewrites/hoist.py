@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 
 from core.fixes.naming import attributes_of, free_name, is_module_class, local_names, torch_name
 from core.fixes.source_text import (
@@ -44,7 +45,8 @@ def constants_once(source: SourceText, place: Place) -> tuple[str, str]:
     function = source.function_of(call)
     owner = source.class_of(call)
     if owner is not None and function is not None and is_module_class(owner) and function.name != "__init__":
-        return _to_buffer(source, call, owner)
+        with contextlib.suppress(NotApplicable):
+            return _to_buffer(source, call, owner)
     loop = source.loop_of(call)
     if loop is not None:
         return _before_loop(source, call, loop, "constant")

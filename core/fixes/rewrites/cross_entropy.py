@@ -1,0 +1,132 @@
+"""``nll_loss`` of a ``log_softmax``: two built-ins that are one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from core.fixes.naming import functional_name
+from core.fixes.rewrites.losses import match
+from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted
+
+
+@dataclass(frozen=True)
+class Found:
+    """A loss whose input is a log_softmax."""
+
+    call: ast.Call  # what works out the loss
+    rest: str  # its other arguments, as text
+    softmax: ast.Call
+    assigned: ast.stmt | None  # statement that holds the log_softmax, to be dropped with it
+    built: ast.Call | None = None  # where the NLLLoss object is built, for a loss that is an object
+
+
+def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
+    """``nll_loss(log_softmax(x, 1), t)`` -> ``cross_entropy(x, t)``.
+
+    Also over one name in between, through a function of this file that does nothing else, and for ``NLLLoss`` objects.
+    """
+    scope = source.scope(place)
+    found = [f for call in calls(scope) if (f := _loss(source, scope, call)) is not None]
+    if len(found) != 1:
+        raise NotApplicable("no nll_loss of a log_softmax" if not found else "several losses could be meant")
+    loss = found[0]
+    scores = source.of(loss.softmax.args[0])
+    if loss.built is not None:
+        source.replace(loss.built.func, source.of(loss.built.func).removesuffix("NLLLoss") + "CrossEntropyLoss")
+        source.replace(loss.call.args[0], scores)
+    else:
+        source.replace(loss.call, f"{functional_name(source)}.cross_entropy({scores}{loss.rest})")
+    if loss.assigned is not None:
+        source.delete(loss.assigned)
+    return (
+        "Use cross-entropy, which is log_softmax and the negative log-likelihood in one.",
+        "None for values but rounding; the gain is a few launches per step.",
+    )
+
+
+def _loss(source: SourceText, scope: ast.AST, call: ast.Call) -> Found | None:
+    if not call.args:
+        return None
+    built = _nll_object(source, call)
+    rest: list[ast.expr | ast.keyword] = [*call.args[1:], *call.keywords]
+    text = "".join(f", {source.of(a)}" for a in rest)
+    if built is None and dotted(call.func).rpartition(".")[2] != "nll_loss":
+        through = _through_function(source, call)
+        if through is None:
+            return None
+        text = through
+    behind = _log_softmax_behind(source, scope, call.args[0])
+    return Found(call, text, *behind, built) if behind is not None else None
+
+
+def _nll_object(source: SourceText, call: ast.Call) -> ast.Call | None:
+    """The construction of the ``NLLLoss`` that a call calls, where the name is assigned just once in the file."""
+    name = dotted(call.func)
+    stores = [
+        n.value
+        for n in ast.walk(source.tree)
+        if name and isinstance(n, ast.Assign) and any(dotted(t) == name for t in n.targets)
+    ]
+    if len(stores) == 1 and isinstance(stores[0], ast.Call):
+        return stores[0] if dotted(stores[0].func).rpartition(".")[2] == "NLLLoss" else None
+    return None
+
+
+def _through_function(source: SourceText, call: ast.Call) -> str | None:
+    """Other arguments of the nll_loss that a function of this file does nothing but call, as the caller passes them."""
+    own = next((n for n in source.tree.body if isinstance(n, FunctionNode) and n.name == dotted(call.func)), None)
+    if own is None or len(own.body) != 1 or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    only = own.body[0]
+    inner = only.value if isinstance(only, ast.Return) else None
+    if not isinstance(inner, ast.Call) or dotted(inner.func).rpartition(".")[2] != "nll_loss":
+        return None
+    names = [a.arg for a in own.args.args]
+    given = dict(zip(names, call.args, strict=False))
+    if len(given) != len(call.args) or not inner.args or dotted(inner.args[0]) != names[0]:
+        return None
+    parts = []
+    for argument in [*inner.args[1:], *inner.keywords]:
+        value = argument.value if isinstance(argument, ast.keyword) else argument
+        if dotted(value) not in given:
+            return None
+        prefix = f"{argument.arg}=" if isinstance(argument, ast.keyword) else ""
+        parts.append(f", {prefix}{source.of(given[dotted(value)])}")
+    return "".join(parts)
+
+
+def _log_softmax_behind(source: SourceText, scope: ast.AST, node: ast.expr) -> tuple[ast.Call, ast.stmt | None] | None:
+    """The log_softmax call behind a loss's first argument, and the statement to drop with it."""
+    if isinstance(node, ast.Call):
+        return (node, None) if _is_log_softmax(source, node) else None
+    if not isinstance(node, ast.Name):
+        return None
+    uses = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == node.id]
+    stores = [n for n in uses if isinstance(n.ctx, ast.Store)]
+    if len(stores) != 1 or len(uses) != 2:
+        return None
+    statement = source.statement(stores[0])
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return None
+    fits = len(statement.targets) == 1 and _is_log_softmax(source, statement.value)
+    return (statement.value, statement) if fits else None
+
+
+def _is_log_softmax(source: SourceText, call: ast.Call) -> bool:
+    """A log_softmax over dimension 1 (or the last one), of torch or a hand-written one of this file."""
+    base, _, last = dotted(call.func).rpartition(".")
+    if not call.args:
+        return False
+    if base:
+        dim = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "dim"), None)
+        return last == "log_softmax" and dim is not None and ast.unparse(dim) in ("1", "-1")
+    own = next((n for n in source.tree.body if isinstance(n, FunctionNode) and n.name == last), None)
+    if own is None or len(own.args.args) != 1 or len(own.body) != 1:
+        return False
+    only = own.body[0]
+    if not isinstance(only, ast.Return) or only.value is None:
+        return False
+    text = match(source, only.value) or ast.unparse(only.value)
+    name = own.args.args[0].arg
+    return any(text.endswith(f"log_softmax({name}, {dim})") for dim in ("-1", "1", "dim=-1", "dim=1"))
