@@ -1,0 +1,212 @@
+"""Profiling from the window: one run at a time, its output and progress brought into the GUI thread."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gui.session import Document, Session
+from gui.settings import Settings
+from profiling.errors import ProfilingError
+from profiling.events import Progress
+from profiling.manifest import default_runs_root, read
+from profiling.result import RunResult
+from profiling.run import Run
+from profiling.spec import RunSpec, from_json
+
+FLUSH_MS = 50
+MOST_PENDING_CHARS = 400_000  # a flood: what the window could not show anyway is left out
+
+
+class Capture(QObject):
+    """The run that is on, or the last one.
+
+    Signals
+    -------
+    started()
+        A run began; ``spec`` is new and the output starts empty.
+    output(list)
+        Pieces of ``(stream, text)`` in order of arrival; a stream ``""`` tells how many characters were left out.
+    progressed()
+        ``progress`` is new.
+    ended()
+        ``result`` is there.
+    """
+
+    started = Signal()
+    output = Signal(list)
+    progressed = Signal()
+    ended = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._session = session
+        self.run: Run | None = None
+        self.spec: RunSpec | None = None
+        self.result: RunResult | None = None
+        self.progress = Progress("starting")
+        self.wished: RunSpec | None = None  # what the launch page shall show when it is next seen
+        self.open_when_done = True
+        self._lock = threading.Lock()
+        self._pieces: list[tuple[str, str]] = []
+        self._pending_chars = 0
+        self._dropped_chars = 0
+        self._newest: Progress | None = None
+        self._finished: RunResult | None = None
+        self._titles: dict[Path, str] = {}
+        self._timer = QTimer(self)
+        self._timer.setInterval(FLUSH_MS)
+        self._timer.timeout.connect(self.flush)
+        session.documentsChanged.connect(self._name_documents)
+
+    @property
+    def running(self) -> bool:
+        """A run is on."""
+        return self.run is not None and self.result is None
+
+    def start(self, spec: RunSpec, *, open_when_done: bool = True) -> None:
+        """Start a run and show its page; errors are shown as a banner."""
+        if self.running:
+            self._session.raise_error(
+                ProfilingError(
+                    self.tr("A script is already running."), "", self.tr("Stop it first, or wait for its end.")
+                )
+            )
+            return
+        self.result, self._finished, self._newest = None, None, None
+        self._pieces, self._pending_chars, self._dropped_chars = [], 0, 0
+        self.open_when_done = open_when_done
+        try:
+            run = Run(spec, self._take_output, self._take_progress, self._take_result)
+            run.start()
+        except ProfilingError as error:
+            self.run = None
+            self._session.raise_error(error)
+            return
+        self.run, self.spec, self.progress = run, spec, Progress("starting")
+        self.started.emit()
+        self._session.runChanged.emit()
+        self._session.pageRequested.emit("output")
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Ask the script to end; a second call ends it at once."""
+        if self.run is not None:
+            self.run.stop()
+
+    def write(self, text: str) -> None:
+        """Send a line to the script's input and show it in the output."""
+        if self.run is not None:
+            self.run.write_stdin(text)
+            self._take_output("stdin", text)
+
+    # From the run's threads -----------------------------------------------------------------------------------
+
+    def _take_output(self, stream: str, text: str) -> None:
+        with self._lock:
+            self._pieces.append((stream, text))
+            self._pending_chars += len(text)
+            while self._pending_chars > MOST_PENDING_CHARS and len(self._pieces) > 1:
+                _, old = self._pieces.pop(0)
+                self._pending_chars -= len(old)
+                self._dropped_chars += len(old)
+
+    def _take_progress(self, progress: Progress) -> None:
+        with self._lock:
+            self._newest = progress
+
+    def _take_result(self, result: RunResult) -> None:
+        with self._lock:
+            self._finished = result
+
+    # In the GUI thread ------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Hand on what has come since the last time."""
+        with self._lock:
+            pieces, self._pieces = self._pieces, []
+            dropped, self._dropped_chars, self._pending_chars = self._dropped_chars, 0, 0
+            progress, self._newest = self._newest, None
+            finished, self._finished = self._finished, None
+        if dropped:
+            pieces.insert(0, ("", str(dropped)))
+        if pieces:
+            self.output.emit(pieces)
+        if progress is not None:
+            self.progress = progress
+            self.progressed.emit()
+        if finished is not None:
+            self._end(finished)
+
+    def _end(self, result: RunResult) -> None:
+        self._timer.stop()
+        self.result = result
+        self.ended.emit()
+        self._session.runChanged.emit()
+        if result.trace is not None and self.open_when_done:
+            ranks = [path for path in result.traces if path.name.startswith("trace-rank")]
+            paths = ranks if len(ranks) > 1 else [result.trace]
+            for path in paths:
+                self._titles[path] = str(result.manifest.get("name") or path.name)
+            self._session.open(paths, result.folder)
+
+    def _name_documents(self) -> None:
+        for document in self._session.documents:
+            path = document.trace.path if document.trace.sources else None
+            if path in self._titles and document.title == path.name:
+                document.title = self._titles.pop(path)
+
+    # Services ---------------------------------------------------------------------------------------------------
+
+    def show_launcher(self, spec: RunSpec | None = None) -> None:
+        """Show the page that starts a run, filled with ``spec``."""
+        self.wished = spec
+        self._session.pageRequested.emit("launch")
+        self._session.runChanged.emit()
+
+    def find_line(self, document: Document, index: int) -> None:
+        """Run the document's script again with its statements marked, so that the line behind a suggestion is seen."""
+        content = read(document.run_folder) if document.run_folder else None
+        suggestion = document.suggestion(index)
+        if content is None or suggestion is None:
+            self._session.raise_error(
+                ProfilingError(
+                    self.tr("The line can only be searched in a run of this program's own."),
+                    "",
+                    self.tr("Profile the script from here; then each suggestion can find its line."),
+                )
+            )
+            return
+        source = suggestion.source
+        pattern = f"{Path(source.file).name}:{source.function or '*'}" if source and source.file else "*"
+        spec = from_json({**content["spec"], "line_ranges": [pattern], "interpreter": content["interpreter"]})
+        self.show_launcher(spec)
+
+
+def split_arguments(text: str) -> tuple[str, ...]:
+    """Arguments as a shell splits them (quotes, backslashes), without expanding anything.
+
+    Raises
+    ------
+    ValueError
+        For a quote that is never closed.
+    """
+    return tuple(shlex.split(text))
+
+
+def runs_root(settings: Settings) -> Path:
+    """Folder of the runs: the user's choice, else the default."""
+    chosen = settings.get("runs/folder")
+    return Path(chosen) if chosen else default_runs_root()
+
+
+def install(session: Session, settings: Settings) -> None:
+    """Offer profiling to the rest of the window."""
+    capture = Capture(session)
+    session.provide("capture", lambda: capture)
+    session.provide("capture_settings", lambda: settings)
+    session.provide("profile", capture.show_launcher)
+    session.provide("find_line", capture.find_line)

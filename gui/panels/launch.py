@@ -1,0 +1,337 @@
+"""Profile a script: which one, with which Python, what to record, and Run."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QRadioButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import jobs
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.labels import Elided, button, heading, label, restyle
+from gui.widgets.launch_cards import RecordCard, StepsCard, form_card
+from profiling.errors import ProfilingError
+from profiling.interpreters import Interpreter, find_interpreters
+from profiling.preflight import Preflight, preflight
+from profiling.spec import RunSpec, package_module
+
+if TYPE_CHECKING:
+    from gui.capture import Capture
+
+WIDTH_PX = 900
+LAST_USED = 6
+
+
+class LaunchPage(QScrollArea):
+    """The form that starts a run. Uses ``runChanged`` and the services of ``gui.capture``."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._capture: Capture | None = session.ask("capture")
+        self._settings = session.ask("capture_settings")
+        self._found: Preflight | None = None
+        self.setWidgetResizable(True)
+        column = QWidget()
+        column.setMaximumWidth(WIDTH_PX)
+        self._box = QVBoxLayout(column)
+        self._box.setContentsMargins(24, 28, 24, 24)
+        self._box.setSpacing(14)
+        self._box.addWidget(heading(self.tr("Profile a script"), 8))
+        words = self.tr(
+            "Nothing in the script has to change: it runs as it would alone, and its steps are found by themselves."
+        )
+        self._box.addWidget(label(words, "dim", wrap=True))
+        self._box.addWidget(self._what())
+        self.record = RecordCard()
+        self.steps = StepsCard()
+        for made in (self.record, self.steps):
+            made.changed.connect(self._update)
+            self._box.addWidget(made)
+        self._box.addLayout(self._bottom())
+        self._box.addStretch(1)
+        inner = QWidget()
+        inner.setObjectName("scrolled")
+        row = QHBoxLayout(inner)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
+        row.addWidget(column, 100)
+        row.addStretch(1)
+        self.setWidget(inner)
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(250)
+        self._later.timeout.connect(self.check_interpreter)
+        session.runChanged.connect(self._take_wish)
+        if self._settings is not None:
+            self.script.setText(self._settings.get("runs/last_script"))
+        self.offer_interpreters()
+        self._take_wish()
+        self._update()
+
+    # The form ---------------------------------------------------------------------------------------------------
+
+    def _what(self) -> QFrame:
+        card, form = form_card(self.tr("What to run"))
+        self.script, self.module = QLineEdit(), QLineEdit()
+        self.script.setPlaceholderText(self.tr("train.py"))
+        self.module.setPlaceholderText(self.tr("package.train, as python -m takes it"))
+        self.as_script, self.as_module = QRadioButton(self.tr("Script")), QRadioButton(self.tr("Module"))
+        self._kind = QButtonGroup(card)
+        for choice in (self.as_script, self.as_module):
+            self._kind.addButton(choice)
+        self.as_script.setChecked(True)
+        form.addRow(self.as_script, _with(self.script, button(self.tr("Choose…"), self._choose_script)))
+        form.addRow(self.as_module, self.module)
+        self.package_hint = button("", self._use_module, "link")
+        form.addRow("", self.package_hint)
+        self.arguments = QLineEdit()
+        self.arguments.setPlaceholderText(
+            self.tr('--epochs 1 --out "a folder"   (split like a shell does; nothing is expanded)')
+        )
+        form.addRow(self.tr("Arguments"), self.arguments)
+        self.folder = QLineEdit()
+        form.addRow(self.tr("Working folder"), _with(self.folder, button(self.tr("Choose…"), self._choose_folder)))
+        self.interpreter = QComboBox()
+        self.interpreter.setEditable(True)
+        self.interpreter.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        form.addRow(self.tr("Python"), _with(self.interpreter, button(self.tr("Choose…"), self._choose_python)))
+        self.found = label("", "dim", wrap=True)
+        self.remarks = label("", "", wrap=True, select=True)
+        form.addRow("", self.found)
+        form.addRow("", self.remarks)
+        for field in (self.script, self.module, self.arguments, self.folder):
+            field.textChanged.connect(self._update)
+        self.script.editingFinished.connect(self.offer_interpreters)
+        self._kind.buttonToggled.connect(self._update)
+        self.interpreter.currentTextChanged.connect(self._interpreter_changed)
+        return card
+
+    def _bottom(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        self.command = Elided("", "faint", mono=True)
+        row.addWidget(self.command, 1)
+        self.run_button = button(self.tr("Run"), self.run, "primary", self.tr("Start the script under the profiler"))
+        self.run_button.setMinimumWidth(120)
+        row.addWidget(self.run_button)
+        return row
+
+    # Filling it -------------------------------------------------------------------------------------------------
+
+    def offer_interpreters(self) -> None:
+        """Look for interpreters about the script; the choice of the user is kept."""
+        chosen = self.interpreter.currentText()
+        last = self._settings.get("runs/interpreters") if self._settings is not None else []
+        self.interpreter.blockSignals(True)
+        self.interpreter.clear()
+        for found in find_interpreters(self.script.text(), last):
+            self.interpreter.addItem(found.path)
+            self.interpreter.setItemData(
+                self.interpreter.count() - 1, _origin(self, found), Qt.ItemDataRole.ToolTipRole
+            )
+        if chosen:
+            self.interpreter.setEditText(chosen)
+        self.interpreter.blockSignals(False)
+        self._interpreter_changed()
+
+    def _interpreter_changed(self) -> None:
+        self._found = None
+        self.found.setText(self.tr("Asking this Python what it has…") if self.interpreter.currentText() else "")
+        self.remarks.clear()
+        self._later.start()
+        self._update()
+
+    def check_interpreter(self) -> None:
+        """Ask the chosen interpreter, off the GUI thread."""
+        path = self.interpreter.currentText().strip()
+        if path:
+            jobs.run(self, partial(_ask, path), self._checked, self._not_checked, key="preflight")
+
+    def _checked(self, found: Preflight) -> None:
+        if found.interpreter != self.interpreter.currentText().strip():
+            return
+        self._found = found
+        self.found.setText(found.words)
+        self.remarks.setText("\n".join(f"{r.text} {r.cure}".strip() for r in found.remarks))
+        worst = found.remarks[0].level if found.remarks else "info"
+        restyle(self.remarks, "role", {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
+        self.remarks.setVisible(bool(found.remarks))
+        self._update()
+
+    def _not_checked(self, error: BaseException) -> None:
+        self._found = None
+        self.found.clear()
+        self.remarks.setText(str(error))
+        self.remarks.setVisible(True)
+        restyle(self.remarks, "role", "wait")
+        self._update()
+
+    def _take_wish(self) -> None:
+        if self._capture is not None and self._capture.wished is not None:
+            spec, self._capture.wished = self._capture.wished, None
+            self.fill(spec)
+        self._update()
+
+    def fill(self, spec: RunSpec) -> None:
+        """Show a spec in the form."""
+        import shlex
+
+        self.as_module.setChecked(bool(spec.module))
+        self.as_script.setChecked(not spec.module)
+        self.script.setText(os.path.abspath(spec.script) if spec.script else self.script.text())
+        self.module.setText(spec.module)
+        self.arguments.setText(shlex.join(spec.argv))
+        self.folder.setText(spec.cwd)
+        self.interpreter.setEditText(spec.interpreter)
+        self.record.fill(spec)
+        self.steps.fill(spec)
+
+    def _choose_script(self) -> None:
+        start = os.path.dirname(self.script.text()) or str(Path.home())
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Choose a script"), start, self.tr("Python (*.py)"))
+        if path:
+            self.script.setText(path)
+            self.as_script.setChecked(True)
+            self.offer_interpreters()
+
+    def _choose_folder(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, self.tr("Choose the working folder"), self.folder.text())
+        if path:
+            self.folder.setText(path)
+
+    def _choose_python(self) -> None:
+        start = os.path.dirname(self.interpreter.currentText())
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Choose a Python"), start)
+        if path:
+            self.interpreter.setEditText(path)
+
+    def _use_module(self) -> None:
+        found = package_module(self.script.text())
+        if found is not None:
+            self.module.setText(found[0])
+            self.folder.setText(found[1])
+            self.as_module.setChecked(True)
+
+    # Using it ---------------------------------------------------------------------------------------------------
+
+    def spec(self) -> RunSpec:
+        """What the form says.
+
+        Raises
+        ------
+        ProfilingError
+            Where it says something that cannot be run.
+        """
+        from gui.capture import runs_root, split_arguments
+
+        try:
+            argv = split_arguments(self.arguments.text())
+        except ValueError as error:
+            raise ProfilingError(
+                self.tr("The arguments cannot be split: a quote is not closed."), str(error)
+            ) from error
+        target: dict[str, Any] = (
+            {"module": self.module.text().strip()}
+            if self.as_module.isChecked()
+            else {"script": self.script.text().strip()}
+        )
+        return RunSpec(
+            interpreter=self.interpreter.currentText().strip(),
+            argv=argv,
+            cwd=self.folder.text().strip(),
+            **self.record.values(),
+            **self.steps.values(),
+            stdin="pipe",
+            runs_root=str(runs_root(self._settings)) if self._settings is not None else "",
+            **target,
+        )
+
+    def run(self) -> None:
+        """Start the run that the form describes."""
+        if self._capture is None:
+            return
+        try:
+            spec = self.spec()
+            spec.check()
+        except ProfilingError as error:
+            self._session.raise_error(error)
+            return
+        if self._settings is not None:
+            self._settings.set("runs/last_script", spec.script)
+            used = [spec.interpreter, *(p for p in self._settings.get("runs/interpreters") if p != spec.interpreter)]
+            self._settings.set("runs/interpreters", used[:LAST_USED])
+        self._capture.start(spec)
+
+    def _update(self, *_: object) -> None:
+        module = self.as_module.isChecked()
+        self.module.setEnabled(module)
+        self.script.setEnabled(not module)
+        package = package_module(self.script.text()) if self.script.text() and not module else None
+        self.package_hint.setVisible(package is not None)
+        if package is not None:
+            self.package_hint.setText(
+                self.tr("This file belongs to a package: run it as the module {name}").format(name=package[0])
+            )
+        script = self.script.text().strip()
+        folder = os.path.dirname(os.path.abspath(script)) if script and not module else ""
+        self.folder.setPlaceholderText(folder or self.tr("the folder of the script"))
+        target = self.module.text().strip() if module else script
+        running = self._capture is not None and self._capture.running
+        unusable = self._found is not None and not self._found.usable
+        self.run_button.setEnabled(
+            bool(target and self.interpreter.currentText().strip()) and not running and not unusable
+        )
+        try:
+            self.command.set_text(" ".join(self.spec().command) if target else "")
+        except ProfilingError as error:
+            self.command.set_text(error.title)
+
+
+def _ask(path: str, progress: jobs.Progress) -> Preflight:
+    progress(0.0, "")
+    return preflight(path)
+
+
+def _origin(page: LaunchPage, found: Interpreter) -> str:
+    words = {
+        "beside the script": page.tr("Virtual environment beside the script"),
+        "last used": page.tr("Used lately"),
+        "active environment": page.tr("The active environment"),
+        "conda": page.tr("Conda environment"),
+        "pyenv": page.tr("pyenv"),
+        "on the path": page.tr("Found on the path"),
+    }
+    return words.get(found.origin, found.origin)
+
+
+def _with(field: QWidget, *more: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(8)
+    row.addWidget(field, 1)
+    for widget in more:
+        row.addWidget(widget)
+    return row
+
+
+def create(session: Session, document: Document | None) -> QWidget:
+    """Make the page."""
+    return LaunchPage(session)
+
+
+PANEL = PanelSpec("launch", "Profile a script", "page", create)

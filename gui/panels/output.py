@@ -1,0 +1,258 @@
+"""The run that is on: phase and steps, live output, input, Stop; and, when it has ended, what came of it."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QVBoxLayout, QWidget
+
+from gui import text
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.labels import Elided, button, heading, label, restyle
+from gui.widgets.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gui.capture import Capture
+
+
+class OutputPage(QWidget):
+    """Shows the app's one run. Uses the signals of ``gui.capture.Capture``."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._capture: Capture | None = session.ask("capture")
+        self._began = time.monotonic()
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addWidget(self._head())
+        self.outcome = self._outcome()
+        box.addWidget(self.outcome)
+        self.terminal = Terminal()
+        self.terminal.setFrameShape(QFrame.Shape.NoFrame)
+        box.addWidget(self.terminal, 1)
+        box.addWidget(self._input())
+        self._clock = QTimer(self)
+        self._clock.setInterval(500)
+        self._clock.timeout.connect(self._tick)
+        if self._capture is not None:
+            self._capture.started.connect(self._started)
+            self._capture.output.connect(self.terminal.feed)
+            self._capture.progressed.connect(self._progressed)
+            self._capture.ended.connect(self._ended)
+            if self._capture.run is not None:
+                self._started()
+        self._show_state()
+
+    def _head(self) -> QWidget:
+        head = QFrame()
+        head.setObjectName("band")
+        box = QVBoxLayout(head)
+        box.setContentsMargins(16, 12, 16, 12)
+        box.setSpacing(8)
+        self.title = heading(self.tr("No script has been run yet"), 3)
+        self.time = label("", "dim")
+        self.stop_button = button(self.tr("Stop"), self._stop)
+        self.again_button = button(self.tr("Run again…"), self._again)
+        row = QHBoxLayout()
+        row.addWidget(self.title)
+        row.addStretch(1)
+        row.addWidget(self.time)
+        row.addWidget(self.stop_button)
+        row.addWidget(self.again_button)
+        box.addLayout(row)
+        self.command = Elided("", "faint", mono=True)
+        box.addWidget(self.command)
+        self.phase = label("", "dim")
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(self.tr("Progress of the run"))
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self.phase)
+        row.addWidget(self.bar, 1)
+        box.addLayout(row)
+        return head
+
+    def _outcome(self) -> QFrame:
+        frame = QFrame()
+        frame.setProperty("role", "card")
+        box = QVBoxLayout(frame)
+        box.setContentsMargins(14, 12, 14, 12)
+        box.setSpacing(6)
+        self.words = heading("", 1)
+        self.words.setWordWrap(True)
+        box.addWidget(self.words)
+        self.details = QVBoxLayout()
+        self.details.setSpacing(3)
+        box.addLayout(self.details)
+        frame.hide()
+        return frame
+
+    def _input(self) -> QWidget:
+        self.input_row = QFrame()
+        self.input_row.setObjectName("status")
+        row = QHBoxLayout(self.input_row)
+        row.setContentsMargins(16, 6, 16, 6)
+        self.input = QLineEdit()
+        self.input.setPlaceholderText(self.tr("Answer the script here, if it asks; Enter sends the line"))
+        self.input.setAccessibleName(self.tr("Input for the script"))
+        self.input.returnPressed.connect(self._send)
+        row.addWidget(self.input, 1)
+        row.addWidget(button(self.tr("End of input"), self._end_input, tip=self.tr("No more input will come")))
+        return self.input_row
+
+    # What happens -----------------------------------------------------------------------------------------------
+
+    def _started(self) -> None:
+        assert self._capture is not None
+        assert self._capture.spec is not None
+        self._began = time.monotonic()
+        self.terminal.clear_all()
+        self.outcome.hide()
+        self.title.setText(self._capture.spec.title)
+        self.command.set_text(" ".join(self._capture.spec.command))
+        self._progressed()
+        self._clock.start()
+        self._show_state()
+
+    def _progressed(self) -> None:
+        assert self._capture is not None
+        progress = self._capture.progress
+        words = phase_words(progress.phase)
+        if progress.total:
+            words = self.tr("{phase}: step {done} of {total}").format(
+                phase=words, done=min(progress.done + 1, progress.total), total=progress.total
+            )
+        elif progress.step:
+            words = self.tr("{phase} · {steps} steps so far").format(phase=words, steps=text.count(progress.step))
+        self.phase.setText(words)
+        self.bar.setRange(0, progress.total)  # no total: the bar shows that something is going on
+        self.bar.setValue(progress.done)
+
+    def _ended(self) -> None:
+        assert self._capture is not None
+        result = self._capture.result
+        assert result is not None
+        self._clock.stop()
+        self.words.setText(result.words)
+        restyle(self.words, "role", {"ok": "saved", "failed": "wait"}.get(result.outcome, "warn"))
+        while (item := self.details.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        if result.failure is not None:
+            self._show_failure(result.failure)
+        for line in [*self._facts(), *result.notices]:
+            self.details.addWidget(label(line, "dim", wrap=True, select=True))
+        if result.trace is not None:
+            opener = button(
+                self.tr("Open the trace"), partial(self._session.open, [result.trace], result.folder), "link"
+            )
+            self.details.addWidget(opener)
+        self.outcome.show()
+        self._show_state()
+
+    def _show_failure(self, failure: object) -> None:
+        from profiling.outcome import Failure
+
+        assert isinstance(failure, Failure)
+        if failure.hint:
+            self.details.addWidget(label(failure.hint, "", wrap=True, select=True))
+        frames = sorted(failure.frames[-30:], key=lambda f: not f.users)  # the user's own first
+        for frame in frames[:8]:
+            words = f"{frame.file}:{frame.line}  {frame.function}  {frame.code}"
+            self.details.addWidget(Elided(words, "" if frame.users else "faint", mono=True))
+
+    def _facts(self) -> list[str]:
+        assert self._capture is not None
+        assert self._capture.result is not None
+        steps = self._capture.result.manifest.get("steps") or {}
+        lines = []
+        if steps.get("recorded"):
+            first, last = steps["recorded"][0], steps["recorded"][-1]
+            lines.append(
+                self.tr("Steps {first} to {last} of {count} are recorded; they were found from {source}.").format(
+                    first=first, last=last, count=steps["count"], source=steps["source_words"]
+                )
+            )
+        if steps.get("wall_step_us"):
+            lines.append(
+                self.tr("A step takes {wall} without the profiler and {profiled} with it.").format(
+                    wall=text.duration(steps["wall_step_us"] * 1e3),
+                    profiled=text.duration(steps["profiled_step_us"] * 1e3) if steps["profiled_step_us"] else "–",
+                )
+            )
+        if self.terminal.left_out:
+            lines.append(
+                self.tr("The whole output is in {file}.").format(file=self._capture.result.folder / "output.log")
+            )
+        return lines
+
+    # What the user does -----------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        assert self._capture is not None
+        self._capture.stop()
+        self.stop_button.setText(self.tr("Stop at once"))
+        self.phase.setText(self.tr("Asked the script to stop; it has a few seconds to do so"))
+
+    def _again(self) -> None:
+        if self._capture is not None:
+            self._capture.show_launcher(self._capture.spec)
+
+    def _send(self) -> None:
+        if self._capture is not None:
+            self._capture.write(self.input.text() + "\n")
+            self.input.clear()
+
+    def _end_input(self) -> None:
+        if self._capture is not None and self._capture.run is not None:
+            self._capture.run.close_stdin()
+
+    def _tick(self) -> None:
+        seconds = time.monotonic() - self._began
+        self.time.setText(
+            self.tr("{minutes}:{seconds:02d}").format(minutes=int(seconds) // 60, seconds=int(seconds) % 60)
+        )
+
+    def _show_state(self) -> None:
+        running = self._capture is not None and self._capture.running
+        self.stop_button.setVisible(running)
+        self.stop_button.setText(self.tr("Stop"))
+        self.again_button.setVisible(not running and self._capture is not None and self._capture.spec is not None)
+        self.bar.setVisible(running)
+        self.phase.setVisible(running)
+        self.input_row.setVisible(running)
+
+
+def phase_words(phase: str) -> str:
+    """A phase of a run as a person reads it."""
+    tr = text.translate
+    return {
+        "starting": tr("capture", "Starting the interpreter"),
+        "script": tr("capture", "Running, no training seen yet"),
+        "whole": tr("capture", "Running, no training seen yet"),
+        "early": tr("capture", "Recording the first steps, in case the script is short"),
+        "skip": tr("capture", "Passing over steps"),
+        "wall": tr("capture", "Timing steps without the profiler"),
+        "sync": tr("capture", "Looking for the lines that wait for the device"),
+        "prime": tr("capture", "Warming the profiler up"),
+        "window": tr("capture", "Recording the window"),
+        "saving": tr("capture", "Saving the trace"),
+        "done": tr("capture", "The window is recorded, the script runs on"),
+        "ended": tr("capture", "Ended"),
+    }.get(phase, phase)
+
+
+def create(session: Session, document: Document | None) -> QWidget:
+    """Make the page."""
+    return OutputPage(session)
+
+
+PANEL = PanelSpec("output", "Run", "page", create)

@@ -1,0 +1,183 @@
+"""Two cards of the launch page: what to record, and which steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSpinBox,
+    QVBoxLayout,
+)
+
+from gui.widgets.labels import heading, label
+from profiling.spec import Options, RunSpec, Schedule
+
+
+class _Card(QFrame):
+    """A titled card with a form in it; ``changed`` tells that the user changed something."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heading, self.form = _fill(self)
+
+    def _changed(self, _checked: bool = False) -> None:
+        self.changed.emit()
+
+
+class RecordCard(_Card):
+    """Which things torch records beside names and times, each with its cost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heading.setText(self.tr("What to record"))
+        form = self.form
+        self.options: dict[str, QCheckBox] = {}
+        default = Options()
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(18)
+        grid.setVerticalSpacing(6)
+        for row, (name, title, cost) in enumerate(
+            (
+                (
+                    "stacks",
+                    self.tr("Python stacks"),
+                    self.tr("name the line of code; the dearest: steps are often 1.3 to 2 times as long"),
+                ),
+                ("shapes", self.tr("Shapes of tensors"), self.tr("needed by the advice about sizes; a few percent")),
+                ("memory", self.tr("Memory"), self.tr("every allocation; a few percent, and a larger file")),
+                (
+                    "flops",
+                    self.tr("Operations counted (FLOPs)"),
+                    self.tr("estimates for matrix products and convolutions; little"),
+                ),
+                ("modules", self.tr("Module names"), self.tr("only where stacks are off; little")),
+                ("cuda_sync_events", self.tr("CUDA synchronisation events"), self.tr("newer torch only; little")),
+            )
+        ):
+            box = QCheckBox(title)
+            box.setChecked(getattr(default, name))
+            box.toggled.connect(self._changed)
+            self.options[name] = box
+            grid.addWidget(box, row, 0)
+            grid.addWidget(label(cost, "faint"), row, 1)
+        grid.setColumnStretch(1, 1)
+        form.addRow(grid)
+        self.lines = QCheckBox(self.tr("Mark every statement of these functions"))
+        self.line_patterns = QLineEdit()
+        self.line_patterns.setPlaceholderText(self.tr("train.py:Loss.forward, * for all of your own"))
+        self.lines.toggled.connect(self._changed)
+        self.lines.toggled.connect(self.line_patterns.setEnabled)
+        self.line_patterns.setEnabled(False)
+        grid.addWidget(self.lines, 6, 0)
+        grid.addWidget(self.line_patterns, 6, 1)
+
+    def fill(self, spec: RunSpec) -> None:
+        """Show what a spec says."""
+        for name, box in self.options.items():
+            box.setChecked(getattr(spec.options, name))
+        self.lines.setChecked(bool(spec.line_ranges))
+        self.line_patterns.setText(", ".join(spec.line_ranges))
+
+    def values(self) -> dict[str, Any]:
+        """Fields of a ``RunSpec``."""
+        patterns = tuple(p.strip() for p in self.line_patterns.text().split(",") if p.strip()) or ("*",)
+        return {
+            "options": Options(**{name: box.isChecked() for name, box in self.options.items()}),
+            "line_ranges": patterns if self.lines.isChecked() else (),
+        }
+
+
+class StepsCard(_Card):
+    """What a step is, and which of them are recorded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heading.setText(self.tr("Which steps"))
+        form = self.form
+        self.source = QComboBox()
+        for key, title in (
+            ("auto", self.tr("Found from the training loop")),
+            ("optimizer", self.tr("Each step of the optimizers")),
+            ("loader", self.tr("Each batch of the data loader")),
+            ("module", self.tr("Each call of the outermost module")),
+            ("whole", self.tr("No steps: the whole run, as far as it is short")),
+        ):
+            self.source.addItem(title, key)
+        form.addRow(self.tr("A step is"), self.source)
+        self.numbers: dict[str, QSpinBox] = {}
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        default = Schedule()
+        for name, title, low in (
+            ("skip", self.tr("skip"), 0),
+            ("warmup", self.tr("warm up"), 0),
+            ("active", self.tr("record"), 1),
+            ("repeat", self.tr("times"), 1),
+        ):
+            box = QSpinBox()
+            box.setRange(low, 1000)
+            box.setValue(getattr(default, name))
+            box.setAccessibleName(title)
+            self.numbers[name] = box
+            row.addWidget(label(title, "dim"))
+            row.addWidget(box)
+        row.addStretch(1)
+        form.addRow(self.tr("Steps"), row)
+        self.wall = QCheckBox(self.tr("Time a few steps without the profiler first: the true step time"))
+        self.wall.setChecked(True)
+        form.addRow("", self.wall)
+        self.stop_after = QCheckBox(
+            self.tr("End the script once the window is recorded (its finally and atexit still run)")
+        )
+        form.addRow("", self.stop_after)
+
+    def fill(self, spec: RunSpec) -> None:
+        """Show what a spec says."""
+        for name, number in self.numbers.items():
+            number.setValue(getattr(spec.schedule, name))
+        self.source.setCurrentIndex(max(0, self.source.findData(spec.step_source)))
+        self.wall.setChecked(spec.measure_wall)
+        self.stop_after.setChecked(spec.stop_after_window)
+
+    def values(self) -> dict[str, Any]:
+        """Fields of a ``RunSpec``."""
+        return {
+            "schedule": Schedule(**{name: box.value() for name, box in self.numbers.items()}),
+            "step_source": self.source.currentData(),
+            "measure_wall": self.wall.isChecked(),
+            "stop_after_window": self.stop_after.isChecked(),
+        }
+
+
+def _fill(card: QFrame) -> tuple[QLabel, QFormLayout]:
+    card.setProperty("role", "card")
+    box = QVBoxLayout(card)
+    box.setContentsMargins(16, 14, 16, 14)
+    box.setSpacing(10)
+    title = heading("", 1)
+    box.addWidget(title)
+    form = QFormLayout()
+    form.setHorizontalSpacing(14)
+    form.setVerticalSpacing(8)
+    form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    box.addLayout(form)
+    return title, form
+
+
+def form_card(title: str) -> tuple[QFrame, QFormLayout]:
+    """Make a card with a title and an empty form."""
+    card = QFrame()
+    shown, form = _fill(card)
+    shown.setText(title)
+    return card, form
