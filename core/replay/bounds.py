@@ -52,7 +52,7 @@ class Bounds:
         remaining = self._remaining_copies(change)
         idle_sets = [subtract(self._windows, union_all((k, remaining))) for k in self._kernels] or [self._windows]
         used = max(self._spend(at, credit, resets, idle) for idle in idle_sets)
-        return used + self._removed_work(change)
+        return float(used + self._removed_work(change))
 
     def _credits(self, change: Change) -> tuple[I64, np.ndarray]:
         """When host time is removed, and how much, ns."""
@@ -60,9 +60,8 @@ class Bounds:
         dropped = wait_spans(waits, np.flatnonzero(change.dropped & (change.pace > 0)))
         faster = np.flatnonzero((change.pace < 1.0) & ~change.dropped)
         kept = wait_spans(waits, np.flatnonzero(waits.depends))
-        parts = [(dropped, 1.0)]
-        for row in faster:
-            parts.append((wait_spans(waits, np.array([row])), float(1.0 - change.pace[row])))
+        # A faster loader may take away the whole of a wait for it.
+        parts = [(dropped, 1.0), (wait_spans(waits, faster), 1.0)]
         for speeds in change.speeds:
             taken: Spans = union_all((dropped, kept))
             for spans, speed in sorted(speeds, key=lambda pair: pair[1]):

@@ -168,12 +168,26 @@ class Changes:
         ids = np.array(effect.slices, dtype=np.int64)
         ids = ids[np.isin(view.trace.slices.kind[ids], HOST_CALLS) & ~np.isin(ids, graph.waits.slice_id)]
         start, dur, thread = view.trace.slices.start_ns[ids], view.trace.slices.dur_ns[ids], view.thread[ids]
-        keep = np.minimum(dur, graph.call_ns)
+        keep = np.minimum(dur, self._call_cost(ids))
         for one in np.unique(thread):
             lane = int(graph.lanes.of_thread[one]) if one >= 0 else -1
             if lane >= 0:
                 mine = thread == one
                 change.speeds[lane].append((union((start + keep)[mine], (start + dur)[mine]), 0.0))
+
+    def _call_cost(self, calls: np.ndarray) -> np.ndarray:
+        """What calls cost that do not wait; at most until their own work started, where it ended inside the call."""
+        work, trace = self._graph.work, self._view.trace
+        cost = np.full(len(calls), self._graph.call_ns, dtype=np.int64)
+        owned = np.flatnonzero(work.launch_id >= 0)
+        owned = owned[np.argsort(work.launch_id[owned], kind="stable")]
+        at = np.searchsorted(work.launch_id[owned], calls)
+        piece = owned[np.minimum(at, len(owned) - 1)] if len(owned) else np.zeros(len(calls), dtype=np.int64)
+        if len(owned):
+            inside = (work.launch_id[piece] == calls) & (work.end_ns[piece] <= trace.end_ns[calls])
+            begun = np.maximum(work.start_ns[piece] - trace.slices.start_ns[calls], 0)
+            cost = np.where(inside, np.minimum(cost, begun), cost)
+        return cost
 
     def _scale_device(self, change: Change, effect: Effect) -> None:
         """Multiply durations of device slices; inside a graph launch the whole shrinks by what its part loses."""

@@ -19,6 +19,7 @@ from core.replay.waits import QUEUE_LIMIT
 from core.tables import F64, I32
 
 _NEVER = float("-inf")
+_LONG_AGO = -1e18  # end of work that never ran; finite, so that differences of it are
 
 
 # Slots to wait for, with lags; and the slot that keeps when the block began, -1 for none.
@@ -177,8 +178,8 @@ def fresh_state(graph: Graph, start: list[float] | None = None) -> State:
     n_slots = len(graph.group_stream) + len(graph.waits)
     return State(
         lanes=start or [0.0] * graph.lanes.count,
-        streams=[_NEVER] * len(graph.work.stream_track),
-        slots=[_NEVER] * n_slots,
+        streams=[_LONG_AGO] * len(graph.work.stream_track),
+        slots=[_LONG_AGO] * n_slots,
         began=[0.0] * graph.block_count,
         history=[],
     )

@@ -13,7 +13,7 @@ from core.intervals import Spans, span, union
 from core.kinds import SliceKind
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
-from core.replay.engine import Order, Plan, compile_plan, fresh_state, graph_lists, make_order, run_pass
+from core.replay.engine import Plan, compile_plan, fresh_state, graph_lists, make_order, run_pass
 from core.replay.graph import Graph, build_graph
 from core.replay.waits import QUEUE_LIMIT, loader_chains
 from core.suggestions import Effect
@@ -82,7 +82,7 @@ class ProcessReplay:
         self.blocks = self._chosen_blocks()
         self._lists = graph_lists(graph)
         self._order = make_order(graph, self.blocks, self.repeated)
-        self._whole: Order | None = None
+        self._lead_ns = self._lead()
         calls_per_step = max(1, round(graph.waits.loader_calls / max(1, len(graph.step_rows))))
         calls = calls_per_step * self.unit_count if self.repeated else 0
         self._chains = loader_chains(graph.waits, self._included(self.blocks), calls)
@@ -119,6 +119,13 @@ class ProcessReplay:
             return np.arange(graph.block_count, dtype=np.int32)
         return np.flatnonzero(np.isin(graph.block_step, self.counted)).astype(np.int32)
 
+    def _lead(self) -> int:
+        """Time before the first device work of a window without steps: start-up, which is no part of the loop."""
+        graph = self.graph
+        if graph.step_rows or not len(graph.work):
+            return 0
+        return max(0, int(graph.work.start_ns.min() - graph.block_ns.min()))
+
     def _windows(self) -> Spans:
         """Replayed time."""
         graph = self.graph
@@ -149,7 +156,7 @@ class ProcessReplay:
     def _once(self, plan: Plan) -> Outcome:
         state = fresh_state(self.graph)
         run_pass(self._lists, plan, self._order, state)
-        return Outcome(max([state.lanes[0], *state.streams]), 1)
+        return Outcome(max([state.lanes[0], *state.streams]) - self._lead_ns, 1)
 
     def _settle(self, plan: Plan) -> Outcome:
         """Repeat the steps until the pace of the slowest part no longer changes."""
@@ -165,15 +172,14 @@ class ProcessReplay:
             if number < 2:
                 continue
             last, before = marks[-1] - marks[-2], marks[-2] - marks[-3]
-            used = np.isfinite(last)
-            pace = float(last[used].max())
-            steady = bool((np.abs(last - before)[used] <= _SETTLED * max(pace, 1.0)).all())
+            pace = float(last.max())
+            steady = bool((np.abs(last - before) <= _SETTLED * max(pace, 1.0)).all())
             level = float(last[0]) >= (1 - 10 * _SETTLED) * pace
             if steady and (level or number >= fill + 3):
                 break
         tail = max(1, min(4, (len(marks) - 1) // 2))
         rise = (marks[-1] - marks[-1 - tail]) / tail
-        return Outcome(float(rise[np.isfinite(rise)].max()) / self.unit_count, len(marks))
+        return Outcome(float(rise.max()) / self.unit_count, len(marks))
 
     def _launches_per_pass(self) -> int:
         inside = self._pieces_in_order()

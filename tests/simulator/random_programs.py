@@ -114,7 +114,7 @@ def _loader(rng: random.Random, program: RandomProgram) -> Block:
     if rng.random() < 0.5:
         workers = rng.choice([1, 2, 4])
         return lambda m, number: m.loader(20.0 * workers, workers=workers)
-    pace = sustained_us(program.step, settle=6, measure=6) * rng.uniform(1.2, 1.6)
+    pace = sustained_us(program.step, settle=6, measure=6) * rng.uniform(1.4, 2.0)
     return lambda m, number: m.loader(pace, workers=1)
 
 
