@@ -2,51 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from core.figures.device import DeviceTimes
 from core.figures.lookup import View
 from core.figures.model import Budget, GapTable, StepFigures
+from core.figures.steps import step_source
 from core.intervals import Spans, coverage, union
 from core.kinds import GapCause
-from core.tables import I64, StepTable
+from core.tables import I32, I64, StepTable
 
 
-def budget_window(view: View, steps: StepTable, figures: StepFigures, anchor_ns: I64) -> tuple[Spans, int, str]:
-    """Window that the budget shares out, the number of steps in it, and its basis.
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """What the budget shares out: one window per step (int64, ns; those of several ranks or threads may overlap).
 
-    ``period``: from the anchor of each counted step to that of the next. ``step``: without any period, the counted
-    steps on the host, each up to the end of the last device work launched in it. ``window``: without steps, the
-    whole trace, which counts as one.
+    ``basis`` is ``period``: from the anchor of each counted step to that of the next; ``step``: without any period,
+    the counted steps on the host, each up to the end of the last device work launched in it; ``window``: without
+    steps, the whole trace, which counts as one.
     """
+
+    start_ns: I64
+    end_ns: I64
+    source: I32
+    basis: str
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def covered(self) -> Spans:
+        """The windows as one set of instants."""
+        return union(self.start_ns, self.end_ns)
+
+
+def budget_windows(view: View, steps: StepTable, figures: StepFigures, anchor_ns: I64) -> Windows:
+    """Choose the windows that the budget shares out."""
+    source = step_source(view, steps)
     known = np.flatnonzero(figures.counted & (figures.period_ns > 0))
     if len(known):
         start = anchor_ns[known]
-        return union(start, start + figures.period_ns[known]), len(known), "period"
+        return Windows(start, start + figures.period_ns[known], source[known], "period")
     rows = np.flatnonzero(figures.counted)
     if len(rows):
         end = np.maximum(steps.end_ns[rows], figures.device_end_ns[rows])
-        return union(steps.start_ns[rows], end), len(rows), "step"
+        return Windows(steps.start_ns[rows], end, source[rows], "step")
+    sources = np.arange(len(view.trace.sources), dtype=np.int32)
     first, last = view.trace.span_ns
-    return union(np.array([first], np.int64), np.array([last], np.int64)), 1, "window"
+    whole = np.ones(len(sources), dtype=np.int64)
+    return Windows(first * whole, last * whole, sources, "window")
 
 
-def share_out(view: View, times: DeviceTimes, gaps: GapTable, window: Spans, steps: int, basis: str) -> Budget:
+def per_window(view: View, windows: Windows, sets: Mapping[int, Spans]) -> float | None:
+    """Time of a per-device set inside the windows: mean over the devices of each window's file, per window, ns.
+
+    None where no window's file recorded device work.
+    """
+    total, count = 0.0, 0
+    for source in np.unique(windows.source):
+        devices = view.devices_of_source(int(source))
+        rows = windows.source == source
+        if not devices:
+            continue
+        count += int(rows.sum())
+        for device in devices:
+            inside = coverage(sets[device], windows.start_ns[rows], windows.end_ns[rows])
+            total += float(inside.sum()) / len(devices)
+    return total / count if count else None
+
+
+def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) -> Budget:
     """Return the budget per step; unknown (None) where no device work was recorded."""
-    devices = len(view.devices)
-    if not devices or not window.total_ns:
-        return Budget(period_ns=None, busy_ns=None)
-    busy = sum(int(coverage(times.busy[d], window.start, window.end).sum()) for d in view.devices)
-    inside = coverage(window, gaps.start_ns, gaps.end_ns)
-    sums = np.bincount(gaps.cause, weights=inside, minlength=len(GapCause))
-    idle = {int(cause): float(sums[cause]) for cause in GapCause}
-    period = round(window.total_ns / steps)
-    per_step = {cause: round(ns / devices / steps) for cause, ns in idle.items() if ns}
-    # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of at most a few of them.
+    busy = per_window(view, windows, times.busy)
+    with_devices = [s for s in np.unique(windows.source) if view.devices_of_source(int(s))]
+    rows = np.isin(windows.source, with_devices)
+    if busy is None or not rows.any():
+        return Budget(period_ns=None, busy_ns=None, basis=windows.basis)
+    period = round(float((windows.end_ns - windows.start_ns)[rows].mean()))
+    idle = {}
+    for cause in GapCause:
+        mine = gaps.cause == cause
+        sets = {}
+        for device in view.devices:
+            here = mine & (gaps.device == device)
+            sets[device] = union(gaps.start_ns[here], gaps.end_ns[here])
+        spent = round(per_window(view, windows, sets) or 0.0)
+        if spent:
+            idle[int(cause)] = spent
+    # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of a few of them.
     return Budget(
         period_ns=period,
-        busy_ns=period - sum(per_step.values()) if busy else 0,
-        idle_by_cause_ns=per_step,
-        basis=basis,
-        steps=steps,
+        busy_ns=period - sum(idle.values()) if busy else 0,
+        idle_by_cause_ns=idle,
+        basis=windows.basis,
+        steps=int(rows.sum()) if windows.basis != "window" else 0,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from core.figures import device as dev
 from core.figures.bounds import wait_bounds
 from core.figures.breakdown import breakdown
-from core.figures.budget import budget_window, share_out
+from core.figures.budget import Windows, budget_windows, per_window, share_out
 from core.figures.device import DeviceTimes
 from core.figures.doctor import examine
 from core.figures.gaps import find_gaps
@@ -23,7 +23,7 @@ from core.figures.stepping import mean, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
 from core.figures.verdict import Verdict, judge, judge_without_device
-from core.intervals import Spans, coverage, subtract, union, union_all
+from core.intervals import Spans, subtract, union, union_all
 from core.kinds import SliceKind, TrackKind
 from core.tables import F64, I32, StepTable
 from core.trace import Trace
@@ -62,8 +62,8 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     syncs = find_syncs(view, steps, step_of)
     per_step = step_figures(view, steps, step_of, times, syncs)
     tell(0.45, "idle time")
-    window, counted, basis = budget_window(view, steps, per_step, dev.anchors(view, steps, step_of))
-    gaps = find_gaps(view, times, _hull(union_all((window, loop))), steps, syncs)
+    windows = budget_windows(view, steps, per_step, dev.anchors(view, steps, step_of))
+    gaps = find_gaps(view, times, _hull(union_all((windows.covered, loop))), steps, syncs)
     tell(0.65, "operators and kernels")
     operators, kernels, ranges, modules, python = _stats(view)
     tell(0.9, "summary")
@@ -81,7 +81,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         ranges=ranges,
         modules=modules,
         python=python,
-        budget=share_out(view, times, gaps, window, counted, basis),
+        budget=share_out(view, times, gaps, windows),
         summary=summary,
         doctor=examine(view, steps, per_step, summary.enqueue_bound),
         devices=view.devices,
@@ -90,7 +90,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         queue_time_ns=_frozen(queue_time),
         queue_depth=_frozen(depth),
         launch_delay_ns=_frozen(dev.launch_delay(view)),
-        extra=_further(view, steps, step_of, times, syncs, window, counted),
+        extra=_further(view, steps, step_of, times, syncs, windows),
         peak_memory_by_device=peaks,
     )
     tell(1.0, "summary")
@@ -213,7 +213,7 @@ def _mean_of(values: list[float | None]) -> float | None:
 
 
 def _further(
-    view: View, steps: StepTable, step_of: I32, times: DeviceTimes, syncs: SyncTable, window: Spans, counted: int
+    view: View, steps: StepTable, step_of: I32, times: DeviceTimes, syncs: SyncTable, windows: Windows
 ) -> dict[str, F64]:
     """Figures that have no column of their own (docs/figures.md, "Further figures")."""
     start, end = plugin_windows(view, steps, step_of)
@@ -224,16 +224,11 @@ def _further(
     }
     if not view.devices:
         return extra
-    exposed = copies = 0
-    for one in view.devices:
-        alone = subtract(times.communication[one], times.compute[one])
-        exposed += int(coverage(alone, window.start, window.end).sum())
-        rest = subtract(times.busy[one], times.kernel[one])
-        copies += int(coverage(rest, window.start, window.end).sum())
-    per = max(counted, 1) * len(view.devices)
-    extra["exposed_communication_ns"] = np.array([exposed / per])
-    extra["exposed_copy_ns"] = np.array([copies / per])
-    busiest = max(view.devices, key=lambda one: times.kernel[one].total_ns)
+    alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
+    copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
+    extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])
+    extra["exposed_copy_ns"] = np.array([per_window(view, windows, copies) or 0.0])
+    busiest = max(view.devices, key=lambda d: times.kernel[d].total_ns)
     span = _hull(dev.busy_window(view, steps))
     bounds, together = wait_bounds(syncs, times.kernel[busiest], span)
     extra["wait_bound_alone_ns"] = bounds.astype(np.float64)

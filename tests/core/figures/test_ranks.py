@@ -1,0 +1,59 @@
+"""Several ranks in one trace: their devices, steps and budgets are not mixed up."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.figures.compute import compute_figures
+from core.importing import open_trace
+from tests.trace_builder import TraceBuilder
+
+US = 1000
+
+
+def rank_file(folder, rank: int, busy_us: int):
+    builder = TraceBuilder(pid=100 + rank, distributedInfo={"rank": rank, "world_size": 2})
+    for i in range(3):
+        at = i * 100
+        builder.step(i, at, 100).op("aten::mm", at, 50).launch("k", at=at + 1, call=3, start=at + 5, dur=busy_us)
+    return builder.write(folder / f"rank{rank}.json")
+
+
+def test_ranks_with_the_same_device_index(tmp_path):
+    trace = open_trace([rank_file(tmp_path, 0, 20), rank_file(tmp_path, 1, 80)])
+    figures = compute_figures(trace)
+    assert len(trace.sources) == 2
+    assert len(figures.steps) == 6
+    assert sorted(figures.busy_by_device_pct.values()) == pytest.approx([20.0, 80.0])
+    assert sorted(figures.step_figures.gpu_busy_ns.tolist()) == [20 * US] * 3 + [80 * US] * 3
+    assert sorted(figures.step_figures.period_ns.tolist()) == [-1, -1] + [100 * US] * 4
+    budget = figures.budget
+    assert (budget.period_ns, budget.busy_ns, budget.steps) == (100 * US, 50 * US, 4)
+    assert budget.busy_ns + sum(budget.idle_by_cause_ns.values()) == budget.period_ns
+    kernel = figures.step_figures.breakdown_ns[:, 0]
+    assert sorted(kernel.tolist()) == [20 * US] * 3 + [80 * US] * 3
+
+
+def test_a_rank_without_device_work_does_not_dilute_the_others(tmp_path):
+    cpu_only = TraceBuilder(pid=200, gpu=None, distributedInfo={"rank": 1, "world_size": 2})
+    for i in range(3):
+        cpu_only.step(i, i * 100, 100).op("aten::mm", i * 100, 50)
+    trace = open_trace([rank_file(tmp_path, 0, 20), cpu_only.write(tmp_path / "cpu.json")])
+    figures = compute_figures(trace)
+    assert sorted(figures.step_figures.gpu_busy_ns.tolist()) == [-1] * 3 + [20 * US] * 3
+    assert (figures.budget.period_ns, figures.budget.busy_ns) == (100 * US, 20 * US)
+
+
+def test_two_threads_with_overlapping_steps():
+    builder = TraceBuilder()
+    for i in range(3):
+        builder.step(i, i * 100, 100).step(i, i * 150, 150, tid=200)
+        builder.launch("a", at=i * 100 + 1, call=3, start=i * 100 + 10, dur=20)
+        builder.launch("b", at=i * 150 + 1, call=3, start=i * 150 + 40, dur=20, tid=200, stream=9)
+    figures = compute_figures(builder.build())
+    assert len(figures.steps) == 6
+    by_thread = figures.steps.thread_id
+    assert sorted(set(figures.step_figures.period_ns.tolist())) == [-1, 100 * US, 150 * US]
+    assert all(figures.step_of[figures.steps.slice_id] >= 0)
+    assert (by_thread[figures.step_of[figures.steps.slice_id]] == by_thread).all()
+    assert figures.budget.period_ns == 125 * US
