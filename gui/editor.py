@@ -76,6 +76,11 @@ class Editor:
         if name.suffix not in TEXT_SUFFIXES:
             return None
         document = self._session.current
+        if document is not None and document.run is not None:
+            original, copy = document.run.original_of(file), document.run.copy_of(file)
+            for path in (original, copy):
+                if path is not None and path.is_file():
+                    return path.resolve()
         roots = [Path()] if name.is_absolute() else []
         if document is not None and not name.is_absolute() and ".." not in name.parts:
             roots += [document.run_folder] if document.run_folder else []

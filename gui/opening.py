@@ -15,6 +15,8 @@ from gui.settings import Settings
 
 if TYPE_CHECKING:
     from core.analysis import Analysis
+    from core.run_folder import RunRecord
+    from core.source import SourceFinder
     from core.trace import Trace
 
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
@@ -35,12 +37,19 @@ def load_trace(path: Path, progress: jobs.Progress) -> Trace:
     return open_trace(path, progress=progress)
 
 
-def analyze_trace(trace: Trace, on_partial: Any, progress: jobs.Progress) -> Analysis:
+def load_document(path: Path, progress: jobs.Progress) -> tuple[Trace, RunRecord | None, SourceFinder]:
+    """Read a trace and what the run that made it left beside it (runs in a worker thread)."""
+    from core.run_folder import finder_for, run_of
+
+    trace = load_trace(path, progress)
+    return trace, run_of(trace.path), finder_for(trace)
+
+
+def analyze_trace(trace: Trace, source: SourceFinder | None, on_partial: Any, progress: jobs.Progress) -> Analysis:
     """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage."""
     from core.analysis import analyze
-    from core.source import SourceFinder
 
-    return analyze(trace, progress=progress, on_partial=on_partial, source=SourceFinder(trace))
+    return analyze(trace, progress=progress, on_partial=on_partial, source=source)
 
 
 class Opener(QObject):
@@ -93,7 +102,7 @@ class Opener(QObject):
         self.started.emit(key, self.tr("Opening {name}").format(name=path.name))
         self._jobs[key] = jobs.run(
             self,
-            partial(load_trace, path),
+            partial(load_document, path),
             partial(self._opened, key, path, run_folder),
             partial(self._failed, key),
             on_progress=partial(self._progress, key, began),
@@ -107,12 +116,14 @@ class Opener(QObject):
             note = self.tr("{what} · about {time} left").format(what=what, time=left) if what else left
         self.progressed.emit(key, fraction, note)
 
-    def _opened(self, key: str, path: Path, run_folder: Path | None, trace: Trace) -> None:
+    def _opened(self, key: str, path: Path, run_folder: Path | None, loaded: Any) -> None:
         self._jobs.pop(key, None)
         self.ended.emit(key)
+        trace, run, finder = loaded
         document = Document(trace)
-        document.title = path.name
-        document.run_folder = run_folder
+        document.title = path.name if run is None else f"{run.name} · {path.name}"
+        document.run, document.finder = run, finder
+        document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)
         self._session.remember(path, self._settings.get("files/recent_max"))
         self._session.add_document(document)
@@ -129,7 +140,7 @@ class Opener(QObject):
         send = partial(self._partial.emit, document)
         self._analyses[document] = jobs.run(
             document,
-            partial(analyze_trace, document.trace, send),
+            partial(analyze_trace, document.trace, document.finder, send),
             partial(self._diagnosed, document),
             partial(self._not_diagnosed, document),
         )

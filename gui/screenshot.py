@@ -62,6 +62,7 @@ def write_screenshot(
 def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int], *, dark: bool = True) -> MainWindow:
     """Return a laid-out window that reads and writes nothing of the user's, showing one trace."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from core.run_folder import run_of
     from gui.app import make_application, make_window
     from gui.session import Document
     from gui.settings import MemorySettings
@@ -74,6 +75,7 @@ def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int
     settle()
     document = Document(trace)
     document.kept = False
+    document.run = run_of(trace.path) if trace.sources else None
     window.session.add_document(document)
     if analysis is not None:
         document.set_analysis(analysis)
@@ -137,7 +139,7 @@ def screenshot(options: argparse.Namespace, progress: Report) -> None:
     from core.analysis import analyze
     from core.errors import TraceError
     from core.importing import open_trace
-    from core.source import SourceFinder
+    from core.run_folder import finder_for
 
     def part(start: float, end: float) -> Report:
         def report(fraction: float, text: str = "") -> None:
@@ -146,7 +148,7 @@ def screenshot(options: argparse.Namespace, progress: Report) -> None:
         return report
 
     trace = open_trace(options.trace, progress=part(0.0, 0.6))
-    analysis = analyze(trace, progress=part(0.6, 0.9), source=SourceFinder(trace))
+    analysis = analyze(trace, progress=part(0.6, 0.9), source=finder_for(trace))
     suggestion = None if options.suggestion is None else options.suggestion - 1
     if suggestion is not None and not 0 <= suggestion < len(analysis.suggestions):
         raise TraceError(

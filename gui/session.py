@@ -12,6 +12,8 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from core.analysis import Analysis
+from core.run_folder import RunRecord
+from core.source import SourceFinder
 from core.suggestions import Suggestion
 from core.tables import I32
 from core.trace import Trace
@@ -71,6 +73,8 @@ class Document(QObject):
         self.marks: list[Mark] = []
         self.timeline_state: dict[str, Any] = {}  # tracks expanded, hidden, pinned ..., as the timeline keeps it
         self.run_folder: Path | None = None
+        self.run: RunRecord | None = None  # what the run that made the trace left beside it
+        self.finder: SourceFinder | None = None
         self.kept = True  # marks and states are written to the user's data folder
         self.title = trace.path.name if trace.sources else ""
 

@@ -82,8 +82,11 @@ def size(n_bytes: float | None) -> str:
 
 
 def rate(n_bytes: float, dur_ns: float) -> str:
-    """Bandwidth in GB/s (10^9 bytes)."""
-    return f"{_digits(n_bytes / dur_ns)}{THIN}GB/s" if dur_ns > 0 else unknown()
+    """Bandwidth in GB/s (10^9 bytes), MB/s where it is slow."""
+    if dur_ns <= 0:
+        return unknown()
+    slow = n_bytes / dur_ns < 0.1
+    return _digits(n_bytes / dur_ns * (1000 if slow else 1)) + THIN + ("MB/s" if slow else "GB/s")
 
 
 def place(file: str, line: int) -> str:

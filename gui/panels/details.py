@@ -216,10 +216,7 @@ class DetailsPanel(QScrollArea):
     def _source(self, i: int) -> QWidget | None:
         from core.source import SourceFinder
 
-        try:
-            found = SourceFinder(self._document.trace).of_slice(i)
-        except NotImplementedError:
-            return None
+        found = (self._document.finder or SourceFinder(self._document.trace)).of_slice(i)
         if found is None:
             return None
         words = text.place(found.file, found.line) + (f" · {found.function}" if found.function else "")

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolic
 
 from core.suggestions import Outcome, RuleResult, Suggestion
 from gui import suggestion_text, text
+from gui.models import code_context
 from gui.panels import PanelSpec
 from gui.session import DISMISSED, DONE, LATER, Document, Session
 from gui.widgets.card import Action, Body, Card, Link
@@ -204,6 +205,8 @@ class PlanPanel(QWidget):
             if suggestion is None:
                 continue
             state = self._state(suggestion)
+            if card.state != state:
+                card.rebuild()
             saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
             opened = index == document.current_suggestion
             card.set_state(
@@ -244,6 +247,7 @@ class PlanPanel(QWidget):
         return Body(
             why=text.filled(suggestion.why, suggestion.values),
             summary=text.filled(suggestion.fix.summary, suggestion.values),
+            code=self._code(suggestion),
             before=suggestion.fix.before,
             after=suggestion.fix.after,
             source=tuple(links),
@@ -253,6 +257,14 @@ class PlanPanel(QWidget):
             url=suggestion.fix.url,
             actions=tuple(self._actions(index, suggestion)),
         )
+
+    def _code(self, suggestion: Suggestion) -> tuple[code_context.CodeLine, ...]:
+        """Lines around the place, from the run's own copy of the source; empty for a trace from elsewhere."""
+        run, source = self._document.run, suggestion.source
+        copy = run.copy_of(source.file) if run is not None and source is not None else None
+        if copy is None or source is None:
+            return ()
+        return code_context.around(copy, source.line, (*source.candidates, source.line))
 
     def _evidence(self, suggestion: Suggestion) -> list[Link]:
         links = []
@@ -267,7 +279,7 @@ class PlanPanel(QWidget):
     def _actions(self, index: int, suggestion: Suggestion) -> list[Action]:
         document, session = self._document, self._session
         state = self._state(suggestion)
-        actions = []
+        actions: list[Action] = []
         if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
             can = session.ask("can_apply_fix", document, index) if session.can("can_apply_fix") else True
             actions.append(

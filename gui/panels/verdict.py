@@ -173,7 +173,8 @@ class VerdictBand(QFrame):
         tr, ns = self.tr, text.duration
         steps = tr("Needs marked steps: call prof.step() after each iteration, or let StepLens profile the script.")
         device = tr("Needs device work in the trace: record with ProfilerActivity.CUDA (or your accelerator's).")
-        wall = self._session.ask("wall_step_ns", self._document)
+        run = self._document.run
+        wall = run.wall_step_ns if run is not None else None
         return [
             Shown(
                 tr("Sustained step"),

@@ -10,7 +10,8 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import text
-from gui.widgets.code import CodeDiff
+from gui.models.code_context import CodeLine
+from gui.widgets.code import CodeDiff, CodeLines
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Elided, button, heading, label, restyle
 
@@ -41,6 +42,7 @@ class Body:
 
     why: str = ""
     summary: str = ""
+    code: tuple[CodeLine, ...] = ()
     before: str = ""
     after: str = ""
     source: tuple[Link, ...] = ()
@@ -70,6 +72,7 @@ class Card(QFrame):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self._make_body, self._number = body, number
         self._body: QWidget | None = None
+        self.state = ""
         self.tick = button(number, self.ticked.emit, "tick", self.tr("Mark as done"))
         self.tick.setAccessibleName(self.tr("Mark as done: {title}").format(title=title))
         self.tick.setFixedSize(22, 22)
@@ -102,6 +105,7 @@ class Card(QFrame):
         """Show the card open or closed, and its state (done, dismissed, later or "")."""
         restyle(self, "open", "true" if opened else "false")
         done = state == "done"
+        self.state = state
         self.tick.setText("✓" if done else self._number)
         restyle(self.tick, "state", "done" if done else "current" if opened else "")
         restyle(self.title, "role", "faint" if state in ("done", "dismissed") and not opened else "")
@@ -132,6 +136,8 @@ class Card(QFrame):
                 box.addWidget(label(text.breakable(words), role, wrap=True, select=True))
         for link in body.source:
             box.addWidget(_link(link))
+        if body.code:
+            box.addWidget(CodeLines(body.code, self.tr("The place in the code")))
         if body.before or body.after:
             box.addWidget(CodeDiff(body.before, body.after, self.tr("The fix as code")))
         if body.evidence:

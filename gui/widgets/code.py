@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
 
 from gui import theme
+from gui.models.code_context import CodeLine
 
 MAX_LINES = 60
 
@@ -27,13 +29,12 @@ def diff_lines(before: str, after: str) -> list[str]:
     return lines
 
 
-class CodeDiff(QPlainTextEdit):
-    """Code before and after in one view, as high as its lines."""
+class _Code(QPlainTextEdit):
+    """Read-only code as high as its lines, some of them on coloured ground."""
 
-    def __init__(self, before: str, after: str, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, lines: Sequence[str], name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._lines = diff_lines(before, after)[:MAX_LINES]
-        self.setPlainText("\n".join(self._lines))
+        self.setPlainText("\n".join(lines))
         self.setReadOnly(True)
         self.setFont(theme.mono_font(-1))
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -42,18 +43,14 @@ class CodeDiff(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         metrics = self.fontMetrics()
-        widest = max((metrics.horizontalAdvance(line) for line in self._lines), default=0)
+        widest = max((metrics.horizontalAdvance(line) for line in lines), default=0)
         bar = self.horizontalScrollBar().sizeHint().height() if widest > 250 else 0
-        self.setFixedHeight(metrics.lineSpacing() * max(1, len(self._lines)) + 22 + bar)
-        self.colour()
+        self.setFixedHeight(metrics.lineSpacing() * max(1, len(lines)) + 22 + bar)
 
-    def colour(self) -> None:
-        """Put the lines on the grounds of the theme shown now."""
-        t, marks = theme.current(), []
-        for number, line in enumerate(self._lines):
-            ground = {"-": t.removed, "+": t.added}.get(line[:1])
-            if ground is None:
-                continue
+    def colour(self, grounds: Mapping[int, str]) -> None:
+        """Put lines (by number, from 0) on a ground."""
+        marks = []
+        for number, ground in grounds.items():
             mark = QTextEdit.ExtraSelection()
             form = QTextCharFormat()
             form.setBackground(QColor(ground))
@@ -62,3 +59,23 @@ class CodeDiff(QPlainTextEdit):
             mark.format, mark.cursor = form, cursor  # type: ignore[attr-defined]
             marks.append(mark)
         self.setExtraSelections(marks)
+
+
+class CodeDiff(_Code):
+    """Code before and after in one view."""
+
+    def __init__(self, before: str, after: str, name: str, parent: QWidget | None = None) -> None:
+        lines = diff_lines(before, after)[:MAX_LINES]
+        super().__init__(lines, name, parent)
+        t = theme.current()
+        grounds = {"-": t.removed, "+": t.added}
+        self.colour({k: grounds[line[0]] for k, line in enumerate(lines) if line[:1] in grounds})
+
+
+class CodeLines(_Code):
+    """Lines of a file with their numbers, the one meant on coloured ground."""
+
+    def __init__(self, lines: Sequence[CodeLine], name: str, parent: QWidget | None = None) -> None:
+        width = max((len(str(line.number)) for line in lines), default=1)
+        super().__init__([f"{line.number:>{width}}  {line.text}" for line in lines], name, parent)
+        self.colour({k: theme.current().selection for k, line in enumerate(lines) if line.marked})

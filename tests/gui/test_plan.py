@@ -138,6 +138,8 @@ def test_dismiss_keeps_the_reason(window: MainWindow, document: Document) -> Non
 
 
 def test_parts_that_are_installed_get_their_buttons(window: MainWindow, document: Document) -> None:
+    window.session._services.clear()
+    window.session.servicesChanged.emit()
     document.show_suggestion(0)
     assert not [b for b in cards(window)[0].findChildren(QPushButton) if b.text().startswith("Apply")]
     asked: list[tuple[Any, ...]] = []
