@@ -224,6 +224,7 @@ def _further(
     }
     if not view.devices:
         return extra
+    extra.update(dev.launch_summary(view))
     alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
     copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
     extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])

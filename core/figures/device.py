@@ -9,7 +9,7 @@ import numpy as np
 from core.figures.lookup import NEVER, View
 from core.intervals import Spans, coverage, union, union_all
 from core.kinds import SliceKind
-from core.tables import I32, I64, Bool, StepTable
+from core.tables import F64, I32, I64, Bool, StepTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,25 @@ def queue_depth(view: View) -> tuple[I64, I32]:
     times, depth = times[order], np.cumsum(change[order], dtype=np.int32)
     last = np.append(times[1:] != times[:-1], True)
     return times[last], depth[last]
+
+
+def launch_summary(view: View) -> dict[str, F64]:
+    """Launches in figures: how many calls, what one costs, how long work waits in the queue, how deep the queue gets.
+
+    A graph launch is one call, however many kernels it owns.
+    """
+    links, slices = view.trace.links, view.trace.slices
+    if not len(links.launched):
+        return {}
+    head = np.append(True, links.launched_by[1:] != links.launched_by[:-1])
+    calls = links.launched_by[head]
+    _, depth = queue_depth(view)
+    return {
+        "launches": np.array([float(len(calls))]),
+        "launch_call_median_ns": np.array([float(np.median(slices.dur_ns[calls]))]),
+        "launch_delay_median_ns": np.array([float(np.median(launch_delay(view)))]),
+        "queue_depth_max": np.array([float(depth.max())]),
+    }
 
 
 def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I64, I32]:

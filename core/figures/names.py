@@ -14,7 +14,8 @@ from core.strings import StringTable
 from core.tables import Bool
 
 # `num_workers` decides between _SingleProcess and _MultiProcessing; both are the loader.
-_LOADER_RANGE = re.compile(r"enumerate\(Data(?:Loader|Pipe)\)#")
+# Lightning's own profiler marks the same moment by its hook.
+_LOADER_RANGE = re.compile(r"enumerate\(Data(?:Loader|Pipe)\)#|\[pl\]\[profile\].*(?:dataloader_next|get_train_batch)")
 _LOADER_FRAME = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): __next__$")
 # Frames that enclose all of dynamo's, inductor's and triton's work, and never run when the compiled code is reused.
 _COMPILE = re.compile(

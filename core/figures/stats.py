@@ -136,7 +136,8 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
         name_id=names[order].astype(np.int32),
         calls=np.bincount(group, minlength=len(names)).astype(np.int64)[order],
         host_total_ns=host[order],
-        host_self_ns=total(self_ns)[order],
+        # Slices of one name that cross each other share time that each of them spends itself: it is counted once.
+        host_self_ns=np.minimum(total(self_ns), host)[order],
         device_total_ns=device[order],
         device_self_ns=total(device_self)[order],
         min_ns=shortest[order],

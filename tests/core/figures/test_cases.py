@@ -97,6 +97,7 @@ def test_20_one_graph_launch_owns_its_kernels():
     trace, figures = figures_of("20")
     assert figures.summary.gpu_busy_pct == pytest.approx(42.0)
     assert figures.summary.kernels_per_step == 201
+    assert figures.extra["launches"].tolist() == [2.0]
     for i in range(4):
         kernel = row(trace, figures.kernels, f"graph_kernel_{i}")
         assert (figures.kernels.calls[kernel], figures.kernels.device_total_ns[kernel]) == (50, 200 * US)
