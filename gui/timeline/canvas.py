@@ -132,6 +132,8 @@ class Canvas(QWidget):
         self.scrolled.emit(self.scroll_px)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        if event.size().height() != event.oldSize().height():
+            self.rows.fit(event.size().height())
         self.set_scroll(self.scroll_px)
 
     # Hit testing ---------------------------------------------------------------------------------------------

@@ -16,6 +16,9 @@ GROUP_PX = 24
 COUNTER_PX = 38
 STEPS_PX = 20
 SYNCS_PX = 17
+FITTED_STREAMS = 4  # streams that a canvas shows together with the CPU where it can
+# Lanes left at least by `Layout.fit`: an operator, what it calls, and the call that blocks.
+FLOOR_LANES: dict[int, int] = {TrackKind.CPU_OPS: 4}
 SUMMARY_LANES = 5  # lanes drawn in a collapsed group
 
 
@@ -48,6 +51,7 @@ class Row:
     lanes: int = 1
     max_lanes: int = 1  # lanes shown at most; the others by scrolling inside the row
     default_lanes: int = 1
+    natural_lanes: int = 1  # lanes shown at most where there is room for them
     first_lane: int = 0
     skip_lanes: int = 0  # outermost lanes left out because the step band already shows them
     empty: bool = False  # nothing to show in this trace
@@ -194,6 +198,28 @@ class Layout:
     def is_shown(self, row: Row) -> bool:
         """Row is among the visible ones."""
         return row.key in self._shown
+
+    def fit(self, height_px: int) -> None:
+        """Show fewer lanes of deep rows until CPU and device stand together in a canvas of this height.
+
+        Rows that the user has sized stay; the lanes left out are reached by scrolling inside the row.
+        """
+        free = [r for r in self.rows if r.kind is RowKind.SLICES and r.max_lanes == r.default_lanes]
+        for row in free:
+            row.max_lanes = row.default_lanes = row.natural_lanes
+        self.place()
+        streams = [r for r in self.scrolled if r.track_kind == TrackKind.DEVICE_STREAM][:FITTED_STREAMS]
+        if streams:
+            last = streams[-1]
+            excess = self.pinned_px + last.y + last.height - height_px
+            above = [r for r in self.scrolled if r.y < last.y and r in free and r.expanded]
+            while excess > 0:
+                row = max(above, key=lambda r: r.shown_lanes - FLOOR_LANES.get(r.track_kind, 2), default=last)
+                if row.shown_lanes <= FLOOR_LANES.get(row.track_kind, 2):
+                    break
+                row.max_lanes = row.default_lanes = row.shown_lanes - 1
+                excess -= LANE_PX
+            self.place()
 
     # What the user does --------------------------------------------------------------------------------------
 

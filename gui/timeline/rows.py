@@ -144,7 +144,7 @@ def _leave_out_steps(trace: Trace, row: Row) -> None:
         return
     row.skip_lanes, row.lanes = 1, max(row.lanes - 1, 1)
     row.empty = bool(outermost.all())
-    row.max_lanes = row.default_lanes = min(row.max_lanes, row.lanes)
+    row.max_lanes = row.default_lanes = row.natural_lanes = min(row.max_lanes, row.lanes)
 
 
 def _track_row(trace: Trace, track_id: int, title: str) -> Row:
@@ -165,6 +165,7 @@ def _track_row(trace: Trace, track_id: int, title: str) -> Row:
         lanes=lanes,
         max_lanes=shown,
         default_lanes=shown,
+        natural_lanes=shown,
     )
 
 
@@ -184,7 +185,8 @@ def _device_rows(trace: Trace, device: int, used: set[int]) -> list[Row]:
             row.subtitle, row.expanded = _tr("sync records"), False
         elif kind == TrackKind.DEVICE_STREAM and _is_communication(trace, t):
             row.subtitle, row.communication = _tr("communication"), True
-        row.default_expanded, row.default_lanes = row.expanded, row.max_lanes
+        row.default_expanded = row.expanded
+        row.default_lanes = row.natural_lanes = row.max_lanes
         rows.append(row)
     name = next((d.name for d in trace.meta.devices if d.index == device), "")
     return _group(f"gpu/{device}", _tr("GPU {index}").format(index=device), name, rows)
