@@ -20,10 +20,10 @@ HIGH_PCT = 10.0
 MEDIUM_PCT = 3.0
 POOR_REPLAY_PCT = 10.0  # a replay further off than this is no basis for a saving
 _WAITS_ONLY = frozenset({EffectKind.REMOVE_WAIT, EffectKind.MAKE_ASYNC})
-NOTHING_PCT = 0.5  # less than this is called nothing
+NOTHING_PCT = 1.0  # less than this is called next to nothing
 # Templates of the notes of a plan, for translation.
 NOTES = {
-    "nothing": "Fix {position} of {members} that belong together: alone this saves nothing, all of them save "
+    "nothing": "Fix {position} of {members} that belong together: alone this saves next to nothing, all of them save "
     "{group_pct:.0f} %.",
     "little": "Fix {position} of {members} that belong together: alone this saves {alone_pct:.1f} %, all of them save "
     "{group_pct:.0f} %.",

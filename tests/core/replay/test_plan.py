@@ -1,0 +1,65 @@
+"""The planner by itself: gains are a function of the set of fixes, and what the best order is stands beside it."""
+
+from __future__ import annotations
+
+from core.replay.plan import Planner
+
+
+def planner(gain, count: int) -> Planner:
+    return Planner(gain=gain, scale=100.0, order=list(range(count)))
+
+
+def test_independent_fixes_come_best_first() -> None:
+    worth = {0: 5.0, 1: 20.0, 2: 1.0, 3: 0.1}
+    turns = planner(lambda s: sum(worth[i] for i in s), 4).plan([0, 1, 2, 3])
+    assert [t.fix for t in turns] == [1, 0, 2]
+    assert [t.saved for t in turns] == [20, 25, 26]
+    assert all(t.group == (t.fix,) for t in turns)
+
+
+def test_many_equal_fixes_are_no_chain() -> None:
+    turns = planner(lambda s: 2.0 * len(s), 10).plan(range(10))
+    assert len(turns) == 10
+    assert all(len(t.group) == 1 for t in turns)
+
+
+def test_two_fixes_that_only_pay_together() -> None:
+    turns = planner(lambda s: 40.0 if {1, 3} <= s else 0.0, 4).plan([0, 1, 2, 3])
+    assert [t.fix for t in turns] == [1, 3]
+    assert [t.saved for t in turns] == [0, 40]
+    assert all(t.group == (1, 3) and t.group_gain == 40 for t in turns)
+
+
+def test_a_chain_of_five_among_twenty() -> None:
+    chain = {2, 5, 9, 13, 17}
+    turns = planner(lambda s: 50.0 * (chain <= s), 20).plan(range(20))
+    assert {t.fix for t in turns} == chain
+    assert [t.fix for t in turns] == sorted(chain)
+    assert turns[-1].saved == 50
+
+
+def test_a_good_single_fix_comes_before_a_chain() -> None:
+    turns = planner(lambda s: 30.0 * (0 in s) + 40.0 * ({1, 2} <= s), 3).plan([0, 1, 2])
+    assert [t.fix for t in turns] == [0, 1, 2]
+    assert [t.saved for t in turns] == [30, 30, 70]
+
+
+def test_two_suggestions_for_the_same_wait_count_once() -> None:
+    turns = planner(lambda s: 10.0 * bool(s & {0, 1}), 2).plan([0, 1])
+    assert len(turns) == 1
+
+
+def test_nothing_worth_doing_gives_no_plan() -> None:
+    assert planner(lambda s: 0.1 * len(s), 3).plan([0, 1, 2]) == []
+    assert planner(lambda s: 0.0, 0).plan([]) == []
+
+
+def test_sets_are_replayed_once() -> None:
+    asked: list[frozenset[int]] = []
+
+    def gain(fixes: frozenset[int]) -> float:
+        asked.append(fixes)
+        return float(len(fixes))
+
+    planner(gain, 6).plan(range(6))
+    assert len(asked) == len(set(asked))

@@ -1,0 +1,153 @@
+"""Prices and plan of suggestions about simulated programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.analysis import Analysis
+from core.errors import Cancelled
+from core.figures.compute import compute_figures
+from core.importing import open_trace
+from core.kinds import SliceKind
+from core.pricing import price
+from core.suggestions import Effect, EffectKind, Outcome, Rule, RuleResult, Suggestion
+from core.trace import Trace
+from tests.core.replay.helpers import named
+from tests.simulator import Machine, Run, simulate
+
+
+def chain_step(m: Machine, number: int) -> None:
+    for _ in range(10):
+        m.kernel_op("aten::mm", us=100, host_us=5)
+    for name in ("first", "second", "third"):
+        with m.range(name):
+            if not m.fixed(name):
+                m.item()
+    for _ in range(50):
+        m.kernel_op("aten::add", us=4, host_us=15)
+
+
+def suggestion(rule: str, effects: tuple[Effect, ...], **kwargs) -> Suggestion:
+    return Suggestion(rule_id=rule, title=rule, effects=effects, **kwargs)
+
+
+def waits(trace: Trace, name: str) -> tuple[Effect, ...]:
+    return (Effect(EffectKind.REMOVE_WAIT, named(trace, name)),)
+
+
+def priced(run: Run, folder: Path, make, **kwargs) -> tuple[Analysis, Trace]:
+    trace = open_trace(run.write(folder / "trace.json"))
+    found = make(trace)
+    rules = {s.rule_id: Rule(s.rule_id, s.rule_id) for s in found}
+    results = [
+        RuleResult(rule, Outcome.FOUND, suggestions=tuple(s for s in found if s.rule_id == id_))
+        for id_, rule in rules.items()
+    ]
+    return price(trace, compute_figures(trace), results, **kwargs), trace
+
+
+def chain(trace: Trace) -> list[Suggestion]:
+    return [suggestion(name, waits(trace, name)) for name in ("third", "first", "second")]
+
+
+def test_a_chain_is_planned_in_program_order_and_says_so(tmp_path: Path) -> None:
+    run = simulate(chain_step)
+    analysis, _ = priced(run, tmp_path, chain)
+    assert [s.rules for s in analysis.plan] == [("first",), ("second",), ("third",)]
+    assert [s.suggestions for s in analysis.plan] == [(0,), (1,), (2,)]
+    assert "alone this saves next to nothing" in analysis.plan[0].note
+    assert analysis.plan[0].note == analysis.plan[0].note_template.format_map(analysis.plan[0].note_values)
+    left = [s.predicted_step_ns / 1000 for s in analysis.plan]
+    for done, predicted in enumerate(left, start=1):
+        true = simulate(chain_step, fixes=("first", "second", "third")[:done]).sustained_step_us
+        assert predicted == pytest.approx(true, abs=0.05 * run.sustained_step_us)
+    for s in analysis.suggestions:
+        assert s.severity == "high"  # of the chain, not of the single fix
+        assert s.saving.basis in ("replayed", "bounded")
+        assert s.saving.pct < 3
+
+
+def test_figures_get_the_pace_the_error_and_a_verdict(tmp_path: Path) -> None:
+    run = simulate(chain_step)
+    analysis, _ = priced(run, tmp_path, chain)
+    summary = analysis.figures.summary
+    assert summary.sustained_step_ns == pytest.approx(run.sustained_step_us * 1000, rel=0.02)
+    assert summary.replay_error_pct < 1
+    assert summary.verdict == "sync_bound"
+
+
+def test_savings_in_the_plan_add_up_to_its_end(tmp_path: Path) -> None:
+    analysis, _ = priced(simulate(chain_step), tmp_path, chain)
+    now = analysis.figures.summary.sustained_step_ns
+    added = sum(s.saving.together_ns for s in analysis.suggestions)
+    assert now - added == pytest.approx(analysis.plan[-1].predicted_step_ns, abs=10)
+
+
+def test_two_suggestions_about_one_wait_are_not_counted_twice(tmp_path: Path) -> None:
+    def step(m: Machine, number: int) -> None:
+        m.kernel_op("aten::mm", us=500)
+        m.item()
+        for _ in range(20):
+            m.kernel_op("aten::add", us=4, host_us=15)
+
+    def twice(trace: Trace) -> list[Suggestion]:
+        item = named(trace, "aten::item", SliceKind.CPU_OP)
+        return [
+            suggestion("by-wait", (Effect(EffectKind.REMOVE_WAIT, item),)),
+            suggestion("by-work", (Effect(EffectKind.REMOVE_WORK, item),)),
+        ]
+
+    analysis, _ = priced(simulate(step), tmp_path, twice)
+    best = analysis.suggestions[0]
+    assert len(analysis.plan) == 1
+    assert best.saving.together_ns == pytest.approx(best.saving.ns, rel=0.01)
+    assert analysis.suggestions[1].saving.together_ns is None
+
+
+def test_advice_without_an_effect_stays_unknown_and_notes_come_last(tmp_path: Path) -> None:
+    def mixed(trace: Trace) -> list[Suggestion]:
+        return [
+            suggestion("note", waits(trace, "first"), informational=True),
+            suggestion("advice", ()),
+            suggestion("real", waits(trace, "first")),
+        ]
+
+    analysis, _ = priced(simulate(chain_step), tmp_path, mixed)
+    assert [s.rule_id for s in analysis.suggestions] == ["real", "advice", "note"]
+    advice = analysis.suggestions[1]
+    assert advice.saving.ns is None
+    assert advice.saving.pct is None
+    assert advice.saving.basis is None
+    assert advice.severity == "low"
+
+
+def test_without_steps_savings_are_called_rough(tmp_path: Path) -> None:
+    analysis, _ = priced(simulate(chain_step, steps=1, marked=False), tmp_path, chain)
+    assert analysis.figures.summary.sustained_step_ns is None
+    assert {s.saving.basis for s in analysis.suggestions} == {"rough"}
+
+
+def test_launches_without_device_work_leave_everything_unknown(tmp_path: Path) -> None:
+    run = simulate(chain_step)
+    events = tuple(e for e in run.events if isinstance(e.tid, str))
+    unseen = Run(events, run.syncs, run.step_start_us, run.host_step_us, 0.0, run.device_name, False)
+    analysis, _ = priced(unseen, tmp_path, chain)
+    assert analysis.plan == ()
+    assert all(s.saving.ns is None for s in analysis.suggestions)
+    assert analysis.figures.summary.sustained_step_ns is None
+
+
+def test_progress_rises_and_can_cancel(tmp_path: Path) -> None:
+    seen: list[float] = []
+    priced(simulate(chain_step), tmp_path, chain, progress=lambda fraction, text: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+    def cancel(fraction: float, text: str) -> None:
+        if fraction > 0.2:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        priced(simulate(chain_step), tmp_path, chain, progress=cancel)
