@@ -38,7 +38,7 @@ WIDTH_PX = 900
 LAST_USED = 6
 
 
-class LaunchPage(QScrollArea):
+class LaunchPage(QWidget):
     """The form that starts a run. Uses ``runChanged`` and the services of ``gui.capture``."""
 
     def __init__(self, session: Session) -> None:
@@ -47,7 +47,7 @@ class LaunchPage(QScrollArea):
         self._capture: Capture | None = session.ask("capture")
         self._settings = session.ask("capture_settings")
         self._found: Preflight | None = None
-        self.setWidgetResizable(True)
+        self._picked = False  # the user chose the interpreter: it is not changed with the script
         column = QWidget()
         column.setMaximumWidth(WIDTH_PX)
         self._box = QVBoxLayout(column)
@@ -64,7 +64,6 @@ class LaunchPage(QScrollArea):
         for made in (self.record, self.steps):
             made.changed.connect(self._update)
             self._box.addWidget(made)
-        self._box.addLayout(self._bottom())
         self._box.addStretch(1)
         inner = QWidget()
         inner.setObjectName("scrolled")
@@ -73,7 +72,14 @@ class LaunchPage(QScrollArea):
         row.addStretch(1)
         row.addWidget(column, 100)
         row.addStretch(1)
-        self.setWidget(inner)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(inner)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        page.addWidget(scroll, 1)
+        page.addWidget(self._bottom())
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(250)
@@ -112,31 +118,42 @@ class LaunchPage(QScrollArea):
         self.interpreter.setEditable(True)
         self.interpreter.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         form.addRow(self.tr("Python"), _with(self.interpreter, button(self.tr("Choose…"), self._choose_python)))
-        self.found = label("", "dim", wrap=True)
+        self.found = label("", "dim")
         self.remarks = label("", "", wrap=True, select=True)
-        form.addRow("", self.found)
-        form.addRow("", self.remarks)
-        for field in (self.script, self.module, self.arguments, self.folder):
-            field.textChanged.connect(self._update)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.found)
+        words.addWidget(self.remarks)
+        form.addRow("", words)
+        for line in (self.script, self.module, self.arguments, self.folder):
+            line.textChanged.connect(self._update)
         self.script.editingFinished.connect(self.offer_interpreters)
         self._kind.buttonToggled.connect(self._update)
         self.interpreter.currentTextChanged.connect(self._interpreter_changed)
+        self.interpreter.activated.connect(self._python_picked)
+        field = self.interpreter.lineEdit()
+        assert field is not None
+        field.textEdited.connect(self._python_picked)
         return card
 
-    def _bottom(self) -> QHBoxLayout:
-        row = QHBoxLayout()
+    def _bottom(self) -> QFrame:
+        bottom = QFrame()
+        bottom.setObjectName("status")
+        row = QHBoxLayout(bottom)
+        row.setContentsMargins(24, 10, 24, 10)
+        row.setSpacing(16)
         self.command = Elided("", "faint", mono=True)
         row.addWidget(self.command, 1)
         self.run_button = button(self.tr("Run"), self.run, "primary", self.tr("Start the script under the profiler"))
         self.run_button.setMinimumWidth(120)
         row.addWidget(self.run_button)
-        return row
+        return bottom
 
     # Filling it -------------------------------------------------------------------------------------------------
 
     def offer_interpreters(self) -> None:
         """Look for interpreters about the script; the choice of the user is kept."""
-        chosen = self.interpreter.currentText()
+        chosen = self.interpreter.currentText() if self._picked else ""
         last = self._settings.get("runs/interpreters") if self._settings is not None else []
         self.interpreter.blockSignals(True)
         self.interpreter.clear()
@@ -156,6 +173,9 @@ class LaunchPage(QScrollArea):
         self.remarks.clear()
         self._later.start()
         self._update()
+
+    def _python_picked(self, _what: object) -> None:
+        self._picked = True
 
     def check_interpreter(self) -> None:
         """Ask the chosen interpreter, off the GUI thread."""
@@ -198,6 +218,7 @@ class LaunchPage(QScrollArea):
         self.module.setText(spec.module)
         self.arguments.setText(shlex.join(spec.argv))
         self.folder.setText(spec.cwd)
+        self._picked = True
         self.interpreter.setEditText(spec.interpreter)
         self.record.fill(spec)
         self.steps.fill(spec)
@@ -219,6 +240,7 @@ class LaunchPage(QScrollArea):
         start = os.path.dirname(self.interpreter.currentText())
         path, _ = QFileDialog.getOpenFileName(self, self.tr("Choose a Python"), start)
         if path:
+            self._picked = True
             self.interpreter.setEditText(path)
 
     def _use_module(self) -> None:

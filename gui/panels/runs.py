@@ -74,6 +74,10 @@ class RunsPage(QWidget):
         table.verticalHeader().setVisible(False)
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for column in range(3):
+            table.horizontalHeaderItem(column).setTextAlignment(
+                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            )
         table.setAccessibleName(self.tr("Runs that are kept"))
         table.itemSelectionChanged.connect(self._enable)
         table.itemDoubleClicked.connect(lambda _item: self._open())
@@ -99,7 +103,9 @@ class RunsPage(QWidget):
             if run.folder in keep:
                 self.table.selectRow(row)
         total = sum(run.size_bytes for run in found)
-        self.sum.setText(self.tr("{count} runs, {size}").format(count=text.count(len(found)), size=text.size(total)))
+        self.sum.setText(
+            self.tr("Kept: {count} · {size} on disk").format(count=text.count(len(found)), size=text.size(total))
+        )
         self._enable()
 
     def _cells(self, run: KeptRun) -> tuple[str, ...]:
