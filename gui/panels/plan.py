@@ -244,10 +244,12 @@ class PlanPanel(QWidget):
             links.append(Link(words, partial(self._session.ask, "open_source", source.file, source.line), source.file))
             if source.reason:
                 links.append(Link(source.reason, None))
+        edit = self._session.ask("proposed_edit", self._document, index)
         return Body(
             why=text.filled(suggestion.why, suggestion.values),
             summary=text.filled(suggestion.fix.summary, suggestion.values),
             code=self._code(suggestion),
+            own_diff=edit.diff if edit is not None else "",
             before=suggestion.fix.before,
             after=suggestion.fix.after,
             source=tuple(links),

@@ -174,7 +174,7 @@ class VerdictBand(QFrame):
         steps = tr("Needs marked steps: call prof.step() after each iteration, or let StepLens profile the script.")
         device = tr("Needs device work in the trace: record with ProfilerActivity.CUDA (or your accelerator's).")
         run = self._document.run
-        wall = run.wall_step_ns if run is not None else None
+        wall = run.wall_step_ns if run is not None else self._session.ask("wall_step_ns", self._document)
         return [
             Shown(
                 tr("Sustained step"),

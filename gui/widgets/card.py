@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWi
 
 from gui import text
 from gui.models.code_context import CodeLine
-from gui.widgets.code import CodeDiff, CodeLines
+from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Elided, button, heading, label, restyle
 
@@ -43,6 +43,7 @@ class Body:
     why: str = ""
     summary: str = ""
     code: tuple[CodeLine, ...] = ()
+    own_diff: str = ""
     before: str = ""
     after: str = ""
     source: tuple[Link, ...] = ()
@@ -138,7 +139,12 @@ class Card(QFrame):
             box.addWidget(_link(link))
         if body.code:
             box.addWidget(CodeLines(body.code, self.tr("The place in the code")))
-        if body.before or body.after:
+        if body.own_diff:
+            box.addWidget(label(self.tr("The fix in your own code"), "dim"))
+            box.addWidget(UnifiedDiff(body.own_diff, self.tr("The fix in your own code")))
+        elif body.before or body.after:
+            if body.code:
+                box.addWidget(label(self.tr("The fix as an example"), "dim"))
             box.addWidget(CodeDiff(body.before, body.after, self.tr("The fix as code")))
         if body.evidence:
             box.addWidget(label(self.tr("Evidence"), "dim"))

@@ -29,6 +29,17 @@ def diff_lines(before: str, after: str) -> list[str]:
     return lines
 
 
+def hunk_lines(diff: str) -> list[str]:
+    """Lines of a unified diff as `diff_lines` writes them."""
+    lines: list[str] = []
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            lines += ["…"] if lines else []
+        elif lines or not line.startswith(("---", "+++")):
+            lines.append(f"{line[:1]} {line[1:]}" if line else "")
+    return lines
+
+
 class _Code(QPlainTextEdit):
     """Read-only code as high as its lines, some of them on coloured ground."""
 
@@ -65,11 +76,21 @@ class CodeDiff(_Code):
     """Code before and after in one view."""
 
     def __init__(self, before: str, after: str, name: str, parent: QWidget | None = None) -> None:
-        lines = diff_lines(before, after)[:MAX_LINES]
-        super().__init__(lines, name, parent)
+        self._show(diff_lines(before, after), name, parent)
+
+    def _show(self, every: Sequence[str], name: str, parent: QWidget | None) -> None:
+        lines = [*every[:MAX_LINES], *(["…"] if len(every) > MAX_LINES else [])]
+        _Code.__init__(self, lines, name, parent)
         t = theme.current()
         grounds = {"-": t.removed, "+": t.added}
         self.colour({k: grounds[line[0]] for k, line in enumerate(lines) if line[:1] in grounds})
+
+
+class UnifiedDiff(CodeDiff):
+    """A unified diff without its headers; left out stretches are an ellipsis."""
+
+    def __init__(self, diff: str, name: str, parent: QWidget | None = None) -> None:
+        self._show(hunk_lines(diff), name, parent)
 
 
 class CodeLines(_Code):
