@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from core.kernel_names import short_kernel_name, short_op_name
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        (
+            "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array"
+            "<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
+            "add · elementwise",
+        ),
+        (
+            "void at::native::unrolled_elementwise_kernel<at::native::(anonymous namespace)::direct_copy_kernel_cuda"
+            "(at::TensorIteratorBase&)::{lambda()#2}, at::detail::Array<char*, 2> >(int)",
+            "direct_copy · elementwise",
+        ),
+        (
+            "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<float, at::native::func_wrapper_t<float, "
+            "at::native::sum_functor<float, float, float> > > >(float)",
+            "sum · reduce",
+        ),
+        (
+            "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int)",
+            "vectorized_layer_norm",
+        ),
+        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64>(Params)", "cutlass_80_tensorop_s1688gemm_64x64"),
+        (
+            "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
+            "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)",
+            "fused_add_rms_norm",
+        ),
+        ("Cijk_Alik_Bljk_B_BS_BH_Bias_HA_S_SAV_UserArgs_MT128x160x64_MI16x16x1_SN", "Cijk MT128x160x64"),
+        ("volta_sgemm_64x64_nt", "volta_sgemm_64x64_nt"),
+        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
+        ("triton_poi_fused_add_relu_0", "triton_poi_fused_add_relu_0"),
+        ("", ""),
+        ("<<<", "<<<"),
+        ("(", "("),
+    ],
+)
+def test_kernels_say_what_they_do(name: str, short: str) -> None:
+    assert short_kernel_name(name) == short
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("aten::conv2d", "conv2d"),
+        ("aten::", "aten::"),
+        ("nn.Module: Linear_0", "Linear_0"),
+        ("/home/me/my code/train.py(14): loss", "train.py(14): loss"),
+        (r"C:\work\train.py(14): loss", "train.py(14): loss"),
+        ("autograd::engine::evaluate_function: MmBackward0", "MmBackward0"),
+        ("my range", "my range"),
+    ],
+)
+def test_operators_and_frames_lose_what_all_have(name: str, short: str) -> None:
+    assert short_op_name(name) == short

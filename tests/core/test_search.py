@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.errors import TraceError
+from core.kinds import SliceKind
+from core.search import search
+from core.trace import Trace
+from tests.trace_builder import TraceBuilder
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    made = TraceBuilder(with_stack=1)
+    made.op("aten::conv2d", 0, 50).op("aten::_convolution", 5, 40).op("aten::relu", 60, 10)
+    made.op("aten::conv2d", 100, 80).op("aten::add_", 190, 5)
+    made.launch("volta_sgemm_128x64_nn", at=10, call=5, start=30, dur=60)
+    made.python("größe.py(3): Maß", 0, 200).range("Обучение", 0, 195)
+    return made.build()
+
+
+def names(trace: Trace, ids: np.ndarray) -> list[str]:
+    return [trace.name(int(i)) for i in ids]
+
+
+def test_text_anywhere_in_the_name_without_case_in_time_order(trace: Trace) -> None:
+    assert names(trace, search(trace, "CONV")) == ["aten::conv2d", "aten::_convolution", "aten::conv2d"]
+    assert search(trace, "CONV", case_sensitive=True).tolist() == []
+    assert search(trace, "").tolist() == []
+    assert search(trace, "nothing like it").dtype == np.int32
+
+
+def test_wildcards_fit_words(trace: Trace) -> None:
+    assert names(trace, search(trace, "conv2?")) == ["aten::conv2d"] * 2
+    assert names(trace, search(trace, "sgemm*nn")) == ["volta_sgemm_128x64_nn"]
+    assert search(trace, "onv2*").tolist() == []
+    assert names(trace, search(trace, "*onv2*")) == ["aten::conv2d"] * 2
+
+
+def test_regular_expressions_and_their_errors(trace: Trace) -> None:
+    assert names(trace, search(trace, r"^aten::(relu|add_)$", regex=True)) == ["aten::relu", "aten::add_"]
+    with pytest.raises(TraceError, match="not a regular expression"):
+        search(trace, "conv(", regex=True)
+
+
+def test_signs_of_patterns_are_plain_text_otherwise(trace: Trace) -> None:
+    assert names(trace, search(trace, "(3)")) == ["größe.py(3): Maß"]
+
+
+def test_any_script(trace: Trace) -> None:
+    assert names(trace, search(trace, "обучение")) == ["Обучение"]
+    assert names(trace, search(trace, "MASS")) == ["größe.py(3): Maß"]  # casefold: ß and SS are one
+
+
+def test_filters(trace: Trace) -> None:
+    assert names(trace, search(trace, "*", kinds=[SliceKind.KERNEL])) == ["volta_sgemm_128x64_nn"]
+    assert names(trace, search(trace, "conv2d", min_dur_ns=60_000)) == ["aten::conv2d"]
+    assert len(search(trace, "conv2d", max_dur_ns=60_000)) == 1
+    assert len(search(trace, "conv2d", start_ns=90_000)) == 1
+    assert len(search(trace, "conv2d", end_ns=90_000)) == 1
+    track = int(trace.slices.track_id[search(trace, "sgemm")[0]])
+    assert names(trace, search(trace, "*", tracks=[track])) == ["volta_sgemm_128x64_nn"]
