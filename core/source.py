@@ -13,7 +13,7 @@ import numpy as np
 from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
 from core.source_frames import Frame, is_library, is_other_library, is_user_frame, parse_frame, parse_old_stack
-from core.source_lines import LineRecord
+from core.source_lines import LineRecord, read_line_record
 from core.source_syntax import find_function, match
 from core.suggestions import SourceRef
 from core.trace import Trace
@@ -46,6 +46,24 @@ class SourceFinder:
         self._trees: dict[str, ast.Module | None] = {}
         self._tracks: dict[tuple[int, int], int] = {}
         self._old_stacks: bool | None = None
+
+    @classmethod
+    def of_run(cls, trace: Trace, folder: Path, roots: Iterable[Path] = ()) -> SourceFinder:
+        """Finder for a trace of a run of the app's own.
+
+        The run's copy of the sources and its record of exact lines are used.
+
+        Parameters
+        ----------
+        trace
+            A trace that lies in ``folder``.
+        folder
+            The run's folder: it was written by this app on this machine, so reading its copy needs no further consent.
+        roots
+            More folders that the user has allowed.
+        """
+        stem = trace.path.name.split(".", 1)[0]
+        return cls(trace, (folder / "sources", *roots), read_line_record(folder, stem))
 
     # ------------------------------------------------------------------ frames
 

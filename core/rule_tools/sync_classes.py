@@ -114,6 +114,8 @@ def _occurrence(ctx: RuleContext, facts: Facts, rows: list[int]) -> Occurrence |
     chain = operators_of(facts, deepest) or ([op] if op >= 0 else [])
     path = tuple(trace.name(i) for i in chain)
     copies = tuple(int(syncs.copy_id[r]) for r in rows if syncs.copy_id[r] >= 0)
+    if not copies:
+        copies = _own_copies(facts, rows, deepest)
     size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
     rule = _rule_of(ctx, facts, rows, calls, path, copies)
     if rule is None:
@@ -132,6 +134,16 @@ def _occurrence(ctx: RuleContext, facts: Facts, rows: list[int]) -> Occurrence |
     )
 
 
+def _own_copies(facts: Facts, rows: list[int], call: int) -> tuple[int, ...]:
+    """Copies that a synchronisation waits for and that the same operator started (pinned ones do not block)."""
+    trace, syncs = facts.trace, facts.figures.syncs
+    waited = [int(syncs.waited_id[r]) for r in rows if syncs.waited_id[r] >= 0]
+    own = int(trace.links.op_of[call])
+    return tuple(
+        w for w in waited if trace.slices.kind[w] == SliceKind.MEMCPY and own >= 0 and trace.links.op_of[w] == own
+    )
+
+
 def _rule_of(
     ctx: RuleContext,
     facts: Facts,
@@ -147,7 +159,8 @@ def _rule_of(
         return "pinning-in-step"
     if kinds == {int(SyncKind.ALLOC)}:
         return "allocation-in-step"
-    directions = {int(syncs.direction[r]) for r in rows} - {int(CopyDirection.NONE)}
+    directions = {int(syncs.direction[r]) for r in rows} | {int(trace.slices.direction[c]) for c in copies}
+    directions -= {int(CopyDirection.NONE)}
     to_host = int(CopyDirection.DTOH) in directions
     to_device = int(CopyDirection.HTOD) in directions
     if not path:

@@ -2,7 +2,8 @@
 
 What it finds
 -------------
-Use of the GPU below the threshold while no wait, no loader, no launching and no compiling accounts for the idle time.
+Use of the GPU below the threshold while no wait, no loader, no launching and no compiling accounts for most of the
+idle time: the CPU was in Python outside any operator, or nothing recorded says where.
 
 Why it costs time
 -----------------
@@ -22,6 +23,8 @@ torch-tb-profiler's utilisation advice; NVIDIA Nsight Systems expert rule 'GPU U
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from core.kinds import GapCause
 from core.rule_tools.facts import facts_of
@@ -48,26 +51,31 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     inside = gaps.step_id >= 0
     length = (gaps.end_ns - gaps.start_ns)[inside]
-    unknown = gaps.cause[inside] == GapCause.UNKNOWN
+    unknown = np.isin(gaps.cause[inside], (GapCause.UNKNOWN, GapCause.PYTHON))
+    if len(facts.kernels) >= 20 and float(np.median(ctx.trace.slices.dur_ns[facts.kernels])) <= 25e3:
+        return []  # short kernels: launching them is what takes the time, and that has a rule of its own
     if not length.sum() or length[unknown].sum() < ctx.params["min_unknown"] * length.sum():
         return []
     return [
         suggestion(
             ctx,
             RULE.id,
-            "The GPU is used only {busy_pct:.0f} % of the time, and nothing recorded on the CPU explains it",
-            "No wait, no loader and no launching accounts for most of the idle time. Usually there "
-            "is simply too little "
-            "work per step.",
+            "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it",
+            "Most of the idle time the CPU ran code outside any operator ({python_pct:.0f} % of it "
+            "in Python as far as is "
+            "known). Either that code is slow, or there is simply too little work per step.",
             Fix(
-                "Try a larger batch.",
+                "Move work out of the loop's Python code, or try a larger batch.",
                 "DataLoader(data, batch_size=32)",
                 "DataLoader(data, batch_size=128)      # and adapt the learning rate",
                 "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
                 "A larger batch changes training; memory grows with it.",
             ),
             [evidence(facts, "GPU work", len(facts.work), "", facts.work[:2000])],
-            values={"busy_pct": busy},
+            values={
+                "busy_pct": busy,
+                "python_pct": 100.0 * length[gaps.cause[inside] == GapCause.PYTHON].sum() / length.sum(),
+            },
             occurrences=1,
         )
     ]
