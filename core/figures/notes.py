@@ -1,0 +1,132 @@
+"""The words of the doctor: one entry per thing that it may say, as templates with named values.
+
+The key is the note's code, with a variant behind a slash where one code has several texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class NoteText(NamedTuple):
+    """Severity (info, warning, error), what is so, what it means for the figures, and what to do."""
+
+    severity: str
+    title: str
+    consequence: str
+    cure: str
+
+
+_RECORD_STEPS = "Give the profiler a schedule and call prof.step() at the end of every iteration."
+_UNKNOWN_BUSY = "How busy the device was is unknown; it is not 0 %."
+_WARM_UP = "Give the schedule wait and warmup steps, so that the recording begins in the steady state."
+
+TEXTS: Mapping[str, NoteText] = {
+    "no-steps-marked": NoteText(
+        "warning",
+        "The trace has no step markers.",
+        "Step times, and all figures per step, are unknown.",
+        _RECORD_STEPS,
+    ),
+    "no-steps-marked/inferred": NoteText(
+        "warning",
+        "The trace has no step markers.",
+        "{count} iterations were worked out from annotations, loader or optimizer marks; they are called inferred.",
+        _RECORD_STEPS,
+    ),
+    "warmup-captured": NoteText(
+        "info", "Warm-up is in the recording.", "{count} of {steps} steps are left out of the means.", _WARM_UP
+    ),
+    "warmup-captured/start-up": NoteText(
+        "warning",
+        "The device waits {share:.0f} % of the recorded time for code to be compiled or loaded.",
+        "That happens once; the recording says little about the steps after it.",
+        _WARM_UP,
+    ),
+    "steps-truncated": NoteText(
+        "info",
+        "Steps at the border of the recording are cut off.",
+        "{count} of {steps} steps are left out of the means.",
+        "Record more steps.",
+    ),
+    "steps-truncated/all": NoteText(
+        "info",
+        "Steps at the border of the recording are cut off.",
+        "No step is left without a fault, so that the means are taken over faulty ones.",
+        "Record more steps.",
+    ),
+    "outlier-step": NoteText(
+        "info",
+        "{count} steps take far longer than the others.",
+        "They are left out of the means.",
+        "Look at what they do besides: a checkpoint, an evaluation, logging.",
+    ),
+    "gpu-events-missing/launched": NoteText(
+        "error",
+        "{count} kernels were launched, but no device work was recorded.",
+        _UNKNOWN_BUSY,
+        "Record ProfilerActivity.CUDA; allow the counters to users (NVreg_RestrictProfilingToAdminUsers=0, or run as "
+        "administrator); let no second profiler run; on WSL update the driver.",
+    ),
+    "gpu-events-missing/none": NoteText(
+        "warning",
+        "The trace knows of a GPU but holds no device work.",
+        _UNKNOWN_BUSY,
+        "Record ProfilerActivity.CUDA, and see whether the model and its inputs are on the device.",
+    ),
+    "orphan-kernels": NoteText(
+        "info",
+        "{orphans} pieces of device work have no launch in the trace; {launches} launches have no device work in it.",
+        "Such work is counted as work, but in no step and under no operator.",
+        "Usually they lie at the border of the recording; record more steps, or with larger profiler buffers.",
+    ),
+    "orphan-kernels/many": NoteText(
+        "warning",
+        "{launches} of {all} launches have no device work in the trace.",
+        "The device may have been busier than it seems, unless they were captured into a graph.",
+        "Record fewer steps at once, or with larger profiler buffers.",
+    ),
+    "clock-skew": NoteText(
+        "warning",
+        "{count} pieces of device work start before they are launched.",
+        "The clocks of host and device disagree; launch delays and waits are off by as much.",
+        "Update the driver and PyTorch; record again.",
+    ),
+    "stacks-missing": NoteText(
+        "warning",
+        "Python stacks were asked for, but the trace holds none.",
+        "No finding can name the line of code behind it.",
+        "Some versions lose them (Python 3.11 and 3.12, torch before 2.3): update PyTorch, record again.",
+    ),
+    "data-not-recorded": NoteText(
+        "info",
+        "Not recorded: {missing}.",
+        "Rules that need it are not checked; what was not recorded is unknown, not 0.",
+        "Record again with what you need.",
+    ),
+    "profiler-overhead": NoteText(
+        "warning",
+        "The profiler's own work takes {share:.0f} % of the recording.",
+        "Host times are longer than they are without it.",
+        "Record without stacks, shapes and memory, and compare.",
+    ),
+    "profiler-overhead/stacks": NoteText(
+        "info",
+        "{count} Python calls were recorded, {rate:.0f} in a millisecond.",
+        "Recording each of them slows the CPU down; the device's times do not change.",
+        "Before working on the CPU side, record once without stacks and compare the step times.",
+    ),
+    "two-profilers": NoteText(
+        "warning",
+        "The script starts a profiler of its own inside the recording.",
+        "The inner one takes over the session: device work after it may be missing.",
+        "Switch the script's own profiler off while recording.",
+    ),
+    "enqueue-time": NoteText(
+        "warning",
+        "The step markers measure how long it takes to queue a step, not how long a step takes.",
+        "The CPU runs ahead of the device; the marked step time says nothing about throughput.",
+        "Judge by the period or the sustained step time, or measure the loop by the wall clock.",
+    ),
+}
