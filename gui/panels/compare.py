@@ -1,0 +1,356 @@
+"""Two opened traces side by side: step times, timelines aligned by a step, tables of differences, suggestions."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import partial
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
+
+from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, comparable_step, compare
+from core.figures.model import Figures
+from gui import jobs, text
+from gui.models.columns import Column, ColumnModel
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.labels import button, heading, label, restyle
+from gui.widgets.table import TableBox
+
+SAME_PCT = 3.0  # a smaller change of the step time is called none
+
+
+def typical(figures: Figures) -> int:
+    """The counted step whose duration is nearest to the median, -1 without steps."""
+    if not len(figures.steps):
+        return -1
+    counted = figures.step_figures.counted
+    chosen = np.flatnonzero(counted) if counted.any() else np.arange(len(figures.steps))
+    length = (figures.steps.end_ns - figures.steps.start_ns)[chosen]
+    return int(chosen[int(np.argmin(np.abs(length - np.median(length))))])
+
+
+class Link(QObject):
+    """Keeps the views of two documents on the same stretch, counted from one step of each."""
+
+    def __init__(self, before: Document, after: Document, parent: QObject) -> None:
+        super().__init__(parent)
+        self._sides = (before, after)
+        self._starts = tuple(self._start(d) for d in self._sides)
+        self._moving = False
+        for at, document in enumerate(self._sides):
+            document.viewChanged.connect(partial(self._moved, at))
+
+    @staticmethod
+    def _start(document: Document) -> int:
+        figures = document.analysis.figures if document.analysis else None
+        step = typical(figures) if figures is not None else -1
+        return int(figures.steps.start_ns[step]) if figures is not None and step >= 0 else document.trace.span_ns[0]
+
+    def begin(self) -> None:
+        """Show the typical step of the longer side on both."""
+        lengths = []
+        for document in self._sides:
+            figures = document.analysis.figures if document.analysis else None
+            step = typical(figures) if figures is not None else -1
+            if figures is None or step < 0:
+                lengths.append(document.trace.span_ns[1] - document.trace.span_ns[0])
+            else:
+                lengths.append(int(figures.steps.end_ns[step] - figures.steps.start_ns[step]))
+        start = self._starts[0]
+        self._sides[0].zoom_to(start, start + 1.1 * max(*lengths, 1000), remember=False)
+
+    def _moved(self, at: int) -> None:
+        if self._moving:
+            return
+        here, there = self._sides[at], self._sides[1 - at]
+        shift = self._starts[1 - at] - self._starts[at]
+        start, end = here.viewport.start_ns + shift, here.viewport.end_ns + shift
+        if abs(there.viewport.start_ns - start) < 1 and abs(there.viewport.end_ns - end) < 1:
+            return
+        self._moving = True
+        there.zoom_to(start, end, remember=False)
+        self._moving = False
+
+
+class ComparePage(QWidget):
+    """Uses ``documentsChanged`` of the session and ``analysisChanged`` of both documents."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._link: Link | None = None
+        self._pair: tuple[Document, Document] | None = None
+        self._found: Comparison | None = None
+        self.before, self.after = QComboBox(), QComboBox()
+        self.before.setAccessibleName(self.tr("Trace before"))
+        self.after.setAccessibleName(self.tr("Trace after"))
+        row = QHBoxLayout()
+        row.addWidget(label(self.tr("Before"), "dim"))
+        row.addWidget(self.before, 1)
+        row.addWidget(button(self.tr("⇄"), self.swap, "flat", self.tr("Swap the two")))
+        row.addWidget(label(self.tr("After"), "dim"))
+        row.addWidget(self.after, 1)
+        self.title = heading("", 4)
+        self.words = label("", "dim", wrap=True)
+        self.grid = QGridLayout()
+        self.grid.setHorizontalSpacing(28)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.timelines = QSplitter(Qt.Orientation.Vertical)
+        self.timelines.setChildrenCollapsible(False)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(24, 16, 24, 8)
+        box.setSpacing(8)
+        box.addLayout(row)
+        box.addWidget(self.title)
+        box.addWidget(self.words)
+        box.addLayout(self.grid)
+        box.addWidget(self.tabs, 1)
+        self._tables = self._make_tabs()
+        session.documentsChanged.connect(self.list_documents)
+        session.servicesChanged.connect(self._take_pair)
+        for combo in (self.before, self.after):
+            combo.currentIndexChanged.connect(self.show_pair)
+        self.list_documents()
+        self._take_pair()
+
+    def _make_tabs(self) -> dict[str, TableBox]:
+        self.tabs.addTab(self.timelines, self.tr("Timelines"))
+        tables = {}
+        for field, title in (
+            ("operators", self.tr("Operators")),
+            ("kernels", self.tr("Kernels and copies")),
+            ("ranges", self.tr("Ranges")),
+            ("sync_points", self.tr("Sync points")),
+            ("suggestions", self.tr("Suggestions")),
+        ):
+            tables[field] = TableBox(ColumnModel([]), _nothing, name=title)
+            tables[field].set_empty(self.tr("Choose two traces that are open."))
+            self.tabs.addTab(tables[field], title)
+        return tables
+
+    # Which two ---------------------------------------------------------------------------------------------------
+
+    def list_documents(self) -> None:
+        """Offer the opened traces; keep the choice where it is still there."""
+        documents = self._session.documents
+        for combo, default in ((self.before, 0), (self.after, 1)):
+            chosen = combo.currentData()
+            combo.blockSignals(True)
+            combo.clear()
+            for document in documents:
+                combo.addItem(document.title, document)
+            at = documents.index(chosen) if chosen in documents else min(default, len(documents) - 1)
+            combo.setCurrentIndex(at)
+            combo.blockSignals(False)
+        self.show_pair()
+
+    def _take_pair(self) -> None:
+        """Show the two documents that somebody asked to compare."""
+        pair = self._session.ask("compared")
+        if pair and pair != self._pair and all(d in self._session.documents for d in pair):
+            for combo, document in zip((self.before, self.after), pair, strict=True):
+                combo.blockSignals(True)
+                combo.setCurrentIndex(self._session.documents.index(document))
+                combo.blockSignals(False)
+            self.show_pair()
+
+    def swap(self) -> None:
+        """Exchange before and after."""
+        before, after = self.before.currentIndex(), self.after.currentIndex()
+        self.before.setCurrentIndex(after)
+        self.after.setCurrentIndex(before)
+
+    def show_pair(self) -> None:
+        """Compare the chosen two, off the GUI thread."""
+        before, after = self.before.currentData(), self.after.currentData()
+        if before is None or after is None or before is after:
+            self._pair = None
+            self._clear(self.tr("Open two traces to compare them."))
+            return
+        if self._pair != (before, after):
+            self._pair = (before, after)
+            for document in self._pair:
+                document.analysisChanged.connect(self._compare, Qt.ConnectionType.UniqueConnection)
+            self._show_timelines(before, after)
+        self._compare()
+
+    def _clear(self, words: str) -> None:
+        self._found = None
+        self.title.setText(self.tr("Compare"))
+        self.words.setText(words)
+        self._fill_grid([])
+        self._show_timelines(None, None)
+        for box in self._tables.values():
+            box.model.replace([])
+            box.refresh()
+
+    def _compare(self) -> None:
+        if self._pair is None:
+            return
+        before, after = self._pair
+        if before.analysis is None or after.analysis is None:
+            self.title.setText(self.tr("Compare"))
+            self.words.setText(self.tr("The figures are being worked out."))
+            return
+        work = partial(_compare, before.trace, before.analysis, after.trace, after.analysis)
+        jobs.run(self, work, self._show, self._session.raise_error, key="compare")
+
+    # What came of it ---------------------------------------------------------------------------------------------
+
+    def _show(self, found: Comparison) -> None:
+        self._found = found
+        self._verdict(found)
+        self._fill_grid(self._rows(found))
+        for field in ("operators", "kernels", "ranges", "sync_points"):
+            box = self._tables[field]
+            box.model.replace(self._columns(getattr(found, field), found.per_step))
+            box.note.setText(
+                self.tr("Times per step, largest difference first.")
+                if found.per_step
+                else self.tr("Times of the whole traces, since steps are unknown on one side.")
+            )
+            box.set_empty(self.tr("Neither trace has any."))
+            box.refresh()
+        box = self._tables["suggestions"]
+        box.model.replace(self._suggestions(found))
+        box.set_empty(self.tr("Neither trace has a suggestion."))
+        box.refresh()
+        if self._link is not None:
+            self._link.begin()
+
+    def _verdict(self, found: Comparison) -> None:
+        pair = comparable_step(found.before, found.after)
+        gone = sum(c.state == GONE for c in found.suggestions)
+        new = sum(c.state == NEW for c in found.suggestions)
+        counts = self.tr("Suggestions: {gone} vanished, {new} appeared.").format(gone=gone, new=new)
+        if pair is None:
+            self.title.setText(self.tr("Unknown"))
+            restyle(self.title, "role", "warn")
+            self.words.setText(self.tr("No step time is known on both sides.") + " " + counts)
+            return
+        name, before, after = pair
+        change = 100.0 * (after - before) / before
+        kind = {
+            "sustained": self.tr("sustained step"),
+            "period": self.tr("period"),
+            "host": self.tr("host step"),
+        }[name]
+        if abs(change) < SAME_PCT:
+            self.title.setText(self.tr("No difference"))
+        else:
+            self.title.setText(self.tr("Faster") if change < 0 else self.tr("Slower"))
+        restyle(self.title, "role", "" if abs(change) < SAME_PCT else "saved" if change < 0 else "wait")
+        words = self.tr("The {kind} went from {before} to {after} ({change}).").format(
+            kind=kind, before=text.duration(before), after=text.duration(after), change=signed(change)
+        )
+        self.words.setText(f"{words} {counts}")
+
+    def _rows(self, found: Comparison) -> list[tuple[str, str, str, str]]:
+        fields = (
+            (self.tr("Sustained step"), "sustained_step_ns", text.duration),
+            (self.tr("Host step"), "step_ns", text.duration),
+            (self.tr("Device step"), "device_step_ns", text.duration),
+            (self.tr("Period"), "period_ns", text.duration),
+            (self.tr("GPU busy"), "gpu_busy_pct", text.percent),
+            (self.tr("Sync points"), "sync_points_per_step", text.count),
+            (self.tr("Sync wait"), "sync_wait_ns_per_step", text.duration),
+            (self.tr("Kernels"), "kernels_per_step", text.count),
+        )
+        rows = []
+        for name, field, show in fields:
+            old, new = getattr(found.before, field), getattr(found.after, field)
+            change = ""
+            if old and new is not None and not field.endswith("_pct"):
+                change = signed(100.0 * (new - old) / old)
+            rows.append((name, show(old), show(new), change))
+        return rows
+
+    def _fill_grid(self, rows: list[tuple[str, str, str, str]]) -> None:
+        while (item := self.grid.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        heads = [("", self.tr("before"), self.tr("after"), self.tr("change"))] if rows else []
+        for column, cells in enumerate([*heads, *rows]):
+            for line, cell in enumerate(cells):
+                made: QLabel = label(cell, ("dim", "dim", "", "faint")[line])
+                self.grid.addWidget(made, line, column)
+        if rows:
+            self.grid.setColumnStretch(len(rows) + 1, 1)
+
+    def _columns(self, rows: tuple[Difference, ...], per_step: bool) -> list[Column]:
+        states = {NEW: self.tr("new"), GONE: self.tr("gone"), CHANGED: self.tr("changed"), SAME: ""}
+
+        def times(sides: list[Side | None]) -> list[float]:
+            return [0.0 if s is None else float((s.total_per_step_ns if per_step else s.total_ns) or 0) for s in sides]
+
+        def calls(sides: list[Side | None]) -> list[float]:
+            return [0.0 if s is None else float((s.calls_per_step if per_step else s.calls) or 0) for s in sides]
+
+        before, after = [r.before for r in rows], [r.after for r in rows]
+        return [
+            Column(self.tr("Name"), "name", [r.name for r in rows]),
+            Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows]),
+            Column(self.tr("Before"), "ns", times(before)),
+            Column(self.tr("After"), "ns", times(after)),
+            Column(self.tr("Calls before"), "count", calls(before)),
+            Column(self.tr("Calls after"), "count", calls(after)),
+            Column(self.tr("Own time before"), "ns", [s.self_ns if s else 0 for s in before], self.tr("in all")),
+            Column(self.tr("Own time after"), "ns", [s.self_ns if s else 0 for s in after], self.tr("in all")),
+            Column(self.tr("State"), "text", [states[r.state] for r in rows]),
+        ]
+
+    def _suggestions(self, found: Comparison) -> list[Column]:
+        states = {NEW: self.tr("appeared"), GONE: self.tr("vanished"), SAME: self.tr("still there")}
+        changes = found.suggestions
+        places = [text.place(c.either.source.file, c.either.source.line) if c.either.source else "" for c in changes]
+        savings = [c.either.saving.ns for c in changes]
+        return [
+            Column(self.tr("Suggestion"), "name", [text.filled(c.either.title, c.either.values) for c in changes]),
+            Column(self.tr("State"), "text", [states[c.state] for c in changes]),
+            Column(self.tr("Place"), "text", places),
+            Column(self.tr("Saving"), "ns", [-1 if s is None else s for s in savings]),
+        ]
+
+    def _show_timelines(self, before: Document | None, after: Document | None) -> None:
+        if self._link is not None:
+            self._link.setParent(None)
+            self._link.deleteLater()
+            self._link = None
+        while self.timelines.count():
+            widget = self.timelines.widget(0)
+            if widget is not None:
+                widget.setParent(None)
+                widget.deleteLater()
+        if before is None or after is None or importlib.util.find_spec("gui.timeline.view") is None:
+            return
+        from gui.timeline.view import TimelineView
+
+        for document in (before, after):
+            self.timelines.addWidget(TimelineView(self._session, document))
+        self._link = Link(before, after, self)
+        self._link.begin()
+
+
+def _compare(before: Any, before_analysis: Any, after: Any, after_analysis: Any, progress: jobs.Progress) -> Comparison:
+    progress(0.0, "")
+    return compare(before, before_analysis, after, after_analysis)
+
+
+def signed(pct: float) -> str:
+    """A change in per cent with its sign."""
+    return ("−" if pct < 0 else "+") + text.percent(abs(pct))
+
+
+def _nothing(_: int) -> None:
+    """Rows of a difference belong to two traces: there is no one slice to show."""
+
+
+def _create(session: Session, _: Document | None) -> QWidget:
+    return ComparePage(session)
+
+
+PANEL = PanelSpec("compare", "Compare", "page", _create)

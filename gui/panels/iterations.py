@@ -1,0 +1,384 @@
+"""The rounds of one script: what was fixed, what it brought, whether the prediction held and the results stayed."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRectF, Qt, QTimer
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+
+from core.project import Iteration, Judgement, Project, ResultCheck, compare_losses, judge
+from core.run_folder import read_run
+from gui import text, theme
+from gui.models.columns import Column, ColumnModel
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.code import CodeDiff
+from gui.widgets.labels import button, heading, label, restyle
+from gui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from gui.loop import Loop
+
+BAR_PX, BAR_GAP_PX, CHART_PX = 46, 14, 150
+
+
+class StepChart(QWidget):
+    """Step time of each round as a bar, the prediction for it as a line across."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rounds: list[tuple[int, float | None, float | None]] = []
+        self.setFixedHeight(CHART_PX)
+
+    def show_rounds(self, rounds: list[tuple[int, float | None, float | None]]) -> None:
+        """``(number, measured ns, predicted ns)`` of each round; None is unknown."""
+        self._rounds = rounds
+        self.setMinimumWidth(len(rounds) * (BAR_PX + BAR_GAP_PX) + BAR_GAP_PX)
+        self.setAccessibleName(
+            self.tr("Step time of each round: {times}").format(
+                times=", ".join(text.duration(measured) for _, measured, _ in rounds)
+            )
+        )
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the bars from the left; what is unknown gets a word instead of a bar."""
+        values = [v for _, measured, predicted in self._rounds for v in (measured, predicted) if v is not None]
+        if not values:
+            return
+        t, painter = theme.current(), QPainter(self)
+        metrics = painter.fontMetrics()
+        line = metrics.height()
+        room = self.height() - 2 * line - 10
+        for at, (number, measured, predicted) in enumerate(self._rounds):
+            left = BAR_GAP_PX + at * (BAR_PX + BAR_GAP_PX)
+            tall = room * (measured or 0.0) / max(values)
+            top = line + 4 + room - tall
+            box = QRectF(left, top, BAR_PX, max(tall, 1.0))
+            if measured is not None:
+                painter.fillRect(box, QColor(t.wait if at == 0 else t.accent))
+            painter.setPen(QColor(t.text if measured is not None else t.faint))
+            words = QRectF(left - BAR_GAP_PX / 2, top - line - 2, BAR_PX + BAR_GAP_PX, line)
+            shown = metrics.elidedText(text.duration(measured), Qt.TextElideMode.ElideRight, BAR_PX + BAR_GAP_PX)
+            painter.drawText(words, int(Qt.AlignmentFlag.AlignCenter), shown)
+            if predicted is not None:
+                y = line + 4 + room * (1 - predicted / max(values))
+                painter.setPen(QPen(QColor(t.saved), 2))
+                painter.drawLine(int(left) - 4, int(y), int(left) + BAR_PX + 4, int(y))
+            painter.setPen(QColor(t.dim))
+            below = QRectF(left, self.height() - line - 2, BAR_PX, line)
+            painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), str(number))
+        painter.end()
+
+
+class IterationsPage(QWidget):
+    """The iteration table. Uses ``changed`` of ``gui.loop.Loop``."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._loop: Loop | None = session.ask("loop")
+        self._chosen: int | None = None
+        box = QVBoxLayout(self)
+        box.setContentsMargins(24, 20, 24, 16)
+        box.setSpacing(10)
+        self.title = heading("", 4)
+        self.words = label("", "dim", wrap=True)
+        box.addWidget(self.title)
+        box.addWidget(self.words)
+        self.chart = StepChart()
+        box.addWidget(self.chart)
+        self.caption = label(
+            self.tr("Measured sustained step of each round; the green line is what was predicted for it."), "faint"
+        )
+        box.addWidget(self.caption)
+        self.model = ColumnModel([])
+        self.table = Table(self.model, self._open_row)
+        self.table.setAccessibleName(self.tr("Rounds"))
+        self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
+        self.below = QFrame()
+        self._below_box = QVBoxLayout(self.below)
+        self._below_box.setContentsMargins(0, 8, 0, 0)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.table)
+        split.addWidget(self.below)
+        split.setStretchFactor(1, 1)
+        box.addWidget(split, 1)
+        self.undo = button(self.tr("Undo the change of my file"), self._undo)
+        box.addWidget(self.undo)
+        if self._loop is not None:
+            self._loop.changed.connect(self.show_all)
+        self.show_all()
+
+    def project(self) -> Project | None:
+        """The project that is shown."""
+        return self._loop.project if self._loop is not None else None
+
+    def show_all(self) -> None:
+        """Show the rounds of the script that is looked at."""
+        project = self.project()
+        rounds = project.iterations if project is not None else ()
+        for widget in (self.chart, self.caption, self.table, self.below):
+            widget.setVisible(bool(rounds))
+        self.undo.setVisible(self._loop is not None and bool(self._loop.applied))
+        if project is None or not rounds:
+            self.title.setText(self.tr("No rounds yet"))
+            self.words.setText(
+                self.tr(
+                    "Profile a script from here, choose a suggestion and apply it to a copy: the copy runs with the "
+                    "same options, and this table shows what each fix really brought."
+                )
+            )
+            return
+        self.title.setText(Path(project.script).name)
+        checks = self._checks(project)
+        self.words.setText(self._verdict(project, checks))
+        self.chart.show_rounds([(i.number, _step(i), i.predicted_ns) for i in rounds])
+        self.model.replace(self._columns(project, checks))
+        self.table.fit_columns(300)
+        wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
+        self.choose(wanted)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Give the columns their room once there is one."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self.table, partial(self.table.fit_columns, 300))
+
+    def choose(self, number: int) -> None:
+        """Select a round."""
+        project = self.project()
+        if project is None:
+            return
+        numbers = [i.number for i in project.iterations]
+        if number in numbers:
+            self._chosen = number
+            self.table.selectRow(numbers.index(number))
+            self._show_below(number)
+
+    # Texts -------------------------------------------------------------------------------------------------------
+
+    def _verdict(self, project: Project, checks: dict[int, ResultCheck]) -> str:
+        """One paragraph on the newest round that was measured."""
+        measured = [i for i in project.iterations if _step(i) is not None]
+        if not measured:
+            return self.tr("No round has a known step time yet.")
+        last = measured[-1]
+        parent = project.get(last.parent)
+        if parent is None:
+            return self.tr("The starting point: {time} a step. Choose a suggestion and apply it to a copy.").format(
+                time=text.duration(_step(last))
+            )
+        found = judge(parent, last)
+        sentences = [self._change(found), self._prediction(found), *self._why(found), self._same(checks[last.number])]
+        return " ".join(s for s in sentences if s)
+
+    def _change(self, found: Judgement) -> str:
+        if found.before_ns is None or found.after_ns is None or found.measured_pct is None:
+            return self.tr("Whether it became faster is unknown: there is no step time that both rounds have.")
+        kind = {
+            "sustained": self.tr("sustained step"),
+            "wall": self.tr("step without the profiler"),
+            "host": self.tr("host step"),
+        }[found.measure]
+        return self.tr("The {kind} went from {before} to {after} ({change}).").format(
+            kind=kind,
+            before=text.duration(found.before_ns),
+            after=text.duration(found.after_ns),
+            change=_signed(found.measured_pct),
+        )
+
+    def _prediction(self, found: Judgement) -> str:
+        if found.predicted_pct is None:
+            return self.tr("There was no prediction for it.")
+        values = {"predicted": _signed(found.predicted_pct), "off": _points(found.off_by_pct)}
+        if found.outcome == "right":
+            return self.tr("Predicted was {predicted}: the prediction held.").format(**values)
+        if found.outcome == "better":
+            return self.tr("Predicted was {predicted}: it brought more, by {off} points.").format(**values)
+        if found.outcome == "worse":
+            return self.tr("Predicted was {predicted}: it brought less, by {off} points.").format(**values)
+        return self.tr("Predicted was {predicted}; it cannot be compared.").format(**values)
+
+    def _why(self, found: Judgement) -> list[str]:
+        words = {
+            "still_found": self.tr("The fault is still found in the new trace, so the change did not reach all of it."),
+            "new_found": self.tr("The new trace shows faults that the old one hid."),
+            "profiler": self.tr("The profiler slows this script down much, which hides part of the gain."),
+        }
+        return [words[reason] for reason in found.reasons]
+
+    def _same(self, check: ResultCheck) -> str:
+        if check.status == "same":
+            return self.tr("The losses are the same ({count} compared).").format(count=check.compared)
+        if check.status == "differs":
+            return self.tr("The losses part at step {step}, by up to {largest}.").format(
+                step=check.first, largest=text.percent(100 * (check.largest or 0.0))
+            )
+        return self.tr("Whether the losses stayed the same is unknown: they were not recorded.")
+
+    # The table ---------------------------------------------------------------------------------------------------
+
+    def _checks(self, project: Project) -> dict[int, ResultCheck]:
+        losses = {}
+        for iteration in project.iterations:
+            run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
+            losses[iteration.number] = run.losses if run is not None else None
+        return {
+            i.number: compare_losses(losses.get(i.parent) if i.parent is not None else None, losses[i.number])
+            for i in project.iterations
+        }
+
+    def _columns(self, project: Project, checks: dict[int, ResultCheck]) -> list[Column]:
+        rounds = project.iterations
+        figures = [i.figures for i in rounds]
+        pairs = [(i, project.get(i.parent)) for i in rounds]
+        judged = [judge(parent, i) if parent is not None else None for i, parent in pairs]
+        return [
+            Column(self.tr("What was fixed"), "name", [self._name(i) for i in rounds]),
+            Column(self.tr("Round"), "count", [i.number for i in rounds]),
+            Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures]),
+            Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures]),
+            Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
+            Column(self.tr("GPU busy"), "pct", [_known(f.gpu_busy_pct) for f in figures]),
+            Column(self.tr("Sync points"), "count", [_known(f.sync_points) for f in figures], self.tr("per step")),
+            Column(self.tr("Predicted"), "text", [_signed(j.predicted_pct if j else None) for j in judged]),
+            Column(self.tr("Measured"), "text", [_signed(j.measured_pct if j else None) for j in judged]),
+            Column(self.tr("Prediction"), "text", [self._outcome(j) for j in judged]),
+            Column(self.tr("Same losses"), "text", [self._status(checks[i.number], i) for i in rounds]),
+        ]
+
+    def _name(self, iteration: Iteration) -> str:
+        if iteration.state not in ("ok", "") and not iteration.figures.rules and _step(iteration) is None:
+            states = {
+                "running": self.tr("running"),
+                "failed": self.tr("the script failed"),
+                "stopped": self.tr("stopped"),
+                "killed": self.tr("stopped"),
+            }
+            state = states.get(iteration.state, iteration.state)
+        else:
+            state = ""
+        name = "; ".join(fix.title for fix in iteration.fixes) or self.tr("as it was")
+        return self.tr("{name} ({state})").format(name=name, state=state) if state else name
+
+    def _outcome(self, found: Judgement | None) -> str:
+        if found is None:
+            return ""
+        return {
+            "right": self.tr("held"),
+            "better": self.tr("too low by {off}").format(off=_points(found.off_by_pct)),
+            "worse": self.tr("too high by {off}").format(off=_points(found.off_by_pct)),
+        }.get(found.outcome, text.unknown())
+
+    def _status(self, check: ResultCheck, iteration: Iteration) -> str:
+        if iteration.parent is None:
+            return ""
+        return {
+            "same": self.tr("yes, {count} steps").format(count=check.compared),
+            "differs": self.tr("no, from step {step} on").format(step=check.first),
+        }.get(check.status, text.unknown())
+
+    # One round ---------------------------------------------------------------------------------------------------
+
+    def _row_chosen(self, current: object, _: object) -> None:
+        row = self.table.currentIndex().row()
+        project = self.project()
+        if project is not None and 0 <= row < self.model.rowCount():
+            number = project.iterations[self.model.source_row(row)].number
+            if number != self._chosen:
+                self._chosen = number
+                self._show_below(number)
+
+    def _show_below(self, number: int) -> None:
+        while (item := self._below_box.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        project = self.project()
+        iteration = project.get(number) if project is not None else None
+        if project is None or iteration is None:
+            return
+        row = QFrame()
+        line = QHBoxLayout(row)
+        line.setContentsMargins(0, 0, 0, 0)
+        assert self._loop is not None
+        line.addWidget(button(self.tr("Open its trace"), partial(self._loop.open_iteration, number)))
+        if iteration.parent is not None:
+            compare = partial(self._compare, iteration.parent, number)
+            line.addWidget(button(self.tr("Compare with the round before"), compare))
+        line.addStretch(1)
+        self._below_box.addWidget(row)
+        for fix in iteration.fixes:
+            summary = label(fix.summary, "", wrap=True)
+            restyle(summary, "role", "")
+            self._below_box.addWidget(summary)
+            before, after = _sides(fix.diff)
+            self._below_box.addWidget(CodeDiff(before, after, self.tr("Change of the code")))
+        if iteration.copy:
+            self._below_box.addWidget(label(iteration.copy, "faint", mono=True, select=True))
+        self._below_box.addStretch(1)
+
+    def _compare(self, before: int, after: int) -> None:
+        """Compare two rounds that are open; those that are not are opened first."""
+        project, loop = self.project(), self._loop
+        if project is None or loop is None:
+            return
+        documents = []
+        for number in (before, after):
+            iteration = project.get(number)
+            run = read_run(Path(iteration.run_folder)) if iteration is not None else None
+            document = loop.document_of(run) if run is not None else None
+            if document is None:
+                loop.open_iteration(number)
+            else:
+                documents.append(document)
+        if len(documents) == 2:
+            self._session.ask("compare_documents", *documents)
+
+    def _open_row(self, row: int) -> None:
+        project = self.project()
+        if project is not None and self._loop is not None:
+            self._loop.open_iteration(project.iterations[self.model.source_row(row)].number)
+
+    def _undo(self) -> None:
+        if self._loop is not None:
+            self._loop.undo_last()
+
+
+def _sides(diff: str) -> tuple[str, str]:
+    """Both sides of a unified diff, without its head."""
+    lines = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
+    before = [line[1:] if line[:1] in " -" else "⋯" for line in lines if not line.startswith("+")]
+    after = [line[1:] if line[:1] in " +" else "⋯" for line in lines if not line.startswith("-")]
+    return "\n".join(before).lstrip("⋯\n"), "\n".join(after).lstrip("⋯\n")
+
+
+def _step(iteration: Iteration) -> float | None:
+    """The step time that the chart shows: sustained, else without the profiler, else the host's."""
+    figures = iteration.figures
+    return figures.sustained_ns or figures.wall_ns or figures.host_ns
+
+
+def _known(value: float | None) -> float:
+    return -1.0 if value is None else value
+
+
+def _signed(pct: float | None) -> str:
+    if pct is None:
+        return ""
+    return ("−" if pct < 0 else "+") + text.percent(abs(pct))
+
+
+def _points(value: float | None) -> str:
+    return text.unknown() if value is None else f"{abs(value):.0f}"
+
+
+def _create(session: Session, _: Document | None) -> QWidget:
+    return IterationsPage(session)
+
+
+PANEL = PanelSpec("iterations", "Rounds", "page", _create)

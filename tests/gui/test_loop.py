@@ -1,0 +1,248 @@
+"""The guided loop in the window: diff, copy, run, row of the table; and two traces side by side."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from core.analysis import Analysis
+from core.figures.compute import compute_figures
+from core.project import Figures, Iteration, Project, load_project
+from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
+from gui import jobs
+from gui.fix_dialog import FixDialog, near_lines
+from gui.loop import Loop
+from gui.screenshot import settle
+from gui.session import DONE, Document
+from tests.gui.conftest import training
+
+SCRIPT = """import torch
+
+
+def weighted_nll(pred, target):
+    assert target.max() < 10
+    return pred
+
+
+for step in range(3):
+    weighted_nll(torch.zeros(3), torch.zeros(3))
+"""
+SUGGESTION = Suggestion(
+    "control-flow-on-device-tensor",
+    "Python tests a tensor",
+    occurrences=3,
+    steps=(0, 1, 2),
+    source=SourceRef("train.py", 5, "weighted_nll", True),
+    severity="high",
+    saving=Saving(100_000, 10.0, "replayed"),
+)
+
+
+class FakeCapture:
+    """Stands for what runs scripts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.specs: list[object] = []
+        self.running = False
+        self.run = self
+        self.folder = folder
+
+    def start(self, spec: object) -> None:
+        self.specs.append(spec)
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """A run's folder with its source and trace."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text(SCRIPT)
+    return make_run(tmp_path / "runs" / "1", project / "train.py")
+
+
+def make_run(folder: Path, script: Path, losses: list[float] | None = None) -> Path:
+    (folder / "sources").mkdir(parents=True)
+    shutil.copy(script, folder / "sources" / "train.py")
+    training().write(folder / "trace.json")
+    values = {
+        "format": "steplens.run/1",
+        "name": "train.py",
+        "state": "ok",
+        "created": 5.0,
+        "spec": {"interpreter": "python", "script": str(script), "argv": ["--lr", "1"]},
+        "steps": {"wall_step_us": 900.0},
+        "sources": [{"path": str(script), "copy": "sources/train.py"}],
+        "traces": [{"path": "trace.json"}],
+    }
+    (folder / "run.json").write_bytes(orjson.dumps(values))
+    if losses is not None:
+        (folder / "losses.json").write_bytes(orjson.dumps({"format": "steplens.losses/1", "values": losses}))
+    return folder
+
+
+def shown(window, folder: Path, sustained_ns: float, suggestions: tuple[Suggestion, ...] = (SUGGESTION,)) -> Document:
+    """Show a run's trace with a known analysis."""
+    from core.importing import open_trace
+
+    trace = open_trace(folder / "trace.json")
+    figures = compute_figures(trace)
+    figures = replace(figures, summary=replace(figures.summary, sustained_step_ns=sustained_ns))
+    plan = tuple(PlanStep((i,), (s.rule_id,), int(sustained_ns) - 100_000) for i, s in enumerate(suggestions))
+    rules = tuple(RuleResult(Rule(s.rule_id, s.title), Outcome.FOUND, suggestions=(s,)) for s in suggestions)
+    document = Document(trace)
+    document.run_folder = folder
+    window.session.add_document(document)
+    document.set_analysis(Analysis(figures, suggestions, plan, rules or (RuleResult(Rule("x", "x"), Outcome.CLEAN),)))
+    return document
+
+
+@pytest.fixture
+def loop(window, settings, tmp_path) -> Loop:
+    settings.set("runs/folder", str(tmp_path / "runs"))
+    found = window.session.ask("loop")
+    assert isinstance(found, Loop)
+    return found
+
+
+def test_run_becomes_the_first_round(window, loop, run_folder):
+    shown(window, run_folder, 1_000_000.0)
+    (first,) = loop.project.iterations
+    assert (first.number, first.parent, first.fixes) == (0, None, ())
+    assert first.figures.wall_ns == 900_000.0
+    assert load_project(loop.project.folder) == loop.project
+
+
+def test_fix_is_a_diff_of_the_users_own_code(window, loop, run_folder):
+    document = shown(window, run_folder, 1_000_000.0)
+    assert window.session.ask("can_apply_fix", document, 0)
+    edit = window.session.ask("proposed_edit", document, 0)
+    assert "+    torch._assert_async(target.max() < 10)" in edit.diff
+    assert edit.path.name == "train.py"
+
+
+def test_trace_from_elsewhere_has_no_diff(window, loop, tmp_path):
+    trace = training().build(tmp_path / "x.json")
+    document = Document(trace)
+    window.session.add_document(document)
+    document.set_analysis(Analysis(compute_figures(trace), (SUGGESTION,)))
+    assert not window.session.ask("can_apply_fix", document, 0)
+    assert "not recorded here" in loop.proposal(document, 0).reason
+
+
+def test_copy_is_made_and_run_with_the_same_options(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    jobs.wait_all()
+    settle()
+    (spec,) = capture.specs
+    script = Path(spec.script)
+    assert "_assert_async" in script.read_text()
+    assert script.is_relative_to(loop.root())
+    assert spec.argv == ("--lr", "1")
+    assert (tmp_path / "project" / "train.py").read_text() == SCRIPT
+    planned = load_project(loop.project.folder).iterations[1]  # on disk before the run has ended
+    assert (planned.number, planned.parent, planned.state) == (1, 0, "running")
+    assert planned.predicted_ns == 900_000.0
+    make_run(capture.folder, script)
+    shown(window, capture.folder, 905_000.0, ())
+    first, second = loop.project.iterations
+    assert second.figures.sustained_ns == 905_000.0
+    assert second.fixes[0].rule_id == SUGGESTION.rule_id
+    assert loop.judged == 1
+    page = window.pages["iterations"]
+    assert "the prediction held" in page.words.text()
+    assert page.model.rowCount() == 2
+
+
+def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    script = tmp_path / "project" / "train.py"
+    applied = loop.apply_to_own_file(document, 0)
+    assert applied is not None
+    assert "_assert_async" in script.read_text()
+    assert document.suggestion_state[SUGGESTION.key] == DONE
+    loop.undo_last()
+    assert script.read_text() == SCRIPT
+    script.write_text("changed = 1\n")
+    errors = []
+    window.session.errorRaised.connect(errors.append)
+    assert loop.apply_to_own_file(document, 0) is None
+    assert "has changed since the run" in str(errors[0])
+    assert script.read_text() == "changed = 1\n"
+
+
+def test_dialog_shows_the_change_or_why_there_is_none(window, loop, run_folder):
+    other = replace(SUGGESTION, rule_id="allocation-in-step")
+    document = shown(window, run_folder, 1_000_000.0, (SUGGESTION, other))
+    dialog = FixDialog(loop, document, 0, SUGGESTION, loop.proposal(document, 0))
+    assert dialog.copy_button.isEnabled()
+    assert "+     torch._assert_async(target.max() < 10)" in dialog.diff.toPlainText()
+    dialog.deleteLater()
+    dialog = FixDialog(loop, document, 1, other, loop.proposal(document, 1))
+    assert not dialog.copy_button.isEnabled()
+    dialog.deleteLater()
+
+
+def test_far_changes_are_shown_with_dots_between():
+    before = "\n".join(f"line {i}" for i in range(40))
+    after = before.replace("line 2\n", "two\n").replace("line 35", "thirty-five")
+    left, right = near_lines(before, after)
+    assert "⋯" in left
+    assert "two" in right
+    assert "line 20" not in left
+
+
+def test_losses_are_compared(window, loop, run_folder, tmp_path):
+    script = tmp_path / "project" / "train.py"
+    folders = [
+        make_run(tmp_path / "runs" / f"l{n}", script, values)
+        for n, values in enumerate(([1.0, 0.5], [1.0, 0.5], [1.0, 0.7]))
+    ]
+    rounds = tuple(
+        Iteration(n, str(f), 1.0, n - 1 if n else None, figures=Figures(sustained_ns=1000.0 - n))
+        for n, f in enumerate(folders)
+    )
+    loop.project = Project(tmp_path / "p", str(script), rounds)
+    window.session.pageRequested.emit("iterations")
+    page = window.pages["iterations"]
+    last = page.model.columnCount() - 1
+    assert [page.model.index(r, last).data() for r in range(3)] == ["", "yes, 2 steps", "no, from step 1 on"]
+    assert "The losses part at step 1" in page.words.text()
+    assert not page.grab().isNull()
+
+
+def test_page_without_rounds_says_how_to_get_them(window, loop):
+    window.session.pageRequested.emit("iterations")
+    assert "Profile a script" in window.pages["iterations"].words.text()
+
+
+def test_compare_two_documents(window, loop, run_folder, tmp_path):
+    before = shown(window, run_folder, 1_000_000.0)
+    after = shown(window, make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py"), 500_000.0, ())
+    window.session.ask("compare_documents", before, after)
+    jobs.wait_all()
+    settle()
+    page = window.pages["compare"]
+    assert page.title.text() == "Faster"
+    assert "1 vanished, 0 appeared" in page.words.text()
+    assert page._tables["operators"].model.rowCount() > 0
+    before.zoom_to(100_000, 300_000)
+    assert after.viewport.end_ns - after.viewport.start_ns == pytest.approx(200_000)
+    page.swap()
+    jobs.wait_all()
+    settle()
+    assert page.title.text() == "Slower"
+
+
+def test_compare_needs_two(window, loop, run_folder):
+    window.session.pageRequested.emit("compare")
+    assert "Open two traces" in window.pages["compare"].words.text()
+    document = shown(window, run_folder, 1_000_000.0)
+    window.session.close_document(document)
+    assert "Open two traces" in window.pages["compare"].words.text()
