@@ -45,10 +45,8 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     progress
         Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
 
-    Returns
-    -------
-    Figures
-        ``summary.sustained_step_ns`` and ``replay_error_pct`` are None; `final_verdict` redoes the verdict with them.
+    Returns the figures with ``summary.sustained_step_ns`` and ``replay_error_pct`` None: the replay fills them in, and
+    `final_verdict` redoes the verdict with them.
     """
     tell = progress or _silent
     view = View(trace)
