@@ -164,9 +164,9 @@ class _Reading:
                 raise foreign(self._text.path.name, text, self._text.read_bytes)
 
     def _events(self, buffer: bytes) -> None:
-        parts, size = [buffer], len(buffer)
+        parts, size, wanted = [buffer], len(buffer), PIECE_BYTES
         while not self._ended:
-            while size < PIECE_BYTES:
+            while size < wanted:
                 block = self._text.read(BLOCK_BYTES)
                 self._tick()
                 if not block:
@@ -176,10 +176,13 @@ class _Reading:
                 size += len(block)
             text = b"".join(parts)
             cut = last_border(text)
+            wanted = PIECE_BYTES
             if cut > 0:
                 self._submit(text[:cut])
                 text = text[cut:]
-            elif len(text) > PIECE_BYTES + BLOCK_BYTES:  # one huge event, or no list of events any more
+            elif size < 2 * PIECE_BYTES:
+                wanted = 2 * PIECE_BYTES
+            else:  # one huge event, or no list of events any more
                 self._submit(text)
                 text = b""
             parts, size = [text], len(text)
@@ -199,7 +202,8 @@ class _Reading:
             return
         whole = self._carry + text
         self._carry = b""
-        self._take(walk_piece(whole, self._base - (len(whole) - len(text)), self._raw), whole, self._base)
+        base = self._base - (len(whole) - len(text))
+        self._take(walk_piece(whole, base, self._raw, final=True), whole, base)
 
     def _submit(self, piece: bytes) -> None:
         self._pending.append((self._decoder.submit(piece, self._base, self._raw), piece, self._base))

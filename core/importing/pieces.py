@@ -57,10 +57,10 @@ def decode_piece(text: bytes, base: int, raw_backslashes: bool = False) -> Piece
     return walk_piece(text, base, raw_backslashes)
 
 
-def walk_piece(text: bytes, base: int, raw_backslashes: bool = False) -> PieceResult:
-    """Decode event by event, repairing what needs it."""
+def walk_piece(text: bytes, base: int, raw_backslashes: bool = False, final: bool = False) -> PieceResult:
+    """Decode event by event, repairing what needs it; ``final`` says that no more text follows."""
     decoder = DictDecoder()
-    walk = Walk(text, raw_backslashes)
+    walk = Walk(text, raw_backslashes, final)
     for found in walk:
         damaged = not found.readable or "backslashes-repaired" in found.repairs
         if damaged and not raw_backslashes and _escapes_nothing(text[found.start : found.end]):

@@ -20,7 +20,8 @@ _SCALAR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,\]\[{}"]+', re.S)
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _FIRST_EVENT = re.compile(rb"\s*\{\s*" + _EVENT_KEY)
 HEADER_LIMIT_BYTES = 64 << 20
-EVENT_LIMIT_BYTES = 64 << 20
+_REACH_BYTES = 2 << 20  # how far behind the next border an event may end (lists of objects in its arguments)
+EVENT_LIMIT_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -106,20 +107,21 @@ class Found:
 class Walk:
     """Walks through a stretch of the event list, one entry at a time, whatever state it is in.
 
-    After iterating, ``consumed`` is the offset up to which all was understood, ``ended`` tells whether the list's end
-    was met (``consumed`` then lies behind it), and ``closed`` whether it was a proper ``]``.
+    ``final`` says that no more text follows. After iterating, ``consumed`` is the offset up to which all was
+    understood, ``ended`` tells whether the list's end was met (``consumed`` then lies behind it), and ``closed``
+    whether it was a proper ``]``.
     """
 
-    def __init__(self, text: bytes, raw_backslashes: bool, at: int = 0) -> None:
-        self._text, self._raw, self._at = text, raw_backslashes, at
-        self.consumed = at
+    def __init__(self, text: bytes, raw_backslashes: bool, final: bool = False) -> None:
+        self._text, self._raw, self._final = text, raw_backslashes, final
+        self.consumed = 0
         self.ended = self.closed = False
         self.extra_commas = 0
         self.trailing_comma = False
 
     def __iter__(self) -> Iterator[Found]:
         text = self._text
-        at = self._at
+        at = 0
         while True:
             gap = _SKIP.match(text, at)
             skipped = gap.group() if gap else b""
@@ -158,12 +160,14 @@ class Walk:
                 return Found(at, near, *_strict(text[at:near], self._raw))
             except Unreadable:
                 pass
-        far = value_end(text, at, near + (1 << 20) if border else None)
+        far = value_end(text, at, near + _REACH_BYTES if border else None)
         if far > 0 and far != near:
             try:
                 return Found(at, far, *_strict(text[at:far], self._raw))
             except Unreadable:
                 pass
+        if far < 0 and not self._final and len(text) - at < _REACH_BYTES:
+            return None  # it may go on in the next piece
         for end in (near, far):
             if end > 0:
                 try:
