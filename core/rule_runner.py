@@ -154,9 +154,9 @@ def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -
     rule = item.rule
     if item.module is None:
         return RuleResult(rule, Outcome.FAILED, item.error, details=item.details)
-    for need, reason in missing.items():
-        if need in rule.needs:
-            return RuleResult(rule, Outcome.NOT_CHECKED, reason)
+    lacking = [reason for need, reason in missing.items() if need in rule.needs]
+    if lacking:
+        return RuleResult(rule, Outcome.NOT_CHECKED, " ".join(lacking))
     try:
         found = item.module.check(ctx)
         wrong = [s for s in found if not isinstance(s, Suggestion)]

@@ -77,13 +77,14 @@ class SyncTexts:
 def sync_values(facts: Facts, group: Group) -> dict[str, Any]:
     """Named values for the texts about one group of sync points."""
     host = sum(host_time_ns(facts, o) for o in group.occurrences)
+    inside = range_name(facts, group.occurrences[0].calls[0])
     wait = sum(o.wait_ns for o in group.occurrences)
     count = len(group.occurrences)
     sizes = [o.bytes for o in group.occurrences if o.bytes >= 0]
     return {
         "op": group.op_path.split(" > ")[0],
         "call": facts.trace.name(group.occurrences[0].calls[0]),
-        "op_path": group.op_path,
+        "op_path": f"{group.op_path} [{inside}]" if inside else group.op_path,  # tells places apart
         "count": count,
         "steps": max(facts.n_steps, 1),
         "host_ms": host / MS,
@@ -92,7 +93,7 @@ def sync_values(facts: Facts, group: Group) -> dict[str, Any]:
         "window_ms": facts.window_ns / MS,
         "share_pct": 100.0 * host / max(facts.window_ns, 1),
         "kib": (sum(sizes) / len(sizes) / 1024) if sizes else 0.0,
-        "range": range_name(facts, group.occurrences[0].calls[0]),
+        "range": inside,
     }
 
 
@@ -179,6 +180,9 @@ def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[
     waited = ids_tuple(dict.fromkeys(w for o in group.occurrences for w in o.waited))
     if waited:
         out.append(Evidence("GPU work that was waited for", len(waited), "", waited))
+    around = [r for r in facts.ranges_around(longest.calls[0]) if facts.trace.slices.kind[r] == SliceKind.RANGE]
+    if around:
+        out.append(Evidence("Inside the range", facts.trace.name(around[0]), "", (around[0],)))
     return tuple(out)
 
 

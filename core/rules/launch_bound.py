@@ -33,7 +33,7 @@ import numpy as np
 
 from core.kinds import GapCause, SliceKind
 from core.rule_tools.facts import Facts, facts_of
-from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.report import evidence, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -74,6 +74,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if share < ctx.params["min_share"]:
         return []
     tops = _outermost_ops(facts)
+    host_us = total_ns(facts, tops) / len(kernels) / 1e3
     blamed = [int(b) for b in gaps.blame_id[inside] if b >= 0][:400]
     launches = facts.trace.links.launch_of[kernels]
     return [
@@ -81,11 +82,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The GPU is busy only {busy_pct:.0f} % of the time: the CPU cannot launch its short kernels fast enough",
-            "The typical one of {count} kernels lasts {typical_us:.1f} us, but to start one the CPU "
-            "needs about as long or "
-            "longer. So the GPU finishes its work and waits for the next launch: {idle_pct:.0f} % of the time it was "
-            "idle because the CPU was still busy launching. The saving assumes that a graph leaves {left_pct:.0f} % of "
-            "the CPU's part.",
+            "The typical one of {count} kernels lasts {typical_us:.1f} us, but the CPU spends {host_us:.1f} us in "
+            "operators for each kernel that it starts. So the GPU finishes its work and waits for the next launch: "
+            "{idle_pct:.0f} % of the time it was idle because the CPU was still busy launching. The "
+            "saving assumes that "
+            "a graph leaves {left_pct:.0f} % of the CPU's part.",
             Fix(
                 "Give the GPU more work per launch, or launch it all at once.",
                 "model = Net().cuda()",
@@ -106,6 +107,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "busy_pct": busy,
                 "count": len(kernels),
                 "typical_us": typical_us,
+                "host_us": host_us,
                 "idle_pct": 100.0 * share,
                 "left_pct": 100.0 * ctx.params["graph_factor"],
             },

@@ -1,0 +1,145 @@
+"""The runner: finds rules, says why one was not checked, and keeps a broken one from hiding the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import Cancelled
+from core.figures.compute import compute_figures
+from core.rule_runner import load_rules, run_rules
+from core.suggestions import Outcome, RuleResult
+from tests.core.rules.cases_recording import _unseen
+from tests.core.rules.cases_waits import CASES
+from tests.trace_builder import TraceBuilder
+
+GOOD = '''
+"""Finds every operator called aten::mm.
+
+What it finds
+-------------
+Products.
+"""
+from core.suggestions import Evidence, Fix, Rule, Suggestion
+
+RULE = Rule(id="my-products", title="Products")
+
+
+def check(ctx):
+    ids = [i for i in range(len(ctx.trace.slices)) if ctx.trace.name(i) == "aten::mm"]
+    if not ids:
+        return []
+    seen = (Evidence("Products", len(ids), "", tuple(ids)),)
+    return [Suggestion(RULE.id, "{count} products", {"count": len(ids)}, evidence=seen, fix=Fix("Fewer."))]
+'''
+
+
+def _results(folder: Path | None = None, **options: object) -> dict[str, RuleResult]:
+    trace = CASES["scalar-read-back"].found()
+    folders = (folder,) if folder else ()
+    return {r.rule.id: r for r in run_rules(trace, compute_figures(trace), extra_folders=folders, **options)}  # type: ignore[arg-type]
+
+
+def test_results_come_one_by_one_and_progress_ends_at_one() -> None:
+    trace = CASES["scalar-read-back"].found()
+    seen: list[str] = []
+    told: list[float] = []
+    results = run_rules(
+        trace,
+        compute_figures(trace),
+        on_result=lambda r: seen.append(r.rule.id),
+        progress=lambda fraction, _: told.append(fraction),
+    )
+    assert seen == [r.rule.id for r in results]
+    assert len(seen) == len(set(seen)) == 80
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_a_cancel_ends_the_run_at_once() -> None:
+    trace = CASES["scalar-read-back"].found()
+
+    def stop(fraction: float, _: str) -> None:
+        if fraction > 0.1:
+            raise Cancelled
+
+    seen: list[RuleResult] = []
+    with pytest.raises(Cancelled):
+        run_rules(trace, compute_figures(trace), on_result=seen.append, progress=stop)
+    assert 0 < len(seen) < 20
+
+
+def test_a_rule_that_needs_what_is_missing_says_what_and_how_to_record_it() -> None:
+    trace = TraceBuilder(gpu=None).op("aten::mm", 0, 50).build()
+    results = {r.rule.id: r for r in run_rules(trace, compute_figures(trace))}
+    expected = {
+        "scalar-read-back": "CPU only",
+        "object-built-in-step": "with_stack=True",
+        "matmul-dims-misaligned": "GPU",
+        "conv-bias-before-batch-norm": "record_shapes=True",
+        "memory-creep": "prof.step()",
+        "memory-near-limit": "profile_memory=True",
+        "straggler": "GPU",
+    }
+    for rule, words in expected.items():
+        assert results[rule].outcome is Outcome.NOT_CHECKED
+        assert words in results[rule].reason
+
+
+def test_without_gpu_work_but_with_launches_the_reason_is_another() -> None:
+    trace = _unseen(True)
+    results = {r.rule.id: r for r in run_rules(trace, compute_figures(trace))}
+    assert "ProfilerActivity.CUDA" in results["scalar-read-back"].reason
+    assert results["gpu-events-missing"].outcome is Outcome.FOUND
+
+
+def test_a_parameter_can_be_changed_by_rule() -> None:
+    trace = CASES["many-tiny-copies"].found()
+    figures = compute_figures(trace)
+    strict = {"many-tiny-copies": {"min_per_step": 1000.0}}
+    by_default = {r.rule.id: r.outcome for r in run_rules(trace, figures)}
+    changed = {r.rule.id: r.outcome for r in run_rules(trace, figures, params=strict)}
+    assert by_default["many-tiny-copies"] is Outcome.FOUND
+    assert changed["many-tiny-copies"] is Outcome.CLEAN
+
+
+def test_a_rule_of_the_users_runs_like_ours(tmp_path: Path) -> None:
+    (tmp_path / "my_products.py").write_text(GOOD)
+    (tmp_path / "_helper.py").write_text("raise SystemExit")  # names with an underscore are no rules
+    result = _results(tmp_path)["my-products"]
+    assert result.outcome is Outcome.FOUND
+    assert result.suggestions[0].headline == "18 products"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def check(:", "SyntaxError"),
+        ("import no_such_module_anywhere", "ModuleNotFoundError"),
+        ("x = 1", "must have RULE"),
+        ("raise SystemExit(3)", "SystemExit"),
+        (GOOD.replace("return []", "return 1 / 0").replace("aten::mm", "nothing"), "ZeroDivisionError"),
+        (GOOD.replace('{"count": len(ids)}', "{}"), "KeyError"),
+        (GOOD.replace("return [Suggestion", "return [str, Suggestion"), "not Suggestion"),
+    ],
+)
+def test_a_broken_rule_fails_alone_and_visibly(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "my_products.py").write_text(text)
+    results = _results(tmp_path)
+    broken = [r for r in results.values() if r.outcome is Outcome.FAILED]
+    assert len(broken) == 1
+    assert words in broken[0].reason
+    assert broken[0].rule.id == "my-products"
+    assert results["scalar-read-back"].outcome is Outcome.FOUND
+
+
+def test_a_rule_id_that_is_taken_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(GOOD.replace("my-products", "scalar-read-back"))
+    loaded = [r for r in load_rules((tmp_path,)) if r.rule.id == "scalar-read-back"]
+    assert [bool(r.error) for r in loaded] == [False, True]
+    assert "taken already" in loaded[1].error
+
+
+def test_a_folder_that_is_not_there_is_no_error(tmp_path: Path) -> None:
+    assert len(load_rules((tmp_path / "none",))) == 80
