@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.kinds import TrackKind
+from core.lanes import LaneIndex
+from core.trace import Trace
+from gui.timeline.layout import GROUP_PX, LANE_PX, Layout, Row, RowKind
+from gui.timeline.rows import build_rows
+from tests.gui.conftest import training
+from tests.trace_builder import TraceBuilder, rows
+
+
+def layout_of(trace: Trace) -> Layout:
+    index = LaneIndex(trace)
+    return Layout(build_rows(trace, index), index)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return layout_of(training().build(tmp_path / "train.json"))
+
+
+def row_of(layout: Layout, kind: int) -> Row:
+    return next(r for r in layout.rows if r.track_kind == kind)
+
+
+def test_every_track_with_slices_has_one_row(layout: Layout) -> None:
+    tracks = layout.index.trace.tracks
+    shown = sorted(r.track_id for r in layout.rows if r.kind is RowKind.SLICES)
+    assert shown == [t for t in range(len(tracks)) if tracks.end_id[t] > tracks.first_id[t]]
+
+
+def test_bands_are_pinned_and_rows_stack_without_holes(layout: Layout) -> None:
+    assert [r.key for r in layout.pinned] == ["steps", "syncs"]
+    for section, height in ((layout.pinned, layout.pinned_px), (layout.scrolled, layout.scrolled_px)):
+        y = 0
+        for row in section:
+            assert row.y == y
+            y += row.height
+        assert y == height
+
+
+def test_step_lane_is_not_drawn_twice(layout: Layout) -> None:
+    trace = layout.index.trace
+    ranges = row_of(layout, TrackKind.CPU_RANGES)
+    assert ranges.skip_lanes == 1
+    assert layout.lane_position(ranges, rows(trace, "ProfilerStep#1")[0]) == -1
+    assert layout.lane_position(ranges, rows(trace, "loss")[0]) == 0
+    assert [trace.name(int(layout.lanes_of(ranges)[0].ids[0]))] == ["loss"]
+
+
+def test_collapsing_a_group_hides_its_members(layout: Layout) -> None:
+    group = next(r for r in layout.rows if r.kind is RowKind.GROUP)
+    layout.toggle(group.key)
+    assert not any(layout.is_shown(layout.by_key[k]) for k in group.members)
+    assert layout.is_shown(group)
+    assert group.height == GROUP_PX
+    layout.toggle(group.key)
+    assert all(layout.is_shown(layout.by_key[k]) for k in group.members)
+
+
+def test_a_pinned_row_stays_when_its_group_is_collapsed(layout: Layout) -> None:
+    stream = row_of(layout, TrackKind.DEVICE_STREAM)
+    layout.set_pinned(stream.key, True)
+    layout.toggle(stream.group)
+    assert stream in layout.pinned
+    assert layout.is_shown(stream)
+
+
+def test_hide_and_show_again(layout: Layout) -> None:
+    stream = row_of(layout, TrackKind.DEVICE_STREAM)
+    layout.set_hidden(stream.group, True)
+    assert not layout.is_shown(stream)
+    layout.show_all()
+    assert layout.is_shown(stream)
+
+
+def test_filter_keeps_matches_and_their_groups(layout: Layout) -> None:
+    layout.set_filter("STREAM 7")
+    titles = [r.title for r in layout.scrolled]
+    assert titles == ["GPU 0", "stream 7"]
+    layout.set_filter("")
+    assert len(layout.scrolled) > 2
+
+
+def test_reorder_within_the_group_and_whole_groups(layout: Layout) -> None:
+    ops, python = row_of(layout, TrackKind.CPU_OPS), row_of(layout, TrackKind.CPU_PYTHON)
+    layout.move(python.key, ops.key)
+    keys = [r.key for r in layout.rows]
+    assert keys.index(python.key) == keys.index(ops.key) - 1
+    stream = row_of(layout, TrackKind.DEVICE_STREAM)
+    layout.move(stream.key, ops.key)  # another group: nothing happens
+    assert [r.key for r in layout.rows] == keys
+    layout.move(stream.group, ops.group)
+    keys = [r.key for r in layout.rows]
+    assert keys.index(stream.group) < keys.index(stream.key) < keys.index(ops.group)
+
+
+def test_resize_takes_whole_lanes_and_scrolls_the_rest() -> None:
+    made = TraceBuilder()
+    for depth in range(30):
+        made.op(f"op{depth}", depth, 1000 - 2 * depth)
+    layout = layout_of(made.build())
+    row = row_of(layout, TrackKind.CPU_OPS)
+    assert row.shown_lanes == 12
+    layout.resize(row.key, 20 * LANE_PX + 6)
+    assert row.shown_lanes == 20
+    assert layout.scroll_lanes(row.key, 100)
+    assert row.first_lane == 10
+    assert not layout.scroll_lanes(row.key, 1)
+    deepest = rows(layout.index.trace, "op29")[0]
+    assert layout.lane_position(row, deepest) == 19
+    layout.scroll_lanes(row.key, -10)
+    assert layout.lane_position(row, deepest) == -1
+    layout.reveal(deepest)
+    assert layout.lane_position(row, deepest) >= 0
+
+
+def test_deep_rows_give_up_lanes_until_the_device_fits() -> None:
+    made = TraceBuilder()
+    for depth in range(30):
+        made.op(f"op{depth}", depth, 1000 - 2 * depth)
+    made.launch("gemm", at=40, call=5, start=60, dur=20)
+    layout = layout_of(made.build())
+    ops, stream = row_of(layout, TrackKind.CPU_OPS), row_of(layout, TrackKind.DEVICE_STREAM)
+    layout.fit(1000)
+    assert ops.shown_lanes == 12
+    layout.fit(220)
+    assert 4 <= ops.shown_lanes < 12
+    assert layout.pinned_px + stream.y + stream.height <= 220
+    layout.fit(50)
+    assert ops.shown_lanes == 4
+    assert layout.state()["lanes"] == {}
+    layout.resize(ops.key, 9 * LANE_PX)
+    layout.fit(220)
+    assert ops.shown_lanes == 9  # the user's choice stays
+
+
+def test_collapsed_python_shows_modules_and_reveal_opens_it(layout: Layout) -> None:
+    trace = layout.index.trace
+    row = row_of(layout, TrackKind.CPU_PYTHON)
+    assert not row.expanded
+    frame = rows(trace, "train.py(14): weighted_nll")[1]
+    assert layout.lane_position(row, frame) == -1
+    layout.reveal(frame)
+    assert row.expanded
+    assert layout.lane_position(row, frame) == 1
+
+
+def test_state_comes_back_through_json(layout: Layout, tmp_path: Path) -> None:
+    ops, stream = row_of(layout, TrackKind.CPU_OPS), row_of(layout, TrackKind.DEVICE_STREAM)
+    python = row_of(layout, TrackKind.CPU_PYTHON)
+    layout.toggle(python.key)
+    layout.set_pinned(stream.key, True)
+    layout.set_hidden("queue", True)
+    layout.resize("busy/0", 90)
+    layout.move(python.key, ops.key)
+    state = json.loads(json.dumps(layout.state()))
+    other = layout_of(layout.index.trace)
+    other.restore(state)
+    assert other.state() == layout.state()
+    assert [r.key for r in other.rows] == [r.key for r in layout.rows]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"version": 2},
+        {"version": 1, "hidden": [3, "nobody"], "pinned": {"steps": "yes"}, "lanes": {"steps": 10**9}},
+        {"version": 1, "expanded": [1], "order": ["a", 3], "heights": None},
+        [],
+    ],
+)
+def test_a_foreign_state_changes_nothing(layout: Layout, state: object) -> None:
+    before = layout.state()
+    layout.restore(state)  # type: ignore[arg-type]
+    assert layout.state() == before
+
+
+def test_rows_of_the_same_name_have_keys_of_their_own() -> None:
+    made = TraceBuilder()
+    made.slice("cpu_op", "a", 0, 5, tid=1, pid=1).slice("cpu_op", "b", 0, 5, tid=1, pid=2)
+    keys = [r.key for r in layout_of(made.build()).rows]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_trace_without_slices_has_no_rows_to_show() -> None:
+    layout = layout_of(TraceBuilder().instant("nothing", 5).build())
+    assert [r for r in layout.scrolled if r.kind is RowKind.SLICES] == []

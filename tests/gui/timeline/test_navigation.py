@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.figures.compute import compute_figures
+from core.trace import Trace
+from gui.timeline.navigation import flow_pairs, follow, next_sync, self_time_ns, step_at, sync_of_slice
+from tests.gui.conftest import training
+from tests.trace_builder import rows
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    return training().build(tmp_path / "train.json")
+
+
+def test_from_launch_to_kernel_and_back(trace: Trace) -> None:
+    launch, kernel = rows(trace, "cudaLaunchKernel")[1], rows(trace, "gemm_kernel")[1]
+    assert follow(trace, launch, forward=True) == kernel
+    assert follow(trace, kernel, forward=False) == launch
+    assert follow(trace, rows(trace, "aten::mm")[1], forward=True) == kernel
+    assert follow(trace, kernel, forward=True) == -1
+    assert follow(trace, -1, forward=True) == -1
+
+
+def test_flows_of_the_selection_alone_or_of_all_below_it(trace: Trace) -> None:
+    op, launch, kernel = (rows(trace, name)[0] for name in ("aten::mm", "cudaLaunchKernel", "gemm_kernel"))
+    assert flow_pairs(trace, op) == ([], [])
+    assert flow_pairs(trace, op, deep=True) == ([(launch, kernel)], [True])
+    assert flow_pairs(trace, kernel) == ([(launch, kernel)], [True])
+    assert flow_pairs(trace, launch) == ([(launch, kernel)], [True])
+
+
+def test_sync_points_one_after_the_other(trace: Trace) -> None:
+    figures = compute_figures(trace)
+    calls = rows(trace, "cudaMemcpyAsync")
+    first = next_sync(figures, 0, -1, 1)
+    assert figures.syncs.slice_id[first] == calls[0]
+    assert figures.syncs.slice_id[next_sync(figures, 0, calls[0], 1)] == calls[1]
+    assert next_sync(figures, 0, calls[0], -1) == -1
+    assert next_sync(figures, 0, calls[-1], 1) == -1
+    assert sync_of_slice(figures, calls[2]) == 2
+    assert sync_of_slice(figures, 0) == -1
+
+
+def test_self_time_leaves_out_the_direct_children(trace: Trace) -> None:
+    assert self_time_ns(trace, rows(trace, "aten::mm")[0]) == 50_000
+    assert self_time_ns(trace, rows(trace, "cudaLaunchKernel")[0]) == 10_000
+
+
+def test_step_of_a_time(trace: Trace) -> None:
+    assert [step_at(None, trace, t) for t in (-1, 0, 999_500, 1_000_000)] == [-1, 0, 0, 1]
