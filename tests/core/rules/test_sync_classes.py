@@ -71,6 +71,7 @@ def test_the_last_read_of_a_recording_is_a_note_only() -> None:
     def step(m, number: int) -> None:  # type: ignore[no-untyped-def]
         for _ in range(3):
             m.kernel_op("aten::mm", 500)
+        m.device_synchronize()
         if number == 4:
             m.to_host(4096)
 
