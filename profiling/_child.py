@@ -70,7 +70,11 @@ class Child:
         self.report = sibling("report").Report(config["events"])
         self.users = UserCode()
         config["is_users"] = self.users
-        self.torch = self.recorder = self.hooks = self.foreign = None
+        self.ranges = None
+        if config["line_ranges"]:
+            self.ranges = config["ranges"] = sibling("lines").Ranges(config["line_ranges"], self.users)
+            self.ranges.install()
+        self.torch = self.recorder = self.hooks = self.foreign = self.losses = None
         self.pid = os.getpid()
         self.done = False
 
@@ -78,10 +82,17 @@ class Child:
         """Hook in, now that torch is there."""
         self.torch = torch
         self.report.send("torch", version=torch.__version__)
+        if self.ranges is not None:
+            self.ranges.on_torch(torch)
         procs = sibling("procs")
         tools = {"session": sibling("session"), "sync": sibling("sync"), "procs": procs}
         finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
+        if not self.config["spawned"]:  # first: the other hooks are taken away again, and leave this one
+            last = (sibling("recorder").PRIME, sibling("recorder").WINDOW)
+            path = os.path.join(self.config["folder"], "losses.json")
+            self.losses = sibling("losses").Losses(torch, self.recorder, path, last)
+            self.losses.install()
         self.hooks = sibling("hooks").Hooks(torch, finder, self.recorder, self.report, procs.is_loader_worker)
         sibling("recorder").connect(self.recorder, finder, self.hooks)
         self.hooks.install()
@@ -111,6 +122,8 @@ class Child:
             if self.recorder is not None:
                 self.recorder.finish()
                 self.foreign.finish()
+                if self.losses is not None:
+                    self.losses.write()
                 if self.recorder.number or not self.config["spawned"]:
                     self.report.send("summary", **self.recorder.summary())
         except Exception as error:
@@ -118,6 +131,8 @@ class Child:
 
             self.report.send("recording_failed", error=str(error), traceback=traceback.format_exc())
         finally:
+            if self.ranges is not None:
+                self.report.send("ranges", **self.ranges.summary())
             if self.recorder is None or self.recorder.number or not self.config["spawned"]:
                 self.report.send("sources", files=self.sources())
             self.report.send("finished", torch=self.torch is not None)

@@ -77,7 +77,7 @@ class Hooks:
         self._hook_optimizers()
         self._hook_loaders()
         self._hook_modules()
-        self._hook_backward()
+        self._hook_signs()
 
     def _tell(self, event, *args):
         """Pass an event on, unless it comes from a forked child, a loader's worker, or our own doing."""
@@ -153,17 +153,21 @@ class Hooks:
         module_class.__call__ = __call__
         self._undo.append(lambda: setattr(module_class, "__call__", original))
 
-    def _hook_backward(self):
-        tensor, tell = self.torch.Tensor, self._tell
-        original = tensor.backward
+    def _hook_signs(self):
+        """Calls that only training makes: where they come first, the first step has begun."""
+        for owner, name in ((self.torch.Tensor, "backward"), (self.torch.optim.Optimizer, "zero_grad")):
+            self._hook_sign(owner, name)
+
+    def _hook_sign(self, owner, name):
+        original, tell = getattr(owner, name), self._tell
 
         @functools.wraps(original)
-        def backward(self, *args, **kwargs):
+        def sign(self, *args, **kwargs):
             tell("activity")
             return original(self, *args, **kwargs)
 
-        tensor.backward = backward
-        self._undo.append(lambda: setattr(tensor, "backward", original))
+        setattr(owner, name, sign)
+        self._undo.append(lambda: setattr(owner, name, original))
 
     def narrow(self):
         """Take back what is only needed to find the first sign of training."""

@@ -112,7 +112,7 @@ def build_result(
         sources=manifest.copy_sources(sorted(gathered.sources) or [os.path.abspath(spec.script)], folder),
         notices=notices,
         failure=_failure_row(failure),
-        line_ranges=gathered.ranges or None,
+        line_ranges={k: v for k, v in gathered.ranges.items() if k not in ("ev", "t", "pid")} or None,
         output="output.log",
     )
     manifest.write(folder, plain)

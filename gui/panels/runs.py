@@ -75,9 +75,9 @@ class RunsPage(QWidget):
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         for column in range(3):
-            table.horizontalHeaderItem(column).setTextAlignment(
-                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-            )
+            head = table.horizontalHeaderItem(column)
+            if head is not None:
+                head.setTextAlignment(int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter))
         table.setAccessibleName(self.tr("Runs that are kept"))
         table.itemSelectionChanged.connect(self._enable)
         table.itemDoubleClicked.connect(lambda _item: self._open())

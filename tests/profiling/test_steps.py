@@ -1,0 +1,118 @@
+"""Steps are found in loops of every common shape."""
+
+from __future__ import annotations
+
+from profiling._child_steps import BEGIN, PAUSE, STEP, StepFinder
+
+
+def play(finder: StepFinder, *events: tuple[object, ...]) -> list[str]:
+    """Feed events and note which ones answered, as ``event:answer``."""
+    answers = []
+    for name, *args in events:
+        found = getattr(finder, str(name))(*args)
+        if found:
+            answers.append(f"{name}:{found}")
+    return answers
+
+
+def test_loader_drives() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    iteration = [("fetch", "train"), ("forward",), ("stepped", 1)]
+    answers = play(finder, *iteration, *iteration, *iteration, ("fetch", "train", True))
+    assert answers == [f"fetch:{BEGIN}", f"fetch:{STEP}", f"fetch:{STEP}", f"fetch:{PAUSE}"]
+    assert finder.source == "loader"
+    assert play(finder, *iteration) == [f"fetch:{BEGIN}"]  # the next epoch
+
+
+def test_optimizer_drives() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    answers = play(finder, ("activity",), ("forward",), ("stepped", 1), ("activity",), ("stepped", 1))
+    assert answers == [f"activity:{BEGIN}", f"stepped:{STEP}", f"stepped:{STEP}"]
+    assert finder.source == "optimizer"
+
+
+def test_gradient_accumulation_over_a_loader() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    half = [("fetch", "train"), ("forward",)]
+    whole = [*half, *half, *half, ("stepped", 1)]
+    assert play(finder, *whole, *whole, *whole) == [f"fetch:{BEGIN}", f"fetch:{STEP}", f"fetch:{STEP}"]
+
+
+def test_two_optimizers_without_a_loader() -> None:
+    finder = StepFinder()
+    finder.optimizer_made("D")
+    finder.optimizer_made("G")
+    iteration = [("forward",), ("stepped", "D"), ("forward",), ("stepped", "G")]
+    assert play(finder, *iteration, *iteration) == [f"forward:{BEGIN}", f"stepped:{STEP}", f"stepped:{STEP}"]
+
+
+def test_five_steps_of_the_critic_and_one_of_the_generator() -> None:
+    finder = StepFinder()
+    finder.optimizer_made("D")
+    finder.optimizer_made("G")
+    iteration = [*[("stepped", "D")] * 5, ("stepped", "G")]
+    assert len(play(finder, ("forward",), *iteration, *iteration, *iteration)) == 1 + 3
+
+
+def test_an_unused_optimizer_is_passed_over() -> None:
+    finder = StepFinder()
+    finder.optimizer_made("used")
+    finder.optimizer_made("unused")
+    answers = play(finder, ("forward",), *[("stepped", "used")] * 9)
+    assert answers == [f"forward:{BEGIN}"] + [f"stepped:{STEP}"] * 4  # the first one covers six
+
+
+def test_two_optimizers_over_a_loader() -> None:
+    finder = StepFinder()
+    finder.optimizer_made("D")
+    finder.optimizer_made("G")
+    iteration = [("fetch", "train"), ("stepped", "D"), ("stepped", "G")]
+    assert play(finder, *iteration, *iteration) == [f"fetch:{BEGIN}", f"fetch:{STEP}"]
+
+
+def test_evaluation_belongs_to_no_step() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    train = [("fetch", "train"), ("stepped", 1)]
+    check = [("fetch", "test"), ("forward",)]
+    answers = play(finder, *train, *train, *check, *check, *train, *train)
+    assert answers == [f"fetch:{BEGIN}", f"fetch:{STEP}", f"fetch:{PAUSE}", f"fetch:{BEGIN}", f"fetch:{STEP}"]
+
+
+def test_inference_over_a_loader() -> None:
+    finder = StepFinder()
+    assert play(finder, *[("fetch", "x")] * 3, ("fetch", "x", True)) == [
+        f"fetch:{BEGIN}", f"fetch:{STEP}", f"fetch:{STEP}", f"fetch:{PAUSE}",
+    ]  # fmt: skip
+
+
+def test_forward_calls_alone() -> None:
+    finder = StepFinder()
+    assert play(finder, *[("forward",)] * 3) == [f"forward:{BEGIN}", f"forward:{STEP}", f"forward:{STEP}"]
+    assert finder.source == "module"
+
+
+def test_one_fetch_for_the_whole_training() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    answers = play(finder, ("fetch", "all"), *[("stepped", 1)] * 12)
+    assert answers == [f"fetch:{BEGIN}"] + [f"stepped:{STEP}"] * 4  # the first one covers nine, then the loader is out
+    assert finder.source == "optimizer"
+
+
+def test_the_scripts_own_marks_win() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    events = [("fetch", "x"), ("stepped", 1), ("script_step",)]
+    assert play(finder, *events, *events) == [f"fetch:{BEGIN}", f"script_step:{STEP}", f"script_step:{STEP}"]
+    assert finder.source == "script"
+
+
+def test_a_forced_source_looks_at_nothing_else() -> None:
+    finder = StepFinder("optimizer")
+    finder.optimizer_made(1)
+    assert play(finder, ("fetch", "x"), ("activity",), ("stepped", 1)) == [f"activity:{BEGIN}", f"stepped:{STEP}"]
+    assert play(StepFinder("whole"), ("fetch", "x"), ("forward",), ("activity",), ("stepped", 1)) == []
