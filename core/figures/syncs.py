@@ -13,6 +13,8 @@ from core.tables import I32, I64, U8, Bool, StepTable
 
 # The clocks of host and device agree to about a microsecond; a wait may seem to end that much before the work does.
 CLOCK_TOLERANCE_NS = 3_000
+# From a call's return to the start of what it queued, when nothing lies before it, launch latency is all there is.
+_RETURNED_BEFORE_NS = 20_000
 _BY_HOST_MEMORY = (int(CopyDirection.HTOD), int(CopyDirection.DTOH))
 
 
@@ -28,9 +30,12 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
     start, dur = slices.start_ns[calls], slices.dur_ns[calls]
     released = np.where(waited >= 0, view.trace.end_ns[waited], start + dur)
     wait = np.clip(np.minimum(start + dur, released) - start, 0, None)
+    # A copy of some bytes can travel inside the launch itself: the call returns before the copy has begun.
+    began = np.where(copies >= 0, slices.start_ns[copies], start)
+    wait[began > start + dur + _RETURNED_BEFORE_NS] = 0
     device = np.where(waited >= 0, view.device[waited], -1).astype(np.int32)
     # Work that was done before the call began released nobody.
-    waited = np.where((wait > 0) | (copies >= 0), waited, -1).astype(np.int32)
+    waited = np.where(wait > 0, waited, -1).astype(np.int32)
     threads = view.thread[calls]
     ranges = innermost(view.trace, thread_tracks(view.trace, TrackKind.CPU_RANGES)[threads], start, (SliceKind.RANGE,))
     frames = innermost(view.trace, thread_tracks(view.trace, TrackKind.CPU_PYTHON)[threads], start, (SliceKind.PYTHON,))

@@ -42,6 +42,14 @@ def test_pageable_copy_blocks_in_the_copy_call_itself():
     assert figures.step_figures.sync_wait_ns.tolist() == [237 * US]
 
 
+def test_a_small_pageable_copy_that_began_after_its_call_returned_kept_nobody_waiting():
+    trace = one_step().copy("HtoD (Pageable -> Device)", at=100, call=10, start=322, dur=2).build()
+    syncs = compute_figures(trace).syncs
+    assert syncs.wait_ns.tolist() == [0]
+    assert syncs.waited_id.tolist() == [-1]
+    assert syncs.copy_id[0] >= 0
+
+
 def test_pinned_copy_does_not_block_and_the_sync_after_it_does():
     trace = (
         one_step()
