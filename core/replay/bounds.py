@@ -59,11 +59,10 @@ class Bounds:
         waits = self._graph.waits
         dropped = wait_spans(waits, np.flatnonzero(change.dropped & (change.pace > 0)))
         faster = np.flatnonzero((change.pace < 1.0) & ~change.dropped)
-        kept = wait_spans(waits, np.flatnonzero(waits.depends))
         # A faster loader may take away the whole of a wait for it.
         parts = [(dropped, 1.0), (wait_spans(waits, faster), 1.0)]
-        for speeds in change.speeds:
-            taken: Spans = union_all((dropped, kept))
+        for lane, speeds in enumerate(change.speeds):
+            taken: Spans = wait_spans(waits, np.flatnonzero((waits.depends | change.dropped) & (waits.lane == lane)))
             for spans, speed in sorted(speeds, key=lambda pair: pair[1]):
                 if speed < 1.0:
                     parts.append((subtract(spans, taken), 1.0 - speed))

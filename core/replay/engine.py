@@ -104,10 +104,13 @@ def _block_deps(graph: Graph, change: Change, chains: dict[int, tuple[int, float
     for row, (before, lag) in chains.items():
         if not change.dropped[row]:
             of_wait.setdefault(row, []).append((groups + before, lag * change.pace[row]))
+    marks = groups + len(waits)
+    for row in np.flatnonzero((waits.mark >= 0) & ~change.dropped).tolist():
+        of_wait.setdefault(row, []).append((marks + int(waits.mark[row]), float(waits.mark_lag_ns[row])))
     deps: list[BlockWait | None] = []
-    for row in graph.block_wait.tolist():
+    for row, mark in zip(graph.block_wait.tolist(), graph.block_mark.tolist(), strict=True):
         found = of_wait.get(row) if row >= 0 else None
-        keep = groups + row if row in chains else -1
+        keep = groups + row if row in chains else marks + mark if mark >= 0 else -1
         deps.append((found or [], keep) if found or keep >= 0 else None)
     return deps
 
@@ -175,7 +178,7 @@ class State:
 
 def fresh_state(graph: Graph, start: list[float] | None = None) -> State:
     """Return the state before the first block."""
-    n_slots = len(graph.group_stream) + len(graph.waits)
+    n_slots = len(graph.group_stream) + len(graph.waits) + len(graph.waits.mark_ns)
     return State(
         lanes=start or [0.0] * graph.lanes.count,
         streams=[_LONG_AGO] * len(graph.work.stream_track),

@@ -20,7 +20,7 @@ from core.replay.work import Work, collect_work, explain
 from core.tables import I32, I64, StepTable
 
 BLOCK_LAUNCHES = 32  # longest run of launches in one block: the queue's limit is checked once per block
-_BOUNDARY, _WAIT, _FLOOR, _LAUNCH = 0, 1, 2, 3
+_BOUNDARY, _MARK, _WAIT, _FLOOR, _LAUNCH = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,7 @@ class Graph:
     block_next: I32  # next block of the same lane, -1 for the last
     block_step: I32  # position in step_rows, -1 outside of steps
     block_wait: I32  # row of waits with which the block begins, -1
+    block_mark: I32  # mark with which the block begins, -1
     step_begin: I32  # block with which each step begins
     step_end: I32  # block with which the time after each step begins, -1 when nothing follows
     lane_end_ns: I64
@@ -139,11 +140,12 @@ def _points(lanes: Lanes, work: Work, waits: Waits, edges: tuple[I32, I32], boun
     """All places of the graph in (lane, time) order: time, lane, kind, row of the table of that kind."""
     lane_of_work = np.where(work.thread >= 0, lanes.of_thread[np.maximum(work.thread, 0)], 0)
     floors = edges[0]
-    time = np.concatenate((bounds, waits.start_ns, work.launch_ns[floors], work.launch_ns))
-    lane = np.concatenate((np.zeros(len(bounds)), waits.lane, lane_of_work[floors], lane_of_work)).astype(np.int32)
-    sizes = (len(bounds), len(waits), len(floors), len(work))
-    kind = np.repeat((_BOUNDARY, _WAIT, _FLOOR, _LAUNCH), sizes).astype(np.int32)
-    row = np.concatenate((np.arange(len(bounds)), np.arange(len(waits)), floors, np.arange(len(work)))).astype(np.int32)
+    time = np.concatenate((bounds, waits.mark_ns, waits.at_ns, work.launch_ns[floors], work.launch_ns))
+    at_bounds = np.zeros(len(bounds))
+    lane = np.concatenate((at_bounds, waits.mark_lane, waits.lane, lane_of_work[floors], lane_of_work)).astype(np.int32)
+    sizes = (len(bounds), len(waits.mark_ns), len(waits), len(floors), len(work))
+    kind = np.repeat((_BOUNDARY, _MARK, _WAIT, _FLOOR, _LAUNCH), sizes).astype(np.int32)
+    row = np.concatenate([floors if k == 3 else np.arange(size) for k, size in enumerate(sizes)]).astype(np.int32)
     order = np.lexsort((kind, time, lane))
     return time[order], lane[order], kind[order], row[order]
 
@@ -180,6 +182,7 @@ def _fold(
     heads_in_order = heads[run_order]
     block_ns, block_lane = time[heads_in_order], lane[heads_in_order]
     block_wait = np.where(kind[heads_in_order] == _WAIT, row[heads_in_order], -1).astype(np.int32)
+    block_mark = np.where(kind[heads_in_order] == _MARK, row[heads_in_order], -1).astype(np.int32)
     following = np.full(len(heads), -1, dtype=np.int32)
     same = lane[heads[1:]] == lane[heads[:-1]]
     following[rank[:-1][same]] = rank[1:][same]
@@ -199,6 +202,7 @@ def _fold(
         block_next=following,
         block_step=_step_of(block_ns, *steps),
         block_wait=block_wait,
+        block_mark=block_mark,
         step_begin=np.array([bounds[int(t)] for t in steps[0]], dtype=np.int32),
         step_end=np.array([bounds[int(t)] for t in steps[1]], dtype=np.int32),
         lane_end_ns=lane_end,

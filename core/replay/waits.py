@@ -11,6 +11,7 @@ from core.figures.lookup import View
 from core.figures.model import Figures
 from core.intervals import Spans, union
 from core.kinds import SliceKind, SyncKind
+from core.replay.handover import find_handovers
 from core.replay.lanes import Lanes
 from core.replay.work import Work
 from core.tables import F64, I32, I64
@@ -39,9 +40,9 @@ class Waits:
     their own pace, whatever this process does.
     """
 
-    sync_id: I32  # row of Figures.syncs, -1 for loader waits and blocked launches
-    slice_id: I32
-    thread: I32
+    sync_id: I32  # row of Figures.syncs, -1 for waits for the loader, for room in the queue, for other lanes
+    slice_id: I32  # -1 for waits for other lanes
+    thread: I32  # -1 likewise
     lane: I32
     start_ns: I64
     end_ns: I64
@@ -50,6 +51,11 @@ class Waits:
     dep_lag_ns: F64
     loader: I32  # 1-based number of the loader call among all calls, 0 for others
     loader_calls: int  # all calls of the loader, also those that did not wait
+    at_ns: I64  # place of the wait in its lane's order: where it begins, for another lane where it ends
+    mark: I32  # row of the marks, -1: the wait ends no earlier than another lane passes that mark, plus ...
+    mark_lag_ns: F64
+    mark_lane: I32  # per mark: its lane ...
+    mark_ns: I64  # ... and when the lane passed it in the recording
 
     def __len__(self) -> int:
         return len(self.slice_id)
@@ -70,6 +76,15 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> Waits:
     base = [np.concatenate(parts) for parts in zip(sync[:6], loader[:6], blocked[:6], strict=True)]
     dep_of, dep_piece, dep_lag = sync[6:9]
     number = np.concatenate((np.zeros(len(sync[0])), loader[6], np.zeros(len(blocked[0]))))
+    main = (base[3] == 0) & (base[5] > base[4])
+    hand = find_handovers(view, lanes, base[4][main].astype(np.int64), base[5][main].astype(np.int64))
+    nothing = np.full(len(hand), -1)
+    more = (nothing, nothing, nothing, hand.lane, hand.start_ns, hand.end_ns)
+    at = np.concatenate((base[4], hand.end_ns + (hand.lane == 0)))
+    mark = np.concatenate((np.full(len(base[0]), -1), np.arange(len(hand))))
+    number = np.concatenate((number, np.zeros(len(hand))))
+    lag = np.concatenate((np.zeros(len(base[0])), hand.lag_ns))
+    base = [np.concatenate(parts) for parts in zip(base, more, strict=True)]
     return Waits(
         sync_id=base[0].astype(np.int32),
         slice_id=base[1].astype(np.int32),
@@ -82,6 +97,11 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> Waits:
         dep_lag_ns=dep_lag,
         loader=number.astype(np.int32),
         loader_calls=loader[7],
+        at_ns=at.astype(np.int64),
+        mark=mark.astype(np.int32),
+        mark_lag_ns=lag,
+        mark_lane=hand.mark_lane,
+        mark_ns=hand.mark_ns,
     )
 
 

@@ -1,0 +1,74 @@
+"""Threads that work at the same time as the main one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from core.suggestions import Effect, EffectKind
+from tests.core.replay.helpers import named, replay_of
+from tests.simulator import Machine, simulate
+
+
+def check(step, tmp_path: Path, fixes: Iterable[tuple[str, ...]], lanes: int = 2) -> None:
+    run = simulate(step, steps=6)
+    trace, replay = replay_of(run, tmp_path)
+    assert replay.parts[0].graph.lanes.count == lanes
+    assert replay.error_pct < 1
+    assert replay.step_ns / 1000 == pytest.approx(run.sustained_step_us, rel=0.02)
+    for names in fixes:
+        true = run.sustained_step_us - simulate(step, fixes=names).sustained_step_us
+        found = replay.what_if([Effect(EffectKind.REMOVE_WORK, named(trace, name)) for name in names])
+        assert found.saved_ns / 1000 == pytest.approx(true, abs=0.05 * run.sustained_step_us)
+
+
+def extra(m: Machine, name: str, us: float) -> None:
+    with m.range(name):
+        if not m.fixed(name):
+            m.cpu(us)
+
+
+def test_two_threads_feed_two_devices_and_one_waits_for_the_other(tmp_path: Path) -> None:
+    def step(m: Machine, number: int) -> None:
+        with m.background("worker"):
+            for _ in range(20):
+                m.kernel_op("aten::mm", us=30, host_us=20, device=1)
+            extra(m, "theirs", 300)
+            m.kernel_op("aten::tail", us=10, device=1)
+        for _ in range(20):
+            m.kernel_op("aten::mm", us=30, host_us=15)
+        m.join("worker")
+        extra(m, "ours", 400)
+        m.item()
+
+    check(step, tmp_path, [("theirs",), ("ours",), ("theirs", "ours")])
+
+
+def test_a_thread_that_nobody_waits_for(tmp_path: Path) -> None:
+    def step(m: Machine, number: int) -> None:
+        with m.background("pin"):
+            with m.op("aten::pin_memory", us=100):
+                pass
+            with m.op("aten::copy_", us=50):
+                m.copy("HtoD", 1 << 20, us=80, pinned=True, blocking=False, stream=30)
+        for _ in range(20):
+            m.kernel_op("aten::mm", us=30, host_us=15)
+        extra(m, "ours", 400)
+        m.item()
+
+    check(step, tmp_path, [("ours",)])
+
+
+def test_a_backward_pass_on_a_thread_of_its_own_is_part_of_the_main_lane(tmp_path: Path) -> None:
+    def step(m: Machine, number: int) -> None:
+        for _ in range(10):
+            m.kernel_op("aten::mm", us=5, host_us=20)
+        with m.thread("autograd"):
+            for _ in range(10):
+                m.kernel_op("aten::mm", us=5, host_us=20)
+            extra(m, "hook", 100)
+        extra(m, "ours", 150)
+
+    check(step, tmp_path, [("hook",), ("ours",), ("hook", "ours")], lanes=1)
