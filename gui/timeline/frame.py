@@ -123,7 +123,7 @@ class Frame:
         start = float(self.trace.slices.start_ns[slice_id])
         x0 = max(float(self.x(start)), self.left_px - 4.0)
         x1 = min(float(self.x(float(self.trace.end_ns[slice_id]))), self.width_px + 4.0)
-        top = max(y, 0 if row.pinned else self.layout.pinned_px)
+        top = max(y, 0 if row.pinned else self.layout.pinned_px + 2)  # an outline needs 2 px
         if y + SLICE_PX <= top or y >= self.height_px or x1 < self.left_px or x0 > self.width_px:
             return None
         return QRectF(x0, top, max(x1 - x0, 2.0), y + SLICE_PX - top)

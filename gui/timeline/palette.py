@@ -35,8 +35,13 @@ class Look(IntEnum):
 
 HUES = 32  # looks from here on are the hues for colouring by name
 
-# looks that are no kind -> (dark theme, light theme); the kinds take their colours from `gui.theme`
+# look -> (dark theme, light theme). Kinds that are not here take their colours from `gui.theme`; calls are less orange
+# than there, since waits are drawn right on them, and copies dark enough for a white label.
 _FILLS: dict[int, tuple[str, str]] = {
+    SliceKind.RUNTIME: ("#a5803c", "#ecd6a2"),
+    SliceKind.DRIVER: ("#8f7a45", "#e0d0a4"),
+    SliceKind.MEMCPY: ("#86963a", "#d3dd8e"),
+    SliceKind.MEMSET: ("#6f7d45", "#cdd6a8"),
     Look.COMMUNICATION: ("#a0568f", "#e6b3da"),
     Look.OP_2: ("#3a86a8", "#9ccbdc"),
     Look.OP_3: ("#4a6cb3", "#aab8e2"),

@@ -26,7 +26,7 @@ def test_the_view_never_leaves_the_trace_by_more_than_a_tenth(start: float, widt
     margin = view.width_ns * view.MARGIN * 1.001 + 1
     assert view.start_ns >= view.first_ns - margin - max(0, view.width_ns - view.span_ns)
     assert view.end_ns <= view.last_ns + margin + max(0, view.width_ns - view.span_ns)
-    assert view.MIN_WIDTH_NS <= view.width_ns * 1.000001
+    assert view.width_ns * 1.000001 >= view.MIN_WIDTH_NS
     assert view.width_ns <= view.span_ns * 1.2 + 1
 
 

@@ -1,0 +1,335 @@
+"""What the hand does, through real Qt events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from core.kinds import TrackKind
+from gui.session import TimeRange
+from gui.timeline.axis import Origin
+from gui.timeline.frame import HEADER_PX
+from gui.timeline.view import TimelineView
+from tests.gui.timeline.conftest import place
+from tests.trace_builder import TraceBuilder, rows
+
+LEFT = Qt.MouseButton.LeftButton
+NONE, SHIFT, ALT = (getattr(Qt.KeyboardModifier, f"{n}Modifier") for n in ("No", "Shift", "Alt"))
+
+
+def wheel(view: TimelineView, at: QPointF, notches: int, keys: Qt.KeyboardModifier = NONE, sideways: int = 0) -> None:
+    angle = QPoint(sideways * 120, notches * 120)
+    where = QPointF(view.canvas.mapToGlobal(at.toPoint()))
+    event = QWheelEvent(at, where, QPoint(), angle, Qt.MouseButton.NoButton, keys, Qt.ScrollPhase.NoScrollPhase, False)
+    QApplication.sendEvent(view.canvas, event)
+
+
+def window_of(view: TimelineView) -> tuple[float, float]:
+    return view.document.viewport.start_ns, view.document.viewport.end_ns
+
+
+def drag(view: TimelineView, start: QPoint, end: QPoint, keys: Qt.KeyboardModifier = NONE) -> None:
+    canvas = view.canvas
+    QTest.mousePress(canvas, LEFT, keys, start)
+    for part in (0.3, 0.7, 1.0):
+        QTest.mouseMove(canvas, start + (end - start) * part)
+    QTest.mouseRelease(canvas, LEFT, keys, end)
+
+
+def test_wheel_zooms_about_the_pointer(view: TimelineView) -> None:
+    at = QPointF(700, 300)
+    time, width = view.canvas.frame().time_at(700), view.document.viewport.width_ns
+    wheel(view, at, 3)
+    assert view.document.viewport.width_ns == pytest.approx(width / 1.3**3, rel=1e-6)
+    assert view.canvas.frame().time_at(700) == pytest.approx(time, abs=1)
+    wheel(view, at, -3)
+    assert view.document.viewport.width_ns == pytest.approx(width, rel=1e-6)
+
+
+def test_wheel_with_shift_moves_in_time_and_with_alt_scrolls(view: TimelineView) -> None:
+    view.resize(1200, 330)
+    view.document.zoom_to(1_000_000, 2_000_000)
+    wheel(view, QPointF(700, 200), -1, SHIFT)
+    assert window_of(view) == pytest.approx((1_120_000, 2_120_000))
+    wheel(view, QPointF(700, 200), 0, sideways=1)
+    assert window_of(view) == pytest.approx((1_000_000, 2_000_000))
+    wheel(view, QPointF(700, 200), -1, ALT)
+    assert view.canvas.scroll_px > 0
+    assert view.scroll_bar.value() == view.canvas.scroll_px
+
+
+def test_wheel_over_the_header_scrolls_lanes_then_rows(make_view: Callable[..., TimelineView]) -> None:
+    made = TraceBuilder()
+    for depth in range(40):
+        made.op(f"op{depth}", depth, 1000 - 2 * depth)
+    view = make_view(made.build(), figures=False)
+    view.resize(1200, 330)
+    row = next(r for r in view.rows.rows if r.track_kind == TrackKind.CPU_OPS)
+    y = view.canvas.frame().row_y(row) + 20
+    before = window_of(view)
+    wheel(view, QPointF(60, y), -2)
+    assert row.first_lane == 6
+    assert view.canvas.scroll_px == 0
+    for _ in range(20):
+        wheel(view, QPointF(60, y), -2)
+    assert row.first_lane == 40 - row.shown_lanes
+    assert window_of(view) == before
+
+
+def test_click_selects_and_a_click_beside_clears(view: TimelineView) -> None:
+    view.document.zoom_to(0, 1_000_000)
+    item = rows(view.document.trace, "aten::item")[0]
+    QTest.mouseClick(view.canvas, LEFT, NONE, place(view, item).toPoint())
+    assert view.document.selected_slice == item
+    frame = view.canvas.frame()
+    QTest.mouseClick(view.canvas, LEFT, NONE, QPoint(int(frame.x(900_000)), int(place(view, item).y())))
+    assert view.document.selected_slice == -1
+
+
+def test_double_click_zooms_to_the_slice(view: TimelineView) -> None:
+    mm = rows(view.document.trace, "aten::mm")[2]
+    QTest.mouseDClick(view.canvas, LEFT, NONE, place(view, mm).toPoint())
+    start, end = window_of(view)
+    assert view.document.selected_slice == mm
+    assert start < 2_020_000 < 2_080_000 < end
+    assert end - start < 400_000
+
+
+def test_drag_moves_the_view_and_back_returns(view: TimelineView) -> None:
+    view.document.zoom_to(1_000_000, 2_000_000)
+    before = window_of(view)
+    per_px = view.canvas.frame().ns_per_px
+    drag(view, QPoint(800, 300), QPoint(600, 300))
+    assert window_of(view)[0] == pytest.approx(before[0] + 200 * per_px, abs=per_px)
+    QTest.keyClick(view, Qt.Key.Key_Backspace)
+    assert window_of(view) == pytest.approx(before)
+
+
+def test_shift_drag_selects_time_and_its_border_can_be_moved(view: TimelineView) -> None:
+    view.document.zoom_to(0, 1_000_000)
+    before = window_of(view)
+    frame = view.canvas.frame()
+    drag(view, QPoint(400, 300), QPoint(700, 300), SHIFT)
+    chosen = view.document.selected_range
+    assert chosen is not None
+    assert chosen.start_ns == pytest.approx(frame.time_at(400), abs=2 * frame.ns_per_px)
+    assert chosen.end_ns == pytest.approx(frame.time_at(700), abs=2 * frame.ns_per_px)
+    assert window_of(view) == before
+    drag(view, QPoint(700, 300), QPoint(900, 300))
+    assert view.document.selected_range is not None
+    assert view.document.selected_range.start_ns == pytest.approx(chosen.start_ns, abs=2 * frame.ns_per_px)
+    assert view.document.selected_range.end_ns == pytest.approx(frame.time_at(900), abs=2 * frame.ns_per_px)
+
+
+def test_drag_on_the_axis_selects_time(view: TimelineView) -> None:
+    QTest.mousePress(view.axis, LEFT, NONE, QPoint(500, 10))
+    QTest.mouseMove(view.axis, QPoint(600, 10))
+    QTest.mouseRelease(view.axis, LEFT, NONE, QPoint(600, 10))
+    assert view.document.selected_range is not None
+
+
+def test_keys_zoom_and_move(view: TimelineView) -> None:
+    view.document.zoom_to(1_000_000, 2_000_000)
+    width = view.document.viewport.width_ns
+    QTest.keyClick(view, Qt.Key.Key_W)
+    assert view.document.viewport.width_ns < width
+    QTest.keyClick(view, Qt.Key.Key_S)
+    assert view.document.viewport.width_ns == pytest.approx(width)
+    start = window_of(view)[0]
+    QTest.keyClick(view, Qt.Key.Key_D)
+    assert window_of(view)[0] > start
+    QTest.keyClick(view, Qt.Key.Key_A)
+    assert window_of(view)[0] == pytest.approx(start)
+    QTest.keyClick(view, Qt.Key.Key_Right)
+    assert window_of(view)[0] > start
+
+
+def test_a_held_key_keeps_moving_until_it_is_released(view: TimelineView, qtbot) -> None:
+    view.motion.animated = True
+    QTest.keyPress(view, Qt.Key.Key_W)
+    first = view.document.viewport.width_ns
+    qtbot.waitUntil(lambda: view.document.viewport.width_ns < first / 1.3, timeout=5000)
+    QTest.keyRelease(view, Qt.Key.Key_W)
+    qtbot.waitUntil(lambda: not view.motion.running, timeout=5000)
+
+
+def test_an_animated_zoom_arrives_and_another_move_ends_it(view: TimelineView, qtbot) -> None:
+    view.motion.animated = True
+    width = view.document.viewport.width_ns
+    wheel(view, QPointF(700, 300), 2)
+    qtbot.waitUntil(lambda: not view.motion.running, timeout=5000)
+    assert view.document.viewport.width_ns == pytest.approx(width / 1.69, rel=1e-3)
+    wheel(view, QPointF(700, 300), 2)
+    view.document.zoom_to(0, 1_000)
+    qtbot.waitUntil(lambda: not view.motion.running, timeout=5000)
+    assert window_of(view) == pytest.approx((0, 1_000))
+
+
+def test_f_fits_the_selection_and_twice_the_trace(view: TimelineView) -> None:
+    view.document.select(rows(view.document.trace, "aten::mm")[1])
+    QTest.keyClick(view, Qt.Key.Key_F)
+    assert view.document.viewport.width_ns < 500_000
+    QTest.keyClick(view, Qt.Key.Key_F)
+    assert view.document.viewport.width_ns > view.document.viewport.span_ns
+    view.document.select_range(TimeRange(1_000_000, 2_000_000))
+    QTest.keyClick(view, Qt.Key.Key_F)
+    assert window_of(view) == pytest.approx((950_000, 2_050_000))
+
+
+def test_r_selects_the_time_of_the_slice_and_escape_clears(view: TimelineView) -> None:
+    mm = rows(view.document.trace, "aten::mm")[1]
+    view.document.select(mm)
+    QTest.keyClick(view, Qt.Key.Key_R)
+    assert view.document.selected_range == TimeRange(1_020_000, 1_080_000)
+    QTest.keyClick(view, Qt.Key.Key_Escape)
+    assert view.document.selected_range is None
+    QTest.keyClick(view, Qt.Key.Key_Escape)
+    assert view.document.selected_slice == -1
+
+
+def test_marks_are_replaced_unless_kept(view: TimelineView) -> None:
+    first, second, third = rows(view.document.trace, "aten::mm")[:3]
+    view.document.select(first)
+    QTest.keyClick(view, Qt.Key.Key_M)
+    view.document.select(second)
+    QTest.keyClick(view, Qt.Key.Key_M)
+    assert [m.start_ns for m in view.document.marks] == [1_020_000]
+    QTest.keyClick(view, Qt.Key.Key_M, SHIFT)
+    view.document.select(third)
+    QTest.keyClick(view, Qt.Key.Key_M)
+    assert [m.start_ns for m in view.document.marks] == [1_020_000, 2_020_000]
+
+
+def test_comma_and_period_go_along_the_lane(view: TimelineView) -> None:
+    trace = view.document.trace
+    mm, item = rows(trace, "aten::mm"), rows(trace, "aten::item")
+    view.document.select(mm[0])
+    QTest.keyClick(view, Qt.Key.Key_Period)
+    assert view.document.selected_slice == item[0]
+    QTest.keyClick(view, Qt.Key.Key_Period)
+    assert view.document.selected_slice == mm[1]
+    QTest.keyClick(view, Qt.Key.Key_Comma)
+    assert view.document.selected_slice == item[0]
+    view.document.select(mm[0])
+    QTest.keyClick(view, Qt.Key.Key_Comma)
+    assert view.document.selected_slice == mm[0]
+
+
+def test_brackets_follow_flows(view: TimelineView) -> None:
+    trace = view.document.trace
+    view.document.zoom_to(0, 1_000_000)
+    view.document.select(rows(trace, "cudaLaunchKernel")[1])
+    QTest.keyClick(view, Qt.Key.Key_BracketRight)
+    assert view.document.selected_slice == rows(trace, "gemm_kernel")[1]
+    start, end = window_of(view)
+    assert start < 1_060_000 < end
+    QTest.keyClick(view, Qt.Key.Key_BracketLeft)
+    assert view.document.selected_slice == rows(trace, "cudaLaunchKernel")[1]
+
+
+def test_j_and_l_go_along_the_sync_points(view: TimelineView) -> None:
+    calls = rows(view.document.trace, "cudaMemcpyAsync")
+    view.document.zoom_to(0, 200_000)
+    QTest.keyClick(view, Qt.Key.Key_L)
+    assert view.document.selected_slice == calls[0]
+    QTest.keyClick(view, Qt.Key.Key_L)
+    assert view.document.selected_slice == calls[1]
+    QTest.keyClick(view, Qt.Key.Key_J)
+    assert view.document.selected_slice == calls[0]
+
+
+def test_alt_arrows_go_through_the_views(view: TimelineView) -> None:
+    view.document.zoom_to(0, 100_000)
+    view.document.zoom_to(500_000, 600_000)
+    QTest.keyClick(view, Qt.Key.Key_Left, ALT)
+    assert window_of(view) == pytest.approx((0, 100_000))
+    QTest.keyClick(view, Qt.Key.Key_Right, ALT)
+    assert window_of(view) == pytest.approx((500_000, 600_000))
+
+
+def test_header_click_collapses_and_drag_reorders(view: TimelineView) -> None:
+    frame = view.canvas.frame()
+    gpu = view.rows.by_key["gpu/0"]
+    QTest.mouseClick(view.canvas, LEFT, NONE, QPoint(60, frame.row_y(gpu) + 10))
+    assert not gpu.expanded
+    QTest.mouseClick(view.canvas, LEFT, NONE, QPoint(60, frame.row_y(gpu) + 10))
+    assert gpu.expanded
+    ops = next(r for r in view.rows.rows if r.track_kind == TrackKind.CPU_OPS)
+    python = next(r for r in view.rows.rows if r.track_kind == TrackKind.CPU_PYTHON)
+    drag(
+        view,
+        QPoint(100, frame.row_y(python) + python.height // 2),
+        QPoint(100, frame.row_y(ops) + 4),
+    )
+    keys = [r.key for r in view.rows.rows]
+    assert keys.index(python.key) == keys.index(ops.key) - 1
+    assert view.canvas.drop_y == -1
+
+
+def test_dragging_a_rows_border_resizes_it(view: TimelineView) -> None:
+    row = view.rows.by_key["busy/0"]
+    frame = view.canvas.frame()
+    bottom = frame.row_y(row) + row.height
+    drag(view, QPoint(60, bottom), QPoint(60, bottom + 40))
+    assert row.height == pytest.approx(78, abs=2)
+
+
+def test_pointer_shows_what_is_under_it(view: TimelineView) -> None:
+    view.document.zoom_to(0, 1_000_000)
+    seen: list[int] = []
+    view.document.hoverChanged.connect(lambda: seen.append(view.canvas.hovered))
+    item = rows(view.document.trace, "aten::item")[0]
+    QTest.mouseMove(view.canvas, place(view, item).toPoint())
+    view.canvas.grab()
+    assert view.canvas.hovered == item
+    QTest.mouseMove(view.canvas, QPoint(HEADER_PX // 2, int(place(view, item).y())))
+    view.canvas.grab()
+    assert view.canvas.hovered == -1
+    assert item in seen
+
+
+def test_going_to_a_slice_opens_what_hides_it(view: TimelineView, tmp_path: Path) -> None:
+    trace = view.document.trace
+    kernel = rows(trace, "gemm_kernel")[0]
+    view.rows.toggle("gpu/0", False)
+    view.document.go_to_slice(kernel)
+    assert view.canvas.frame().rect_of(kernel) is not None
+    view.rows.set_filter("operators")
+    view.document.highlight((kernel,))
+    assert view.canvas.frame().rect_of(kernel) is not None
+
+
+def test_a_suggestions_evidence_is_scrolled_into_view(view: TimelineView) -> None:
+    view.resize(1200, 300)
+    kernel = rows(view.document.trace, "gemm_kernel")[0]
+    view.canvas.set_scroll(0)
+    view.document.show_slices((kernel,))
+    place(view, kernel)
+    assert view.rows.pinned_px < place(view, kernel).y() < view.canvas.height()
+
+
+def test_axis_counts_from_what_is_chosen(view: TimelineView) -> None:
+    view.document.zoom_to(2_100_000, 2_200_000)
+    assert view.origin_ns() == 0
+    view.set_origin(Origin.STEP)
+    assert view.origin_ns() == 2_000_000
+    view.set_origin(Origin.SELECTION)
+    view.document.select_range(TimeRange(2_150_000, 2_160_000))
+    assert view.origin_ns() == 2_150_000
+
+
+def test_state_of_the_view_comes_back(view: TimelineView, make_view: Callable[..., TimelineView]) -> None:
+    view.set_origin(Origin.STEP)
+    view.toggle_colours()
+    view.toggle("gpu/0")
+    other = make_view(view.document.trace)
+    other.restore_state(view.state())
+    assert other.state() == view.state()
+    other.restore_state({"version": 1, "origin": 3, "by_name": "x"})
+    assert not other.canvas.by_name
