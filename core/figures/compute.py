@@ -10,14 +10,12 @@ import numpy as np
 
 from core.figures import device as dev
 from core.figures.bounds import wait_bounds
-from core.figures.breakdown import breakdown
 from core.figures.budget import Windows, budget_windows, per_window, share_out
 from core.figures.device import DeviceTimes
 from core.figures.doctor import examine
 from core.figures.gaps import find_gaps
 from core.figures.lookup import View
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable, StepFigures, Summary, SyncTable
-from core.figures.reference import plugin_windows
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
 from core.figures.stepping import mean, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
@@ -25,7 +23,7 @@ from core.figures.syncs import find_syncs
 from core.figures.verdict import Verdict, judge, judge_without_device
 from core.intervals import Spans, subtract, union, union_all
 from core.kinds import SliceKind, TrackKind
-from core.tables import F64, I32, StepTable
+from core.tables import F64, StepTable
 from core.trace import Trace
 
 Progress = Callable[[float, str], None]
@@ -89,7 +87,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         queue_time_ns=_frozen(queue_time),
         queue_depth=_frozen(depth),
         launch_delay_ns=_frozen(dev.launch_delay(view)),
-        extra=_further(view, steps, step_of, times, syncs, windows),
+        extra=_further(view, steps, times, syncs, windows),
         peak_memory_by_device=peaks,
     )
     tell(1.0, "summary")
@@ -211,19 +209,11 @@ def _mean_of(values: list[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _further(
-    view: View, steps: StepTable, step_of: I32, times: DeviceTimes, syncs: SyncTable, windows: Windows
-) -> dict[str, F64]:
+def _further(view: View, steps: StepTable, times: DeviceTimes, syncs: SyncTable, windows: Windows) -> dict[str, F64]:
     """Figures that have no column of their own (docs/figures.md, "Further figures")."""
-    start, end = plugin_windows(view, steps, step_of)
-    extra: dict[str, F64] = {
-        "reference_breakdown_ns": breakdown(view, steps, start, end).astype(np.float64).ravel(),
-        "reference_start_ns": start.astype(np.float64),
-        "reference_end_ns": end.astype(np.float64),
-    }
     if not view.devices:
-        return extra
-    extra.update(dev.launch_summary(view))
+        return {}
+    extra = dev.launch_summary(view)
     alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
     copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
     extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])

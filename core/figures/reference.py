@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.figures.breakdown import breakdown
 from core.figures.lookup import View
+from core.figures.model import Figures
 from core.tables import I32, I64, StepTable
+from core.trace import Trace
+
+
+def plugin_breakdown(trace: Trace, figures: Figures) -> I64:
+    """Breakdown of the steps over that tool's windows: int64[n_steps, 8] in `BREAKDOWN_PARTS` order, ns."""
+    view = View(trace)
+    return breakdown(view, figures.steps, *plugin_windows(view, figures.steps, figures.step_of))
 
 
 def plugin_windows(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I64]:

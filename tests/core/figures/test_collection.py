@@ -10,7 +10,7 @@ import pytest
 from core.errors import TraceError
 from core.figures.compute import compute_figures
 from core.figures.lookup import View
-from core.figures.model import BREAKDOWN_PARTS
+from core.figures.reference import plugin_breakdown
 from core.importing import open_trace
 from core.intervals import union
 from core.kinds import GapCause, SliceKind
@@ -46,7 +46,7 @@ def test_trace(truth_file):
     assert expected is None or figures.summary.verdict in expected
     oracle = ORACLES / f"{truth_file.stem}.torch-tb-profiler-0.4.3.json"
     if oracle.is_file() and len(trace.steps):
-        _plugin(json.loads(oracle.read_text()), truth_file.stem[:3], figures)
+        _plugin(json.loads(oracle.read_text()), truth_file.stem[:3], trace, figures)
     hta = ORACLES / f"{truth_file.stem}.hta-0.5.0.json"
     if hta.is_file():
         _hta(json.loads(hta.read_text()), trace)
@@ -113,10 +113,10 @@ def _syncs(trace, figures):
     assert not {"cudaEventQuery", "hipEventQuery", "cudaStreamWaitEvent", "hipStreamWaitEvent"} & names
 
 
-def _plugin(oracle, trace_id, figures):
+def _plugin(oracle, trace_id, trace, figures):
     """Its shares, each within 1 % of the step, apart from the differences that docs/figures.md explains."""
     rows = oracle["steps_us"]
-    ours = figures.extra["reference_breakdown_ns"].reshape(-1, len(BREAKDOWN_PARTS)) / 1e3
+    ours = plugin_breakdown(trace, figures) / 1e3
     if trace_id not in ("d01", "d02"):  # it knows the runtime calls of those two only, else it takes the host step
         ours = figures.step_figures.breakdown_ns / 1e3
     for step, row in enumerate(rows[: len(ours)]):
