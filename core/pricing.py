@@ -120,7 +120,8 @@ class _Pricing:
         result = self._replay.what_if(effects)
         basis = self._basis(effects, result.bounded)
         step = self._replay.step_ns
-        return Saving(round(result.saved_ns), 100.0 * result.saved_ns / step, basis)
+        freed = round(result.freed_host_ns)
+        return Saving(round(result.saved_ns), 100.0 * result.saved_ns / step, basis, freed_host_ns=freed)
 
     def _basis(self, effects: tuple[Effect, ...], bounded: bool) -> str:
         if self._replay.error_pct > POOR_REPLAY_PCT:
@@ -145,12 +146,24 @@ class _Pricing:
         return max(float(self._alone[i].ns or 0), together)
 
     def _order(self, turns: Sequence[Turn]) -> list[int]:
-        """Best first: the plan's fixes in its order, then the others by their own saving, notes last."""
+        """Best first: the plan's fixes in its order, then the others by their own saving, notes last.
+
+        Savings that no measurement could tell apart are equal; then the fix that frees more of the CPU's time comes
+        first: it is the one that the next change is most likely to uncover.
+        """
         rank = {turn.fix: number for number, turn in enumerate(turns)}
 
-        def key(i: int) -> tuple[bool, int, bool, float, int]:
-            saving = self._alone[i].ns
-            return (self._found[i].informational, rank.get(i, len(rank)), saving is None, -float(saving or 0), i)
+        def key(i: int) -> tuple[bool, int, bool, int, int, int]:
+            saving = self._alone[i]
+            level = round(float(saving.pct or 0.0) / NOTHING_PCT)
+            return (
+                self._found[i].informational,
+                rank.get(i, len(rank)),
+                saving.ns is None,
+                -level,
+                -(saving.freed_host_ns or 0),
+                i,
+            )
 
         return sorted(range(len(self._found)), key=key)
 
@@ -164,6 +177,8 @@ class _Pricing:
     def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:
         saved = max(t.saved for t in turns[: turns.index(turn) + 1])
         template, values = self._note(turn)
+        done = [t.fix for t in turns[: turns.index(turn) + 1]]
+        host = self._replay.host_step_ns([e for i in done for e in self._found[i].effects])
         return PlanStep(
             suggestions=(place[turn.fix],),
             rules=(self._found[turn.fix].rule_id,),
@@ -171,6 +186,7 @@ class _Pricing:
             note=template.format_map(values),
             note_template=template,
             note_values=values,
+            predicted_host_step_ns=None if host is None else round(host),
         )
 
     def _note(self, turn: Turn) -> tuple[str, dict[str, float]]:

@@ -116,6 +116,7 @@ class Saving:
     pct: float | None = None  # of the sustained step now
     basis: str | None = None  # replayed | measured | bounded | rough; None exactly when ns is None
     together_ns: int | None = None  # extra saving in the plan, after the fixes before it
+    freed_host_ns: int | None = None  # CPU time (waiting included) that the fix frees, whether or not it saves any
 
 
 @dataclass(frozen=True)
@@ -204,3 +205,4 @@ class PlanStep:
     note: str = ""  # e.g. "alone saves nothing; with the next ..."
     note_template: str = ""  # the note as a template with named values, for translation
     note_values: Mapping[str, Any] = field(default_factory=dict)
+    predicted_host_step_ns: int | None = None  # what ProfilerStep would then say: it can fall while the pace does not

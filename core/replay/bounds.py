@@ -45,6 +45,10 @@ class Bounds:
             own = is_kernel & (work.stream_device[work.stream] == device)
             self._kernels.append(union(work.start_ns[own], work.end_ns[own]))
 
+    def freed_ns(self, change: Change) -> float:
+        """Host time, waits included, that a change frees over all the windows, ns."""
+        return float(self._credits(change)[1].sum())
+
     def most_ns(self, change: Change) -> float:
         """Largest possible saving of a change over all the windows, ns."""
         at, credit = self._credits(change)

@@ -41,6 +41,7 @@ class WhatIf:
     saved_ns: float
     replayed_ns: float
     bound_ns: float
+    freed_host_ns: float  # CPU time, waits included, that the change frees
 
     @property
     def step_ns(self) -> float:
@@ -100,7 +101,27 @@ class ProcessReplay:
         change = self.changes.of(effects)
         saved = self.now.step_ns - self.run(change).step_ns
         most = self.bounds.most_ns(change) / self.unit_count
-        return WhatIf(self.now.step_ns, max(0.0, min(saved, most)), saved, most)
+        freed = self.bounds.freed_ns(change) / self.unit_count
+        return WhatIf(self.now.step_ns, max(0.0, min(saved, most)), saved, most, freed)
+
+    def host_step_ns(self, effects: Iterable[Effect]) -> float | None:
+        """What ``ProfilerStep`` would say of as many steps as were recorded, ns: mean of the counted steps.
+
+        None without steps.
+        """
+        graph = self.graph
+        if not graph.step_rows:
+            return None
+        plan = compile_plan(graph, self.changes.of(effects), self._chains)
+        state = fresh_state(graph)
+        run_pass(self._lists, plan, self._order, state)
+        began = np.array(state.began)
+        steps = np.flatnonzero(graph.block_step[self.blocks] >= 0)
+        last: dict[int, float] = {}
+        for block in self.blocks[steps].tolist():
+            if graph.block_lane[block] == 0:
+                last[int(graph.block_step[block])] = began[block] + plan.length[block]
+        return float(np.mean([last[i] - began[graph.step_begin[i]] for i in self.counted]))
 
     def run(self, change: Change) -> Outcome:
         """Replay with a change."""
@@ -276,7 +297,14 @@ class Replay:
         effects = tuple(effects)
         slowest = max((p.what_if(effects) for p in self.parts), key=lambda w: w.step_ns)
         saved = max(0.0, self.step_ns - slowest.step_ns)
-        return WhatIf(self.step_ns, saved, slowest.replayed_ns, slowest.bound_ns)
+        return WhatIf(self.step_ns, saved, slowest.replayed_ns, slowest.bound_ns, slowest.freed_host_ns)
+
+    def host_step_ns(self, effects: Iterable[Effect]) -> float | None:
+        """What ``ProfilerStep`` would say with the effects of fixes, ns; None without steps."""
+        effects = tuple(effects)
+        found = [p.host_step_ns(effects) for p in self.parts]
+        known = [step for step in found if step is not None]
+        return max(known) if known else None
 
     def with_effects(self, effects: Iterable[Effect]) -> float:
         """Sustained step time with the effects of fixes, ns."""

@@ -12,6 +12,7 @@ from core.figures.compute import compute_figures
 from core.importing import open_trace
 from core.kinds import SliceKind
 from core.pricing import price
+from core.replay.replay import Replay
 from core.suggestions import Effect, EffectKind, Outcome, Rule, RuleResult, Suggestion
 from core.trace import Trace
 from tests.core.replay.helpers import named
@@ -151,3 +152,36 @@ def test_progress_rises_and_can_cancel(tmp_path: Path) -> None:
 
     with pytest.raises(Cancelled):
         priced(simulate(chain_step), tmp_path, chain, progress=cancel)
+
+
+def test_host_time_that_saves_nothing_is_told_apart_from_the_pace(tmp_path: Path) -> None:
+    """In a device-bound loop the last wait gone makes ProfilerStep small and the loop no faster."""
+
+    def step(m: Machine, number: int) -> None:
+        for _ in range(10):
+            m.kernel_op("aten::mm", us=1000)
+        with m.range("first"):
+            if not m.fixed("first"):
+                m.item()
+        m.kernel_op("aten::add", us=5)
+        with m.range("second"):
+            if not m.fixed("second"):
+                m.item()
+
+    run = simulate(step)
+
+    def both(trace: Trace) -> list[Suggestion]:
+        gone = {name: Effect(EffectKind.REMOVE_WORK, named(trace, name)) for name in ("second", "first")}
+        return [suggestion(name, (effect,)) for name, effect in gone.items()]
+
+    analysis, trace = priced(run, tmp_path, both)
+    assert [s.rule_id for s in analysis.suggestions] == ["first", "second"]  # the one that frees the CPU first
+    assert analysis.suggestions[0].saving.freed_host_ns > 9_000_000
+    assert analysis.plan == ()
+    replay = Replay(trace, compute_figures(trace))
+    effects = [e for s in analysis.suggestions for e in s.effects]
+    predicted = replay.host_step_ns(effects) / 1000
+    fixed = simulate(step, fixes={"first", "second"})
+    assert predicted == pytest.approx(sum(fixed.host_step_us) / len(fixed.host_step_us), rel=0.05)
+    assert replay.with_effects(effects) / 1000 == pytest.approx(fixed.sustained_step_us, rel=0.02)
+    assert replay.host_step_ns([]) / 1000 == pytest.approx(sum(run.host_step_us) / len(run.host_step_us), rel=0.02)
