@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtWidgets import QWidget
 
 from gui.session import Document, Session
@@ -68,7 +68,7 @@ def save_png(timeline: TimelineView, path: Path, scale: float = 2.0) -> None:
     image.setDevicePixelRatio(scale)
     timeline.render(image)
     _claim(path)
-    if not image.save(str(path), b"PNG"):
+    if not QImageWriter(str(path), QByteArray(b"PNG")).write(image):
         path.unlink(missing_ok=True)
         raise OSError(f"{path} could not be written.")
 

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from core.analysis import Analysis
+from core.figures.compute import compute_figures
+from gui.session import Document
+from gui.timeline.export import render_to_image, save_png, save_svg
+from gui.timeline.view import TimelineView
+from tests.gui.conftest import training
+
+
+def test_picture_without_a_window_leaves_the_view_as_it_is(qapp: QApplication, tmp_path: Path) -> None:
+    trace = training().build(tmp_path / "train.json")
+    document = Document(trace)
+    document.set_analysis(Analysis(compute_figures(trace)))
+    document.zoom_to(1_000, 2_000)
+    image = render_to_image(document, 900, 600, True, view_ns=(0, 1_000_000), scale=2.0)
+    assert (image.width(), image.height()) == (1800, 1200)
+    assert (document.viewport.start_ns, document.viewport.end_ns) == (1_000, 2_000)
+    light = render_to_image(document, 900, 600, False, view_ns=(0, 1_000_000))
+    assert light.pixelColor(400, 590).lightness() > 200 > 60 > image.pixelColor(800, 1180).lightness()
+    again = render_to_image(document, 900, 600, False, view_ns=(0, 1_000_000))
+    assert again == light
+
+
+def test_png_and_svg_are_written_and_never_over_a_file(view: TimelineView, tmp_path: Path) -> None:
+    png, svg = tmp_path / "a.png", tmp_path / "a.svg"
+    view.document.zoom_to(0, 1_000_000)
+    save_png(view, png)
+    assert QImage(str(png)).width() == view.width() * 2
+    save_svg(view, svg)
+    text = svg.read_text(encoding="utf-8")
+    assert "gemm_kernel" in text
+    assert "loss" in text
+    for save in (save_png, save_svg):
+        with pytest.raises(FileExistsError):
+            save(view, png)

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+
+from core.figures.compute import compute_figures
+from gui.timeline.axis import tick_step_ns, tick_text, ticks
+from gui.timeline.frame import HEADER_PX
+from gui.timeline.palette import palette
+from gui.timeline.step_strip import BOUNDS, bound_colour, bounds_of, periods_ns
+from gui.timeline.view import TimelineView
+from tests.gui.conftest import cpu_only, training
+from tests.trace_builder import TraceBuilder, rows
+
+LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+
+
+def image_of(widget) -> QImage:
+    image = QImage(widget.size(), QImage.Format.Format_RGB32)
+    widget.render(image)
+    return image
+
+
+def test_one_bar_per_step_as_high_as_its_period_in_the_colour_of_its_bound(view: TimelineView) -> None:
+    figures = view.strip.figures()
+    assert figures is not None
+    bars, bounds = view.strip.bars_px(figures), bounds_of(figures)
+    length = periods_ns(figures)
+    assert len(bars) == 4
+    assert np.argmax(bars[:, 3]) == np.argmax(length)
+    image = image_of(view.strip)
+    for step, (x, y, width, height) in enumerate(bars.tolist()):
+        colour = image.pixelColor(int(x + width / 2), int(y + height / 2))
+        assert colour == bound_colour(BOUNDS[bounds[step]], palette(True))
+        assert image.pixelColor(int(x + width / 2), int(y) - 2) == palette(True).strip
+
+
+def test_click_on_a_bar_goes_to_its_step(view: TimelineView) -> None:
+    figures = view.strip.figures()
+    assert figures is not None
+    x, y, width, _ = view.strip.bars_px(figures)[2]
+    QTest.mouseClick(view.strip, LEFT, NONE, QPoint(int(x + width / 2), int(y) + 2))
+    port = view.document.viewport
+    assert port.start_ns < 2_000_000 < 2_990_000 < port.end_ns
+    assert port.width_ns < 1_200_000
+    assert "990" in view.strip.step_text(figures, 2)
+
+
+def test_thousands_of_steps_keep_their_outlier_visible(make_view: Callable[..., TimelineView]) -> None:
+    made = TraceBuilder(gpu=None)
+    for k in range(3000):
+        made.step(k, k * 10, 9.5 if k != 1500 else 9.9)
+    view = make_view(made.build())
+    figures = view.strip.figures()
+    assert figures is not None
+    bars = view.strip.bars_px(figures)
+    assert bars[-1, 0] < view.strip.width()
+    assert view.strip.step_at(bars[1500, 0] + 0.01) == 1500
+    image_of(view.strip)
+
+
+def test_without_steps_the_strip_says_so(make_view: Callable[..., TimelineView]) -> None:
+    view = make_view(cpu_only().build())
+    assert view.strip.count() == 0
+    assert view.strip.height() < 30
+    image_of(view.strip)
+
+
+def test_minimap_shows_the_view_and_moves_it(view: TimelineView) -> None:
+    port = view.document.viewport
+    view.document.zoom_to(1_000_000, 2_000_000)
+    lanes = view.minimap.width() - HEADER_PX
+    start = HEADER_PX + round((port.start_ns - port.first_ns) / port.span_ns * lanes)
+    image = image_of(view.minimap)
+    line = [image.pixelColor(start + d, 17) for d in range(-2, 3)]
+    assert any(c.lightness() > 150 for c in line)
+    middle = start + round(0.5 * port.width_ns / port.span_ns * lanes)
+    QTest.mousePress(view.minimap, LEFT, NONE, QPoint(middle, 17))
+    QTest.mouseMove(view.minimap, QPoint(middle + 100, 17))
+    QTest.mouseRelease(view.minimap, LEFT, NONE, QPoint(middle + 100, 17))
+    assert port.start_ns == pytest.approx(1_000_000 + 100 / lanes * port.span_ns, rel=0.01)
+    assert port.width_ns == pytest.approx(1_000_000)
+    edge = HEADER_PX + round((port.end_ns - port.first_ns) / port.span_ns * lanes)
+    QTest.mousePress(view.minimap, LEFT, NONE, QPoint(edge, 17))
+    QTest.mouseMove(view.minimap, QPoint(edge + 50, 17))
+    QTest.mouseRelease(view.minimap, LEFT, NONE, QPoint(edge + 50, 17))
+    assert port.width_ns > 1_000_000
+    QTest.mouseDClick(view.minimap, LEFT, NONE, QPoint(middle, 17))
+    assert port.width_ns > port.span_ns
+
+
+def test_hits_and_evidence_stand_on_the_minimap(view: TimelineView) -> None:
+    plain = image_of(view.minimap)
+    view.document.set_search("item", np.asarray(rows(view.document.trace, "aten::item"), np.int32))
+    hits = image_of(view.minimap)
+    assert hits != plain
+    port, lanes = view.document.viewport, view.minimap.width() - HEADER_PX
+    for slice_id in view.document.search_hits.tolist():
+        start = int(view.document.trace.slices.start_ns[slice_id])
+        x = HEADER_PX + int((start - port.first_ns) / port.span_ns * lanes)
+        assert hits.pixelColor(x, 3) == palette(True).warn
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "step_ns", "width_ns", "shown"),
+    [
+        (0, 1_000_000, 50_000_000, "0 ms"),
+        (2_500_000, 500_000, 5_000_000, "2.5 ms"),
+        (1_234_000, 2_000, 300_000, "1,234 µs".replace(",", "\u202f")),
+        (12, 5, 100, "12 ns"),
+        (-40_000, 20_000, 300_000, "−40 µs"),
+        (3_200_000_000, 100_000_000, 5_000_000_000, "3.2 s"),
+    ],
+)
+def test_ticks_are_labelled_in_the_unit_that_suits(time_ns: float, step_ns: float, width_ns: float, shown: str) -> None:
+    assert tick_text(time_ns, step_ns, width_ns).replace("\u202f", " ") == shown.replace("\u202f", " ")
+
+
+@pytest.mark.parametrize("ns_per_px", [0.02, 0.9, 17.0, 4_321.0, 9e6])
+def test_ticks_are_one_two_five_apart_and_never_crowded(ns_per_px: float) -> None:
+    step = tick_step_ns(ns_per_px)
+    assert round(step / 10 ** np.floor(np.log10(step) + 1e-9), 6) in (1.0, 2.0, 5.0)
+    assert 100 <= step / ns_per_px < 260
+    times, same = ticks(1000, 1000 + 1000 * ns_per_px, 300, ns_per_px)
+    assert same == step
+    assert all(abs((t - 300) / step - round((t - 300) / step)) < 1e-6 for t in times)
+
+
+def test_counters_stand_at_their_values(make_view: Callable[..., TimelineView]) -> None:
+    made = TraceBuilder().op("aten::x", 0, 1000)
+    made.memory(100, 512, 1 << 20, 1 << 22).memory(500, 512, 3 << 20, 1 << 22).memory(800, -512, 0, 1 << 22)
+    made.kernel("k", 0, 500)
+    view = make_view(made.build())
+    image = image_of(view.canvas)
+    frame = view.canvas.frame()
+    row = view.rows.by_key["memory/0"]
+    tops = {}
+    for name, time in (("low", 300_000), ("high", 650_000), ("none", 900_000)):
+        x = int(frame.x(time))
+        column = [y for y in range(row.height) if image.pixelColor(x, frame.row_y(row) + y) == palette(True).accent]
+        tops[name] = min(column)
+    assert tops["high"] < tops["low"] < tops["none"]
+    full, low = tops["none"] - tops["high"], tops["none"] - tops["low"]
+    assert low / full == pytest.approx(1 / 3, abs=0.1)
+    busy = view.rows.by_key["busy/0"]
+    y = frame.row_y(busy) + busy.height - 8
+    assert image.pixelColor(int(frame.x(250_000)), y) != image.pixelColor(int(frame.x(750_000)), y)
+
+
+def test_unknown_is_said_and_not_drawn_as_zero(make_view: Callable[..., TimelineView], tmp_path: Path) -> None:
+    view = make_view(training().build(tmp_path / "t.json"), figures=False)
+    frame = view.canvas.frame()
+    row = view.rows.by_key["queue"]
+    image = image_of(view.canvas)
+    y = frame.row_y(row) + 4
+    column = {image.pixel(700, y + d) for d in range(row.height - 8)}
+    assert len(column) == 1
+    cpu = make_view(cpu_only().build())
+    assert not any(key.startswith("busy/") for key in cpu.rows.by_key)
+    assert compute_figures(cpu.document.trace).summary.gpu_busy_pct is None
