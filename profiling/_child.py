@@ -94,7 +94,7 @@ class Child:
             self.losses = sibling("losses").Losses(torch, self.recorder, path, last)
             self.losses.install()
         self.hooks = sibling("hooks").Hooks(torch, finder, self.recorder, self.report, procs.is_loader_worker)
-        sibling("recorder").connect(self.recorder, finder, self.hooks)
+        sibling("hooks").connect(self.recorder, finder, self.hooks)
         self.hooks.install()
         self.foreign = sibling("foreign").Foreign(
             torch, self.recorder, self.report, tools["session"].Session, self.config["folder"]

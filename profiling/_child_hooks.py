@@ -181,3 +181,33 @@ def _is_exhausted(iterator):
         return iterator._num_yielded >= len(iterator._index_sampler)
     except Exception:  # an iterable data set: nobody knows
         return False
+
+
+def connect(recorder, finder, hooks):
+    """Let events run from the hooks through the finder into the recorder.
+
+    A fault of ours must not end the user's training: it is reported, and the rest of the run is not recorded.
+    """
+
+    def handle(event, args):
+        if event == "script_step":
+            recorder.marks_steps = False
+        action = getattr(finder, event)(*args)
+        if action is None and event != "script_step":
+            return
+        if recorder.phase == "whole" and recorder.config["step_source"] != "whole":
+            recorder.drop_whole()
+        if finder.source not in ("", "module"):
+            hooks.narrow()
+        recorder.on_action(action, finder.source)
+
+    def on_event(event, args):
+        if recorder.broken:
+            return
+        try:
+            handle(event, args)
+        except Exception as error:
+            recorder.broken = True
+            recorder.fail(error)
+
+    recorder.on_event = on_event

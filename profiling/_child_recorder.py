@@ -64,6 +64,7 @@ class Recorder:
         self._since = 0.0
         self._step_began = 0.0
         self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
+        self._timer = None  # ends the recording of a whole run
         self._lock = threading.RLock()
 
     # What the finder says -----------------------------------------------------------------------------------------
@@ -232,9 +233,9 @@ class Recorder:
             return min(self._wall_steps, total), total
         return (total - max(0, self._left), total) if total else (0, 0)
 
-    def _new_session(self, **changes):
+    def _new_session(self, all_threads=False, **changes):
         options = dict(self.config["options"], **changes)
-        return self.tools["session"].Session(self.torch, options)
+        return self.tools["session"].Session(self.torch, options, all_threads)
 
     def _open_session(self):
         if self.session is None:
@@ -296,25 +297,53 @@ class Recorder:
     # The end ----------------------------------------------------------------------------------------------------
 
     def start_whole(self):
-        """Record from here on, whatever comes: the script may have no steps at all."""
+        """Record from here on, whatever comes: the script may have no steps at all. Bounded in seconds."""
         forced = self.config["step_source"] == "whole"
+        bounded = self.tools["session"].can_record_all_threads()  # only such a recording can be stopped from outside
+        if not forced and not bounded:
+            return
         self._to(WHOLE)
         if forced:
-            self.session = self._new_session()
+            self.session = self._new_session(all_threads=True)
         else:  # nobody knows yet what comes: operators alone are cheap enough
-            options = dict(self.config["options"], stacks=False, memory=False, shapes=False)
-            self.session = self.tools["session"].Session(self.torch, options, all_threads=True)
+            self.session = self._new_session(all_threads=True, stacks=False, memory=False, shapes=False)
         self.session.start()
+        if bounded:
+            self._timer = threading.Timer(self.config["whole_seconds"], self._end_whole_recording)
+            self._timer.daemon = True
+            self._timer.start()
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(before=self._stop_timer)  # a fork shall find the threads it would find alone
+
+    def _end_whole_recording(self):
+        with self._lock:
+            if self.phase == WHOLE and self.session is not None and self.session.running:
+                self.session.stop()
+                seconds = self.config["whole_seconds"]
+                self.report.notice(
+                    "whole",
+                    "No step was found, so the first %g seconds after torch was imported are recorded." % seconds,
+                )
+
+    def _stop_timer(self):
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+            if timer is not threading.current_thread():
+                timer.join(1.0)
 
     def drop_whole(self):
         """Training begins: the recording of the start-up is not needed."""
-        session, self.session = self.session, None
-        self.phase = IDLE
-        if session is not None and session.running:
-            session.stop()
+        self._stop_timer()
+        with self._lock:
+            session, self.session = self.session, None
+            self.phase = IDLE
+            if session is not None and session.running:
+                session.stop()
 
     def finish(self):
         """The script has ended: write what there is, if no window was written."""
+        self._stop_timer()
         with self._lock:
             session, self.session = self.session, None
             if self.phase == SYNC and getattr(self, "watch", None) is not None:
@@ -322,6 +351,8 @@ class Recorder:
             if session is not None and session.running:
                 self.report.send("phase", phase="saving", step=self.number)
                 session.stop()
+                self._keep_last(session)
+            elif session is not None and session.stopped:
                 self._keep_last(session)
             elif self.kept is not None and not self.traces:
                 self.report.send("phase", phase="saving", step=self.number)
@@ -355,33 +386,3 @@ class Recorder:
 
     def on_event(self, event, args):
         """Replaced by :func:`connect`."""
-
-
-def connect(recorder, finder, hooks):
-    """Let events run from the hooks through the finder into the recorder.
-
-    A fault of ours must not end the user's training: it is reported, and the rest of the run is not recorded.
-    """
-
-    def handle(event, args):
-        if event == "script_step":
-            recorder.marks_steps = False
-        action = getattr(finder, event)(*args)
-        if action is None and event != "script_step":
-            return
-        if recorder.phase == WHOLE and recorder.config["step_source"] != "whole":
-            recorder.drop_whole()
-        if finder.source not in ("", "module"):
-            hooks.narrow()
-        recorder.on_action(action, finder.source)
-
-    def on_event(event, args):
-        if recorder.broken:
-            return
-        try:
-            handle(event, args)
-        except Exception as error:
-            recorder.broken = True
-            recorder.fail(error)
-
-    recorder.on_event = on_event

@@ -1,0 +1,86 @@
+"""Scripts without steps, stopping after the window, and schedules other than the default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profiling.errors import ProfilingError
+from profiling.spec import RunSpec, Schedule, from_json
+from tests.profiling.runs import run_script
+
+pytestmark = pytest.mark.torch
+
+
+def test_a_script_without_steps_is_recorded_as_a_whole(tmp_path: Path) -> None:
+    script = tmp_path / "ops.py"
+    script.write_text("import torch\nx = torch.ones(4)\nfor i in range(20): x = x.cos()\nprint(x.sum().item())\n")
+    seen = run_script(script, tmp_path / "runs")
+    assert seen.count("aten::cos") == 20
+    assert seen.steps == []
+    assert any("no step marks" in notice for notice in seen.result.notices)
+
+
+def test_a_whole_recording_is_bounded(tmp_path: Path) -> None:
+    script = tmp_path / "ops.py"
+    script.write_text(
+        "import torch, time\nx = torch.ones(4)\nend = time.time() + 1.5\n"
+        "while time.time() < end: x = x.cos(); time.sleep(0.01)\nx.sin()\n"
+    )
+    seen = run_script(script, tmp_path / "runs", whole_seconds=0.3)
+    assert seen.count("aten::cos") > 3
+    assert seen.count("aten::sin") == 0
+    assert any("first 0.3 seconds" in notice for notice in seen.result.notices)
+
+
+ENDLESS = """
+import atexit, torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+atexit.register(print, "atexit ran", flush=True)
+try:
+    while True:
+        o.zero_grad(); (w @ w).sum().backward(); o.step()
+finally:
+    print("finally ran", flush=True)
+"""
+
+
+def test_the_script_ends_after_the_window(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(ENDLESS)
+    seen = run_script(script, tmp_path / "runs", stop_after_window=True, schedule=Schedule(0, 1, 2, 2))
+    assert seen.stdout.splitlines() == ["finally ran", "atexit ran"]
+    assert seen.result.script_exit == 0
+    assert [len(row["steps"]) for row in seen.result.manifest["traces"]] == [2, 2]
+    assert (seen.result.folder / "lines.json").is_file()
+    assert (seen.result.folder / "sources" / "train.py").read_text() == ENDLESS
+
+
+def test_a_schedule_without_lead_records_at_once(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(ENDLESS.replace("while True:", "for _ in range(4):"))
+    seen = run_script(script, tmp_path / "runs", schedule=Schedule(0, 0, 3, 1))
+    assert seen.steps == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
+
+
+def test_a_spec_says_what_is_wrong_with_it() -> None:
+    with pytest.raises(ProfilingError, match="either a script or a module"):
+        RunSpec("python")
+    with pytest.raises(ProfilingError, match="no step to record"):
+        Schedule(active=0)
+    with pytest.raises(ProfilingError, match="does not exist"):
+        RunSpec("python", script="/nowhere/at/all.py").check()
+    spec = RunSpec("python", script="a.py", argv=("--x", "1"), env={"TOKEN": "secret"}, line_ranges=("*",))
+    assert "secret" not in str(spec.to_json())
+    assert from_json(spec.to_json()).argv == ("--x", "1")
+
+
+def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print(1)")
+    from profiling.run import Run
+
+    run = Run(RunSpec(str(tmp_path / "no-python"), script=str(script), runs_root=str(tmp_path / "runs")))
+    with pytest.raises(ProfilingError, match="cannot be started"):
+        run.start()
