@@ -49,7 +49,14 @@ def moving(nbytes: float) -> float:
 
 def run_stage(stage: int, steps: int = 3, stacks: bool = True) -> Run:
     """Simulate one stage as torch.profiler would record it: three steps after four of warm-up."""
-    return simulate(step_of(stage), steps, warmup=4, stacks=stacks, first_number=5, header={"with_stack": int(stacks), "simulated": True})
+    return simulate(
+        step_of(stage),
+        steps,
+        warmup=4,
+        stacks=stacks,
+        first_number=5,
+        header={"with_stack": int(stacks), "simulated": True},
+    )
 
 
 def step_of(stage: int) -> Callable[[Machine, int], None]:
