@@ -141,22 +141,37 @@ def work_per_step(steps: StepTable, view: View, step_of: I32) -> I32:
 def anchors(view: View, steps: StepTable, step_of: I32) -> I64:
     """Start of "the same device work" in each step, ns, -1 for none: int64[n_steps].
 
-    The anchor is the first device work launched in the step; where the steps do not begin with the same work, the
-    first occurrence of the name that most of them begin with.
+    Looked for on the stream that computes most, if all steps of the file with device work have some there: a copy or
+    a collective on a stream of its own may run ahead of the loop. There the anchor is the first work of the step, or,
+    where the steps do not begin with the same work, the first of the name that most of them begin with.
     """
     result = np.full(len(steps), -1, dtype=np.int64)
-    work = view.work[step_of[view.work] >= 0]
-    if not len(work):
-        return result
+    source = view.source[view.work]
+    for one in np.unique(source):
+        work = view.work[(source == one) & (step_of[view.work] >= 0)]
+        if len(work):
+            _anchor_file(view, _on_main_stream(view, work, step_of), step_of, result)
+    return result
+
+
+def _on_main_stream(view: View, work: I32, step_of: I32) -> I32:
+    slices = view.trace.slices
+    computes = (slices.kind[work] == SliceKind.KERNEL) & ~view.is_collective[work]
+    if not computes.any():
+        return work
+    busy = np.bincount(slices.track_id[work[computes]], weights=slices.dur_ns[work[computes]])
+    there: I32 = work[slices.track_id[work] == int(np.argmax(busy))]
+    return there if len(np.unique(step_of[there])) == len(np.unique(step_of[work])) else work
+
+
+def _anchor_file(view: View, work: I32, step_of: I32, result: I64) -> None:
     start, name = view.trace.slices.start_ns[work], view.trace.slices.name_id[work]
     order = np.lexsort((start, step_of[work]))
-    work, start, name, of = work[order], start[order], name[order], step_of[work][order]
+    start, name, of = start[order], name[order], step_of[work][order]
     heads = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
     result[of[heads]] = start[heads]
     names, counts = np.unique(name[heads], return_counts=True)
-    common = names[np.argmax(counts)]
-    hit = np.flatnonzero(name == common)
+    hit = np.flatnonzero(name == names[np.argmax(counts)])
     steps_hit, firsts = np.unique(of[hit], return_index=True)
-    if len(steps_hit) == len(heads):  # every step with device work has it: a true anchor
+    if len(steps_hit) == len(heads):  # every step has it: a true anchor
         result[steps_hit] = start[hit[firsts]]
-    return result

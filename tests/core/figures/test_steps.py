@@ -57,6 +57,15 @@ def test_three_step_times_and_the_period_of_the_same_work():
     assert figures.summary.kernels_per_step == 1
 
 
+def test_a_copy_stream_that_runs_ahead_does_not_set_the_period():
+    builder = TraceBuilder()
+    for i in range(5):  # 50 us to queue; copies at the CPU's pace, kernels one after the other
+        at = i * 50
+        builder.step(i, at, 50).copy("HtoD (Pinned -> Device)", at=at + 2, call=3, start=at + 6, dur=5, stream=20)
+        builder.launch("k", at=at + 10, call=5, start=20 + 300 * i, dur=299)
+    assert compute_figures(builder.build()).summary.period_ns == 300 * US
+
+
 def test_holes_between_windows_have_no_period():
     builder = steady([100, 100])
     builder.step(10, 5000, 100).launch("k", at=5001, call=3, start=5005, dur=20)
