@@ -34,8 +34,8 @@ def search(
     Parameters
     ----------
     query
-        Text to be found anywhere in a name; ``*`` stands for any characters and ``?`` for one, and then the pattern
-        has to fit from the beginning of a word of the name. With ``regex`` a regular expression, found anywhere.
+        Words that all have to be found in a name, in any order and anywhere. ``*`` stands for any characters and
+        ``?`` for one, and then the whole query is one pattern that has to fit whole words of the name. With ``regex`` a regular expression, found anywhere.
         Empty finds nothing.
     case_sensitive
         Off, letters are compared without case, in any script.
@@ -111,7 +111,8 @@ def _test(query: str, regex: bool, case_sensitive: bool) -> Callable[[str], bool
         return lambda name: pattern.search(name) is not None
     text = query if case_sensitive else query.casefold()
     if "*" not in text and "?" not in text:
-        return lambda name: text in name
+        words = text.split() or [text]
+        return (lambda name: words[0] in name) if len(words) == 1 else (lambda name: all(w in name for w in words))
     parts = [{"*": ".*", "?": "."}.get(c, re.escape(c)) for c in text]
     front = r"(?:^|(?<=\W)|(?<=_))" if text[0] not in "*?" else ""
     wild = re.compile(front + "".join(parts) + (r"(?=$|\W|_)" if text[-1] not in "*?" else ""), re.DOTALL)

@@ -74,9 +74,9 @@ def paint_axis(
     draw_rects(painter, np.column_stack((x, one * (rect.bottom() - 4), one, one * 3)))
     farthest = max(abs(start - origin_ns), abs(end - origin_ns))
     for time in times:
-        x = round(rect.left() + (time - start) / ns_per_px)
-        painter.fillRect(QRectF(x, rect.bottom() - 8, 1, 7), palette.dim)
-        label = QRectF(x + 4, rect.top() + 2, TICK_PX - 8, rect.height() - 8)
+        at = round(rect.left() + (time - start) / ns_per_px)
+        painter.fillRect(QRectF(at, rect.bottom() - 8, 1, 7), palette.dim)
+        label = QRectF(at + 4, rect.top() + 2, TICK_PX - 8, rect.height() - 8)
         if label.right() <= rect.right() + 30:
             words = tick_text(time - origin_ns, step, min(farthest, (end - start) * 50))
             painter.setPen(palette.muted)

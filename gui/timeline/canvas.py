@@ -53,6 +53,7 @@ class Canvas(QWidget):
         self.quiet = False  # no tooltip while something is dragged
         self._looks = looks(document.trace, False)
         self._coarse = coarse(self._looks)
+        self._alike = np.zeros(len(document.trace.slices), np.uint8)
         self._painter = SlicePainter()
         self._base: QPixmap | None = None
         self._base_key: tuple[object, ...] = ()
@@ -102,6 +103,7 @@ class Canvas(QWidget):
             palette=palette(self.session.dark),
             looks=self._looks,
             coarse_looks=self._coarse,
+            no_looks=self._alike,
             start_ns=view.start_ns,
             end_ns=view.end_ns,
             width_px=width_px or self.width(),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
-from PySide6.QtWidgets import QWidget
 
 from gui.session import Document, Session
-from gui.timeline.view import TimelineView
+
+if TYPE_CHECKING:
+    from gui.timeline.view import TimelineView
 
 
 def render_to_image(
@@ -27,6 +29,8 @@ def render_to_image(
 
     The document's own view is left as it is. Needs a QApplication; shows no window.
     """
+    from gui.timeline.view import TimelineView
+
     view = document.viewport
     before = (view.start_ns, view.end_ns)
     session = Session()
@@ -41,8 +45,8 @@ def render_to_image(
     return image
 
 
-def picture_of(widget: QWidget, size: QSize, scale: float) -> QImage:
-    """Render a widget that need not be shown."""
+def picture_of(widget: TimelineView, size: QSize, scale: float) -> QImage:
+    """Render a timeline that need not be shown."""
     widget.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
     widget.resize(size)
     widget.show()
@@ -50,7 +54,7 @@ def picture_of(widget: QWidget, size: QSize, scale: float) -> QImage:
     image.setDevicePixelRatio(scale)
     for _ in range(40):  # labels come in portions
         widget.render(image)
-        if not (isinstance(widget, TimelineView) and widget.canvas.incomplete):
+        if not widget.canvas.incomplete:
             break
     widget.hide()
     return image

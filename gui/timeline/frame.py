@@ -40,6 +40,7 @@ class Frame:
     palette: Palette
     looks: NDArray[np.uint8]
     coarse_looks: NDArray[np.uint8]
+    no_looks: NDArray[np.uint8]  # all alike
     start_ns: float
     end_ns: float
     width_px: int

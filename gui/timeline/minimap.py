@@ -14,6 +14,7 @@ from gui.session import Document, Session
 from gui.timeline.counters import CounterData
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
+from gui.timeline.hits import hit_lanes
 from gui.timeline.labels import draw_text
 from gui.timeline.palette import Palette, blend, fill, palette
 from gui.timeline.rects import draw_rects
@@ -80,8 +81,8 @@ class Minimap(QWidget):
             self._ground = self._make_ground(pal)
         painter = QPainter(self)
         painter.drawPixmap(QPointF(0, 0), self._ground)
-        self._ticks(painter, self._document.search_hits, pal.warn, 2.0)
-        self._ticks(painter, np.asarray(self._document.highlighted, np.int64), pal.accent, 2.0)
+        self._hits(painter, pal)
+        self._ticks(painter, self._evidence_columns(), pal.accent)
         for mark in self._document.marks:
             painter.fillRect(QRectF(self._x(mark.start_ns), 1, 2, self.height() - 3), pal.good)
         chosen = self._document.selected_range
@@ -109,17 +110,27 @@ class Minimap(QWidget):
         painter.drawRoundedRect(QRectF(x0 + 0.5, 1.5, x1 - x0 - 1, self.height() - 4), 3, 3)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
-    def _ticks(self, painter: QPainter, ids: np.ndarray, colour: QColor, width: float) -> None:
-        if not len(ids):
-            return
+    def _hits(self, painter: QPainter, pal: Palette) -> None:
+        hits, view = self._document.search_hits, self._document.viewport
+        if len(hits):
+            columns = hit_lanes(self._document.trace, hits).pixels(
+                view.first_ns, view.span_ns, self.width() - HEADER_PX
+            )
+            self._ticks(painter, columns, pal.warn)
+
+    def _evidence_columns(self) -> np.ndarray:
+        ids = np.asarray(self._document.highlighted, np.int64)
         ids = ids[(ids >= 0) & (ids < len(self._document.trace.slices))]
-        view = self._document.viewport
-        lanes = self.width() - HEADER_PX
-        x = np.unique((self._document.trace.slices.start_ns[ids] - view.first_ns) / view.span_ns * lanes // 1)
-        rects = np.column_stack((x + HEADER_PX, np.full(len(x), 1.0), np.full(len(x), width), np.full(len(x), 6.0)))
+        view, lanes = self._document.viewport, self.width() - HEADER_PX
+        return np.unique((self._document.trace.slices.start_ns[ids] - view.first_ns) / view.span_ns * lanes // 1)
+
+    def _ticks(self, painter: QPainter, columns: np.ndarray, colour: QColor) -> None:
+        if not len(columns):
+            return
+        n = len(columns)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)
-        draw_rects(painter, rects)
+        draw_rects(painter, np.column_stack((columns + HEADER_PX, np.full(n, 1.0), np.full(n, 2.0), np.full(n, 6.0))))
 
     def _make_ground(self, pal: Palette) -> QPixmap:
         ratio = self.devicePixelRatioF()

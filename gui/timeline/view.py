@@ -30,6 +30,7 @@ from gui.timeline.minimap import Minimap
 from gui.timeline.motion import Motion
 from gui.timeline.rows import build_rows
 from gui.timeline.step_strip import StepStrip
+from gui.timeline.tooltip import slice_lines
 
 COMFORT_PX = 40  # a slice this wide is readable: going to it only moves the view
 
@@ -163,8 +164,11 @@ class TimelineView(QWidget):
         return int(inside[0]) if len(inside) else ids[0]
 
     def _reveal_selection(self) -> None:
-        if 0 <= self.document.selected_slice < len(self.document.trace.slices):
-            self.reveal(self.document.selected_slice)
+        selected, trace = self.document.selected_slice, self.document.trace
+        if 0 <= selected < len(trace.slices):
+            self.reveal(selected)
+            figures = self.document.analysis.figures if self.document.analysis else None
+            self.canvas.setAccessibleDescription(", ".join(slice_lines(trace, figures, selected)))
 
     # Going places --------------------------------------------------------------------------------------------
 

@@ -31,6 +31,11 @@ def test_text_anywhere_in_the_name_without_case_in_time_order(trace: Trace) -> N
     assert search(trace, "nothing like it").dtype == np.int32
 
 
+def test_words_in_any_order(trace: Trace) -> None:
+    assert names(trace, search(trace, "nn volta")) == ["volta_sgemm_128x64_nn"]
+    assert search(trace, "nn ampere").tolist() == []
+
+
 def test_wildcards_fit_words(trace: Trace) -> None:
     assert names(trace, search(trace, "conv2?")) == ["aten::conv2d"] * 2
     assert names(trace, search(trace, "sgemm*nn")) == ["volta_sgemm_128x64_nn"]

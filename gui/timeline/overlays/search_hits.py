@@ -6,35 +6,41 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter
 
+from core.lod import fold
 from gui.timeline.frame import Frame
-from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX
+from gui.timeline.hits import HitLanes, hit_lanes
+from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, Row, RowKind
 from gui.timeline.rects import draw_rects
+
+UNDERLINE_PX = 3
 
 
 def paint(painter: QPainter, frame: Frame) -> None:
-    """Underline the hits in view, each pixel column of a lane once."""
+    """Underline the hits in view."""
     hits = frame.document.search_hits
     if not len(hits):
         return
-    slices = frame.trace.slices
-    starts = slices.start_ns[hits]
-    inside = hits[(starts < frame.end_ns) & (frame.trace.end_ns[hits] >= frame.start_ns)]
-    if not len(inside):
-        return
-    tracks = slices.track_id[inside]
+    lanes = hit_lanes(frame.trace, hits)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(frame.palette.warn)
     for row in frame.visible_rows():
-        mine = inside[tracks == row.track_id] if row.track_id >= 0 else inside[:0]
-        if not len(mine):
+        if row.kind is RowKind.SLICES:
+            _paint_row(painter, frame, row, lanes)
+
+
+def _paint_row(painter: QPainter, frame: Frame, row: Row, lanes: HitLanes) -> None:
+    collapsed_python = row.is_python and not row.expanded
+    first = row.skip_lanes + min(row.first_lane, max(0, row.lanes - row.shown_lanes))
+    for number in range(0 if collapsed_python else row.shown_lanes):
+        y = frame.row_y(row) + PAD_PX + number * LANE_PX + SLICE_PX - UNDERLINE_PX
+        if y < (0 if row.pinned else frame.layout.pinned_px) or y > frame.height_px:
             continue
-        x0 = np.maximum(frame.x(slices.start_ns[mine]), frame.left_px)
-        width = np.maximum(np.minimum(frame.x(frame.trace.end_ns[mine]), frame.width_px) - x0 - 1, 2.0)
-        depth = slices.depth[mine].astype(np.int64)
-        _, first = np.unique(depth * 65536 + np.clip(x0, 0, 65535).astype(np.int64), return_index=True)
-        lanes = {d: frame.layout.lane_position(row, int(mine[depth == d][0])) for d in np.unique(depth[first]).tolist()}
-        position = np.array([lanes[d] for d in depth[first].tolist()], float)
-        y = frame.row_y(row) + PAD_PX + position * LANE_PX + SLICE_PX - 3
-        keep = (position >= 0) & (y > (0 if row.pinned else frame.layout.pinned_px))
-        rects = np.column_stack((x0[first], y, width[first], np.full(len(first), 3.0)))
-        draw_rects(painter, rects[keep])
+        boxes = fold(
+            lanes.lane(row.track_id, first + number), frame.no_looks, frame.start_ns, frame.end_ns, frame.bin_ns
+        )
+        if not len(boxes):
+            continue
+        x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px - 2.0)
+        width = np.maximum(np.minimum(frame.x(boxes.end_ns), frame.width_px + 2.0) - x0 - 1, 2.0)
+        n = len(x0)
+        draw_rects(painter, np.column_stack((x0, np.full(n, float(y)), width, np.full(n, float(UNDERLINE_PX)))))
