@@ -24,7 +24,7 @@ from gui.timeline.slices import SlicePainter
 from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
 from gui.timeline.waits import sync_lane
 
-MIN_HEIGHT_PX = 120
+MIN_HEIGHT_PX = 190
 
 
 class Canvas(QWidget):

@@ -123,7 +123,7 @@ def palette(dark: bool) -> Palette:
         warn=_c(t.warn),
         grey=_c("#59626e" if dark else "#a3acb7"),
         outline=_c("#ffffff" if dark else "#000000"),
-        shade=_c("#0b0d11" if dark else "#8b95a1", 120 if dark else 60),
+        shade=_c("#0b0d11" if dark else "#8b95a1", 96 if dark else 60),
     )
 
 
@@ -151,7 +151,7 @@ def blend(colour: QColor, ground: QColor, share: float) -> QColor:
 
 def gap_colour(cause: int, dark: bool) -> QColor:
     """Shade of an idle stretch of a device. Only waiting is red."""
-    return blend(QColor(theme.gap_color(cause, dark)), palette(dark).lanes, 0.28 if dark else 0.24)
+    return blend(QColor(theme.gap_color(cause, dark)), palette(dark).lanes, 0.28 if dark else 0.2)
 
 
 _COARSE = np.arange(256, dtype=np.uint8)

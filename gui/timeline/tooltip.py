@@ -56,7 +56,7 @@ def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[st
         work = links.device_work_of(slice_id, int(slices.subtree_end[slice_id]))
         if len(work):
             total = int(slices.dur_ns[work].sum())
-            words = _tr("launched: {count} pieces of device work, {time}")
+            words = _tr("device work launched: {count}, {time}")
             lines.append(words.format(count=text.count(len(work)), time=text.duration(total)))
     return lines
 

@@ -1,4 +1,4 @@
-"""Idle stretches of each device, shaded by their cause behind its streams."""
+"""Idle stretches of each device, shaded by their cause behind its busiest stream."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ TEXT_FROM_PX = 110
 
 
 def paint(painter: QPainter, frame: Frame) -> None:
-    """Shade the gaps behind every visible stream; name them on the first stream of a device."""
+    """Shade the gaps of each device behind its busiest visible stream: they are the device's, not a stream's."""
     if frame.figures is None or not len(frame.figures.gaps):
         return
-    rows: dict[int, list[Row]] = {}
+    busiest: dict[int, Row] = {}
+    tracks = frame.trace.tracks
     for row in frame.visible_rows():
         if row.kind is RowKind.SLICES and row.track_kind == TrackKind.DEVICE_STREAM and not row.communication:
-            rows.setdefault(row.device, []).append(row)
-    for device, streams in rows.items():
-        _paint_device(painter, frame, device, streams)
+            best = busiest.get(row.device)
+            count = int(tracks.end_id[row.track_id] - tracks.first_id[row.track_id])
+            if best is None or count > int(tracks.end_id[best.track_id] - tracks.first_id[best.track_id]):
+                busiest[row.device] = row
+    for row in busiest.values():
+        _paint_row(painter, frame, row)
 
 
-def _paint_device(painter: QPainter, frame: Frame, device: int, rows: list[Row]) -> None:
+def _paint_row(painter: QPainter, frame: Frame, row: Row) -> None:
     assert frame.figures is not None
-    lane = gap_lane(frame.figures, device)
+    lane = gap_lane(frame.figures, row.device)
     causes = frame.figures.gaps.cause
     boxes = fold(lane, causes, frame.start_ns, frame.end_ns, frame.bin_ns)
     if not len(boxes):
         return
     x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px)
-    x1 = np.minimum(frame.x(boxes.end_ns), frame.width_px)
-    rects = np.column_stack((x0, np.zeros(len(x0)), np.maximum(x1 - x0, 0.0), np.zeros(len(x0))))
-    code = causes[boxes.slice_id].astype(np.int32) * (LEVELS + 1) + boxes.level
+    width = np.maximum(np.minimum(frame.x(boxes.end_ns), frame.width_px) - x0, 0.0)
+    y = np.full(len(x0), float(frame.row_y(row) + PAD_PX - 1))
+    height = np.full(len(x0), float(row.height - 2 * PAD_PX + 1))
     batch = RectBatch()
-    for row in rows:
-        rects[:, 1], rects[:, 3] = frame.row_y(row) + PAD_PX - 1, row.height - 2 * PAD_PX + 1
-        batch.add(rects[:, 0], rects[:, 1].copy(), rects[:, 2], rects[:, 3].copy(), code)
-        if row is rows[0]:
-            named = rects[: boxes.single].copy()
+    batch.add(x0, y, width, height, causes[boxes.slice_id].astype(np.int32) * (LEVELS + 1) + boxes.level)
     batch.draw(painter, partial(_shade, dark=frame.palette.dark))
-    _name(painter, frame, boxes.slice_id[: boxes.single], named)
+    _name(painter, frame, boxes.slice_id[: boxes.single], np.column_stack((x0, y, width, height))[: boxes.single])
 
 
 @lru_cache(maxsize=256)

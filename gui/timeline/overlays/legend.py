@@ -14,7 +14,7 @@ from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import HUES, Look, fill, gap_colour
 
 ROW_PX = 18
-WIDTH_PX = 190
+WIDTH_PX = 236
 
 
 def _tr(words: str) -> str:
