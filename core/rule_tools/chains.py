@@ -139,8 +139,9 @@ def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
     wanted = [frozenset(facts.trace.strings.id_of(n) for n in part) for part in chain.ops]
     if any(part <= {-1} for part in wanted):
         return
+    starts = facts.name_table(wanted[0])
     for row in sibling_rows(facts):
-        hit = np.flatnonzero(np.isin(names[row], list(wanted[0])))
+        hit = np.flatnonzero(starts[names[row]])
         done = -1
         for first in hit:
             if first <= done:
@@ -158,30 +159,32 @@ def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
 
 
 def sibling_rows(facts: Facts) -> list[np.ndarray]:
-    """Runs of sibling ops in time order, views left out; ops of one parent on one track."""
+    """Runs of at least three sibling ops in time order, views left out; ops of one parent on one track."""
     views = [facts.trace.strings.id_of(v) for v in _VIEWS]
-    return _rows(facts, "sibling rows", [v for v in views if v >= 0])
+    return _rows(facts, "sibling rows", views, 3)
 
 
-def sibling_rows_raw(facts: Facts) -> list[np.ndarray]:
-    """As `sibling_rows`, with the views."""
-    return _rows(facts, "sibling rows raw", [])
+def sibling_rows_raw(facts: Facts, at_least: int) -> list[np.ndarray]:
+    """As `sibling_rows`, with the views, and only runs of ``at_least`` ops."""
+    return _rows(facts, f"sibling rows raw {at_least}", [], at_least)
 
 
-def _rows(facts: Facts, key: str, leave_out: list[int]) -> list[np.ndarray]:
+def _rows(facts: Facts, key: str, leave_out: list[int], at_least: int) -> list[np.ndarray]:
     held = facts.memo.get(key)
     if held is not None:
         return held  # type: ignore[no-any-return]
     sl = facts.trace.slices
     ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
-    ops = ops[~np.isin(sl.name_id[ops], leave_out)]
+    ops = ops[~facts.name_table(leave_out)[sl.name_id[ops]]]
     out: list[np.ndarray] = []
     if len(ops):
         # sorted by (track, parent), each in time order because ids of a track ascend with time
         parent = sl.parent_id[ops].astype(np.int64)
         group = np.where(parent >= 0, parent, -1 - sl.track_id[ops].astype(np.int64))
         order = np.argsort(group, kind="stable")
-        cut = np.flatnonzero(np.diff(group[order])) + 1
-        out = [run for run in np.split(ops[order], cut) if len(run) >= 3]
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(group[order])) + 1, [len(ops)]])
+        ordered = ops[order]
+        for i in np.flatnonzero(np.diff(edges) >= at_least):  # most parents have fewer children: no array for them
+            out.append(ordered[edges[i] : edges[i + 1]])
     facts.memo[key] = out
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
@@ -236,7 +237,30 @@ class Facts:
 
     def device_below(self, slice_id: int) -> I32:
         """int32[k]: device work launched by a CPU slice or anything below it on its track."""
-        return self.trace.links.device_work_of(slice_id, int(self.trace.slices.subtree_end[slice_id]))
+        by = self._launched_by  # bisect on a list: a hundred times faster than searchsorted for one value
+        first = bisect_left(by, slice_id)
+        found: I32 = self.trace.links.launched[
+            first : bisect_left(by, int(self.trace.slices.subtree_end[slice_id]), first)
+        ]
+        return found
+
+    @cached_property
+    def _launched_by(self) -> list[int]:
+        by: list[int] = self.trace.links.launched_by.tolist()
+        return by
+
+    def device_counts(self, ids: I32) -> I64:
+        """int64[len(ids)]: number of pieces of device work launched by each CPU slice or below it."""
+        by = self.trace.links.launched_by
+        ends = np.searchsorted(by, self.trace.slices.subtree_end[ids])
+        counts: I64 = ends - np.searchsorted(by, ids)
+        return counts
+
+    def name_table(self, ids: Iterable[int]) -> Bool:
+        """bool[n_strings + 1]: True for these name ids (the last entry, for -1, is False)."""
+        table = np.zeros(len(self.trace.strings) + 1, dtype=bool)
+        table[[i for i in ids if i >= 0]] = True
+        return table
 
     @cached_property
     def last_launch_ns(self) -> int:

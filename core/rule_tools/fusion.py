@@ -39,26 +39,26 @@ def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
     taken = {op for chain in CHAINS for ops in find_chains(facts, chain) for op in ops}
     taken |= {op for run in normalise_runs(facts, 3) for op in run}
     good = facts.where(_ELEMENTWISE.match, SliceKind.CPU_OP)
-    names = np.unique(sl.name_id[good])
+    fitting = facts.name_table(np.unique(sl.name_id[good]).tolist())
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
     spans = [(int(sl.start_ns[o]), int(facts.trace.end_ns[o])) for o in optimizer]
     out: list[list[int]] = []
     for row in sibling_rows(facts):
-        fits = np.isin(sl.name_id[row], names)
+        fits = fitting[sl.name_id[row]]
         if int(fits.sum()) < min_length:
             continue
         edges = np.flatnonzero(np.diff(np.concatenate([[0], fits.astype(np.int8), [0]])))
         for first, last in zip(edges[::2], edges[1::2], strict=True):
             if last - first >= min_length:
-                out.extend(_with_kernels(facts, [int(i) for i in row[first:last]], taken, min_length))
+                out.extend(_with_kernels(facts, row[first:last], taken, min_length))
     return [run for run in out if not _in_spans(int(sl.start_ns[run[0]]), spans)]
 
 
-def _with_kernels(facts: Facts, ops: list[int], taken: set[int], min_length: int) -> list[list[int]]:
+def _with_kernels(facts: Facts, ops: np.ndarray, taken: set[int], min_length: int) -> list[list[int]]:
     """Cut a run where an op launches no single kernel, or belongs to a known chain."""
     out: list[list[int]] = [[]]
-    for op in ops:
-        if op in taken or len(facts.device_below(op)) != 1:
+    for op, launched in zip(ops.tolist(), facts.device_counts(ops).tolist(), strict=True):
+        if op in taken or launched != 1:
             out.append([])
         else:
             out[-1].append(op)

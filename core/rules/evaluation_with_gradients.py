@@ -35,7 +35,7 @@ RULE = Rule(
     title="Gradients are recorded in vain",
     needs=Needs.NOTHING,
     params=(
-        Param("look_at", 24, "operators", "arguments are read from the file"),
+        Param("look_at", 10, "operators", "arguments are read from the file"),
         Param("min_numbers", 4, "sequence numbers", "a few come from constants"),
     ),
 )

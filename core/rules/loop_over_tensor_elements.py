@@ -98,8 +98,9 @@ def _loops(facts: Facts, min_repeats: int) -> list[tuple[list[int], int]]:
     """Runs of a repeated short sequence of siblings that starts with indexing, and the sequence's length."""
     first = {facts.trace.strings.id_of(n) for n in _FIRST} - {-1}
     out: list[tuple[list[int], int]] = []
-    for row in sibling_rows_raw(facts):
-        if len(row) < min_repeats:
+    starts = facts.name_table(first)
+    for row in sibling_rows_raw(facts, min_repeats):
+        if int(starts[facts.trace.slices.name_id[row]].sum()) < min_repeats:
             continue
         parent = int(facts.trace.slices.parent_id[row[0]])
         if parent >= 0 and facts.trace.name(parent).startswith(("aten::", "autograd::", "c10d::")):

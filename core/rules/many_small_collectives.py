@@ -47,7 +47,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     comm = collectives(facts)
     if len(comm) < ctx.params["min_per_step"] * max(facts.n_steps, 1):
         return []
-    sizes = [message_bytes(facts, int(c)) for c in comm[:: max(len(comm) // 32, 1)][:32]]
+    sizes = [message_bytes(facts, int(c)) for c in comm[:: max(len(comm) // 10, 1)][:10]]
     known = [s for s in sizes if s is not None]
     if not known:
         raise NotChecked("The collectives do not say how large their messages are. Record with a newer torch.")

@@ -38,7 +38,7 @@ RULE = Rule(
     params=(
         Param("multiple", 8, "elements", "tile size of tensor cores for half precision"),
         Param("min_share", 0.05, "share of the kernels' time", "of the products concerned"),
-        Param("look_at", 48, "operators", "arguments are read from the file: only the longest products are looked at"),
+        Param("look_at", 20, "operators", "arguments are read from the file: only the longest products are looked at"),
     ),
 )
 _PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
