@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns
+from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty
 from core.importing.header import read_header
 from core.importing.kineto import COMMUNICATION, UNNUMBERED_STEP, copy_direction, host_memory
 from core.importing.links import make_links
@@ -61,7 +61,7 @@ def assemble(
     """
     paired = pair(columns)
     slices, unfinished = paired.slices, paired.unfinished
-    columns.slices = slices.rows(slice(0, 0))
+    columns.slices = empty(SliceColumns)
     kinds = kinds_of(columns, slices)
     _note_unnumbered_steps(columns, slices, kinds)
     tick()
@@ -148,9 +148,16 @@ def _slice_table(
     tick: Tick,
 ) -> tuple[SliceTable, TrackTable]:
     n = len(order)
+
+    def take(name: str) -> Any:
+        """One column in table order; the original is let go, so that there are never two whole sets of columns."""
+        column = getattr(slices, name)
+        setattr(slices, name, None)
+        return column[order]
+
     track_id = places.track_of[order]
-    start = slices.time_ns[order] - origin_ns
-    dur = slices.dur_ns[order]
+    start = take("time_ns") - origin_ns
+    dur = take("dur_ns")
     open_end = unfinished[order]
     invalid = (dur == NO_DURATION) & ~open_end
     dur[dur == NO_DURATION] = 0
@@ -168,7 +175,9 @@ def _slice_table(
         crossing[a:b] = nested.crossing
         tick()
     columns.note("crossing", count=int(crossing.sum()))
-    name_id = names.translate(slices.name)[order]
+    for unused in ("phase", "category", "pid", "tid", "device", "stream", "order", "async_id"):
+        setattr(slices, unused, None)
+    name_id = names.translate(take("name"))
     kind = kinds[order]
     strings = names.final
     direction, memory, communication = _facts_of_names(strings, name_id, kind)
@@ -183,14 +192,14 @@ def _slice_table(
         depth=depth,
         parent_id=parent,
         subtree_end=subtree,
-        correlation_id=slices.correlation[order],
-        external_id=slices.external[order],
-        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), slices.copy_bytes[order], -1),
+        correlation_id=take("correlation"),
+        external_id=take("external"),
+        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), take("copy_bytes"), -1),
         direction=direction,
         host_memory=memory,
         flags=flags,
-        event_start=slices.start[order],
-        event_bytes=slices.length[order],
+        event_start=take("start"),
+        event_bytes=take("length"),
     )
     lanes = np.maximum.reduceat(depth, bounds[:-1]) + 1 if n else np.zeros(0, np.int32)
     return table, _track_table(places, bounds, np.asarray(lanes, np.int32), names)

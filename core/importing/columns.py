@@ -190,7 +190,7 @@ def join(pieces: Sequence[EventColumns]) -> EventColumns:
                 if f.name in STRING_COLUMNS and len(part):
                     part = np.where(part >= 0, ids[part], np.int32(-1)) if len(ids) else part
                 parts.append(part)
-                setattr(held, f.name, part[:0])
+                setattr(held, f.name, np.empty(0, part.dtype))  # not a view: that would keep the whole alive
             columns[f.name] = np.concatenate(parts) if parts else np.empty(0, dtype=dtype_of(group, f.name))
         setattr(whole, attribute, group(**columns))
     for piece in pieces:

@@ -104,13 +104,24 @@ def _count_dangling(columns: EventColumns, flows: FlowColumns, slices: SliceTabl
     """Count the launch arrows with an end missing, or without a slice at an end."""
     if not len(flows):
         return
-    starts = np.unique(flows.flow_id[flows.phase == _START])
-    ends = np.unique(flows.flow_id[flows.phase == _FINISH])
-    both = np.intersect1d(starts, ends, assume_unique=True)
     linked = device[launch_of[device] >= 0]
-    by_id = np.unique(slices.correlation_id[linked])
-    touching = both if not len(by_id) or by_id[-1] < 0 else np.intersect1d(both, by_id, assume_unique=True)
-    columns.note("dangling-flow", count=len(np.union1d(starts, ends)) - len(touching))
+    numbers = slices.correlation_id[linked]
+    by_number = bool(len(numbers)) and int(numbers.max()) >= 0
+    low = int(flows.flow_id.min())
+    span = int(flows.flow_id.max()) - low + 1
+    if span <= 16 * len(flows) + 1024:  # the usual case: counted numbers, so a table of marks will do
+        starts, ends, touching = (np.zeros(span, np.bool_) for _ in range(3))
+        starts[flows.flow_id[flows.phase == _START] - low] = True
+        ends[flows.flow_id[flows.phase == _FINISH] - low] = True
+        numbers = numbers[(numbers >= low) & (numbers < low + span)] - low
+        touching[numbers] = True
+        good = starts & ends & (touching | (not by_number))
+        columns.note("dangling-flow", count=int((starts | ends).sum()) - int(good.sum()))
+        return
+    begun, met = (np.unique(flows.flow_id[flows.phase == phase]) for phase in (_START, _FINISH))
+    both = np.intersect1d(begun, met, assume_unique=True)
+    kept = np.intersect1d(both, numbers) if by_number else both
+    columns.note("dangling-flow", count=len(np.union1d(begun, met)) - len(kept))
 
 
 def _ops(slices: SliceTable, host: I32, device: I32, launch_of: I32) -> I32:

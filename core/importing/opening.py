@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from core import cache
 from core.errors import TraceError
 from core.importing.assemble import assemble
-from core.importing.decode import Decoder, InlineDecoder, decode_text
+from core.importing.decode import InlineDecoder, decode_text
 from core.importing.notes import add_file_notes, make_note
+from core.importing.pool import Pool, worker_count
 from core.importing.ranks import find_traces, merge
 from core.importing.reader import FileReader
 from core.importing.streams import Text
@@ -19,6 +22,7 @@ from core.trace import ImportReport, Trace, TraceSource
 
 Progress = Callable[[float, str], None]
 _TICK_S = 0.04
+_CACHED_FROM_BYTES = 4 << 20  # smaller texts are read faster than a cache is worth
 
 
 def open_trace(
@@ -56,7 +60,7 @@ def open_trace(
     for position, path in enumerate(files):
         meter = _Meter(progress, position / len(files), 1 / len(files))
         try:
-            traces.append(read_file(path, InlineDecoder(), meter))
+            traces.append(_open_file(path, meter, workers, cache_dir))
         except TraceError as error:
             if not of_folder or len(files) == 1:
                 raise
@@ -89,8 +93,24 @@ class _Meter:
             self._progress(self._start + self._span * min(fraction, 1.0), what)
 
 
-def read_file(path: Path, decoder: Decoder, meter: _Meter) -> Trace:
-    """Read one file, without any cache."""
+def _open_file(path: Path, meter: _Meter, workers: int | None, cache_dir: Path | None) -> Trace:
+    """Open one file, from the cache where it holds it."""
+    stat = _stat(path)
+    if cache_dir is None or _text_size(path, stat.st_size) < _CACHED_FROM_BYTES:
+        return read_file(path, meter, workers)[0]
+    trace = cache.load(cache_dir, path, stat, _reader)
+    if trace is None:
+        trace, facts = read_file(path, meter, workers)
+        cache.store(cache_dir, trace, facts, lambda: meter(0.98, "Keeping a copy for next time"))
+    return trace
+
+
+def _reader(source: TraceSource, facts: dict[str, Any]) -> FileReader:
+    return FileReader((source,), (bool(facts["raw_backslashes"]),))
+
+
+def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Trace, dict[str, Any]]:
+    """Read one file, without any cache; returns the trace and what its reader has to know."""
     notes: list[tuple[str, str, int]] = []
     texts: list[Text] = []
     stat = _stat(path)
@@ -106,11 +126,29 @@ def read_file(path: Path, decoder: Decoder, meter: _Meter) -> Trace:
     def reading() -> None:
         meter(0.8 * texts[-1].consumed_bytes / max(stat.st_size, 1), "Reading events")
 
-    decoded = decode_text(open_text, decoder, reading, note)
+    count = worker_count(_text_size(path, stat.st_size), workers)
+    if count:
+        with Pool(count) as pool:
+            decoded = decode_text(open_text, pool, reading, note)
+    else:
+        decoded = decode_text(open_text, InlineDecoder(), reading, note)
     source = TraceSource(path.absolute(), stat.st_size, decoded.text_bytes, stat.st_mtime_ns)
     add_file_notes(decoded.columns, notes)
-    reader = FileReader((source,), (decoded.raw_backslashes,))
-    return assemble(decoded.columns, decoded.header, source, reader, lambda: meter(0.9, "Building the timeline"))
+    facts = {"raw_backslashes": decoded.raw_backslashes}
+    reader = _reader(source, facts)
+    built = assemble(decoded.columns, decoded.header, source, reader, lambda: meter(0.9, "Building the timeline"))
+    return built, facts
+
+
+def _text_size(path: Path, size: int) -> int:
+    """Guess at the size of the text, good enough to choose the number of workers: traces shrink by about 15."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+    except OSError:
+        return 0
+    packed = head[:2] == b"\x1f\x8b" or head[:4] in (b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+    return 15 * size if packed else size
 
 
 def _stat(path: Path) -> os.stat_result:
