@@ -10,7 +10,7 @@ import pytest
 
 from core.rule_runner import load_rules
 from core.suggestions import Outcome, Suggestion
-from tests.core.rules import cases_device, cases_host, cases_recording, cases_waits
+from tests.core.rules import cases_device, cases_host, cases_recording, cases_waits, write_docs
 from tests.core.rules.kit import run_rule
 
 CASES = cases_waits.CASES | cases_host.CASES | cases_device.CASES | cases_recording.CASES
@@ -83,3 +83,11 @@ def test_a_rule_leaves_its_near_miss_alone(rule_id: str) -> None:
     ]
     if result.outcome is Outcome.NOT_CHECKED:
         assert result.reason
+
+
+def test_the_documentation_lists_every_rule_as_it_is() -> None:
+    listed = {rule for ids in write_docs.GROUPS.values() for rule in ids.split()}
+    assert listed == set(RULES)
+    assert write_docs.table() in write_docs.DOCS.read_text(encoding="utf-8"), (
+        "run python -m tests.core.rules.write_docs"
+    )
