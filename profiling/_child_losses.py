@@ -1,0 +1,71 @@
+"""Keeps the losses of the first steps, so that two runs under one seed can be compared.
+
+A loss is what ``backward()`` is called on. Its value is read when the script has ended, so nothing waits for the
+device; the hook takes itself away before the window is recorded, so that the trace shows nothing of it.
+Runs in the user's interpreter: standard library and torch only.
+"""
+
+import functools
+import json
+import os
+
+MOST = 2000
+
+
+class Losses:
+    """Notes the tensors that ``Tensor.backward`` is called on, up to the steps that are recorded.
+
+    Parameters
+    ----------
+    torch, recorder
+        The module, and the recorder whose phase says when to stop.
+    path
+        File that receives the values.
+    last_phases
+        Phases in which the hook takes itself away.
+    """
+
+    def __init__(self, torch, recorder, path, last_phases):
+        self.torch, self.recorder, self.path, self.last_phases = torch, recorder, path, last_phases
+        self.pid = os.getpid()
+        self.kept = []
+        self._original = None
+        self._hook = None
+
+    def install(self):
+        """Hook in; before any other hook of ``backward``, which then wraps this one and gives it back."""
+        tensor, losses = self.torch.Tensor, self
+        original = self._original = tensor.backward
+
+        @functools.wraps(original)
+        def backward(self, *args, **kwargs):
+            losses.take(self)
+            return original(self, *args, **kwargs)
+
+        self._hook = tensor.backward = backward
+
+    def take(self, loss):
+        """Keep a loss; its storage only, since the graph behind it must be free to go."""
+        if self.recorder.phase in self.last_phases or len(self.kept) >= MOST or os.getpid() != self.pid:
+            self.remove()
+            return
+        self.kept.append(loss.data if loss.numel() == 1 else None)
+
+    def remove(self):
+        """Take the hook away, unless another one has been put on top of it."""
+        if self.torch.Tensor.backward is self._hook:
+            self.torch.Tensor.backward = self._original
+
+    def write(self):
+        """Read the values and write them; a device in a bad state costs the losses, not the run."""
+        self.remove()
+        if not self.kept or os.getpid() != self.pid:
+            return
+        values = []
+        for loss in self.kept:
+            value = None if loss is None else float(loss)
+            values.append(value if value is not None and value - value == 0 else None)  # inf and nan are no JSON
+        partial = self.path + ".partial"
+        with open(partial, "w", encoding="utf-8") as handle:
+            json.dump({"format": "steplens.losses/1", "values": values}, handle)
+        os.replace(partial, self.path)
