@@ -30,6 +30,8 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
     start, dur = slices.start_ns[calls], slices.dur_ns[calls]
     released = np.where(waited >= 0, view.trace.end_ns[waited], start + dur)
     wait = np.clip(np.minimum(start + dur, released) - start, 0, None)
+    if len(view.work):  # allocation works, too, where nothing is pending: without work to wait for it did not wait
+        wait[(kind == SyncKind.ALLOC) & (waited < 0)] = 0
     # A copy of some bytes can travel inside the launch itself: the call returns before the copy has begun.
     began = np.where(copies >= 0, slices.start_ns[copies], start)
     wait[began > start + dur + _RETURNED_BEFORE_NS] = 0
@@ -154,31 +156,28 @@ def _waited_work(view: View, calls: I32, kind: U8, copies: I32) -> I32:
     open_ = np.flatnonzero(waited < 0)
     if not len(work) or not len(open_):
         return waited
-    stream, device = _stream_of_calls(view, calls[open_])
+    # Which device or event is meant is not in the trace; the work that ends right before the call returns tells.
+    for source in np.unique(view.source[calls[open_]]):
+        here = open_[view.source[calls[open_]] == source]
+        waited[here] = _latest_before(view, work[view.source[work] == source], calls[here])
+    of_stream = open_[kind[open_] == SyncKind.STREAM]
+    stream = _stream_of_calls(view, calls[of_stream])
     tracks = view.trace.slices.track_id[work]
-    for dev in np.unique(device[device >= 0]):
-        on_device = work[view.device[work] == dev]
-        here = open_[device == dev]
-        waited[here] = _latest_before(view, on_device, calls[here])
-    of_stream = np.flatnonzero((kind[open_] == SyncKind.STREAM) & (stream >= 0))
-    for track in np.unique(stream[of_stream]):
-        here = open_[of_stream[stream[of_stream] == track]]
+    for track in np.unique(stream[stream >= 0]):
+        here = of_stream[stream == track]
         found = _latest_before(view, work[tracks == track], calls[here])
         waited[here] = np.where(found >= 0, found, waited[here])
     return waited
 
 
-def _stream_of_calls(view: View, calls: I32) -> tuple[I32, I32]:
-    """Track and device of the device work that the same thread launched last before each call, -1 for none."""
-    trace = view.trace
+def _stream_of_calls(view: View, calls: I32) -> I32:
+    """Track of the device work that the same thread launched last before each call, -1 for none."""
+    trace, links = view.trace, view.trace.links
     track = np.full(len(calls), -1, dtype=np.int32)
-    links = trace.links
     thread_of_launch = view.thread[links.launched_by]
     for thread in np.unique(view.thread[calls]):
         here = np.flatnonzero(view.thread[calls] == thread)
         own = np.flatnonzero(thread_of_launch == thread)
-        if not len(own):
-            own = np.arange(len(links.launched))
         if not len(own):
             continue
         starts = trace.slices.start_ns[links.launched_by[own]]
@@ -186,10 +185,7 @@ def _stream_of_calls(view: View, calls: I32) -> tuple[I32, I32]:
         at = np.searchsorted(starts[order], trace.slices.start_ns[calls[here]]) - 1
         last = links.launched[own[order[np.maximum(at, 0)]]]
         track[here] = np.where(at >= 0, trace.slices.track_id[last], -1)
-    device = np.where(track >= 0, view.device_of_track[track], -1).astype(np.int32)
-    if (device < 0).any() and len(view.devices) == 1:
-        device[device < 0] = view.devices[0]
-    return track, device
+    return track
 
 
 def _latest_before(view: View, work: I32, calls: I32) -> I32:
