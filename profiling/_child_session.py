@@ -37,14 +37,15 @@ def synchronize(torch):
 def _experimental_config(torch, options, all_threads):
     """The extra switches that this version of torch knows; None where it has none of them.
 
-    torch 2.0 to 2.3 record no stacks unless ``verbose`` is set (pytorch#100253).
+    torch 2.0 to 2.3 record no stacks unless ``verbose`` is set (pytorch#100253); later versions do, and there it would
+    only repeat each operator's stack as text.
     """
     try:
         from torch._C._profiler import _ExperimentalConfig
     except ImportError:
         return None
     wanted = {}
-    if options["stacks"]:
+    if options["stacks"] and version_of(torch) < (2, 4):
         wanted["verbose"] = True
     if options.get("cuda_sync_events"):
         wanted["enable_cuda_sync_events"] = True
@@ -117,6 +118,8 @@ class Session:
 
     def prepare(self):
         """Warm the profiler up (on CUDA this attaches CUPTI)."""
+        with self._torch.profiler.record_function("warm-up"):  # its first use imports modules: not in the trace
+            pass
         Session.ours.append(None)  # from here on the next profiler made is ours
         try:
             self._profile.prepare_trace()

@@ -29,7 +29,7 @@ class Seen:
         """Events of the trace that was recorded."""
         trace = self.result.trace
         assert trace is not None, (self.result.words, self.result.notices, self.stderr)
-        return list(json.loads(trace.read_text(), strict=False)["traceEvents"])
+        return list(json.loads(trace.read_text("utf-8", "replace"), strict=False)["traceEvents"])
 
     def count(self, name: str) -> int:
         """How many slices of this name the trace has."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,15 +11,17 @@ import pytest
 
 from profiling.processes import descendants
 from profiling.spec import RunSpec, package_module
-from tests.profiling.runs import run_script, start
+from tests.profiling.runs import Seen, start
 from tests.shared import case_path, needs_shared
 
 pytestmark = [needs_shared, pytest.mark.torch]
+TYPED = ("--lr", "1e-3", "--profile", "cpu", "--out", "a b/c", "-vv", "--name", 'quote " and \\ and $HOME')
+TYPED = (*TYPED, "--", "--weird", "-x")
 SGD = "Optimizer.step#SGD.step"
 
 
-def test_52_sys_exit(tmp_path: Path) -> None:
-    seen = run_script(case_path("52", "train.py"), tmp_path)
+@pytest.mark.launch(case="52", name="train.py")
+def test_52_sys_exit(seen: Seen) -> None:
     assert seen.stdout.splitlines() == ["step 1", "step 2", "step 3", "step 4", "early stop", "atexit ran"]
     assert seen.result.script_exit == 3
     assert seen.result.failure is None
@@ -29,9 +29,8 @@ def test_52_sys_exit(tmp_path: Path) -> None:
     assert "Traceback" not in seen.stderr
 
 
-def test_53_arguments(tmp_path: Path) -> None:
-    typed = ["--lr", "1e-3", "--profile", "cpu", "--out", "a b/c", "-vv", "--name", 'quote " and \\ and $HOME']
-    seen = run_script(case_path("53", "train.py"), tmp_path, *typed, "--", "--weird", "-x")
+@pytest.mark.launch(case="53", name="train.py", argv=TYPED)
+def test_53_arguments(seen: Seen) -> None:
     args, argv0 = seen.stdout.splitlines()
     assert json.loads(args.partition(" ")[2]) == {
         "lr": 0.001, "profile": "cpu", "out": "a b/c", "v": 2, "name": 'quote " and \\ and $HOME',
@@ -41,17 +40,24 @@ def test_53_arguments(tmp_path: Path) -> None:
     assert seen.count(SGD) == 3
 
 
-def test_53_without_arguments(tmp_path: Path) -> None:
-    seen = run_script(case_path("53", "train.py"), tmp_path)
+@pytest.mark.launch(case="53", name="train.py")
+def test_53_without_arguments(seen: Seen) -> None:
     assert seen.result.script_exit == 2
     assert "usage: train.py" in seen.stderr
     assert seen.result.traces == ()
     assert seen.result.failure is None
 
 
-@pytest.mark.parametrize("mode", ["fork", "spawn"])
-def test_54_loader_workers(tmp_path: Path, mode: str) -> None:
-    seen = run_script(case_path("54", "train.py"), tmp_path, mode)
+def launched(case: str, *values: object, **wishes: object) -> object:
+    """A parameter set whose run is started beforehand."""
+    return pytest.param(*values, marks=pytest.mark.launch(case=case, **wishes), id=str(wishes.get("name", values[0])))
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [launched("54", mode, name="train.py", argv=(mode,)) for mode in ("fork", "spawn")],
+)
+def test_54_loader_workers(seen: Seen, mode: str) -> None:
     assert seen.stdout.splitlines() == ["MAIN START", "batches 8"]
     assert seen.result.script_exit == 0
     assert seen.count("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") in (8, 9)
@@ -60,25 +66,23 @@ def test_54_loader_workers(tmp_path: Path, mode: str) -> None:
     assert any("loader's worker" in notice for notice in seen.result.notices)
 
 
-def test_55_package(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", [launched("55", m, module=m) for m in ("pkg.train", "pkg")])
+def test_55_package(seen: Seen, module: str) -> None:
     script = case_path("55", "pkg") / "train.py"
     assert package_module(str(script)) == ("pkg.train", str(case_path("55")))
-    seen = run_script("", tmp_path, module="pkg.train", cwd=str(case_path("55")))
     assert seen.stdout == "ok pkg pkg pkg.train\n"
     assert seen.count(SGD) == 5
-    seen = run_script("", tmp_path, module="pkg", cwd=str(case_path("55")))
-    assert seen.stdout == "ok pkg pkg pkg.train\n"
 
 
-def test_55_package_as_a_file(tmp_path: Path) -> None:
-    seen = run_script(case_path("55", "pkg") / "train.py", tmp_path)
+@pytest.mark.launch(case="55", name="pkg/train.py")
+def test_55_package_as_a_file(seen: Seen) -> None:
     assert seen.result.failure is not None
     assert seen.result.failure.title == "ImportError: attempted relative import with no known parent package"
     assert "as a module" in seen.result.failure.hint
 
 
-def test_56_plain_loop(tmp_path: Path) -> None:
-    seen = run_script(case_path("56", "plain_loop.py"), tmp_path)
+@pytest.mark.launch(case="56", name="plain_loop.py")
+def test_56_plain_loop(seen: Seen) -> None:
     assert seen.stdout == "finished 12 iterations\n"
     assert seen.count(SGD) == 12
     assert len(seen.steps) == 12
@@ -86,16 +90,15 @@ def test_56_plain_loop(tmp_path: Path) -> None:
     assert (steps["source"], steps["marked_by_script"], steps["count"]) == ("optimizer", False, 12)
 
 
-def test_56_own_profiler_never_steps(tmp_path: Path) -> None:
-    seen = run_script(case_path("56", "own_schedule_never_steps.py"), tmp_path)
+@pytest.mark.launch(case="56", name="own_schedule_never_steps.py")
+def test_56_own_profiler_never_steps(seen: Seen) -> None:
     assert seen.stdout == "finished 12 iterations\n"
     assert seen.count(SGD) == 12
     assert any("prof.step() was not called" in notice for notice in seen.result.notices)
 
 
-def test_57_crash(tmp_path: Path) -> None:
-    script = case_path("57", "train.py")
-    seen = run_script(script, tmp_path)
+@pytest.mark.launch(case="57", name="train.py")
+def test_57_crash(seen: Seen) -> None:
     assert seen.stdout.splitlines() == ["step 1", "step 2", "step 3"]
     assert seen.result.script_exit == 1
     failure = seen.result.failure
@@ -148,8 +151,8 @@ def test_58_stubborn(tmp_path: Path) -> None:
     assert descendants(run._process.pid) == set()
 
 
-def test_59_flood(tmp_path: Path) -> None:
-    seen = run_script(case_path("59", "train.py"), tmp_path)
+@pytest.mark.launch(case="59", name="train.py")
+def test_59_flood(seen: Seen) -> None:
     assert seen.result.script_exit == 0
     assert "\nline 099999 " in seen.stdout
     assert seen.stdout.endswith("no newline at the end")
@@ -158,16 +161,16 @@ def test_59_flood(tmp_path: Path) -> None:
     assert (seen.result.folder / "output.log").stat().st_size > 9_000_000
 
 
-def test_60_changes_folder(tmp_path: Path) -> None:
-    seen = run_script(case_path("60", "train.py"), tmp_path)
+@pytest.mark.launch(case="60", name="train.py")
+def test_60_changes_folder(seen: Seen) -> None:
     assert seen.stdout.splitlines() == [f"START {case_path('60').name}", "DATA hello", "FILES ['result.txt']"]
     assert seen.count(SGD) == 4
     assert seen.result.trace is not None
-    assert seen.result.trace.is_relative_to(tmp_path)
+    assert seen.result.trace.parent == seen.result.folder
 
 
-def test_61_spawned_ranks(tmp_path: Path) -> None:
-    seen = run_script(case_path("61", "train.py"), tmp_path, env={"CASE_PORT": "29671"})
+@pytest.mark.launch(case="61", name="train.py", env={"CASE_PORT": "29671"})
+def test_61_spawned_ranks(seen: Seen) -> None:
     lines = seen.stdout.splitlines()
     assert lines[0] == "MAIN START"
     assert lines[-1] == "MAIN END"
@@ -175,12 +178,14 @@ def test_61_spawned_ranks(tmp_path: Path) -> None:
     ranks = [row for row in seen.result.manifest["traces"] if row.get("rank") is not None]
     assert sorted(row["rank"] for row in ranks) == [0, 1]
     for row in ranks:
-        events = json.loads((seen.result.folder / row["path"]).read_text())["traceEvents"]
+        events = json.loads((seen.result.folder / row["path"]).read_text("utf-8", "replace"), strict=False)[
+            "traceEvents"
+        ]
         assert sum(e.get("name") == SGD for e in events) == 5
 
 
-def test_63_input_is_closed(tmp_path: Path) -> None:
-    seen = run_script(case_path("63", "train.py"), tmp_path)
+@pytest.mark.launch(case="63", name="train.py")
+def test_63_input_is_closed(seen: Seen) -> None:
     assert seen.stdout == "How many steps? "
     assert seen.result.failure is not None
     assert "asks for input" in seen.result.failure.hint
@@ -198,8 +203,8 @@ def test_63_input_is_typed(tmp_path: Path) -> None:
     assert seen.count(SGD) == 3
 
 
-def test_64_bytes_of_any_kind(tmp_path: Path) -> None:
-    seen = run_script(case_path("64", "train.py"), tmp_path)
+@pytest.mark.launch(case="64", name="train.py")
+def test_64_bytes_of_any_kind(seen: Seen) -> None:
     assert seen.result.script_exit == 0
     for piece in (
         "latin1 caf\ufffd\n",
@@ -214,11 +219,14 @@ def test_64_bytes_of_any_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "words"),
-    [("os_exit.py", 7, "exit status 7"), ("sigkill.py", -9, "signal 9"), ("segfault.py", -11, "signal 11")],
+    ("status", "words"),
+    [
+        launched("66", 7, "exit status 7", name="os_exit.py"),
+        launched("66", -9, "signal 9", name="sigkill.py"),
+        launched("66", -11, "signal 11", name="segfault.py"),
+    ],
 )
-def test_66_dies_hard(tmp_path: Path, name: str, status: int, words: str) -> None:
-    seen = run_script(case_path("66", name), tmp_path)
+def test_66_dies_hard(seen: Seen, status: int, words: str) -> None:
     assert seen.stdout == "bye\n"
     assert seen.result.script_exit == status
     assert words in seen.result.words
@@ -226,19 +234,22 @@ def test_66_dies_hard(tmp_path: Path, name: str, status: int, words: str) -> Non
     assert ("memory" in seen.result.words) == (status == -9)
 
 
-def test_69_odd_path(tmp_path: Path) -> None:
+@pytest.mark.launch(case="69", name="*/*.py")
+def test_69_odd_path(seen: Seen) -> None:
     script = next((case_path("69") / "训练 脚本 (copy)").glob("*.py"))
-    seen = run_script(script, tmp_path)
     assert seen.stdout == f"RAN {script.name}\n"
     assert seen.count(SGD) == 2
     assert seen.result.manifest["name"] == script.name
 
 
 @pytest.mark.parametrize(
-    ("name", "title"), [("syntax_error.py", "SyntaxError"), ("missing_module.py", "ModuleNotFoun")]
+    ("name", "title"),
+    [
+        launched("70", "syntax_error.py", "SyntaxError", name="syntax_error.py"),
+        launched("70", "missing_module.py", "ModuleNotFoundError", name="missing_module.py"),
+    ],
 )
-def test_70_fails_at_once(tmp_path: Path, name: str, title: str) -> None:
-    seen = run_script(case_path("70", name), tmp_path)
+def test_70_fails_at_once(seen: Seen, name: str, title: str) -> None:
     assert seen.result.script_exit == 1
     assert seen.result.failure is not None
     assert seen.result.failure.title.startswith(title)
@@ -247,17 +258,22 @@ def test_70_fails_at_once(tmp_path: Path, name: str, title: str) -> None:
     assert seen.result.traces == ()
 
 
-@pytest.mark.parametrize(("name", "text"), [("no_torch.py", "I never import torch 45\n"), ("empty.py", "")])
-def test_70_no_torch(tmp_path: Path, name: str, text: str) -> None:
-    seen = run_script(case_path("70", name), tmp_path)
+@pytest.mark.parametrize(
+    "text",
+    [
+        launched("70", "I never import torch 45\n", name="no_torch.py"),
+        launched("70", "", name="empty.py"),
+    ],
+)
+def test_70_no_torch(seen: Seen, text: str) -> None:
     assert seen.stdout == text
     assert seen.result.script_exit == 0
     assert seen.result.notices == ("The script did not use torch: nothing was recorded.",)
     assert seen.result.traces == ()
 
 
-def test_71_long_run(tmp_path: Path) -> None:
-    seen = run_script(case_path("71", "train.py"), tmp_path)
+@pytest.mark.launch(case="71", name="train.py")
+def test_71_long_run(seen: Seen) -> None:
     assert "2000 steps in" in seen.stdout
     assert seen.result.trace is not None
     assert seen.result.trace.stat().st_size < 100_000_000
@@ -267,15 +283,7 @@ def test_71_long_run(tmp_path: Path) -> None:
     assert 0 < steps["wall_step_us"] < steps["profiled_step_us"]
 
 
-def test_72_work_in_a_thread(tmp_path: Path) -> None:
-    seen = run_script(case_path("72", "train.py"), tmp_path)
+@pytest.mark.launch(case="72", name="train.py")
+def test_72_work_in_a_thread(seen: Seen) -> None:
     assert seen.stdout == "joined\n"
     assert seen.count(SGD) == 6
-
-
-def test_a_copy_without_git_says_so(tmp_path: Path) -> None:
-    script = tmp_path / "copy.py"
-    shutil.copyfile(case_path("70", "no_torch.py"), script)
-    seen = run_script(script, tmp_path / "runs")
-    inside = subprocess.run(["git", "-C", str(tmp_path), "rev-parse"], capture_output=True, check=False).returncode == 0
-    assert inside or seen.result.manifest["git"] is None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from profiling import _child_lines
-from tests.profiling.runs import run_script
+from tests.profiling.runs import Seen
 
 SOURCE = '''
 """A module."""
@@ -193,19 +193,18 @@ def test_patterns_choose_functions(tmp_path: Path) -> None:
     assert _child_lines.Ranges(["other.py:*"], lambda name: name).transform(SOURCE, str(tmp_path / "mod.py")) is None
 
 
+LOSSES = "import torch\n\ndef loss(p, t):\n    assert t.max() < 10\n    return p[range(len(t)), t].sum()\n"
+TRAIN = (
+    "import torch\nfrom losses import loss\n"
+    "w = torch.nn.Parameter(torch.randn(8, 10))\no = torch.optim.SGD([w], lr=0.1)\n"
+    "for i in range(6):\n    o.zero_grad(); loss(w * 2, torch.arange(8)).backward(); o.step()\n"
+)
+
+
 @pytest.mark.torch
-def test_a_run_with_ranges(tmp_path: Path) -> None:
-    (tmp_path / "losses.py").write_text(
-        "import torch\n\ndef loss(p, t):\n    assert t.max() < 10\n    return p[range(len(t)), t].sum()\n"
-    )
-    script = tmp_path / "train.py"
-    script.write_text(
-        "import torch\nfrom losses import loss\n"
-        "w = torch.nn.Parameter(torch.randn(8, 10))\no = torch.optim.SGD([w], lr=0.1)\n"
-        "for i in range(6):\n    o.zero_grad(); loss(w * 2, torch.arange(8)).backward(); o.step()\n"
-    )
-    seen = run_script(script, tmp_path / "runs", line_ranges=("losses.py:loss",))
+@pytest.mark.launch(text=TRAIN, files={"losses.py": LOSSES}, line_ranges=("losses.py:loss",))
+def test_a_run_with_ranges(seen: Seen) -> None:
     assert seen.count("line: losses.py:4 (loss)") == 6
     assert seen.count("line: losses.py:5 (loss)") == 6
-    assert seen.result.manifest["line_ranges"]["files"] == {"losses.py": str(tmp_path / "losses.py")}
+    assert list(seen.result.manifest["line_ranges"]["files"]) == ["losses.py"]
     assert len(seen.steps) == 6

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.profiling.runs import run_script
+from tests.profiling.runs import Seen
 
 pytestmark = pytest.mark.torch
 
@@ -23,14 +23,16 @@ def step():
 
 def names(path: Path) -> list[str]:
     """Names of the slices of a trace."""
-    return [e["name"] for e in json.loads(path.read_text(), strict=False)["traceEvents"] if e.get("ph") == "X"]
+    return [
+        e["name"]
+        for e in json.loads(path.read_text("utf-8", "replace"), strict=False)["traceEvents"]
+        if e.get("ph") == "X"
+    ]
 
 
-def test_a_schedule_in_the_middle(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(
-        LOOP
-        + """
+MIDDLE = (
+    LOOP
+    + """
 with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=2, warmup=1, active=3, repeat=1),
              on_trace_ready=tensorboard_trace_handler("tb")) as prof:
     for i in range(12):
@@ -38,11 +40,14 @@ with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=2, warmup
 for i in range(40): step()
 print("end")
 """
-    )
-    seen = run_script(script, tmp_path / "runs")
+)
+
+
+@pytest.mark.launch(text=MIDDLE)
+def test_a_schedule_in_the_middle(seen: Seen) -> None:
     assert seen.stdout == "end\n"
     assert seen.result.script_exit == 0
-    written = list((tmp_path / "tb").glob("*.json*"))
+    written = list((seen.result.folder.parent.parent / "tb").glob("*.json*"))
     assert len(written) == 1
     rows = {row["path"]: row for row in seen.result.manifest["traces"]}
     assert rows["script-trace-1.json"]["kind"] == "script"
@@ -53,18 +58,19 @@ print("end")
     assert rows["trace.json"]["steps"]
 
 
-def test_no_schedule_and_no_export(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(
-        LOOP
-        + """
+PLAIN = (
+    LOOP
+    + """
 for i in range(3): step()
 with profile(activities=[ProfilerActivity.CPU]) as prof:
     for i in range(3): step()
 print(len(prof.events()) > 0)
 """
-    )
-    seen = run_script(script, tmp_path / "runs")
+)
+
+
+@pytest.mark.launch(text=PLAIN)
+def test_no_schedule_and_no_export(seen: Seen) -> None:
     assert seen.stdout == "True\n"
     rows = {row["path"]: row for row in seen.result.manifest["traces"]}
     assert names(seen.result.folder / "script-trace-1.json").count("Optimizer.step#SGD.step") == 3

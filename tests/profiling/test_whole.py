@@ -7,31 +7,11 @@ from pathlib import Path
 import pytest
 
 from profiling.errors import ProfilingError
+from profiling.run import Run
 from profiling.spec import RunSpec, Schedule, from_json
-from tests.profiling.runs import run_script
+from tests.profiling.runs import Seen
 
 pytestmark = pytest.mark.torch
-
-
-def test_a_script_without_steps_is_recorded_as_a_whole(tmp_path: Path) -> None:
-    script = tmp_path / "ops.py"
-    script.write_text("import torch\nx = torch.ones(4)\nfor i in range(20): x = x.cos()\nprint(x.sum().item())\n")
-    seen = run_script(script, tmp_path / "runs")
-    assert seen.count("aten::cos") == 20
-    assert seen.steps == []
-    assert any("no step marks" in notice for notice in seen.result.notices)
-
-
-def test_a_whole_recording_is_bounded(tmp_path: Path) -> None:
-    script = tmp_path / "ops.py"
-    script.write_text(
-        "import torch, time\nx = torch.ones(4)\nend = time.time() + 1.5\n"
-        "while time.time() < end: x = x.cos(); time.sleep(0.01)\nx.sin()\n"
-    )
-    seen = run_script(script, tmp_path / "runs", whole_seconds=0.3)
-    assert seen.count("aten::cos") > 3
-    assert seen.count("aten::sin") == 0
-    assert any("first 0.3 seconds" in notice for notice in seen.result.notices)
 
 
 ENDLESS = """
@@ -44,12 +24,29 @@ try:
 finally:
     print("finally ran", flush=True)
 """
+COSINES = "import torch\nx = torch.ones(4)\nfor i in range(20): x = x.cos()\nprint(x.sum().item())\n"
+SLOW_COSINES = (
+    "import torch, time\nx = torch.ones(4)\nend = time.time() + 1.5\n"
+    "while time.time() < end: x = x.cos(); time.sleep(0.01)\nx.sin()\n"
+)
 
 
-def test_the_script_ends_after_the_window(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(ENDLESS)
-    seen = run_script(script, tmp_path / "runs", stop_after_window=True, schedule=Schedule(0, 1, 2, 2))
+@pytest.mark.launch(text=COSINES)
+def test_a_script_without_steps_is_recorded_as_a_whole(seen: Seen) -> None:
+    assert seen.count("aten::cos") == 20
+    assert seen.steps == []
+    assert any("no step marks" in notice for notice in seen.result.notices)
+
+
+@pytest.mark.launch(text=SLOW_COSINES, whole_seconds=0.3)
+def test_a_whole_recording_is_bounded(seen: Seen) -> None:
+    assert seen.count("aten::cos") > 3
+    assert seen.count("aten::sin") == 0
+    assert any("first 0.3 seconds" in notice for notice in seen.result.notices)
+
+
+@pytest.mark.launch(text=ENDLESS, stop_after_window=True, schedule=Schedule(0, 1, 2, 2))
+def test_the_script_ends_after_the_window(seen: Seen) -> None:
     assert seen.stdout.splitlines() == ["finally ran", "atexit ran"]
     assert seen.result.script_exit == 0
     assert [len(row["steps"]) for row in seen.result.manifest["traces"]] == [2, 2]
@@ -57,10 +54,8 @@ def test_the_script_ends_after_the_window(tmp_path: Path) -> None:
     assert (seen.result.folder / "sources" / "train.py").read_text() == ENDLESS
 
 
-def test_a_schedule_without_lead_records_at_once(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(ENDLESS.replace("while True:", "for _ in range(4):"))
-    seen = run_script(script, tmp_path / "runs", schedule=Schedule(0, 0, 3, 1))
+@pytest.mark.launch(text=ENDLESS.replace("while True:", "for _ in range(4):"), schedule=Schedule(0, 0, 3, 1))
+def test_a_schedule_without_lead_records_at_once(seen: Seen) -> None:
     assert seen.steps == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
 
 
@@ -79,8 +74,6 @@ def test_a_spec_says_what_is_wrong_with_it() -> None:
 def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("print(1)")
-    from profiling.run import Run
-
     run = Run(RunSpec(str(tmp_path / "no-python"), script=str(script), runs_root=str(tmp_path / "runs")))
     with pytest.raises(ProfilingError, match="cannot be started"):
         run.start()

@@ -1,0 +1,66 @@
+"""Runs scripts in the background while other tests run: a run is mostly the time that ``import torch`` takes."""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.profiling.runs import Seen, run_script
+from tests.shared import CASES
+
+_pool = ThreadPoolExecutor(2, thread_name_prefix="launch")
+_folder = tempfile.TemporaryDirectory(prefix="steplens-runs-")
+_futures: dict[str, Future[Seen]] = {}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers",
+        "launch(case=, name=, text=, files=, argv=, **spec): run this script; the fixture `seen` has the result",
+    )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start what the chosen tests will ask for."""
+    if session.config.option.collectonly:
+        return
+    for item in session.items:
+        marker = item.get_closest_marker("launch")
+        if marker is not None and not (marker.kwargs.get("case") and not CASES.is_dir()):
+            _futures[item.nodeid] = _pool.submit(_launch, len(_futures), dict(marker.kwargs))
+
+
+def pytest_sessionfinish() -> None:
+    """Start no more of them."""
+    _pool.shutdown(wait=False, cancel_futures=True)
+    _folder.cleanup()
+
+
+def _launch(number: int, wishes: dict[str, Any]) -> Seen:
+    folder = Path(_folder.name) / str(number)
+    folder.mkdir()
+    script = Path()
+    if "case" in wishes:
+        base = next(CASES.glob(wishes.pop("case") + "-*"))
+        name = wishes.pop("name", "")
+        found = sorted(base.glob(name)) if name else []
+        script = found[0] if found else base / name
+        wishes["cwd"] = str(base) if "module" in wishes else ""
+    for name, text in wishes.pop("files", {}).items():
+        (folder / name).write_text(text)
+    if "text" in wishes:
+        script = folder / "train.py"
+        script.write_text(wishes.pop("text"))
+    argv = wishes.pop("argv", ())
+    return run_script(script, folder / "runs", *argv, **wishes)
+
+
+@pytest.fixture
+def seen(request: pytest.FixtureRequest) -> Seen:
+    """The run of the test's ``launch`` marker, ended."""
+    return _futures.pop(request.node.nodeid).result()
