@@ -17,6 +17,8 @@ from gui.main_window import MainWindow
 from gui.session import Recent, Session
 from gui.settings import Settings
 
+WARM_UP_MS = 60  # after the first paint
+
 
 def make_application() -> QApplication:
     """Return the one QApplication, made if there is none; without a screen on Linux it draws into memory."""
@@ -90,6 +92,11 @@ def _recent(lines: list[str]) -> list[Recent]:
     return entries
 
 
+def warm_up() -> None:
+    """Import what the first opened trace needs, while the person looks at the start page or the file is read."""
+    import gui.timeline.view  # noqa: F401
+
+
 def run(paths: list[Path]) -> int:
     """Show the window with these traces; return its exit status."""
     app = make_application()
@@ -103,6 +110,7 @@ def run(paths: list[Path]) -> int:
     window.show()
     if paths:
         window.session.open([Path(p) for p in paths])
+    QTimer.singleShot(WARM_UP_MS, window, warm_up)
     try:
         status = app.exec()
     finally:

@@ -29,10 +29,13 @@ class DocumentPage(QWidget):
         self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))
         self.bottom.tabBar().setUsesScrollButtons(True)
         self._tab_ids: list[str] = []
+        self._unmade: dict[str, panels.PanelSpec] = {}
         for spec in panels.of_area("bottom"):
-            widget = spec.create(session, document)
+            holder = QWidget()
+            QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
             self._tab_ids.append(spec.id)
-            self.bottom.addTab(widget, QCoreApplication.translate("panels", spec.title))
+            self._unmade[spec.id] = spec
+            self.bottom.addTab(holder, QCoreApplication.translate("panels", spec.title))
         self.side = QFrame()
         self.side.setObjectName("side")
         side_box = QVBoxLayout(self.side)
@@ -97,16 +100,31 @@ class DocumentPage(QWidget):
         """Bring a bottom tab to the front."""
         if panel_id not in self._tab_ids:
             return False
+        self.panel(panel_id)
         self.bottom.setCurrentIndex(self._tab_ids.index(panel_id))
         self.bottom.show()
         return True
 
     def panel(self, panel_id: str) -> QWidget | None:
-        """Return the widget of a bottom tab."""
-        return self.bottom.widget(self._tab_ids.index(panel_id)) if panel_id in self._tab_ids else None
+        """Return the panel of a bottom tab; it is made when first asked for."""
+        if panel_id not in self._tab_ids:
+            return None
+        holder = self.bottom.widget(self._tab_ids.index(panel_id))
+        layout = holder.layout() if holder is not None else None
+        assert layout is not None
+        spec = self._unmade.pop(panel_id, None)
+        if spec is not None:
+            layout.addWidget(spec.create(self._session, self.document))
+        item = layout.itemAt(0)
+        return item.widget() if item is not None else None
+
+    def panel_ids(self) -> tuple[str, ...]:
+        """Ids of the tabs under the timeline, in their order."""
+        return tuple(self._tab_ids)
 
     def _tab_chosen(self, index: int) -> None:
         if 0 <= index < len(self._tab_ids):
+            self.panel(self._tab_ids[index])
             self._settings.set("window/bottom_tab", self._tab_ids[index])
 
 

@@ -21,15 +21,20 @@ def slices_of(suggestion: Suggestion) -> tuple[int, ...]:
 
 def lead_of(trace: Trace, figures: Figures | None, suggestion: Suggestion) -> int:
     """Slice that stands for a suggestion: the longest one of its first evidence, in the step that is shown; -1 none."""
-    ids = np.asarray(next((e.slices for e in suggestion.evidence if e.slices), ()), np.int64)
-    ids = ids[(ids >= 0) & (ids < len(trace.slices))]
+    ids = _inside(trace, next((e.slices for e in suggestion.evidence if e.slices), ()))
     if not len(ids):
         return -1
     if figures is not None and len(figures.steps):
-        every = np.asarray([i for i in slices_of(suggestion) if 0 <= i < len(trace.slices)], np.int64)
+        every = _inside(trace, slices_of(suggestion))
         shown = ids[figures.step_of[ids] == _best_step(figures, figures.step_of[every])]
         ids = shown if len(shown) else ids
     return int(ids[np.argmax(trace.slices.dur_ns[ids])])
+
+
+def _inside(trace: Trace, slice_ids: tuple[int, ...]) -> I64:
+    ids = np.asarray(slice_ids, np.int64)
+    inside: I64 = ids[(ids >= 0) & (ids < len(trace.slices))]
+    return inside
 
 
 def window_about(trace: Trace, slice_ids: tuple[int, ...]) -> tuple[float, float]:
@@ -49,7 +54,7 @@ def window_of(trace: Trace, figures: Figures | None, slice_ids: tuple[int, ...])
     slice_ids
         Evidence; those outside the trace are ignored.
     """
-    ids = np.asarray([i for i in slice_ids if 0 <= i < len(trace.slices)], np.int64)
+    ids = _inside(trace, slice_ids)
     if not len(ids):
         return float(trace.span_ns[0]), float(trace.span_ns[1])
     if figures is not None and len(figures.steps):

@@ -112,8 +112,13 @@ class Opener(QObject):
         spent = time.monotonic() - began
         note = what
         if fraction > 0.05 and spent > 1.0:
-            left = text.duration(max(spent / fraction - spent, 0.5) * 1e9)
-            note = self.tr("{what} · about {time} left").format(what=what, time=left) if what else left
+            seconds = spent / fraction - spent
+            left = (
+                self.tr("about {time} left").format(time=text.seconds(seconds))
+                if seconds > 1
+                else self.tr("nearly done")
+            )
+            note = " · ".join(part for part in (what, left) if part)
         self.progressed.emit(key, fraction, note)
 
     def _opened(self, key: str, path: Path, run_folder: Path | None, loaded: Any) -> None:

@@ -38,6 +38,14 @@ def duration(ns: float | None) -> str:
     return translate("text", "{minutes} min {seconds} s").format(minutes=int(ns // 60e9), seconds=int(ns % 60e9 / 1e9))
 
 
+def seconds(value: float) -> str:
+    """Whole seconds, or minutes and seconds: for time left, which is never known better."""
+    whole = max(1, round(value))
+    if whole < 60:
+        return f"{whole}{THIN}s"
+    return translate("text", "{minutes} min {seconds} s").format(minutes=whole // 60, seconds=whole % 60)
+
+
 def saving(ns: float | None) -> str:
     """A saving with its sign: ``−28 µs``; "unknown" where it is not known."""
     return unknown() if ns is None else "−" + duration(ns)

@@ -44,6 +44,7 @@ class Table(QTableView):
         rows.setDefaultSectionSize(ROW_PX)
         head = self.horizontalHeader()
         head.setHighlightSections(False)
+        head.setResizeContentsPrecision(40)  # rows looked at for a column's width: not all of thousands
         head.setStretchLastSection(False)
         head.setSortIndicatorClearable(True)
         head.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)

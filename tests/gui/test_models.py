@@ -74,7 +74,8 @@ def test_model_keeps_qts_contract_while_sorted_filtered_and_replaced() -> None:
 def test_every_table_of_the_window_keeps_qts_contract(window: MainWindow, document: Document) -> None:
     page = window.current_page()
     assert page is not None
-    document.select_range(None)
+    for panel_id in page.panel_ids():
+        page.panel(panel_id)
     models = {view.model() for view in page.findChildren(QTableView)}
     assert len(models) >= 8
     for m in models:
