@@ -77,7 +77,7 @@ class RunsPage(QWidget):
         for column in range(3):
             head = table.horizontalHeaderItem(column)
             if head is not None:
-                head.setTextAlignment(int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter))
+                head.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         table.setAccessibleName(self.tr("Runs that are kept"))
         table.itemSelectionChanged.connect(self._enable)
         table.itemDoubleClicked.connect(lambda _item: self._open())
