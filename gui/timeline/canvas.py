@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -25,6 +25,8 @@ from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_l
 from gui.timeline.waits import sync_lane
 
 MIN_HEIGHT_PX = 190
+CATCH_UP_MS = 14
+MAX_HEADER_PX = 6000  # taller header columns are painted anew instead of kept
 
 
 class Canvas(QWidget):
@@ -57,8 +59,12 @@ class Canvas(QWidget):
         self._painter = SlicePainter()
         self._base: QPixmap | None = None
         self._base_key: tuple[object, ...] = ()
-        self._header: QPixmap | None = None
+        self._headers: dict[bool, QPixmap] = {}
         self._header_key: tuple[object, ...] = ()
+        self._catch_up = QTimer(self)  # what a frame left over comes with the next one, after waiting input
+        self._catch_up.setSingleShot(True)
+        self._catch_up.setInterval(CATCH_UP_MS)
+        self._catch_up.timeout.connect(self.update)
         self.setMouseTracking(True)
         self.setMinimumHeight(MIN_HEIGHT_PX)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -184,7 +190,7 @@ class Canvas(QWidget):
         painter.end()
         if self._painter.incomplete:
             self._base_key = ()
-            self.update()
+            self._catch_up.start()
 
     def _key(self, frame: Frame) -> tuple[object, ...]:
         return (
@@ -217,10 +223,7 @@ class Canvas(QWidget):
         self._section(painter, frame, [r for r in visible if r.pinned], 0, top)
         if top:
             painter.fillRect(QRectF(HEADER_PX, top - 1, frame.lanes_px, 1), frame.palette.line)
-        if frame.vector:
-            self._paint_headers(painter, frame)
-        else:
-            painter.drawPixmap(QPointF(0, 0), self._header_picture(frame))
+        self._draw_headers(painter, frame)
         for row in visible:
             if row.key.startswith("busy/") and (row.pinned or frame.row_y(row) >= top - row.height):
                 painter.setClipRect(QRect(0, 0 if row.pinned else top, HEADER_PX - 8, frame.height_px))
@@ -249,36 +252,47 @@ class Canvas(QWidget):
                 paint_counter(painter, frame, self.counters, row)
         painter.setClipping(False)
 
-    def _header_picture(self, frame: Frame) -> QPixmap:
-        """Header column; it changes with the rows, not with the time."""
-        key = self._key(frame)[3:]
-        if self._header is None or key != self._header_key:
-            pixmap = QPixmap(QSize(HEADER_PX, frame.height_px) * frame.dpr)
-            pixmap.setDevicePixelRatio(frame.dpr)
-            painter = QPainter(pixmap)
-            self._paint_headers(painter, frame)
-            painter.end()
-            self._header, self._header_key = pixmap, key
-        return self._header
-
-    def _paint_headers(self, painter: QPainter, frame: Frame) -> None:
+    def _draw_headers(self, painter: QPainter, frame: Frame) -> None:
+        """Header column from two pictures, pinned and scrolled rows: it changes with the rows, not with the time."""
+        key = (frame.dpr, frame.palette.dark, self.rows.version, id(frame.figures), frame.height_px)
+        if key != self._header_key:
+            self._headers = {}
+            self._header_key = key
         top = self.rows.pinned_px
-        painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
-        visible = frame.visible_rows()
-        for pinned, first, bottom in ((False, top, frame.height_px), (True, 0, top)):
-            above: Row | None = None
-            painter.setClipRect(QRect(0, first, HEADER_PX, bottom - first))
-            for row in visible:
-                if row.pinned is not pinned:
-                    continue
-                paint_row_ground(painter, frame, row)
-                same = above is not None and above.title == row.title and above.group == row.group
-                paint_header(painter, frame, row, same and row.kind is RowKind.SLICES, self._note(frame, row))
-                above = row
+        painter.fillRect(QRectF(0, top, HEADER_PX, frame.height_px - top), frame.palette.header)
+        if self.rows.scrolled_px <= MAX_HEADER_PX:
+            painter.setClipRect(QRect(0, top, HEADER_PX, max(frame.height_px - top, 0)))
+            painter.drawPixmap(QPointF(0, top - frame.scroll_px), self._header_picture(frame, False))
+        else:
+            self._paint_headers(painter, frame, False)
+        painter.setClipRect(QRect(0, 0, HEADER_PX, top))
+        if top:
+            painter.drawPixmap(QPointF(0, 0), self._header_picture(frame, True))
         painter.setClipping(False)
         painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
         if top:
             painter.fillRect(QRectF(0, top - 1, HEADER_PX, 1), frame.palette.line)
+
+    def _header_picture(self, frame: Frame, pinned: bool) -> QPixmap:
+        if pinned not in self._headers:
+            height = self.rows.pinned_px if pinned else self.rows.scrolled_px
+            pixmap = QPixmap(QSize(HEADER_PX, max(height, 1)) * frame.dpr)
+            pixmap.setDevicePixelRatio(frame.dpr)
+            pixmap.fill(frame.palette.header)
+            painter = QPainter(pixmap)
+            whole = replace(frame, scroll_px=0 if pinned else self.rows.pinned_px, height_px=1 << 20)
+            self._paint_headers(painter, whole, pinned)
+            painter.end()
+            self._headers[pinned] = pixmap
+        return self._headers[pinned]
+
+    def _paint_headers(self, painter: QPainter, frame: Frame, pinned: bool) -> None:
+        above: Row | None = None
+        for row in replace(frame, section=pinned).visible_rows():
+            paint_row_ground(painter, frame, row)
+            same = above is not None and above.title == row.title and above.group == row.group
+            paint_header(painter, frame, row, same and row.kind is RowKind.SLICES, self._note(frame, row))
+            above = row
 
     def _note(self, frame: Frame, row: Row) -> str:
         if row.kind is RowKind.COUNTER:

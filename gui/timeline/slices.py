@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +24,10 @@ from gui.timeline.rects import RectBatch
 
 _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
-PAD_SHARE = 0.3  # of the view, on each side: boxes are kept while the view stays inside
+PAD_SHARE = 0.4  # of the view, on each side: boxes are kept while the view stays inside
+PREFETCH_SHARE = 0.15  # with less than this left they are made anew when there is time
+FRESH_S = 0.004  # time a frame takes for making boxes anew, as far as kept ones can stand in
+STALE_FACTOR = 4  # how far the resolution of boxes that stand in may be off
 
 Labels = list[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]]  # slice ids, x, y, room
 
@@ -33,6 +37,7 @@ class _RowBoxes:
     """Boxes of all lanes that a row draws, kept while the view moves inside their window."""
 
     signature: tuple[int, ...]
+    bin_ns: int
     start_ns: float
     end_ns: float
     begin: NDArray[np.float64]
@@ -61,7 +66,8 @@ class SlicePainter:
         self._batch = RectBatch()
         self._dark: bool | None = None
         self._atlas: LabelAtlas | None = None
-        self.incomplete = False  # labels were left for the next frame
+        self.incomplete = False  # labels or fresh boxes were left for the next frame
+        self._started_s = 0.0
 
     def forget(self) -> None:
         """Drop what was kept: the colours' meaning or the lanes changed."""
@@ -70,6 +76,7 @@ class SlicePainter:
     def paint(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
         """Draw the slices of rows, then their labels."""
         self.incomplete = False
+        self._started_s = time.perf_counter()
         self._begin(frame)
         labels: Labels = []
         for row in rows:
@@ -90,12 +97,24 @@ class SlicePainter:
             self._atlas = LabelAtlas(len(frame.trace.strings), frame.palette.label, frame.dpr)
 
     def _boxes(self, frame: Frame, row: Row) -> _RowBoxes:
-        lanes = frame.layout.lanes_of(row) if row.kind is RowKind.SLICES else []
+        """Boxes of a row: the kept ones, or fresh ones.
+
+        Kept ones of a neighbouring resolution stand in while a frame's time for fresh ones is used up, so that no
+        frame pays for all rows at once; the next frames catch up.
+        """
+        lanes = frame.layout.lanes_of(row)
         bin_ns = frame.bin_ns
-        signature = (bin_ns, len(lanes), row.first_lane, int(row.expanded))
+        signature = (len(lanes), row.first_lane, int(row.expanded))
         kept = self._rows.get(row.key)
         if kept and kept.signature == signature and kept.start_ns <= frame.start_ns and frame.end_ns <= kept.end_ns:
-            return kept
+            room = min(frame.start_ns - kept.start_ns, kept.end_ns - frame.end_ns)
+            fresh = kept.bin_ns == bin_ns
+            if fresh and room > PREFETCH_SHARE * (frame.end_ns - frame.start_ns):
+                return kept
+            late = time.perf_counter() - self._started_s > FRESH_S and not frame.vector
+            if late and STALE_FACTOR * kept.bin_ns >= bin_ns >= kept.bin_ns / STALE_FACTOR:
+                self.incomplete |= not fresh
+                return kept
         pad = (frame.end_ns - frame.start_ns) * PAD_SHARE
         start, end = frame.start_ns - pad, frame.end_ns + pad
         parts = [fold(lane, frame.coarse_looks, start, end, bin_ns) for lane in lanes]
@@ -105,6 +124,7 @@ class SlicePainter:
         look = np.where(single, frame.looks[ids], frame.coarse_looks[ids])
         kept = _RowBoxes(
             signature,
+            bin_ns,
             start,
             end,
             np.concatenate([p.start_ns for p in parts]).astype(np.float64) if parts else np.zeros(0),
@@ -178,5 +198,5 @@ class SlicePainter:
             self._atlas.ensure({name: label_of(frame.trace, wanted[name]) for name in chosen})
         rows = self._atlas.lookup[names]
         ready = rows >= 0
-        self.incomplete = not bool(ready.all())
+        self.incomplete |= not bool(ready.all())
         self._atlas.draw(painter, rows[ready], x[ready], y[ready], room[ready])
