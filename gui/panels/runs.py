@@ -98,7 +98,7 @@ class RunsPage(QWidget):
             for column, words in enumerate(self._cells(run)):
                 item = QTableWidgetItem(words)
                 if column >= 3:
-                    item.setTextAlignment(int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter))
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(row, column, item)
             if run.folder in keep:
                 self.table.selectRow(row)
