@@ -1,0 +1,158 @@
+"""On a machine with a CUDA GPU: capture every stage of the reference story and check what must be found.
+
+For each stage the script is profiled, its trace is analysed, and 200 steps are timed without a profiler. The table sets
+the host step, the period and the sustained step beside the measured one. Small traces can be kept as samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+STORY = ROOT / "examples" / "reference_story"
+STAGES = range(8)
+# Stages whose loss makes the host wait, by the rule that must say so.
+EXPECTED = {
+    0: ("constant-copied-each-step", "control-flow-on-device-tensor", "host-list-index"),
+    1: ("control-flow-on-device-tensor", "host-list-index"),
+    2: ("host-list-index",),
+}
+LARGEST_SAMPLE_BYTES = 3_000_000
+
+TIMED = """
+import runpy, sys, time, torch
+sys.path.insert(0, {folder!r})
+sys.argv = [{script!r}, "--steps", "{total}"]
+seen = {{"n": 0}}
+def hook(optimizer, args, kwargs):
+    seen["n"] += 1
+    if seen["n"] in (20, {total}):
+        torch.cuda.synchronize()
+        seen[seen["n"]] = time.perf_counter()
+from torch.optim.optimizer import register_optimizer_step_post_hook
+register_optimizer_step_post_hook(hook)
+runpy.run_path({script!r}, run_name="__main__")
+print("STEP_US", (seen[{total}] - seen[20]) / ({total} - 20) * 1e6)
+"""
+
+
+def device_names() -> list[str]:
+    """GPUs that torch can use; empty without torch or without a GPU."""
+    code = "import torch; [print(torch.cuda.get_device_name(i)) for i in range(torch.cuda.device_count())]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def timed_step_us(script: Path, steps: int) -> float | None:
+    """Mean time of a step without a profiler, one synchronisation at each end."""
+    code = TIMED.format(folder=str(script.parent), script=str(script), total=steps + 20)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    for line in done.stdout.splitlines():
+        if line.startswith("STEP_US "):
+            return float(line.split()[1])
+    print(done.stderr[-2000:], file=sys.stderr)
+    return None
+
+
+def capture(script: Path, runs: Path) -> Any:
+    """Profile one stage."""
+    from profiling.run import run_blocking
+    from profiling.spec import Options, RunSpec
+
+    options = Options(cuda_sync_events=True)
+    return run_blocking(RunSpec(sys.executable, script=str(script), runs_root=str(runs), options=options, stdin="null"))
+
+
+def analyze(trace: Path) -> dict[str, Any]:
+    """What ``main.py analyze --json`` says."""
+    command = [sys.executable, str(ROOT / "main.py"), "analyze", str(trace), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
+
+
+def faults_of(stage: int, result: Any, found: dict[str, Any]) -> list[str]:
+    """What is missing from a stage's capture, in words."""
+    faults = []
+    if result.outcome != "ok" or result.trace is None:
+        return [f"not captured: {result.words}"]
+    if not found:
+        return ["the trace could not be analysed"]
+    if not found["trace"]["has_gpu"]:
+        faults.append("no kernels in the trace (CUPTI?)")
+    if len(found["steps"]) < 3:
+        faults.append(f"only {len(found['steps'])} steps")
+    rules = {suggestion["rule"] for suggestion in found["suggestions"]}
+    faults += [f"{rule} was not found" for rule in EXPECTED.get(stage, ()) if rule not in rules]
+    if stage in EXPECTED:
+        if not found["sync_points"]:
+            faults.append("no sync points")
+        if not any(file.endswith(f"stage{stage}.py") for file in files_of_sync_lines(result.folder)):
+            faults.append("no exact line of a synchronising call")
+    return faults
+
+
+def files_of_sync_lines(folder: Path) -> set[str]:
+    """Files of the user's that a synchronising call was seen in."""
+    path = folder / "sync_lines.json"
+    if not path.exists():
+        return set()
+    return {row["source"]["file"] for row in json.loads(path.read_text())["calls"] if row["source"]}
+
+
+def keep_sample(trace: Path, target: Path) -> None:
+    """Compress a trace into the samples, if it is small."""
+    packed = gzip.compress(trace.read_bytes(), 9, mtime=0)
+    if len(packed) <= LARGEST_SAMPLE_BYTES:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(packed)
+        print(f"  kept as {target} ({len(packed) / 1e6:.1f} MB)")
+    else:
+        print(f"  not kept: {len(packed) / 1e6:.1f} MB compressed")
+
+
+def show(value: float | None) -> str:
+    """Microseconds as milliseconds."""
+    return "      –" if value is None else f"{value / 1e3:7.2f}"
+
+
+def main() -> int:
+    """Check; return 0 when everything was found, 1 when not, 0 with a message where there is no GPU."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stages", type=int, nargs="*", default=list(STAGES))
+    parser.add_argument("--steps", type=int, default=200, help="steps timed without the profiler")
+    parser.add_argument("--runs", type=Path, default=ROOT / "demo-output" / "gpu-check")
+    parser.add_argument("--keep-samples", type=Path, default=None, help="folder that receives small traces")
+    options = parser.parse_args()
+    names = device_names()
+    if not names:
+        print("gpu-check: torch sees no CUDA GPU on this machine, so there is nothing to check. Run it where one is.")
+        return 0
+    print(f"gpu-check on {names[0]}; times in ms per step")
+    print("stage    host  period sustained measured  rules")
+    bad = 0
+    for stage in options.stages:
+        script = STORY / f"stage{stage}.py"
+        result = capture(script, options.runs)
+        found = analyze(result.trace) if result.trace is not None else {}
+        summary = found.get("summary", {})
+        measured = timed_step_us(script, options.steps)
+        rules = ", ".join(s["rule"] for s in found.get("suggestions", [])[:4])
+        figures = [show(summary.get(key)) for key in ("step_us", "period_us", "sustained_step_us")]
+        print(f"    {stage} {' '.join(figures)}   {show(measured)}  {rules}")
+        for fault in faults_of(stage, result, found):
+            bad += 1
+            print(f"      missing: {fault}")
+        if options.keep_samples is not None and result.trace is not None:
+            keep_sample(result.trace, options.keep_samples / f"story-stage{stage}.json.gz")
+    print("everything was found" if not bad else f"{bad} things are missing")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
