@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from core.analysis import Analysis
@@ -26,6 +27,7 @@ from core.suggestions import Suggestion
 FORMAT = "steplens.project/1"
 NAME, COPIES = "project.json", "copies"
 NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
+LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
 ROUNDING = 1e-3  # relative: float32 sums in another order differ by less, a changed computation by more
 
 
@@ -54,6 +56,7 @@ class Figures:
     sync_wait_ns: float | None = None  # per step
     kernels: float | None = None  # per step
     rules: tuple[str, ...] = ()  # what is still suggested
+    spread_pct: float | None = None  # half the range of the recorded steps, of their median
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,16 @@ def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:
         summary.sync_wait_ns_per_step,
         summary.kernels_per_step,
         tuple(dict.fromkeys(s.rule_id for s in analysis.suggestions if not s.informational)),
+        _spread(analysis),
     )
+
+
+def _spread(analysis: Analysis) -> float | None:
+    rows = analysis.figures.step_figures
+    steps = rows.dur_ns[rows.counted]
+    if len(steps) < 3:
+        return None
+    return float(50.0 * (steps.max() - steps.min()) / max(float(np.median(steps)), 1.0))
 
 
 def fix_of(suggestion: Suggestion, edit: ProposedEdit) -> AppliedFix:
@@ -203,8 +215,8 @@ class Judgement:
     after_ns: float | None
     predicted_pct: float | None  # change predicted, of the step before; negative is faster
     measured_pct: float | None
-    outcome: str  # right | better | worse | unknown
-    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, rough, profiler
+    outcome: str  # right | better | worse | unclear (the measurements are too noisy to tell) | unknown
+    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, profiler, spread, machine
 
     @property
     def off_by_pct(self) -> float | None:
@@ -231,11 +243,32 @@ def judge(before: Iteration, after: Iteration) -> Judgement:
     predicted = None
     if after.predicted_ns is not None and base:
         predicted = 100.0 * (after.predicted_ns - base) / base
+    noise = _noise(before.figures, after.figures)
     outcome = "unknown"
     if measured is not None and predicted is not None:
         off = measured - predicted
-        outcome = "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
-    return Judgement(measure, old, new, predicted, measured, outcome, _reasons(before, after, outcome))
+        if noise:
+            outcome = "unclear"
+        else:
+            outcome = "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
+    reasons = noise if outcome == "unclear" else _reasons(before, after, outcome)
+    return Judgement(measure, old, new, predicted, measured, outcome, reasons)
+
+
+def _noise(*sides: Figures) -> tuple[str, ...]:
+    """Why the measurements cannot be trusted to some per cent: codes, none where they can.
+
+    A step under the profiler takes at least as long as one without; where it took far less, something else ran on the
+    machine meanwhile.
+    """
+    reasons = []
+    if any(s.spread_pct is not None and s.spread_pct > LARGEST_SPREAD_PCT for s in sides):
+        reasons.append("spread")
+    if any(
+        s.wall_ns and s.host_ns and s.sustained_ns and s.wall_ns > 1.3 * max(s.host_ns, s.sustained_ns) for s in sides
+    ):
+        reasons.append("machine")
+    return tuple(reasons)
 
 
 def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ...]:

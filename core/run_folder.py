@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from core.source import SourceFinder
+from core.source_lines import read_line_record
 from core.trace import Trace
 
 MANIFEST, SOURCES, LOSSES = "run.json", "sources", "losses.json"
@@ -95,14 +96,8 @@ def finder_for(trace: Trace) -> SourceFinder:
     run = run_of(trace.path)
     if run is None:
         return SourceFinder(trace)
-    return SourceFinder(trace, [run.folder / SOURCES], _line_record(trace.path))
-
-
-def _line_record(trace_path: Path) -> Any:
-    from core import source_lines
-
-    read = getattr(source_lines, "read_line_record", None)
-    return read(trace_path) if read is not None else None
+    record = read_line_record(run.folder, trace.path.name.removesuffix(".json"))
+    return SourceFinder(trace, [run.folder / SOURCES], record)
 
 
 def _read(path: Path) -> Any:

@@ -137,9 +137,11 @@ class Loop(QObject):
         fresh = replace(known, figures=figures_of(document.analysis, run), state=run.state)
         if project.find(run.folder) == fresh:
             return
-        self._keep(project.with_iteration(fresh))
-        if known.fixes and known.figures.verdict == "unknown" and fresh.parent is not None:
+        measured_now = known.state == "running" and fresh.parent is not None
+        if measured_now:
             self.judged = fresh.number
+        self._keep(project.with_iteration(fresh))
+        if measured_now:
             self._session.pageRequested.emit("iterations")
 
     # From a suggestion to a diff ---------------------------------------------------------------------------------
@@ -249,7 +251,8 @@ class Loop(QObject):
         if capture is None:
             return
         names = ", ".join(fix.rule_id for fix in planned.fixes)
-        title = self.tr("{name}, round {number}: {fix}").format(name=run.name, number=planned.number, fix=names)
+        name = Path(project.script).name
+        title = self.tr("{name}, round {number}: {fix}").format(name=name, number=planned.number, fix=names)
         try:
             spec = from_json({**moved_spec(run.spec, root, copy), "name": title[:120]})
         except (ProfilingError, TypeError) as error:

@@ -140,14 +140,14 @@ class IterationsPage(QWidget):
         self.words.setText(self._verdict(project, checks))
         self.chart.show_rounds([(i.number, _step(i), i.predicted_ns) for i in rounds])
         self.model.replace(self._columns(project, checks))
-        self.table.fit_columns(300)
+        self.table.fit_columns(240)
         wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
         self.choose(wanted)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Give the columns their room once there is one."""
         super().showEvent(event)
-        QTimer.singleShot(0, self.table, partial(self.table.fit_columns, 300))
+        QTimer.singleShot(0, self.table, partial(self.table.fit_columns, 240))
 
     def choose(self, number: int) -> None:
         """Select a round."""
@@ -202,6 +202,8 @@ class IterationsPage(QWidget):
             return self.tr("Predicted was {predicted}: it brought more, by {off} points.").format(**values)
         if found.outcome == "worse":
             return self.tr("Predicted was {predicted}: it brought less, by {off} points.").format(**values)
+        if found.outcome == "unclear":
+            return self.tr("Predicted was {predicted}; whether it held cannot be told.").format(**values)
         return self.tr("Predicted was {predicted}; it cannot be compared.").format(**values)
 
     def _why(self, found: Judgement) -> list[str]:
@@ -209,6 +211,10 @@ class IterationsPage(QWidget):
             "still_found": self.tr("The fault is still found in the new trace, so the change did not reach all of it."),
             "new_found": self.tr("The new trace shows faults that the old one hid."),
             "profiler": self.tr("The profiler slows this script down much, which hides part of the gain."),
+            "spread": self.tr("The steps of a run differ so much among themselves that this difference says little."),
+            "machine": self.tr(
+                "A step without the profiler took longer than one with it: other programs were busy. Run it again."
+            ),
         }
         return [words[reason] for reason in found.reasons]
 
@@ -273,6 +279,7 @@ class IterationsPage(QWidget):
             "right": self.tr("held"),
             "better": self.tr("too low by {off}").format(off=_points(found.off_by_pct)),
             "worse": self.tr("too high by {off}").format(off=_points(found.off_by_pct)),
+            "unclear": self.tr("unclear"),
         }.get(found.outcome, text.unknown())
 
     def _status(self, check: ResultCheck, iteration: Iteration) -> str:

@@ -109,6 +109,15 @@ def test_judge(before, after, measure, outcome):
     assert (found.measure, found.outcome) == (measure, outcome)
 
 
+def test_noise_is_not_a_result():
+    quiet = iteration(0, 100.0, wall=95.0, host=100.0)
+    after = iteration(1, 50.0, wall=90.0, host=50.0, predicted=99.0)
+    found = judge(quiet, after)
+    assert (found.outcome, found.reasons) == ("unclear", ("machine",))
+    wide = replace(after, figures=Figures("x", 50.0, 45.0, 50.0, spread_pct=40.0))
+    assert judge(quiet, wide).reasons == ("spread",)
+
+
 def test_judgement_says_why():
     fixes = (fix_of(SUGGESTION, EDIT),)
     before = iteration(0, 100.0, rules=("scalar-read-back",))
