@@ -84,6 +84,11 @@ class View:
         return np.flatnonzero(np.isin(self.trace.slices.kind, HOST_CALLS)).astype(np.int32)
 
     @cached_property
+    def saw_calls(self) -> bool:
+        """Whether runtime or driver calls were recorded. Without, nobody knows what the CPU waited for."""
+        return bool(len(self.host_calls))
+
+    @cached_property
     def devices(self) -> tuple[int, ...]:
         """Device indexes with work, ascending."""
         return tuple(int(d) for d in np.unique(self.device[self.work]))

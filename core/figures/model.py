@@ -64,7 +64,7 @@ class StepFigures(Table):
     device_end_ns: I64  # last one's end, -1
     period_ns: I64  # distance to the next step of the same device work, -1 for the last
     gpu_busy_ns: I64  # union over streams of all devices in use, mean over devices, -1 unknown
-    sync_wait_ns: I64
+    sync_wait_ns: I64  # -1 where no runtime or driver calls were recorded
     gpu_lag_ns: I64  # meaningful only where has_lag
     has_lag: Bool
     kernels: I32  # launched in the step

@@ -84,6 +84,13 @@ def test_launches_without_kernels_are_unknown_not_idle():
     assert final_verdict(trace, figures).code == "unknown"
 
 
+def test_waits_are_unknown_where_no_calls_were_recorded():
+    figures = compute_figures(TraceBuilder().step(1, 0, 100).op("aten::item", 5, 50).build())
+    assert figures.summary.sync_points_per_step is None
+    assert figures.summary.sync_wait_ns_per_step is None
+    assert figures.step_figures.sync_wait_ns.tolist() == [-1]
+
+
 def test_a_cpu_trace_is_no_broken_gpu_trace():
     figures = compute_figures(TraceBuilder(gpu=None).step(1, 0, 100).op("aten::mm", 5, 50).build())
     assert figures.summary.verdict == "unknown"
