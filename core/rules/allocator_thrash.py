@@ -34,6 +34,7 @@ from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 RULE = Rule(
     id="allocator-thrash",
     title="The memory pool does not settle",
+    severity_floor="medium",
     needs=Needs.MEMORY | Needs.STEPS,
     params=(Param("min_steps", 3, "steps", "a pool may grow once or twice"),),
 )

@@ -31,7 +31,13 @@ from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="gloo-with-device-tensors", title="gloo moves GPU tensors", needs=Needs.DEVICE, params=())
+RULE = Rule(
+    id="gloo-with-device-tensors",
+    title="gloo moves GPU tensors",
+    severity_floor="medium",
+    needs=Needs.DEVICE,
+    params=(),
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:

@@ -38,6 +38,7 @@ RULE = Rule(
     params=(
         Param("max_busy_pct", 50, "% of the time", "the threshold of torch-tb-profiler"),
         Param("min_unknown", 0.6, "share of the idle time", "less, and another cause explains it"),
+        Param("min_work", 20, "pieces of GPU work", "fewer are an excerpt, not a program"),
     ),
 )
 
@@ -48,6 +49,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     busy = facts.busy_pct()
     gaps = ctx.figures.gaps
     if busy is None or busy >= ctx.params["max_busy_pct"] or not len(gaps):
+        return []
+    if len(facts.work) < ctx.params["min_work"]:
         return []
     inside = gaps.step_id >= 0
     length = (gaps.end_ns - gaps.start_ns)[inside]

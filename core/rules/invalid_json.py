@@ -36,7 +36,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
     notes = [n for n in trace.report.notes if n.severity in ("warning", "error") and n.count]
-    if not notes:
+    if not notes or not len(trace.slices):
         return []
     worst = max(notes, key=lambda n: (n.severity == "error", n.count))
     some = np.arange(min(len(trace.slices), 1))
@@ -44,7 +44,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The file was damaged: {kinds} kinds of repair, {count} events concerned",
+            "The file was damaged and has been repaired (events concerned: {count})",
             "The most important: {title} {advice}",
             Fix("Record again, or live with the loss."),
             [evidence(facts, "What is left begins here", len(trace.slices), "slices", some)],

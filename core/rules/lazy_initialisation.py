@@ -70,8 +70,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The recording contains {took_ms:.0f} ms of start-up that happens only once",
-            "{count} calls set up the GPU or loaded its code. That is paid once per program and says "
-            "nothing about a step; "
+            "Calls set up the GPU or loaded its code ({count} of them). That is paid once per "
+            "program and says nothing about a step; "
             "figures that include it mislead.",
             Fix(
                 "Warm up before recording.",

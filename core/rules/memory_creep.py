@@ -33,6 +33,7 @@ from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, S
 RULE = Rule(
     id="memory-creep",
     title="Memory grows",
+    severity_floor="medium",
     needs=Needs.MEMORY | Needs.STEPS,
     params=(
         Param("min_steps", 5, "steps", "fewer cannot tell growth from noise"),

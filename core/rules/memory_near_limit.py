@@ -33,6 +33,7 @@ from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, S
 RULE = Rule(
     id="memory-near-limit",
     title="Memory is nearly full",
+    severity_floor="medium",
     needs=Needs.MEMORY,
     params=(Param("min_share", 0.9, "of the device's memory", "beyond it allocation starts to fail"),),
 )

@@ -34,6 +34,7 @@ from core.suggestions import Fix, NotChecked, Param, Rule, RuleContext, Suggesti
 RULE = Rule(
     id="model-on-cpu",
     title="The model runs on the CPU",
+    severity_floor="high",
     params=(
         Param("min_share", 0.3, "share of the recording", "time in products and convolutions on the CPU"),
         Param("min_ms", 1, "ms", "anything shorter is no model"),

@@ -51,7 +51,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The profiler itself took {share_pct:.0f} % of the recording",
-            "{count} pauses of the recorder took {took_ms:.1f} ms. Without the profiler the program is faster.",
+            "The recorder paused the program for {took_ms:.1f} ms (pauses: {count}). Without the "
+            "profiler the program is faster.",
             Fix(
                 "Record fewer steps, without stacks and shapes, to see the pace.",
                 "profile(with_stack=True, record_shapes=True, profile_memory=True)",

@@ -52,7 +52,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "{count} steps at the border of the recording are cut off",
+            "The recording cuts steps off at its border (steps concerned: {count})",
             "They launched fewer than half of the {median:.0f} kernels of a usual step. Figures per "
             "step leave them out.",
             Fix("Nothing need be done.", "", "", "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html"),

@@ -91,7 +91,8 @@ def _unexplained(busy_us: float) -> Trace:
     builder = TraceBuilder()
     for i in range(4):
         builder.step(i + 1, i * 1000.0, 1000.0)
-        builder.kernel("k", i * 1000.0 + 100, busy_us, correlation=None)
+        for j in range(6):
+            builder.kernel("k", i * 1000.0 + 100 + j * busy_us / 6, busy_us / 6 - 0.1, correlation=None)
     return built(builder)
 
 

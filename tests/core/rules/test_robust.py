@@ -1,0 +1,70 @@
+"""Rules on whatever comes: random programs, odd and damaged traces, traces with hardly anything in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import TraceError
+from core.figures.compute import compute_figures
+from core.importing import open_trace
+from core.rule_runner import run_rules
+from core.suggestions import Outcome
+from core.trace import Trace
+from tests.core.rules.kit import keep
+from tests.shared import CASES, needs_shared
+from tests.simulator import simulate
+from tests.simulator.random_programs import random_program
+from tests.trace_builder import TraceBuilder
+
+CASE_FILES = sorted(p for p in CASES.glob("*/*") if p.suffix in (".json", ".gz")) if CASES.is_dir() else []
+
+
+def check(trace: Trace) -> None:
+    results = run_rules(trace, compute_figures(trace))
+    assert [r.details for r in results if r.outcome is Outcome.FAILED] == []
+    for result in results:
+        assert result.outcome is not Outcome.NOT_CHECKED or result.reason
+        for suggestion in result.suggestions:
+            assert all(e.slices for e in suggestion.evidence), (result.rule.id, suggestion.evidence)
+            assert all(0 <= i < len(trace.slices) for e in suggestion.evidence for i in e.slices)
+            assert all(0 <= i < len(trace.slices) for e in suggestion.effects for i in e.slices)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed: int) -> None:
+    check(keep(simulate(random_program(seed).step, 4, stacks=seed % 2 == 0, sustained=False).to_json()))
+
+
+@pytest.mark.parametrize(
+    "builder",
+    [
+        TraceBuilder(gpu=None),
+        TraceBuilder().step(1, 0, 100),
+        TraceBuilder().kernel("k", 0, 5),
+        TraceBuilder().op("aten::mm", 0, 10).python("train.py(1): f", 0, 50),
+        TraceBuilder().runtime("cudaDeviceSynchronize", 0, 10),
+        TraceBuilder().step(1, 0, 100).step(2, 100, 0).op("aten::item", 10, 0),
+        TraceBuilder().memory(5, 100, allocated=100, reserved=100),
+        TraceBuilder().range("Optimizer.step#Adam.step", 0, 10).range("enumerate(DataLoader)#x.__next__", 20, 5),
+        TraceBuilder().step(1, 0, 50).copy("HtoD (Pageable -> Device)", 5, 10, 8, 5).copy("odd", 20, 5, 22, 1),
+    ],
+    ids=lambda b: "-".join(e["name"][:12] for e in b.events) or "empty",
+)
+def test_traces_with_hardly_anything_in_them(builder: TraceBuilder) -> None:
+    try:
+        trace = keep(builder.to_json())
+    except TraceError:
+        pytest.skip("the importer refuses a trace without events")
+    check(trace)
+
+
+@needs_shared
+@pytest.mark.parametrize("path", CASE_FILES, ids=[f"{p.parent.name[:2]}-{p.name[:24]}" for p in CASE_FILES])
+def test_odd_and_damaged_traces(path: Path) -> None:
+    try:
+        trace = open_trace(path)
+    except TraceError as error:
+        pytest.skip(f"cannot be opened: {error.title}")
+    check(trace)
