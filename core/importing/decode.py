@@ -21,7 +21,7 @@ from core.importing.scan import (
 )
 from core.importing.streams import BLOCK_BYTES, Text
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 2 << 20  # decoded in about 10 ms: the longest that a window may be held up
 Tick = Callable[[], None]
 
 

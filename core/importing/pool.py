@@ -19,7 +19,7 @@ from typing import Any
 from core.importing.decode import Future, InlineDecoder
 from core.importing.pieces import PieceResult, decode_piece
 
-MIN_BYTES = 48 << 20  # text below this is decoded before a worker has even started
+MIN_BYTES = 128 << 20  # text below this is decoded before a worker has even started
 _STOP = b""
 
 

@@ -1,0 +1,69 @@
+"""Worker processes give what decoding here gives, and their failures cost only time."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from benchmarks.generate import write_trace
+from core.errors import Cancelled
+from core.importing import open_trace
+from core.importing.pool import Pool
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pool") / "t.json"
+    with path.open("wb") as file:
+        write_trace(file, 30_000, seed=5)
+    return path
+
+
+def _same(one, two):
+    for name, column in vars(one.slices).items():
+        assert np.array_equal(column, getattr(two.slices, name)), name
+    assert list(one.strings.values) == list(two.strings.values)
+    assert np.array_equal(one.links.launch_of, two.links.launch_of)
+    assert np.array_equal(one.links.forward, two.links.forward)
+
+
+def test_workers_give_the_same_tables(path):
+    here = open_trace(path, workers=0)
+    assert here.report.notes == () or set(here.report.repaired) <= {"dangling-flow", "crossing"}
+    assert len(here.links.launched) > 3000
+    _same(here, open_trace(path, workers=2))
+    assert here.event(12345)["name"] == here.name(12345)
+
+
+def test_a_worker_that_dies_costs_only_time(path, monkeypatch):
+    original = Pool.submit
+
+    def submit(self, text, base, raw):
+        for process in self._processes:
+            if process.is_alive():
+                os.kill(process.pid, signal.SIGKILL)
+        return original(self, text, base, raw)
+
+    monkeypatch.setattr(Pool, "submit", submit)
+    _same(open_trace(path, workers=0), open_trace(path, workers=1))
+
+
+def test_calling_off_ends_the_workers(path, monkeypatch):
+    started = []
+    original = Pool.__init__
+
+    def init(self, workers):
+        original(self, workers)
+        started.extend(process.pid for process in self._processes)
+
+    monkeypatch.setattr(Pool, "__init__", init)
+
+    def stop(fraction, what):
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        open_trace(path, workers=1, progress=stop)
+    assert len(started) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0], 0)
