@@ -216,6 +216,7 @@ class Canvas(QWidget):
 
     def paint_base(self, painter: QPainter, frame: Frame) -> None:
         """Everything that stays while only pointer and selection move."""
+        self._painter.begin_frame()
         top = self.rows.pinned_px
         visible = frame.visible_rows()
         painter.fillRect(QRectF(HEADER_PX, 0, frame.lanes_px, frame.height_px), frame.palette.lanes)

@@ -73,10 +73,13 @@ class SlicePainter:
         """Drop what was kept: the colours' meaning or the lanes changed."""
         self._rows.clear()
 
-    def paint(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
-        """Draw the slices of rows, then their labels."""
+    def begin_frame(self) -> None:
+        """Start the time of a frame, whose rows may come in several calls of `paint`."""
         self.incomplete = False
         self._started_s = time.perf_counter()
+
+    def paint(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
+        """Draw the slices of rows, then their labels."""
         self._begin(frame)
         labels: Labels = []
         for row in rows:

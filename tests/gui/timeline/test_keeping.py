@@ -1,0 +1,113 @@
+"""What is kept between frames must not be seen: kept boxes, stand-ins, hits, headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QImage, QPainter
+
+from benchmarks.synthetic import make_trace
+from core.lanes import LaneIndex
+from core.search import search
+from gui.timeline import slices
+from gui.timeline.hits import hit_lanes
+from gui.timeline.view import TimelineView
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return make_trace(60_000, threads=4)
+
+
+def settled(view: TimelineView) -> QImage:
+    image = QImage(view.canvas.size(), QImage.Format.Format_RGB32)
+    for _ in range(30):
+        view.canvas.render(image)
+        if not view.canvas.incomplete:
+            break
+    assert not view.canvas.incomplete
+    return image
+
+
+def test_a_view_looks_the_same_however_it_was_reached(make_view: Callable[..., TimelineView], trace) -> None:
+    one, other = make_view(trace), make_view(trace)
+    port = one.document.viewport
+    target = (port.span_ns * 0.4, port.span_ns * 0.4 + 3_000_000)
+    other.document.zoom_to(*target)
+    direct = settled(other)
+    for factor in (0.5, 0.2, 0.1, 0.3, 2.0, 0.5):
+        one.document.zoom_to(*port.zoomed(factor, port.span_ns * 0.41), remember=False)
+        settled(one)
+    for shift in (0.3, -0.7, 0.2):
+        port.pan(port.width_ns * shift)
+        one.document.viewChanged.emit()
+        settled(one)
+    one.canvas.set_scroll(50)
+    settled(one)
+    one.canvas.set_scroll(0)
+    one.document.zoom_to(*target)
+    assert settled(one) == direct
+
+
+def test_kept_boxes_stand_in_only_while_time_is_short(
+    make_view: Callable[..., TimelineView], trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = make_view(trace)
+    settled(view)
+    monkeypatch.setattr(slices, "FRESH_S", -1.0)
+    port = view.document.viewport
+    view.document.zoom_to(*port.zoomed(0.45, port.span_ns / 2), remember=False)
+    image = QImage(view.canvas.size(), QImage.Format.Format_RGB32)
+    view.canvas.render(image)
+    assert view.canvas.incomplete
+    monkeypatch.setattr(slices, "FRESH_S", 10.0)
+    fresh = settled(view)
+    assert fresh != image
+
+
+def test_a_jump_far_away_is_painted_at_once(make_view: Callable[..., TimelineView], trace, monkeypatch) -> None:
+    view = make_view(trace)
+    settled(view)
+    monkeypatch.setattr(slices, "FRESH_S", -1.0)
+    port = view.document.viewport
+    view.document.zoom_to(port.span_ns / 2, port.span_ns / 2 + 20_000)
+    frame = view.canvas.frame()
+    painter = QPainter(QImage(frame.width_px, frame.height_px, QImage.Format.Format_RGB32))
+    row = next(r for r in view.rows.rows if r.track_id == 1)
+    boxes = view.canvas._painter._boxes(frame, row)
+    assert boxes.bin_ns == frame.bin_ns
+    painter.end()
+
+
+def test_hits_are_split_as_the_lanes_are(trace) -> None:
+    hits = search(trace, "conv2d")
+    lanes, index = hit_lanes(trace, hits), LaneIndex(trace)
+    assert hit_lanes(trace, hits) is lanes
+    total = 0
+    for track in range(len(trace.tracks)):
+        for depth, lane in enumerate(index.lanes(track)):
+            wanted = lane.ids[np.isin(lane.ids, hits)]
+            assert lanes.lane(track, depth).ids.tolist() == wanted.tolist()
+            total += len(wanted)
+    assert total == len(hits)
+    columns = lanes.pixels(0, float(trace.span_ns[1]), 300)
+    assert len(columns) <= 301
+    assert (np.diff(columns) > 0).all()
+
+
+def test_deep_stacks_stay_bounded_and_reach_their_end(make_view: Callable[..., TimelineView]) -> None:
+    from tests.trace_builder import TraceBuilder, rows
+
+    made = TraceBuilder(gpu=None, with_stack=1)
+    for depth in range(600):
+        made.python(f"deep.py({depth}): call_{depth}", depth * 0.1, 1000 - depth * 0.2)
+    view = make_view(made.build(), figures=False)
+    row = next(r for r in view.rows.rows if r.is_python)
+    assert row.height < 60
+    deepest = rows(view.document.trace, "deep.py(599): call_599")[0]
+    view.go_to(deepest)
+    settled(view)
+    assert row.height < 320
+    assert view.canvas.frame().rect_of(deepest) is not None

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+
+from core.errors import TraceError
+from core.importing import open_trace
+from gui.session import TimeRange
+from gui.timeline import saving
+from gui.timeline.menus import row_menu, slice_menu
+from gui.timeline.view import TimelineView
+from tests.trace_builder import rows
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+
+
+def test_part_of_a_trace_is_saved_off_the_gui_thread(view: TimelineView, tmp_path: Path, monkeypatch, qtbot) -> None:
+    out = tmp_path / "part.json.gz"
+    answer(monkeypatch, out)
+    view.document.select_range(TimeRange(1_000_000, 2_000_000))
+    saving.trimmed_trace(view)
+    qtbot.waitUntil(lambda: "part.json.gz" in view.session.status, timeout=10_000)
+    part = open_trace(out)
+    assert rows(part, "ProfilerStep#1")
+    assert not rows(part, "ProfilerStep#3")
+
+
+def test_an_existing_file_is_refused_in_words(view: TimelineView, tmp_path: Path, monkeypatch, qtbot) -> None:
+    errors: list[BaseException] = []
+    view.session.errorRaised.connect(errors.append)
+    taken = tmp_path / "taken.png"
+    taken.write_text("mine")
+    answer(monkeypatch, taken)
+    saving.picture(view, vectors=False)
+    saving.picture(view, vectors=True)
+    assert [type(e) for e in errors] == [TraceError, TraceError]
+    taken = tmp_path / "taken.json"
+    taken.write_text("mine")
+    answer(monkeypatch, taken)
+    saving.trimmed_trace(view)
+    qtbot.waitUntil(lambda: len(errors) == 3, timeout=10_000)
+    assert taken.read_text() == "mine"
+
+
+def test_menus_name_what_they_do_and_do_it(view: TimelineView) -> None:
+    stream = next(r for r in view.rows.rows if r.title == "stream 7")
+    menu = row_menu(view, stream)
+    by_text = {a.text(): a for a in menu.actions() if a.text()}
+    by_text["Pin to the top"].trigger()
+    assert stream.pinned
+    by_text["Hide"].trigger()
+    assert stream.hidden
+    again = {a.text(): a for a in row_menu(view, None).actions() if a.text()}
+    assert again["Show hidden rows (1)"].isEnabled()
+    again["Default arrangement"].trigger()
+    assert not stream.pinned
+    assert not stream.hidden
+    again["Collapse all groups"].trigger()
+    assert not view.rows.by_key["gpu/0"].expanded
+    mm = rows(view.document.trace, "aten::mm")[1]
+    menu = slice_menu(view, mm, 1_500_000.0)
+    by_text = {a.text(): a for a in menu.actions() if a.text()}
+    by_text["Select its time"].trigger()
+    assert view.document.selected_range == TimeRange(1_020_000, 1_080_000)
+    by_text["Mark this time"].trigger()
+    assert [m.start_ns for m in view.document.marks] == [1_500_000]
+    by_text["Legend"].trigger()
+    assert view.canvas.show_legend
