@@ -9,6 +9,7 @@ import numpy as np
 from core.figures.lookup import View
 from core.figures.model import Budget, DoctorNote, StepFigures
 from core.figures.notes import TEXTS, NoteText
+from core.figures.steps import infer_steps
 from core.kinds import GapCause, SliceKind
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, StepTable
 
@@ -16,6 +17,7 @@ _EXAMPLES = 20  # slices shown with a note: enough to look at, few enough to jum
 _SKEW_NS = 1_000  # device work that starts this much before its launch shows clocks that disagree
 _OVERHEAD_SHARE = 0.05
 _START_UP_SHARE = 0.2
+_GIANT_ITERATIONS = 2  # a step with two iterations inside it is no step
 _LOST_SHARE = 0.2  # of all launches: more than the few at a recording's border
 # Recording a Python call costs about a microsecond; so many in a millisecond are a tenth of the time.
 _FRAMES_PER_MS = 100.0
@@ -48,7 +50,7 @@ def examine(
     """Return all notes, worst first."""
     notes = [
         *_from_import(view),
-        *_steps(steps, figures),
+        *_steps(view, steps, figures),
         *_start_up(budget),
         *_device(view),
         *_recorded(view),
@@ -88,12 +90,17 @@ def _from_import(view: View) -> list[DoctorNote]:
     return notes
 
 
-def _steps(steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
+def _steps(view: View, steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
     notes = []
     if not len(steps):
         notes.append(_note("no-steps-marked"))
     elif steps.inferred.any():
         notes.append(_note("no-steps-marked/inferred", count=len(steps)))
+    elif len(steps) == 1:
+        inside = infer_steps(view)
+        # n marks give n - 1 steps, but ranges of the user's own are steps themselves: "about" covers the one.
+        if len(inside) >= _GIANT_ITERATIONS:
+            notes.append(_note("no-steps-marked/giant", steps.slice_id[steps.slice_id >= 0], count=len(inside)))
     kinds = (("warm-up", "warmup-captured"), ("truncated", "steps-truncated"), ("outlier", "outlier-step"))
     for start, key in kinds:
         rows = np.array([i for i, why in enumerate(figures.why_not) if why.startswith(start)], dtype=np.int64)

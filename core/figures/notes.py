@@ -35,6 +35,12 @@ TEXTS: Mapping[str, NoteText] = {
         "{count} iterations were worked out from annotations, loader or optimizer marks; they are called inferred.",
         _RECORD_STEPS,
     ),
+    "no-steps-marked/giant": NoteText(
+        "info",
+        "The only marked step holds about {count} iterations.",
+        "Its time and all figures per step are those of all of them together.",
+        _RECORD_STEPS,
+    ),
     "warmup-captured": NoteText(
         "info", "Warm-up is in the recording.", "{count} of {steps} steps are left out of the means.", _WARM_UP
     ),

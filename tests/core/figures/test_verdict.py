@@ -97,6 +97,16 @@ def test_a_cpu_trace_is_no_broken_gpu_trace():
     assert "gpu-events-missing" not in [note.code for note in figures.doctor]
 
 
+def test_one_step_around_many_iterations():
+    builder = TraceBuilder().step(1, 0, 500)
+    for i in range(5):
+        builder.range("Optimizer.step#SGD.step", i * 100 + 80, 10)
+    note = next(n for n in compute_figures(builder.build()).doctor if n.code == "no-steps-marked")
+    assert note.values["count"] == 4
+    builder = TraceBuilder().step(1, 0, 500).range("Optimizer.step#SGD.step", 80, 10)
+    assert "no-steps-marked" not in [n.code for n in compute_figures(builder.build()).doctor]
+
+
 def test_clock_skew_is_noticed():
     trace = TraceBuilder().step(1, 0, 100).launch("k", at=50, call=5, start=30, dur=10).build()
     codes = [note.code for note in compute_figures(trace).doctor]
