@@ -119,8 +119,9 @@ class KeysPage(QDialog):
             if listed:
                 right.append((None, commands.translated(menu)))
             right += [(keys_text(c.keys), commands.title_of(c)) for c in listed]
-        for column, lines in ((0, left), (3, right)):
-            for row, (keys, words) in enumerate(lines):
+        narrow = self.screen().availableGeometry().width() < 1100
+        for column, below, lines in ((0, 0, left), (0, len(left), right) if narrow else (3, 0, right)):
+            for row, (keys, words) in enumerate(lines, below):
                 if keys is None:
                     grid.addWidget(heading(words, 1), row, column, 1, 2)
                 else:

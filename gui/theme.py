@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import cast
 
 from PySide6.QtCore import Qt
@@ -111,6 +112,9 @@ _GAPS: dict[int, tuple[str, str]] = {
     GapCause.ALLOC: ("#b06a55", "#a8604b"),
     GapCause.UNKNOWN: ("#6c7583", "#9aa3b0"),
 }
+
+
+_ICONS = (Path(__file__).resolve().parent.parent / "resources" / "icons").as_posix()
 
 
 def theme(dark: bool) -> Theme:
@@ -244,7 +248,21 @@ QPushButton::menu-indicator { image: none; width: 0; }
 QLineEdit, QComboBox, QPlainTextEdit, QSpinBox, QDoubleSpinBox { background: @card; border: 1px solid @border;
   border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @on_accent; }
 QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus, QSpinBox:focus { border-color: @accent; }
-QTabBar { background: transparent; }
+QComboBox::drop-down { border: none; width: 24px; }
+QComboBox::down-arrow { image: url(@icons/down-@name.svg); width: 12px; height: 12px; }
+QComboBox QAbstractItemView { background: @card; border: 1px solid @border; selection-background-color: @selection;
+  selection-color: @text; outline: 0; }
+QCheckBox, QRadioButton { spacing: 8px; }
+QCheckBox::indicator, QRadioButton::indicator { width: 14px; height: 14px; border: 1px solid @faint;
+  background: @window; }
+QCheckBox::indicator { border-radius: 4px; }
+QRadioButton::indicator { border-radius: 8px; }
+QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(@icons/check-@name.svg); }
+QRadioButton::indicator:checked { border: 5px solid @accent; width: 6px; height: 6px; background: @on_accent; }
+QCheckBox::indicator:focus, QRadioButton::indicator:focus, QCheckBox::indicator:hover, QRadioButton::indicator:hover {
+  border-color: @accent; }
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border-color: @border; background: @panel; }
+QTabBar { background: transparent; qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: @dim; padding: 7px 14px; border: none;
   border-bottom: 2px solid transparent; }
 QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
@@ -282,7 +300,7 @@ QDialog { background: @panel; }
 
 
 def _sheet(t: Theme) -> str:
-    sheet = _SHEET
+    sheet = _SHEET.replace("@icons", _ICONS).replace("@name", "dark" if t.dark else "light")
     names = [name for name in Theme.__dataclass_fields__ if name != "dark"]
     for name in sorted(names, key=len, reverse=True):  # longest first: @window before @w...
         sheet = sheet.replace("@" + name, getattr(t, name))

@@ -257,8 +257,14 @@ class VerdictBand(QFrame):
         for cause, ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
             name = self.tr("idle: {cause}").format(cause=text.gap_cause(GapCause(cause)))
             parts.append(Part(name, ns, theme.gap_color(cause, dark)))
-        self.bar.show_parts(parts, budget.period_ns)
-        self.bar_name.setText(self.tr("Device, one step"))
+        whole = budget.basis == "window"
+        title = (
+            self.tr("The recording, {time}, and where it goes:")
+            if whole
+            else self.tr("One step, {time}, and where it goes:")
+        )
+        self.bar.show_parts(parts, budget.period_ns, title.format(time=text.duration(budget.period_ns)))
+        self.bar_name.setText(self.tr("Device, recording") if whole else self.tr("Device, one step"))
 
 
 def create(session: Session, document: Document | None) -> QWidget:

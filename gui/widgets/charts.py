@@ -147,11 +147,13 @@ class BudgetBar(QWidget):
         super().__init__()
         self._parts: list[Part] = []
         self._whole = 0.0
+        self._heading = ""
         self.setFixedHeight(18)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_parts(self, parts: Sequence[Part], whole_ns: float) -> None:
-        """``parts`` in drawing order; what they leave of ``whole_ns`` stays empty and is called so."""
+    def show_parts(self, parts: Sequence[Part], whole_ns: float, title: str = "") -> None:
+        """``parts`` in drawing order; ``title`` heads the tooltip."""
+        self._heading = title
         self._parts, self._whole = [p for p in parts if p.value_ns > 0], whole_ns
         self.setAccessibleName("; ".join(self._line(p) for p in self._parts))
         self.setVisible(bool(self._parts) and whole_ns > 0)
@@ -165,12 +167,9 @@ class BudgetBar(QWidget):
         """Tooltip: all parts as a table of lines, the one under the pointer first."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             lines = [self._line(p) for p in self._parts]
-            QToolTip.showText(event.globalPos(), plain_tip("\n".join([self._title(), *lines])), self)
+            QToolTip.showText(event.globalPos(), plain_tip("\n".join([self._heading, *lines])), self)
             return True
         return super().event(event)
-
-    def _title(self) -> str:
-        return self.tr("One step of {period}, and where it goes:").format(period=text.duration(self._whole))
 
     def _line(self, part: Part) -> str:
         share = text.percent(100 * part.value_ns / self._whole if self._whole else None)

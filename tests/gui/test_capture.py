@@ -1,0 +1,191 @@
+"""The launch page, the live output and the list of runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from gui.capture import split_arguments
+from gui.panels.launch import LaunchPage
+from gui.panels.output import OutputPage
+from gui.panels.runs import RunsPage
+from gui.session import Session
+from gui.widgets.terminal import LONGEST_LINE, LineBuilder, Terminal
+from profiling import manifest
+from profiling.events import Progress
+from profiling.spec import Options, RunSpec, Schedule
+
+
+def lines_of(builder: LineBuilder, *pieces: str) -> list[str]:
+    """Finished lines and the open one, as plain text."""
+    done = [line for piece in pieces for line in builder.feed("stdout", piece)]
+    return ["".join(span[0] for span in line) for line in [*done, builder.open]]
+
+
+def test_a_progress_bar_stays_one_line() -> None:
+    pieces = [f"\rprogress {k:3d}%" for k in range(0, 101, 10)]
+    assert lines_of(LineBuilder(), *pieces, "\nlast\n") == ["progress 100%", "last", ""]
+
+
+def test_a_shorter_text_overwrites_only_its_part() -> None:
+    assert lines_of(LineBuilder(), "abcdef\rXY") == ["XYcdef"]
+
+
+def test_escapes_are_colours_or_nothing() -> None:
+    builder = LineBuilder()
+    done = builder.feed("stdout", "\x1b[31mred\x1b[0m \x1b[2Kcleared\x1b]0;title\x07\n")
+    assert "".join(span[0] for span in done[0]) == "red cleared"
+    assert done[0][0][1].color == 1
+    assert done[0][1][1].color is None
+
+
+def test_an_escape_cut_in_two() -> None:
+    assert lines_of(LineBuilder(), "a\x1b[3", "2mgreen\x1b", "[0m b\n") == ["agreen b", ""]
+
+
+def test_a_long_line_is_cut() -> None:
+    (line, _) = lines_of(LineBuilder(), "x" * 100_000, "y" * 100_000 + "\n")
+    assert len(line) <= LONGEST_LINE + 2
+    assert line.endswith("…")
+
+
+def test_a_flood_shows_its_end(qapp: QApplication) -> None:
+    terminal = Terminal()
+    terminal.feed([("stdout", "".join(f"line {k:06d}\n" for k in range(100_000))), ("stderr", "no newline at the end")])
+    text = terminal.toPlainText()
+    assert "line 099999\nno newline at the end" in text
+    assert "lines are left out here" in text
+    assert terminal.left_out
+    assert terminal.blockCount() < 5000
+    terminal.feed([("stderr", ", now it ends\n"), ("stdout", "after\n")])
+    assert terminal.toPlainText().endswith("no newline at the end, now it ends\nafter\n")
+
+
+def test_arguments_are_split_and_never_expanded() -> None:
+    assert split_arguments("--a 'b c' \"d $HOME\" *.py; x\\ y") == ("--a", "b c", "d $HOME", "*.py;", "x y")
+    with pytest.raises(ValueError):
+        split_arguments("'open")
+
+
+@pytest.fixture
+def session(qapp: QApplication) -> Iterator[Session]:
+    """A session with profiling in it."""
+    from gui.capture import install
+    from gui.settings import Settings
+
+    made = Session()
+    install(made, Settings())
+    yield made
+    made.deleteLater()
+
+
+def page_for(session: Session, script: Path) -> LaunchPage:
+    """A launch page that asks no interpreter."""
+    page = LaunchPage(session)
+    page._later.stop()
+    page.script.setText(str(script))
+    page._picked = True
+    page.interpreter.setEditText("/some/python")
+    page._later.stop()
+    return page
+
+
+def test_the_form_makes_a_spec(session: Session, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    page = page_for(session, script)
+    page.arguments.setText("--name 'a b'")
+    page.record.options["stacks"].setChecked(False)
+    page.steps.numbers["active"].setValue(9)
+    spec = page.spec()
+    assert spec.argv == ("--name", "a b")
+    assert spec.folder == str(tmp_path)
+    assert (spec.options.stacks, spec.schedule.active, spec.stdin) == (False, 9, "pipe")
+    assert page.run_button.isEnabled()
+    page.script.clear()
+    assert not page.run_button.isEnabled()
+
+
+def test_a_spec_fills_the_form(session: Session, tmp_path: Path) -> None:
+    spec = RunSpec(
+        "/some/python", module="pkg.train", argv=("--x", "a b"), cwd=str(tmp_path), schedule=Schedule(2, 1, 7, 3),
+        options=Options(flops=True, memory=False), step_source="optimizer", line_ranges=("a.py:f",), stdin="pipe",
+    )  # fmt: skip
+    page = page_for(session, tmp_path / "old.py")
+    page.fill(spec)
+    page._later.stop()
+    made = page.spec()
+    assert made.module == "pkg.train"
+    assert (made.argv, made.cwd, made.schedule, made.options) == (spec.argv, spec.cwd, spec.schedule, spec.options)
+    assert (made.step_source, made.line_ranges) == ("optimizer", ("a.py:f",))
+
+
+def test_a_file_of_a_package_offers_the_module(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    (tmp_path / "pkg" / "train.py").write_text("")
+    page = page_for(session, tmp_path / "pkg" / "train.py")
+    assert page.package_hint.isVisibleTo(page)
+    page.package_hint.click()
+    assert page.spec().module == "pkg.train"
+    assert page.spec().cwd == str(tmp_path)
+
+
+def test_the_output_page_follows_a_run(session: Session, tmp_path: Path, qtbot: Any) -> None:
+    import sys
+
+    script = tmp_path / "hello.py"
+    script.write_text("print('hello', input('name? '))\nraise SystemExit(3)\n")
+    capture = session.ask("capture")
+    page = OutputPage(session)
+    qtbot.addWidget(page)
+    capture.start(RunSpec(sys.executable, script=str(script), runs_root=str(tmp_path / "runs"), stdin="pipe"))
+    qtbot.waitUntil(lambda: "name? " in page.terminal.toPlainText(), timeout=20_000)
+    assert page.input_row.isVisibleTo(page)
+    page.input.setText("Ada")
+    page.input.returnPressed.emit()
+    qtbot.waitUntil(lambda: not capture.running, timeout=20_000)
+    assert "hello Ada" in page.terminal.toPlainText()
+    assert "exit status 3" in page.words.text()
+    assert page.outcome.isVisibleTo(page)
+    assert not page.stop_button.isVisibleTo(page)
+
+
+def test_progress_is_told_in_words(session: Session) -> None:
+    capture = session.ask("capture")
+    page = OutputPage(session)
+    capture.progress = Progress("window", 12, 2, 5)
+    capture.progressed.emit()
+    assert page.phase.text() == "Recording the window: step 3 of 5"
+    assert (page.bar.value(), page.bar.maximum()) == (2, 5)
+
+
+def test_runs_are_listed_and_renamed(session: Session, tmp_path: Path, qtbot: Any) -> None:
+    root = tmp_path / "runs"
+    session.ask("capture_settings").set("runs/folder", str(root))
+    for name in ("a", "b"):
+        folder = manifest.new_run_folder(root, name)
+        (folder / "trace.json").write_text("{}" * 100)
+        content = {
+            "format": manifest.FORMAT, "name": name, "state": "ok", "created": time.time(), "torch": "2.13.0",
+            "steps": {"recorded": [4, 5], "wall_step_us": 1500.0}, "traces": [{"path": "trace.json"}],
+        }  # fmt: skip
+        manifest.write(folder, content)
+    page = RunsPage(session)
+    qtbot.addWidget(page)
+    qtbot.waitUntil(lambda: page.table.rowCount() == 2)
+    page.table.selectRow(0)
+    (run,) = page.chosen()
+    opened: list[object] = []
+    session.openRequested.connect(lambda paths, folder: opened.append((paths, folder)))
+    page.buttons[0].click()
+    assert opened == [([run.folder / "trace.json"], run.folder)]
+    page.rename(run, "a better name")
+    assert json.loads((run.folder / "run.json").read_text())["name"] == "a better name"
+    qtbot.waitUntil(lambda: any(page.table.item(r, 0).text() == "a better name" for r in range(2)))
