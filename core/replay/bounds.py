@@ -99,9 +99,9 @@ class Bounds:
         work = self._graph.work
         if not len(work):
             return 0.0
-        left = np.where(change.gone, 0.0, work.dur_ns * change.scale + change.fused_ns)
+        left = np.where(change.gone | change.moved, 0.0, work.dur_ns * change.scale + change.fused_ns)
         inside = (work.launch_ns >= self._windows.start[0]) & (work.launch_ns < self._windows.end[-1])
-        fewer = np.count_nonzero(change.gone & inside) * 2_000.0  # the queue's gap goes with its work
+        fewer = np.count_nonzero((change.gone | change.moved) & inside) * 2_000.0  # the queue's gap goes with its work
         return float((work.dur_ns - left)[inside].sum()) + fewer
 
     def _spend(self, at: I64, credit: np.ndarray, resets: I64, idle: Spans) -> float:

@@ -89,7 +89,6 @@ class Changes:
                 self._unblock(change, effect)
                 if effect.kind is EffectKind.OVERLAP_COPY:
                     change.moved |= self._own_copies(places.waits)
-        change.gone |= change.moved
         return change
 
     # -- where ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from core.kinds import SliceKind
 from core.replay.lanes import Lanes, find_lanes
 from core.replay.waits import Waits, call_cost, find_waits, stream_waits
 from core.replay.work import Work, collect_work, explain
-from core.tables import I32, I64, StepTable
+from core.tables import I32, I64, Bool, StepTable
 
 BLOCK_LAUNCHES = 32  # longest run of launches in one block: the queue's limit is checked once per block
 _BOUNDARY, _MARK, _WAIT, _FLOOR, _LAUNCH = 0, 1, 2, 3, 4
@@ -51,6 +51,8 @@ class Graph:
     first_piece: I32
     pieces: I32
     group_of: I32  # int32[n_pieces]: group of a piece
+    floor_piece: I32  # piece whose start waits for another stream ...
+    floor_on: I32  # ... for the end of this piece; and both as groups:
     floor_group: I32  # group whose start waits for another stream ...
     floor_dep: I32  # ... for the end of this group
 
@@ -138,7 +140,7 @@ def _window(
 
 def _points(lanes: Lanes, work: Work, waits: Waits, edges: tuple[I32, I32], bounds: I64) -> tuple[I64, I32, I32, I32]:
     """All places of the graph in (lane, time) order: time, lane, kind, row of the table of that kind."""
-    lane_of_work = np.where(work.thread >= 0, lanes.of_thread[np.maximum(work.thread, 0)], 0)
+    lane_of_work = _lane_of_work(work, lanes)
     floors = edges[0]
     time = np.concatenate((bounds, waits.mark_ns, waits.at_ns, work.launch_ns[floors], work.launch_ns))
     at_bounds = np.zeros(len(bounds))
@@ -148,6 +150,20 @@ def _points(lanes: Lanes, work: Work, waits: Waits, edges: tuple[I32, I32], boun
     row = np.concatenate([floors if k == 3 else np.arange(size) for k, size in enumerate(sizes)]).astype(np.int32)
     order = np.lexsort((kind, time, lane))
     return time[order], lane[order], kind[order], row[order]
+
+
+def _lane_of_work(work: Work, lanes: Lanes) -> I32:
+    """Lane that launched each piece; the main one for work without a launch."""
+    lane: I32 = np.where(work.thread >= 0, lanes.of_thread[np.maximum(work.thread, 0)], 0).astype(np.int32)
+    return lane
+
+
+def _changes_lane(work: Work, lanes: Lanes) -> Bool:
+    """Pieces before which another lane put work on the stream: blocks of both keep the order of the stream."""
+    changes = np.zeros(len(work), dtype=bool)
+    lane = _lane_of_work(work, lanes)
+    changes[1:] = (np.diff(work.stream) == 0) & (np.diff(lane) != 0)
+    return changes
 
 
 def _fold(
@@ -172,6 +188,7 @@ def _fold(
     ends_block[launch] = observed[row[launch]]
     # Work of one call stays together: a piece that others wait for closes the block behind the last of its call.
     new[1:] |= ends_block[:-1] & (time[1:] != time[:-1])
+    new[launch] |= _changes_lane(work, lanes)[row[launch]]
     counter = np.cumsum(launch) // BLOCK_LAUNCHES
     new[1:] |= (np.diff(counter) > 0) & (time[1:] != time[:-1])
     heads = np.flatnonzero(new)
@@ -187,7 +204,7 @@ def _fold(
     same = lane[heads[1:]] == lane[heads[:-1]]
     following[rank[:-1][same]] = rank[1:][same]
     bounds = {int(block_ns[b]): b for b in range(len(heads)) if kind[heads_in_order[b]] == _BOUNDARY}
-    groups = _groups(work, rank[raw[launch]], row[launch], len(heads))
+    groups = group_pieces(work, rank[raw[launch]], row[launch], len(heads))
     lane_end = np.array([int(time[lane == k].max(initial=0)) for k in range(lanes.count)], dtype=np.int64)
     floor_group = groups[4][edges[0]]
     return Graph(
@@ -211,6 +228,8 @@ def _fold(
         first_piece=groups[2],
         pieces=groups[3],
         group_of=groups[4],
+        floor_piece=edges[0],
+        floor_on=edges[1],
         floor_group=floor_group,
         floor_dep=groups[4][edges[1]],
     )
@@ -225,7 +244,7 @@ def _step_of(time: I64, start: I64, end: I64) -> I32:
     return np.where(inside, at, -1).astype(np.int32)
 
 
-def _groups(work: Work, block: np.ndarray, piece: np.ndarray, n_blocks: int) -> tuple[I32, I32, I32, I32, I32]:
+def group_pieces(work: Work, block: np.ndarray, piece: np.ndarray, n_blocks: int) -> tuple[I32, I32, I32, I32, I32]:
     """Gather the pieces of each block by stream.
 
     Returns

@@ -19,6 +19,9 @@ from core.trace import Trace
 # A thread counts as working beside the main one when more than this share of its work happens at the same time.
 # Handing over takes microseconds, so that a share of a fifth is far outside of what a relay shows.
 CONCURRENT_SHARE = 0.2
+# A thread that is waited for hands back: the main thread goes on within this time after its work, mostly.
+PROMPT_NS = 200_000
+HANDED_BACK_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,8 @@ def find_lanes(trace: Trace, thread_of: I32, active: I32, main_thread: int) -> L
     for thread in {int(main_thread), *map(int, active)}:
         own = rows[thread_of[rows] == thread]
         busy[thread] = union(trace.slices.start_ns[own], trace.end_ns[own])
+    own = thread_of == main_thread
+    edges = np.sort(np.concatenate((trace.slices.start_ns[own], trace.end_ns[own])))
     of_thread = np.full(len(trace.threads), -1, dtype=np.int32)
     of_thread[main_thread] = 0
     relay, count = busy[main_thread], 1
@@ -63,13 +68,32 @@ def find_lanes(trace: Trace, thread_of: I32, active: I32, main_thread: int) -> L
             continue
         work = busy[thread]
         both = intersect(work, relay).total_ns
-        if both <= CONCURRENT_SHARE * max(1, work.total_ns):
+        if both <= CONCURRENT_SHARE * max(1, work.total_ns) and _handed_back(work, edges) >= HANDED_BACK_SHARE:
             of_thread[thread] = 0
             relay = union_all((relay, work))
         else:
             of_thread[thread] = count
             count += 1
     return Lanes(of_thread, count, int(main_thread), busy)
+
+
+def _handed_back(work: Spans, edges: I64) -> float:
+    """Share of a thread's work after which the main thread went on at once.
+
+    Parameters
+    ----------
+    edges
+        Starts and ends of everything on the main thread, ascending, ns: between two of them it shows nothing.
+    """
+    if not len(work) or not len(edges):
+        return 1.0
+    gap = np.searchsorted(edges, work.start, side="right")
+    numbers, first = np.unique(gap, return_index=True)
+    last_end = np.maximum.reduceat(work.end, first)
+    total = np.add.reduceat(work.dur_ns, first)
+    goes_on = edges[np.minimum(numbers, len(edges) - 1)]
+    prompt = (numbers < len(edges)) & (goes_on - last_end <= PROMPT_NS + total // 20)
+    return float(total[prompt].sum() / max(1, total.sum()))
 
 
 def others_busy(lanes: Lanes, thread: int) -> Spans:

@@ -13,8 +13,18 @@ from core.intervals import Spans, span, union
 from core.kinds import SliceKind
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
-from core.replay.engine import Plan, compile_plan, fresh_state, graph_lists, make_order, run_pass
+from core.replay.engine import (
+    GraphLists,
+    Order,
+    Plan,
+    compile_plan,
+    fresh_state,
+    graph_lists,
+    make_order,
+    run_pass,
+)
 from core.replay.graph import Graph, build_graph
+from core.replay.overlap import overlapped
 from core.replay.waits import QUEUE_LIMIT, loader_chains
 from core.suggestions import Effect
 from core.tables import I32
@@ -31,6 +41,16 @@ class Outcome:
 
     step_ns: float
     passes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """All that a run reads."""
+
+    graph: Graph
+    lists: GraphLists
+    plan: Plan
+    order: Order
 
 
 @dataclass(frozen=True)
@@ -87,7 +107,8 @@ class ProcessReplay:
         calls_per_step = max(1, round(graph.waits.loader_calls / max(1, len(graph.step_rows))))
         calls = calls_per_step * self.unit_count if self.repeated else 0
         self._chains = loader_chains(graph.waits, self._included(self.blocks), calls)
-        self.bounds = Bounds(view, graph, self._windows(), self.repeated, _kinds(figures, graph))
+        self._kinds = _kinds(figures, graph)
+        self.bounds = Bounds(view, graph, self._windows(), self.repeated, self._kinds)
         self.now = self.run(self.changes.nothing())
         self.error_pct = self._error()
 
@@ -125,12 +146,15 @@ class ProcessReplay:
 
     def run(self, change: Change) -> Outcome:
         """Replay with a change."""
-        plan = compile_plan(self.graph, change, self._chains)
         if not len(self.blocks):
             return Outcome(0.0, 0)
-        outcome = self._settle(plan) if self.repeated else self._once(plan)
-        moved = float((self.graph.work.dur_ns * change.scale)[change.moved & self._pieces_in_order()].sum())
-        return Outcome(max(outcome.step_ns, moved / self.unit_count), outcome.passes)
+        graph, lists, order = self.graph, self._lists, self._order
+        if change.moved.any():
+            graph = overlapped(graph, change.moved, self._kinds)
+            lists, order = graph_lists(graph), make_order(graph, self.blocks, self.repeated)
+        plan = compile_plan(graph, change, self._chains)
+        loop = Loop(graph, lists, plan, order)
+        return self._settle(loop) if self.repeated else self._once(loop)
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
@@ -174,20 +198,20 @@ class ProcessReplay:
         inside: np.ndarray = chosen[group_block][self.graph.group_of] if len(self.graph.work) else chosen[:0]
         return inside
 
-    def _once(self, plan: Plan) -> Outcome:
-        state = fresh_state(self.graph)
-        run_pass(self._lists, plan, self._order, state)
+    def _once(self, loop: Loop) -> Outcome:
+        state = fresh_state(loop.graph)
+        run_pass(loop.lists, loop.plan, loop.order, state)
         return Outcome(max([state.lanes[0], *state.streams]) - self._lead_ns, 1)
 
-    def _settle(self, plan: Plan) -> Outcome:
+    def _settle(self, loop: Loop) -> Outcome:
         """Repeat the steps until the pace of the slowest part no longer changes."""
-        state = fresh_state(self.graph)
-        groups = len(self.graph.group_stream)
+        state = fresh_state(loop.graph)
+        groups = len(loop.graph.group_stream)
         per_pass = max(1, self._launches_per_pass())
         fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // per_pass + 1)  # passes until a queue can be full
         marks: list[np.ndarray] = []
         for number in range(_MAX_PASSES):
-            run_pass(self._lists, plan, self._order, state)
+            run_pass(loop.lists, loop.plan, loop.order, state)
             state.history.append(state.slots[:groups])
             marks.append(np.array([state.lanes[0], *state.streams]))
             if number < 2:

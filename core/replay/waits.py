@@ -20,7 +20,7 @@ from core.tables import F64, I32, I64
 TOLERANCE_NS = 3_000
 # What a copy call costs its caller when it does not wait: where the trace has no such call to take it from.
 _DEFAULT_CALL_NS = 5_000
-# A loader call that is this much longer than the shortest one, and twice as long, waited for its batch.
+# A loader call that is this much longer than the shortest one waited for its batch.
 _LOADER_WAIT_NS = 20_000
 STARVED_SHARE = (
     0.05  # of the loop's time spent waiting for batches: the loader sets the pace (torch-tb-profiler's mark)
@@ -79,7 +79,7 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> Waits:
     main = (base[3] == 0) & (base[5] > base[4])
     hand = find_handovers(view, lanes, base[4][main].astype(np.int64), base[5][main].astype(np.int64))
     nothing = np.full(len(hand), -1)
-    more = (nothing, nothing, nothing, hand.lane, hand.start_ns, hand.end_ns)
+    more: tuple[np.ndarray, ...] = (nothing, nothing, nothing, hand.lane, hand.start_ns, hand.end_ns)
     at = np.concatenate((base[4], hand.end_ns + (hand.lane == 0)))
     mark = np.concatenate((np.full(len(base[0]), -1), np.arange(len(hand))))
     number = np.concatenate((number, np.zeros(len(hand))))
@@ -114,7 +114,7 @@ def call_cost(view: View, work: Work) -> int:
     return int(np.median(view.trace.slices.dur_ns[kernels]))
 
 
-def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> tuple[np.ndarray, ...]:
+def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> tuple[Any, ...]:
     """Waits at sync points, with the pieces of work that each waits for."""
     syncs, slices = figures.syncs, view.trace.slices
     lane = lanes.of_thread[syncs.thread_id]
@@ -153,13 +153,15 @@ def _dependencies(
     wide = (kind == SyncKind.DEVICE) | (alloc & frees)
     narrow = ((kind == SyncKind.STREAM) | (kind == SyncKind.EVENT)) & (copy < 0)
     owner, target = [np.flatnonzero(copy >= 0)], [copy[copy >= 0]]
+    # Which event an event synchronisation waits for is not recorded; it was recorded before, with what it covers.
+    before = np.where(kind == SyncKind.EVENT, _last_record(view, slices.start_ns[call]), slices.start_ns[call])
     exact = np.flatnonzero(narrow & (kind == SyncKind.EVENT) & (named >= 0))
     owner.append(exact)
     target.append(named[exact])
     narrow[exact] = False
     for one in range(len(work.stream_track)):
         first, last = np.searchsorted(work.stream, (one, one + 1))
-        launched = np.searchsorted(np.maximum.accumulate(work.launch_ns[first:last]), slices.start_ns[call]) - 1
+        launched = np.searchsorted(np.maximum.accumulate(work.launch_ns[first:last]), before) - 1
         ended = np.searchsorted(np.maximum.accumulate(work.end_ns[first:last]), limit, side="right") - 1
         found = np.minimum(launched, ended)
         all_done = wide & (~known | (device == work.stream_device[one])) & (ended >= launched)
@@ -172,6 +174,15 @@ def _dependencies(
     lag = end[dep_of] - work.end_ns[dep_piece]
     released = (end > start)[dep_of] & (np.abs(lag) <= TOLERANCE_NS)
     return dep_of, dep_piece, np.where(released, lag, 0).astype(np.float64)
+
+
+def _last_record(view: View, time_ns: I64) -> I64:
+    """Start of the last ``EventRecord`` call before each instant, the instant itself where there is none."""
+    wanted = np.array(["EventRecord" in name for name in view.trace.strings.values], dtype=bool)
+    records = np.sort(view.trace.slices.start_ns[view.named(view.host_calls, wanted)])
+    at = np.searchsorted(records, time_ns) - 1
+    last: I64 = np.where(at >= 0, records[np.maximum(at, 0)] if len(records) else time_ns, time_ns)
+    return last
 
 
 def _piece_of(work: Work, slice_id: I32) -> I32:
@@ -201,7 +212,7 @@ def _loader_waits(view: View, lanes: Lanes) -> tuple[Any, ...]:
     dur = slices.dur_ns[calls]
     shortest = int(dur.min()) if len(dur) else 0
     shortest = min(shortest, _LOADER_TAKE_NS)
-    hit = np.flatnonzero((dur > 2 * shortest) & (dur > shortest + _LOADER_WAIT_NS))
+    hit = np.flatnonzero(dur > shortest + _LOADER_WAIT_NS)
     # Now and then a batch comes late in any run; only a loader that keeps the loop waiting sets its pace.
     between = slices.start_ns[calls[-1]] - slices.start_ns[calls[0]] if len(calls) else 0
     starved = (dur[hit] - shortest)[1:].sum() >= STARVED_SHARE * between
@@ -244,7 +255,7 @@ def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, t
     return chains
 
 
-def _blocked_launches(view: View, work: Work, lanes: Lanes) -> tuple[np.ndarray, ...]:
+def _blocked_launches(view: View, work: Work, lanes: Lanes) -> tuple[Any, ...]:
     """Launches that took long because the queue was full."""
     launched = np.flatnonzero(work.launch_id >= 0)
     call = work.launch_id[launched]

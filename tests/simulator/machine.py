@@ -44,7 +44,7 @@ class Machine:
         self._python_count = 0
         self._loader_ready: list[float] = []
         self._loader_taken: list[float] = []
-        self._held: dict[str, float] = {}
+        self.kept: dict[str, Any] = {}  # what a program remembers from step to step (events, counts)
 
     # -- asking -------------------------------------------------------------------------------------------------
 

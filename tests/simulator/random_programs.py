@@ -27,6 +27,9 @@ class FaultKind(Enum):
     PYTHON = "python"  # host work: gone
     CHAIN = "chain"  # many small kernels: one kernel of the summed duration
     SLOW_KERNELS = "slow_kernels"  # kernels: half as long
+    EVENT = "event"  # waiting for an event that was just recorded: gone
+    FREE = "free"  # cudaFree and cudaMalloc in the step: gone
+    COMPUTE_STREAM = "compute_stream"  # pageable copy on the compute stream: asynchronous on a stream of its own
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,20 @@ def random_program(seed: int) -> RandomProgram:
         fault = Fault(f"fault {number}", rng.choice(list(FaultKind)))
         program.faults.append(fault)
         parts.insert(rng.randint(0, len(parts)), _faulty(rng, fault, program.device_bound))
-    if rng.random() < 0.3:
+    side = rng.random() < 0.3
+    if side:
         parts.insert(rng.randint(0, len(parts)), _side_stream(rng, program.device_bound))
     blocks += parts
     if rng.random() < 0.5:
         blocks.append(_on_thread(_compute(rng, program.device_bound)))
     if rng.random() < 0.3:
         blocks.append(_kept_read_back(rng))
+    extras = (_graph, _second_device, _late_event, _beside, _scaled)
+    # Which of several events a wait is for is not in a trace: no program where that decides.
+    several = side or any(f.kind is FaultKind.EVENT for f in program.faults)
+    for extra in extras:
+        if rng.random() < 0.15 and not (extra is _late_event and several):
+            blocks.insert(rng.randint(0, len(blocks)), extra(rng, program.device_bound))
     if rng.random() < 0.3:
         blocks.insert(0, _loader(rng, program))
     return program
@@ -130,6 +140,54 @@ def _side_stream(rng: random.Random, device_bound: bool) -> Block:
     return run
 
 
+def _graph(rng: random.Random, device_bound: bool) -> Block:
+    kernels = [_kernel_us(rng, device_bound) for _ in range(rng.randint(3, 20))]
+    return lambda m, number: m.graph(kernels)
+
+
+def _second_device(rng: random.Random, device_bound: bool) -> Block:
+    us = _kernel_us(rng, device_bound)
+
+    def run(m: Machine, number: int) -> None:
+        for _ in range(3):
+            m.kernel_op("aten::mm", us=us, device=1)
+
+    return run
+
+
+def _late_event(rng: random.Random, device_bound: bool) -> Block:
+    """Wait for an event of the step before: keeps the host at most a step ahead."""
+
+    def run(m: Machine, number: int) -> None:
+        if "late" in m.kept:
+            m.event_synchronize(m.kept["late"])
+        m.kept["late"] = m.event_record()
+
+    return run
+
+
+def _beside(rng: random.Random, device_bound: bool) -> Block:
+    """A pinning thread that copies on a stream of its own."""
+    us = rng.uniform(20, 80)
+
+    def run(m: Machine, number: int) -> None:
+        with m.background("pin"), m.op("aten::copy_", us=us):
+            m.copy("HtoD", 1 << 16, us=20, pinned=True, blocking=False, stream=30)
+
+    return run
+
+
+def _scaled(rng: random.Random, device_bound: bool) -> Block:
+    """More work in every other step."""
+    us = _kernel_us(rng, device_bound)
+
+    def run(m: Machine, number: int) -> None:
+        for _ in range(2 + 2 * (number % 2)):
+            m.kernel_op("aten::mm", us=us)
+
+    return run
+
+
 def _kept_read_back(rng: random.Random) -> Block:
     pinned = rng.random() < 0.5
 
@@ -153,6 +211,9 @@ def _faulty(rng: random.Random, fault: Fault, device_bound: bool) -> Block:
             _chain(m, name, [sum(chain)] if fixed else chain)
         elif kind is FaultKind.SLOW_KERNELS:
             _chain(m, name, [us / 2 for us in chain] if fixed else chain)
+        elif kind is FaultKind.COMPUTE_STREAM:
+            with m.range(name):
+                m.to_device(size, pinned=fixed, non_blocking=fixed, stream=40 if fixed else 7)
         elif kind is FaultKind.PAGEABLE:
             with m.range(name):
                 m.to_device(size, pinned=fixed, non_blocking=fixed)
@@ -164,6 +225,11 @@ def _faulty(rng: random.Random, fault: Fault, device_bound: bool) -> Block:
                     m.to_device(40)
                 elif kind is FaultKind.SYNCHRONIZE:
                     m.device_synchronize()
+                elif kind is FaultKind.EVENT:
+                    m.event_synchronize(m.event_record())
+                elif kind is FaultKind.FREE:
+                    m.free()
+                    m.malloc()
                 else:
                     m.cpu(host_us)
 

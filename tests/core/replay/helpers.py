@@ -50,7 +50,9 @@ def effects_of(trace: Trace, program: RandomProgram, names: Iterable[str]) -> li
             continue
         ranges = named(trace, fault.name)
         assert ranges
-        if fault.kind is FaultKind.PAGEABLE:
+        if fault.kind is FaultKind.COMPUTE_STREAM:
+            effects.append(Effect(EffectKind.OVERLAP_COPY, ranges))
+        elif fault.kind is FaultKind.PAGEABLE:
             effects.append(Effect(EffectKind.MAKE_ASYNC, ranges))
         elif fault.kind is FaultKind.CHAIN:
             effects.append(Effect(EffectKind.FUSE, ranges, 1.0))

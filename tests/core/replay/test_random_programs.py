@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.replay.helpers import effects_of, replay_of
 from tests.simulator import simulate
-from tests.simulator.random_programs import random_program
+from tests.simulator.random_programs import FaultKind, random_program
 from tests.simulator.run import sustained_us
 
 PROGRAMS = 220
@@ -43,6 +43,6 @@ def test_pace_and_savings_of_random_programs_are_predicted(first: int, tmp_path:
 def test_both_kinds_of_program_and_every_kind_of_fault_occur() -> None:
     programs = [random_program(seed) for seed in range(PROGRAMS)]
     kinds = {fault.kind for program in programs for fault in program.faults}
-    assert len(kinds) == 7
+    assert kinds == set(FaultKind)
     assert sum(p.device_bound for p in programs) == PROGRAMS // 2
     assert sum(len(p.faults) > 1 for p in programs) > PROGRAMS // 2
