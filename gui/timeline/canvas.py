@@ -265,7 +265,7 @@ class Canvas(QWidget):
             painter.setClipRect(QRect(0, top, HEADER_PX, max(frame.height_px - top, 0)))
             painter.drawPixmap(QPointF(0, top - frame.scroll_px), self._header_picture(frame, False))
         else:
-            self._paint_headers(painter, frame, False)
+            self._paint_headers(painter, frame, replace(frame, section=False).visible_rows())
         painter.setClipRect(QRect(0, 0, HEADER_PX, top))
         if top:
             painter.drawPixmap(QPointF(0, 0), self._header_picture(frame, True))
@@ -281,15 +281,15 @@ class Canvas(QWidget):
             pixmap.setDevicePixelRatio(frame.dpr)
             pixmap.fill(frame.palette.header)
             painter = QPainter(pixmap)
-            whole = replace(frame, scroll_px=0 if pinned else self.rows.pinned_px, height_px=1 << 20)
-            self._paint_headers(painter, whole, pinned)
+            whole = replace(frame, scroll_px=self.rows.pinned_px)
+            self._paint_headers(painter, whole, self.rows.pinned if pinned else self.rows.scrolled)
             painter.end()
             self._headers[pinned] = pixmap
         return self._headers[pinned]
 
-    def _paint_headers(self, painter: QPainter, frame: Frame, pinned: bool) -> None:
+    def _paint_headers(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
         above: Row | None = None
-        for row in replace(frame, section=pinned).visible_rows():
+        for row in rows:
             paint_row_ground(painter, frame, row)
             same = above is not None and above.title == row.title and above.group == row.group
             paint_header(painter, frame, row, same and row.kind is RowKind.SLICES, self._note(frame, row))

@@ -81,6 +81,19 @@ def test_a_jump_far_away_is_painted_at_once(make_view: Callable[..., TimelineVie
     painter.end()
 
 
+def test_every_row_has_its_name_in_the_header_column(make_view: Callable[..., TimelineView], trace) -> None:
+    view = make_view(trace)
+    for scroll in (0, 30):
+        view.canvas.set_scroll(scroll)
+        image, frame = settled(view), view.canvas.frame()
+        for row in frame.visible_rows():
+            top = frame.row_y(row)
+            if row.pinned or top >= view.rows.pinned_px:
+                area = image.copy(20, top + 2, 140, max(min(row.height, image.height() - top) - 4, 1))
+                inks = {area.pixel(x, y) for x in range(area.width()) for y in range(area.height())}
+                assert len(inks) > 4 or area.height() < 12, (row.key, scroll)
+
+
 def test_hits_are_split_as_the_lanes_are(trace) -> None:
     hits = search(trace, "conv2d")
     lanes, index = hit_lanes(trace, hits), LaneIndex(trace)
