@@ -6,7 +6,7 @@ import shlex
 import threading
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from gui.session import Document, Session
 from gui.settings import Settings
@@ -18,6 +18,7 @@ from profiling.run import Run
 from profiling.spec import RunSpec, from_json
 
 FLUSH_MS = 50
+CLOSE_SECONDS = 5.0
 MOST_PENDING_CHARS = 400_000  # a flood: what the window could not show anyway is left out
 
 
@@ -96,6 +97,12 @@ class Capture(QObject):
         """Ask the script to end; a second call ends it at once."""
         if self.run is not None:
             self.run.stop()
+
+    def close(self) -> None:
+        """End the script at once: the app ends, and nothing may be left behind."""
+        if self.run is not None and self.run.running:
+            self.run.stop(now=True)
+            self.run.wait(CLOSE_SECONDS)
 
     def write(self, text: str) -> None:
         """Send a line to the script's input and show it in the output."""
@@ -206,6 +213,9 @@ def runs_root(settings: Settings) -> Path:
 def install(session: Session, settings: Settings) -> None:
     """Offer profiling to the rest of the window."""
     capture = Capture(session)
+    app = QCoreApplication.instance()
+    if app is not None:
+        app.aboutToQuit.connect(capture.close)
     session.provide("capture", lambda: capture)
     session.provide("capture_settings", lambda: settings)
     session.provide("profile", capture.show_launcher)

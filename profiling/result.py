@@ -131,7 +131,8 @@ def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[d
     found = [event for event in gathered.traces if os.path.isfile(event["path"])]
     told = {os.path.abspath(event["path"]) for event in found}
     for path in sorted(folder.glob("*trace*.json")):
-        if str(path.absolute()) in told or path.name.startswith("script-"):
+        beside = path.name.startswith("script-") or path.name.endswith(".lines.json")
+        if beside or str(path.absolute()) in told:
             continue
         if path.stat().st_size > SMALLEST_TRACE_BYTES:
             found.append({"path": str(path), "kind": "own", "cut": True})

@@ -27,7 +27,7 @@ class Sizes:
     steps: int
 
 
-ON_CUDA = Sizes(batch=1024, side_px=256, images=1024 * 64, workers=8, steps=60)
+ON_CUDA = Sizes(batch=1024, side_px=256, images=1024 * 512, workers=8, steps=60)
 ON_CPU = Sizes(batch=32, side_px=64, images=32 * 64, workers=0, steps=30)
 
 

@@ -17,6 +17,8 @@ MOST_PER_BATCH = 3_000  # lines laid out at once: what is older would scroll out
 _SGR = re.compile("\x1b\\[([0-9;]*)m")
 # Every other escape: CSI, OSC (titles, links), and two-character ones.
 _ESCAPE = re.compile("\x1b\\[[0-?]*[ -/]*[@-ln-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[@-Z\\\\^_]|\x1b$")
+_WHOLE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b)|[^\\[\\]])")
+LONGEST_ESCAPE = 64  # one that is not complete yet is waited for, as long as it is shorter
 _CONTROL = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 _COLORS = {  # (dark, light) of the eight terminal colours; readable on both grounds
     0: ("#8d97a4", "#4a5462"),
@@ -58,7 +60,7 @@ class LineBuilder:
         text = self._held + text
         cut = text.rfind("\x1b")
         self._held = ""
-        if cut >= 0 and len(text) - cut < 32 and not re.match("\x1b(\\[[0-?]*[ -/]*[@-~]|[^\\[\\]])", text[cut:]):
+        if cut >= 0 and len(text) - cut < LONGEST_ESCAPE and not _WHOLE.match(text[cut:]):
             text, self._held = text[:cut], text[cut:]
         done: list[list[tuple[str, Style]]] = []
         pieces = text.replace("\r\n", "\n").split("\n")

@@ -157,6 +157,22 @@ def test_the_output_page_follows_a_run(session: Session, tmp_path: Path, qtbot: 
     assert not page.stop_button.isVisibleTo(page)
 
 
+def test_closing_the_app_ends_the_script(session: Session, tmp_path: Path, qtbot: Any) -> None:
+    import sys
+
+    script = tmp_path / "sleeps.py"
+    script.write_text("import time\nprint('up', flush=True)\ntime.sleep(600)\n")
+    capture = session.ask("capture")
+    page = OutputPage(session)
+    qtbot.addWidget(page)
+    capture.start(RunSpec(sys.executable, script=str(script), runs_root=str(tmp_path / "runs"), stdin="pipe"))
+    qtbot.waitUntil(lambda: "up" in page.terminal.toPlainText(), timeout=20_000)
+    capture.close()
+    assert capture.run is not None
+    assert capture.run.result is not None
+    assert capture.run.result.outcome == "killed"
+
+
 def test_progress_is_told_in_words(session: Session) -> None:
     capture = session.ask("capture")
     page = OutputPage(session)
