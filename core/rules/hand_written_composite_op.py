@@ -32,9 +32,18 @@ import numpy as np
 from core.rule_tools.chains import CHAINS, Chain, find_chains
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand", needs=Needs.DEVICE)
+RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand")
+_ON_GPU = (
+    "{count} times, {per_time} small operators one after the other take {host_ms:.2f} ms of CPU time to launch "
+    "{kernels} kernels, which run for {device_ms:.2f} ms. The built-in needs one or two launches."
+)
+_ON_CPU = (
+    "{count} times, {per_time} small operators run one after the other, {host_ms:.2f} ms "
+    "altogether; each reads and writes "
+    "memory by itself. The built-in goes over the data once or twice."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -42,7 +51,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     out: list[Suggestion] = []
     for chain in CHAINS:
-        found = [ops for ops in find_chains(facts, chain) if any(len(facts.device_below(op)) for op in ops)]
+        found = find_chains(facts, chain)
+        if ctx.trace.has_device_work:  # beside a GPU, chains on the CPU are small change
+            found = [ops for ops in found if any(len(facts.device_below(op)) for op in ops)]
         places: dict[str, list[list[int]]] = {}
         for ops in found:
             frame = ctx.source.user_frame(ops[0])
@@ -55,14 +66,13 @@ def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int
     ops = [op for one in members for op in one]
     kernels = np.concatenate([facts.device_below(op) for op in ops])
     host = total_ns(facts, ops)
-    device = total_ns(facts, kernels)
+    device = total_ns(facts, kernels) if len(kernels) else 0
     saved = tuple(op for one in members for op in one[chain.keeps :])
     return suggestion(
         ctx,
         RULE.id,
         "This looks like {what} written out by hand: {per_time} operators where one would do",
-        "{count} times, {per_time} small operators one after the other take {host_ms:.2f} ms of CPU time to launch "
-        "{kernels} kernels, which run for {device_ms:.2f} ms. The built-in needs one or two launches.",
+        _ON_GPU if len(kernels) else _ON_CPU,
         Fix(
             chain.summary,
             chain.before,
@@ -72,8 +82,8 @@ def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int
         ),
         [
             evidence(facts, "Operators of the chain", len(ops), "", ops),
-            evidence(facts, "CPU time to launch them", host / 1e6, "ms", ops),
-            evidence(facts, "Kernels", len(kernels), "", kernels),
+            evidence(facts, "Their CPU time", host / 1e6, "ms", ops),
+            *([evidence(facts, "Kernels", len(kernels), "", kernels)] if len(kernels) else []),
         ],
         values={
             "what": chain.what,
