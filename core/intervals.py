@@ -104,10 +104,23 @@ def _combine(a: Spans, b: Spans, keep: Callable[[Bool, Bool], Bool]) -> Spans:
     return union(left[wanted], right[wanted])
 
 
+def _near(a: Spans, b: Spans) -> Spans:
+    """Those intervals of ``b`` that touch ``a``: the others decide nothing about the instants of ``a``."""
+    low = np.searchsorted(b.end, a.start, side="right")
+    high = np.searchsorted(b.start, a.end, side="left")
+    hit = low < high
+    change = np.bincount(low[hit], minlength=len(b) + 1) - np.bincount(high[hit], minlength=len(b) + 1)
+    wanted = np.cumsum(change[: len(b)]) > 0
+    return b if wanted.all() else Spans(b.start[wanted], b.end[wanted])
+
+
 def intersect(a: Spans, b: Spans) -> Spans:
     """Return the instants in both sets."""
     if not len(a) or not len(b):
         return EMPTY
+    if len(a) > len(b):
+        a, b = b, a
+    b = _near(a, b)
     return _combine(a, b, lambda in_a, in_b: in_a & in_b)
 
 
@@ -115,6 +128,7 @@ def subtract(a: Spans, b: Spans) -> Spans:
     """Return the instants of ``a`` that are not in ``b``."""
     if not len(a) or not len(b):
         return a
+    b = _near(a, b)
     return _combine(a, b, lambda in_a, in_b: in_a & ~in_b)
 
 
