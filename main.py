@@ -188,12 +188,12 @@ def profile_command(options: argparse.Namespace, progress: Progress) -> int:
 
 
 def _analysed(path: Path, progress: Progress, start: float, end: float) -> tuple[Trace, Analysis]:
-    """Open and analyse one trace; opening takes about four fifths of the time."""
+    """Open and analyse one trace; opening takes most of the time."""
     from core.analysis import analyze
     from core.importing import open_trace
     from core.run_folder import finder_for
 
-    border = start + 0.8 * (end - start)
+    border = start + 0.6 * (end - start)
     trace = open_trace(path, progress=progress.part(start, border))
     return trace, analyze(trace, progress=progress.part(border, end), source=finder_for(trace))
 

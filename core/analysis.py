@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, str], None]  # fraction 0..1, what is being done; raises Cancelled to stop
 
-FIGURES_END, RULES_END = 0.4, 0.7  # where each stage ends on the progress bar, as measured on large traces
+FIGURES_END, RULES_END = 0.2, 0.5  # where each stage ends on the progress bar, as measured on large traces
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,7 @@ def analyze(
         What could not be computed is unknown in it (None, -1 or a rule that was not checked), never invented.
     """
     from core.figures.compute import compute_figures
+    from core.pricing import price
     from core.rule_runner import run_rules
 
     report = progress or _silent
@@ -82,11 +83,7 @@ def analyze(
     unpriced = Analysis(figures, tuple(s for r in results for s in r.suggestions), rules=results)
     if on_partial is not None:
         on_partial(unpriced)
-    try:
-        from core.pricing import price
-    except ImportError:
-        return unpriced
-    analysis: Analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
+    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
     report(1.0, "")
     return analysis
 

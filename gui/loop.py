@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from core.errors import TraceError
-from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, attempt, can_propose, read_source
+from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, can_propose
 from core.fixes.files import AppliedEdit
+from core.fixes.of_run import attempt_for_run
 from core.project import (
     AppliedFix,
     Iteration,
@@ -162,29 +163,13 @@ class Loop(QObject):
             return Proposal(None, None, self.tr("This trace was not recorded here, so its code is not at hand."))
         if not can_propose(suggestion.rule_id):
             return Proposal(run, None, self.tr("This fix is not a mechanical change: it needs your judgement."))
-        reasons = []
-        for file in self._files(run, suggestion):
-            copy, original = run.copy_of(file), run.original_of(file)
-            if copy is None or original is None:
-                continue
-            try:
-                edit, why = attempt(read_source(copy), suggestion, original)
-            except TraceError as error:
-                reasons.append(str(error))
-                continue
-            if edit is not None:
-                return Proposal(run, edit)
-            reasons.append(why)
-        words = reasons[0] if reasons else self.tr("the file is not among those that the run kept")
+        edit, reason = attempt_for_run(run, suggestion)
+        if edit is not None:
+            return Proposal(run, edit)
+        words = reason or self.tr("the file is not among those that the run kept")
         return Proposal(
             run, None, self.tr("The change cannot be derived from the code: {reason}.").format(reason=words)
         )
-
-    def _files(self, run: RunRecord, suggestion: Suggestion) -> list[str]:
-        """Where the change may belong: the place found first, then the script and the other sources."""
-        files = [suggestion.source.file] if suggestion.source else []
-        script = str(run.spec.get("script") or "")
-        return list(dict.fromkeys([*files, *([script] if script else []), *run.sources]))
 
     def can_apply(self, document: Document, index: int) -> bool:
         """Whether a suggestion's fix can be derived as a diff of the run's own code."""

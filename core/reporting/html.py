@@ -8,12 +8,14 @@ from html import escape
 
 from core.analysis import Analysis
 from core.figures.model import StatTable
+from core.fixes.of_run import changed_lines, edits_for_run
+from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
 from core.reporting import picture
 from core.reporting.page_style import style
-from core.reporting.text import CAUSES, VERDICTS, budget_title, occurrences, place, printable, sync_groups
+from core.reporting.text import CAUSES, VERDICTS, budget_title, occurrences, place, printable, saving_unit, sync_groups
 from core.reporting.units import count, duration, measure, percent
-from core.run_folder import finder_for
+from core.run_folder import finder_for, run_of
 from core.source import SourceFinder
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
@@ -44,7 +46,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -
         _times(trace, analysis),
         _budget(analysis),
         _timeline(trace, analysis),
-        _plan(analysis),
+        _plan(trace, analysis),
         _syncs(trace, analysis, finder),
         _doctor(analysis),
         _tables(trace, analysis),
@@ -157,7 +159,8 @@ def _timeline(trace: Trace, analysis: Analysis) -> Iterator[str]:
     yield f'<ul class="legend">{"".join(items)}{wait}</ul>'
 
 
-def _plan(analysis: Analysis) -> Iterator[str]:
+def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
+    edits, unit = edits_for_run(run_of(trace.path), analysis.suggestions), saving_unit(analysis)
     now = analysis.figures.summary.sustained_step_ns
     listed = [s for s in analysis.suggestions if not s.informational]
     heading = "What to do"
@@ -174,10 +177,10 @@ def _plan(analysis: Analysis) -> Iterator[str]:
         for i in step.suggestions:
             if i not in planned:
                 planned.add(i)
-                yield _card(analysis.suggestions[i], str(number), step.predicted_step_ns, step.note)
+                yield _card(analysis.suggestions[i], str(number), step.predicted_step_ns, step.note, edits.get(i), unit)
     for i, suggestion in enumerate(analysis.suggestions):
         if i not in planned and not suggestion.informational:
-            yield _card(suggestion, "", None, "")
+            yield _card(suggestion, "", None, "", edits.get(i), unit)
     notes = [s for s in analysis.suggestions if s.informational]
     if notes:
         yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(n.headline)}</li>" for n in notes) + "</ul>"
@@ -204,7 +207,9 @@ def _falling(values: list[float]) -> str:
     )
 
 
-def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, note: str) -> str:
+def _card(
+    suggestion: Suggestion, number: str, predicted_ns: int | None, note: str, edit: ProposedEdit | None, unit: str
+) -> str:
     saving = suggestion.saving
     if saving.ns is None:
         gain = '<span class="gain faint">saving unknown</span>'
@@ -213,7 +218,7 @@ def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, note: s
         gain = f'<span class="gain saved">−{e(duration(saving.ns))}{e(share)}</span>'
     facts = [suggestion.severity, occurrences(suggestion)]
     if saving.basis:
-        facts.append(f"alone, {saving.basis}")
+        facts.append(f"alone,{unit}, {saving.basis}")
     if predicted_ns is not None:
         facts.append(f"then {duration(predicted_ns)} per step")
     parts = [
@@ -231,7 +236,7 @@ def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, note: s
     if suggestion.evidence:
         rows = (f"<li>{e(x.label)}: {e(measure(x.value, x.unit))}</li>" for x in suggestion.evidence)
         parts.append(f'<ul class="dim">{"".join(rows)}</ul>')
-    parts.append(_fix(suggestion))
+    parts.append(_fix(suggestion) if edit is None else _own_fix(edit))
     return "".join(parts) + "</section>"
 
 
@@ -247,6 +252,16 @@ def _fix(suggestion: Suggestion) -> str:
     if fix.url.startswith("https://"):
         parts.append(f'<p class="faint"><a href="{e(fix.url)}" rel="noreferrer">{e(fix.url)}</a></p>')
     return "".join(parts)
+
+
+def _own_fix(edit: ProposedEdit) -> str:
+    """The fix as a diff of the user's own code."""
+    looks = {"-": "del", "+": "add"}
+    rows = (f'<div class="{looks.get(x[:1], "")}">{e(x[:1])} {e(x[1:])}</div>' for x in changed_lines(edit.diff))
+    return (
+        f'<p><b>Fix.</b> {e(edit.summary)}</p><p class="mono dim">{e(edit.path)}</p>'
+        f'<div class="diff mono">{"".join(rows)}</div><p class="faint">Risk: {e(edit.risk)}</p>'
+    )
 
 
 def _syncs(trace: Trace, analysis: Analysis, finder: SourceFinder) -> Iterator[str]:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from core.analysis import Analysis
 from core.figures.model import Figures
+from core.fixes.of_run import changed_lines, edits_for_run
+from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
-from core.run_folder import finder_for
+from core.run_folder import finder_for, run_of
 from core.source import SourceFinder
 from core.suggestions import Outcome, RuleResult, SourceRef, Suggestion
 from core.trace import Trace
@@ -105,6 +107,11 @@ def budget_title(analysis: Analysis) -> str:
     return f"Where {what}, seen from the device"
 
 
+def saving_unit(analysis: Analysis) -> str:
+    """What a saving is of: of a step where steps are known, else of the whole recording."""
+    return " per step" if analysis.figures.summary.steps else " of the whole recording"
+
+
 def occurrences(suggestion: Suggestion) -> str:
     """How often a fault was seen, and in how many steps where steps are known."""
     steps = len(suggestion.steps)
@@ -119,7 +126,7 @@ def report(trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceF
         _verdict(analysis, page),
         _step_times(trace, analysis, page),
         _budget(analysis, page),
-        _plan(analysis, page),
+        _plan(trace, analysis, page),
         _other_suggestions(analysis, page),
         _sync_points(trace, analysis, page, finder or finder_for(trace)),
         _doctor(analysis, page),
@@ -210,7 +217,9 @@ def _bar(share: float, columns: int) -> str:
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def _plan(analysis: Analysis, page: Page) -> Iterator[str]:
+def _plan(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
+    edits = edits_for_run(run_of(trace.path), analysis.suggestions)
+    unit = saving_unit(analysis)
     listed = [s for s in analysis.suggestions if not s.informational]
     now = analysis.figures.summary.sustained_step_ns
     if analysis.plan and now is not None:
@@ -227,15 +236,19 @@ def _plan(analysis: Analysis, page: Page) -> Iterator[str]:
         for i in step.suggestions:
             if i not in shown:
                 shown.add(i)
-                yield from _card(analysis.suggestions[i], f"{number}.", step.predicted_step_ns, page)
+                yield from _card(
+                    analysis.suggestions[i], f"{number}.", step.predicted_step_ns, page, edits.get(i), unit
+                )
         if step.note:
             yield from page.wrap(step.note, "     ")
     for i, suggestion in enumerate(analysis.suggestions):
         if i not in after and not suggestion.informational:
-            yield from _card(suggestion, "–", None, page)
+            yield from _card(suggestion, "–", None, page, edits.get(i), unit)
 
 
-def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, page: Page) -> Iterator[str]:
+def _card(
+    suggestion: Suggestion, number: str, predicted_ns: int | None, page: Page, edit: ProposedEdit | None, unit: str
+) -> Iterator[str]:
     colour = {"high": "red", "medium": "yellow"}.get(suggestion.severity, "cyan")
     yield ""
     first, *rest = page.wrap(suggestion.headline, "     ", f"  {number:<3}")
@@ -246,7 +259,7 @@ def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, page: P
         facts = [f"{suggestion.severity}", "saving unknown"]
     else:
         share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
-        amount = f"{duration(saving.ns)}{share} per step" if saving.ns else "nothing"
+        amount = f"{duration(saving.ns)}{share}{unit}" if saving.ns else "nothing"
         facts = [suggestion.severity, f"alone saves {amount}, {saving.basis}"]
     if predicted_ns is not None:
         facts.append(f"then {duration(predicted_ns)} per step")
@@ -258,7 +271,7 @@ def _card(suggestion: Suggestion, number: str, predicted_ns: int | None, page: P
         yield from page.wrap(suggestion.explanation, "     ")
     for evidence in suggestion.evidence:
         yield from page.wrap(f"{evidence.label}: {measure(evidence.value, evidence.unit)}", "         ", "       · ")
-    yield from _fix(suggestion, page)
+    yield from _fix(suggestion, page) if edit is None else _own_fix(edit, page)
 
 
 def _fix(suggestion: Suggestion, page: Page) -> Iterator[str]:
@@ -270,6 +283,15 @@ def _fix(suggestion: Suggestion, page: Page) -> Iterator[str]:
             yield page.paint(f"       {sign} {printable(line)}", colour)
     if fix.risk:
         yield from page.wrap(f"Risk: {fix.risk}", "     ")
+
+
+def _own_fix(edit: ProposedEdit, page: Page) -> Iterator[str]:
+    """The fix as a diff of the user's own code."""
+    yield from page.wrap(f"Fix: {edit.summary}", "     ")
+    colours = {"-": ("red",), "+": ("green",)}
+    for line in changed_lines(edit.diff):
+        yield page.paint(f"       {printable(line[:1])} {printable(line[1:])}", *colours.get(line[:1], ()))
+    yield from page.wrap(f"Risk: {edit.risk}", "     ")
 
 
 def _other_suggestions(analysis: Analysis, page: Page) -> Iterator[str]:
