@@ -120,6 +120,10 @@ def typical_step(figures: Figures) -> tuple[float, float] | None:
     f = figures.step_figures
     if len(f.device_end_ns) == len(figures.steps):
         device_end = float(f.device_end_ns[step])
-        if device_end > end and device_end - end < (end - start):  # a short lag belongs to the picture
+        device_start, dur = float(f.device_start_ns[step]), end - start
+        if device_end > end and device_end - end < dur:  # a short lag belongs to the picture
             end = device_end
+        elif 0 <= device_start < device_end and device_end - device_start > 3 * dur:
+            # The CPU only queues the step: what takes the time is its work on the device.
+            return _padded(min(start, device_start) if device_start - start < dur else device_start, device_end, 0.0)
     return _padded(start, end, 0.0)

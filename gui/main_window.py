@@ -95,6 +95,10 @@ class MainWindow(WindowActions, QMainWindow):
                 action.setShortcut(QKeySequence(f"Alt+{place + 1}"))
                 self.addAction(action)
             action.triggered.connect(partial(self._panel_chosen, spec.id))
+        pages = submenus["View"].addMenu(self.tr("Pages"))
+        for spec in panels.of_area("page"):
+            action = pages.addAction(QCoreApplication.translate("panels", spec.title))
+            action.triggered.connect(partial(self._page_chosen, spec.id))
         self.recent_menu = QMenu(self.tr("Open recent"), self)
         submenus["File"].insertMenu(self.command_actions["profile"], self.recent_menu)
         self.top.set_menu(menu)
@@ -129,6 +133,9 @@ class MainWindow(WindowActions, QMainWindow):
 
     def _triggered(self, command_id: str, _checked: bool = False) -> None:
         self.run_command(command_id)
+
+    def _page_chosen(self, panel_id: str, _checked: bool = False) -> None:
+        self.show_page(panel_id)
 
     def _panel_chosen(self, panel_id: str, _checked: bool = False) -> None:
         self.show_panel(panel_id)

@@ -127,6 +127,8 @@ class Opener(QObject):
         trace, run, finder = loaded
         document = Document(trace)
         document.title = path.name if run is None else f"{run.name} · {path.name}"
+        if trace.meta.simulated and "simulated" not in document.title:
+            document.title = self.tr("{name} (simulated)").format(name=document.title)
         document.run, document.finder = run, finder
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)

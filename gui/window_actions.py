@@ -47,6 +47,10 @@ class WindowActions(_Base):
         self.session.provide("open", self.open_dialog)
         self.session.provide("save_report", self.save_report)
         self.session.provide("palette", self.palette_dialog)
+        from gui.panels import tour
+
+        if tour.sample(0).exists():
+            self.session.provide("learn", partial(tour.start, self.session))
         for service, panel_id in (("profile", "launch"), ("compare", "compare"), ("runs", "runs")):
             if panels.load(panel_id) is not None:
                 self.session.provide(service, partial(self.session.pageRequested.emit, panel_id))

@@ -43,6 +43,7 @@ PANELS = (
     "runs",
     "iterations",
     "compare",
+    "tour",
     "verdict",
     "plan",
     "details",

@@ -165,6 +165,8 @@ class VerdictBand(QFrame):
         parts = [words] if words else []
         if not parts and not self._document.trace.has_device_work:
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
+        if self._document.trace.meta.simulated:
+            parts.append(self.tr("This trace is simulated, not recorded."))
         if not len(figures.steps):
             parts.append(self.tr("Steps are unknown: call prof.step() after each iteration, or profile from here."))
         return " ".join(parts)
