@@ -154,6 +154,13 @@ class Facts:
         """Row of the thread table of a CPU slice, -1 for device tracks."""
         return int(self.trace.tracks.thread_id[self.trace.slices.track_id[slice_id]])
 
+    def on_launching_thread(self, ids: I32) -> Bool:
+        """bool[len(ids)]: which CPU slices are on a thread that launches device work."""
+        thread = self.trace.tracks.thread_id[self.trace.slices.track_id]
+        launching = np.unique(thread[self.trace.links.launched_by])
+        on: Bool = np.isin(thread[ids], launching)
+        return on
+
     def ranges_around(self, slice_id: int) -> list[int]:
         """STEP and RANGE slices of the thread around the start of a CPU slice, innermost first."""
         thread = self.thread_of(slice_id)

@@ -218,7 +218,8 @@ def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str
     before = _names_before(facts, call)
     if _UNSCALE in before:
         return "grad-scaler-read-back"
-    if len([n for n in before[:10] if n in _NORMS]) >= 1:
+    norms = [n for n in before[:10] if n in _NORMS]
+    if "aten::_foreach_norm" in norms or len(norms) >= 2:  # one norm alone can belong to anything
         return "grad-norm-read-back"
     return None
 

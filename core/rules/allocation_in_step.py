@@ -51,6 +51,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     calls = calls[~facts.inside(calls, facts.ops("aten::pin_memory"))]
     if not len(calls) or not len(trace.links.launched_by):
         return []
+    pinning = np.isin(calls, facts.where(lambda n: "Host" in n, *HOST_CALLS))
+    calls = calls[~pinning | facts.on_launching_thread(calls)]  # the loader's own thread may pin as it likes
+    if not len(calls):
+        return []
     started = np.sort(trace.slices.start_ns[trace.links.launched_by])
     calls = calls[trace.slices.start_ns[calls] > started[0]]  # before the first launch it is the program's start
     rows = facts.rows_of(calls)

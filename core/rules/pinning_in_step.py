@@ -24,8 +24,6 @@ PyTorch tutorial on pinned memory ('pin_memory() blocks the host').
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
@@ -38,8 +36,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     pins = facts.in_steps(facts.ops("aten::pin_memory", "aten::_pin_memory"))
     pins = pins[~facts.inside(pins, facts.ops("aten::pin_memory"))]
-    launching = {facts.thread_of(int(i)) for i in np.unique(ctx.trace.links.launched_by)}
-    mine = [int(i) for i in pins if facts.thread_of(int(i)) in launching]
+    mine = [int(i) for i in pins[facts.on_launching_thread(pins)]]
     out = []
     for ids in group_by_frame(ctx, facts, mine).values():
         took = total_ns(facts, ids)
