@@ -199,9 +199,10 @@ class Recorder:
 
     def _end_window(self):
         if self._left <= 0:
-            self._close_session()
-            self._keep_trace(self.session)
-            self.session = self.kept = None
+            with self.tools["report"].Undisturbed():
+                self._close_session()
+                self._keep_trace(self.session)
+                self.session = self.kept = None
             self.cycle += 1
             if self.cycle < self.repeat:
                 self._to(SKIP, max(1, self.lead))

@@ -6,6 +6,8 @@ inherited by the script's children, nothing can block, and what was said survive
 
 import json
 import os
+import signal
+import threading
 import time
 
 
@@ -42,3 +44,23 @@ class Report:
     def notice(self, key, text):
         """Something that the user should know about this run."""
         self.send("notice", key=key, text=text)
+
+
+class Undisturbed:
+    """Puts an interrupt off until a trace is whole; then the script gets it as it would have got it."""
+
+    def __enter__(self):
+        self._came = False
+        self._handler = None
+        if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
+            self._handler = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number, frame):
+        self._came = True
+
+    def __exit__(self, *unused):
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+            if self._came:
+                signal.raise_signal(signal.SIGINT)

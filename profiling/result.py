@@ -158,7 +158,7 @@ def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -
     else:
         first = exit_in_words(status)
     if failure is not None and outcome == "failed":
-        first += f" {failure.title}"
+        first += f" {failure.title}" + ("" if failure.title.endswith((".", "!", "?")) else ".")
     if outcome != "ok" and recorded:
         first += " What was recorded before is kept."
     elif outcome != "ok":

@@ -17,6 +17,7 @@ from gui.widgets.terminal import Terminal
 
 if TYPE_CHECKING:
     from gui.capture import Capture
+    from profiling.events import Progress
 
 
 class OutputPage(QWidget):
@@ -27,6 +28,7 @@ class OutputPage(QWidget):
         self._session = session
         self._capture: Capture | None = session.ask("capture")
         self._began = time.monotonic()
+        self._phase_began = ("", 0.0)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -131,9 +133,22 @@ class OutputPage(QWidget):
             )
         elif progress.step:
             words = self.tr("{phase} · {steps} steps so far").format(phase=words, steps=text.count(progress.step))
+        left = self._time_left(progress)
+        if left is not None:
+            words = self.tr("{words} · about {time} left").format(words=words, time=text.duration(left * 1e9))
         self.phase.setText(words)
         self.bar.setRange(0, progress.total)  # no total: the bar shows that something is going on
         self.bar.setValue(progress.done)
+
+    def _time_left(self, progress: Progress) -> float | None:
+        """Seconds until the phase ends, None where that cannot be told (or is too short to be read)."""
+        now = time.monotonic()
+        if self._phase_began[0] != progress.phase:
+            self._phase_began = (progress.phase, now)
+        spent = now - self._phase_began[1]
+        if not progress.total or not progress.done or spent < 1.0:
+            return None
+        return spent / progress.done * (progress.total - progress.done)
 
     def _ended(self) -> None:
         assert self._capture is not None

@@ -76,6 +76,7 @@ class RecordCard(_Card):
         self.lines = QCheckBox(self.tr("Mark every statement of these functions"))
         self.line_patterns = QLineEdit()
         self.line_patterns.setPlaceholderText(self.tr("train.py:Loss.forward, * for all of your own"))
+        self.line_patterns.setMinimumHeight(28)
         self.lines.toggled.connect(self._changed)
         self.lines.toggled.connect(self.line_patterns.setEnabled)
         self.line_patterns.setEnabled(False)
@@ -129,6 +130,8 @@ class StepsCard(_Card):
             box.setRange(low, 1000)
             box.setValue(getattr(default, name))
             box.setAccessibleName(title)
+            box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+            box.setFixedWidth(64)
             self.numbers[name] = box
             row.addWidget(label(title, "dim"))
             row.addWidget(box)

@@ -280,3 +280,19 @@ def test_sync_warnings_are_kept_with_their_stacks(tmp_path: Path) -> None:
     assert len(content["calls"]) == 2  # from two lines
     assert content["calls"][0]["source"]["function"].endswith("loss")
     assert content["calls"][0]["source"]["file"] == __file__
+
+
+def test_an_interrupt_waits_until_the_trace_is_whole() -> None:
+    import signal
+
+    from profiling._child_report import Undisturbed
+
+    done = []
+    with pytest.raises(KeyboardInterrupt), Undisturbed():
+        signal.raise_signal(signal.SIGINT)
+        done.append("saved")
+    assert done == ["saved"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with Undisturbed():
+        done.append("again")
+    assert done == ["saved", "again"]
