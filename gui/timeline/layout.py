@@ -104,6 +104,7 @@ class Layout:
         self.default_order = [row.key for row in rows]
         self._by_track = {row.track_id: row for row in reversed(rows) if row.kind is RowKind.SLICES}
         self._shown: set[str] = set()
+        self._published: tuple[object, ...] = ()
         self.filter_text = ""
         self.version = 0  # grows with every change of what is where
         self.pinned: list[Row] = []
@@ -115,15 +116,23 @@ class Layout:
 
     # What is where -------------------------------------------------------------------------------------------
 
-    def place(self) -> None:
-        """Work out anew which rows are visible, and where."""
+    def place(self, publish: bool = True) -> None:
+        """Work out anew which rows are visible, and where; ``publish`` False for a step on the way."""
         visible = [row for row in self.rows if self._is_visible(row)]
         self._shown = {row.key for row in visible}
         self.pinned = [row for row in visible if row.pinned]
         self.scrolled = [row for row in visible if not row.pinned]
         self.pinned_px = self._stack(self.pinned)
         self.scrolled_px = self._stack(self.scrolled)
-        self.version += 1
+        if publish:
+            self._publish()
+
+    def _publish(self) -> None:
+        rows = (*self.pinned, *self.scrolled)
+        shown = tuple((r.key, r.y, r.height, r.expanded, r.pinned, r.first_lane) for r in rows)
+        if shown != self._published:
+            self._published = shown
+            self.version += 1
 
     def _stack(self, rows: list[Row]) -> int:
         y = 0
@@ -207,7 +216,7 @@ class Layout:
         free = [r for r in self.rows if r.kind is RowKind.SLICES and r.max_lanes == r.default_lanes]
         for row in free:
             row.max_lanes = row.default_lanes = row.natural_lanes
-        self.place()
+        self.place(publish=False)
         streams = [r for r in self.scrolled if r.track_kind == TrackKind.DEVICE_STREAM][:FITTED_STREAMS]
         if streams:
             last = streams[-1]
@@ -219,7 +228,7 @@ class Layout:
                     break
                 row.max_lanes = row.default_lanes = row.shown_lanes - 1
                 excess -= LANE_PX
-            self.place()
+        self.place()
 
     # What the user does --------------------------------------------------------------------------------------
 
@@ -273,7 +282,7 @@ class Layout:
         if first == row.first_lane:
             return False
         row.first_lane = first
-        self.version += 1
+        self._publish()
         return True
 
     def move(self, key: str, before: str) -> None:
