@@ -111,7 +111,12 @@ def final_verdict(
     sustained_ns: float | None = None,
     best_saving_pct: float | None = None,
 ) -> Verdict:
-    """Judge a trace, better where the replay's sustained step time and the best priced saving are known."""
+    """Judge a trace, better where the replay's sustained step time and the best priced saving are known.
+
+    With a sustained step time the suggestions are priced: no best saving then means that none has a known one.
+    """
+    if sustained_ns is not None and best_saving_pct is None:
+        best_saving_pct = 0.0
     exposed = figures.extra.get("exposed_communication_ns")
     verdict = judge(
         figures.budget,

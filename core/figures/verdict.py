@@ -24,7 +24,8 @@ _GROUPS: Mapping[str, tuple[GapCause, ...]] = {
 }
 
 TEMPLATES: Mapping[str, str] = {
-    "healthy": "The device works {busy_pct:.0f} % of the time and nothing worth fixing was found.",
+    "healthy": "The device works {busy_pct:.0f} % of the time, and nothing that was found is known to save more than "
+    "{limit_pct:.0f} %.",
     "device_bound": "The device works {busy_pct:.0f} % of the time: only less or faster device work makes the step "
     "faster.",
     "input_bound": "The device waits for the data loader {share_pct:.0f} % of the time.",
@@ -100,7 +101,7 @@ def judge(
     top = max(shares, key=lambda code: shares[code])
     if busy - shares["communication_bound"] >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
         if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
-            return _verdict("healthy", "healthy", busy_pct=100.0 * busy)
+            return _verdict("healthy", "healthy", busy_pct=100.0 * busy, limit_pct=HEALTHY_SAVING_PCT)
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
     if top == "host_bound":
         return _host(budget, 100.0 * shares[top])

@@ -51,6 +51,17 @@ def test_a_device_bound_trace_without_worthwhile_suggestions_is_healthy():
         assert verdict.code == code
 
 
+def test_priced_without_any_known_saving_is_healthy():
+    builder = TraceBuilder()
+    for i in range(4):
+        builder.step(i, i * 100, 100).launch("k", at=i * 100 + 1, call=3, start=i * 100 + 5, dur=98)
+    trace = builder.build()
+    figures = compute_figures(trace)
+    assert figures.summary.verdict == "device_bound"
+    assert final_verdict(trace, figures, sustained_ns=100 * 1000).code == "healthy"
+    assert final_verdict(trace, figures, sustained_ns=100 * 1000, best_saving_pct=20.0).code == "device_bound"
+
+
 def test_the_sustained_step_decides_where_it_is_known():
     recorded = budget(50, python=50)  # one step alone, the loop overlaps it with the next
     assert judge(recorded).code == "host_bound"  # type: ignore[union-attr]
