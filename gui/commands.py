@@ -58,6 +58,13 @@ COMMANDS = (
         lambda w: w.session.ask("compare"),
     ),
     Command(
+        "rounds",
+        "File",
+        QT_TRANSLATE_NOOP("commands", "Rounds of a script…"),
+        ("Ctrl+I",),
+        lambda w: w.session.ask("rounds"),
+    ),
+    Command(
         "report", "File", QT_TRANSLATE_NOOP("commands", "Save report…"), ("Ctrl+S",), lambda w: w.save_report(), True
     ),
     Command(

@@ -293,9 +293,14 @@ class MainWindow(WindowActions, QMainWindow):
         """Banner for what the user can act on; crash dialog for our faults. What was open stays."""
         shown = errors.as_text(error)
         if shown is None:
-            errors.CrashDialog(error, self).show()
+            self._show_crash(error)
         else:
             self.banner.show_error(shown.title, shown.detail, shown.hint)
+
+    def _show_crash(self, error: BaseException) -> None:
+        """One dialog at a time: a fault while painting comes sixty times a second."""
+        if not any(dialog.isVisible() for dialog in self.findChildren(errors.CrashDialog)):
+            errors.CrashDialog(error, self).show()
 
     def _apply_theme(self) -> None:
         app = QApplication.instance()
@@ -334,6 +339,7 @@ class MainWindow(WindowActions, QMainWindow):
             self.session.open(paths)
 
     def _mark_drop(self, over: bool) -> None:
+        self.session.set_status(self.tr("Drop to open") if over else "")
         page = self.stack.currentWidget()
         for area in page.findChildren(QWidget) if page is not None else ():
             if area.property("role") == "drop":

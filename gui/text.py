@@ -73,6 +73,8 @@ def percent(value: float | None) -> str:
     """Per cent, one decimal below ten."""
     if value is None:
         return unknown()
+    if 0 < abs(value) < 0.05:
+        return f"<{THIN}0.1{THIN}%"
     digits = 0 if abs(value) >= 9.95 or value == 0 else 1
     return f"{value:.{digits}f}{THIN}%"
 

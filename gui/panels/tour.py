@@ -62,7 +62,7 @@ def stations() -> tuple[Station, ...]:
             translate("tour", "No wait is left, and the step looks a hundred times faster"),
             translate(
                 "tour",
-                "Compare the host step above with the sustained step. The CPU runs ahead now, so the host step is only "
+                "Compare the host step with the sustained step. The CPU runs ahead now, so the host step is only "
                 "the time to queue the work; the GPU needs as long as before. Who looks at the host step alone "
                 "celebrates too early. What the loss still has is many small operators where one would do.",
             ),

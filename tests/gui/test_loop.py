@@ -222,6 +222,23 @@ def test_page_without_rounds_says_how_to_get_them(window, loop):
     assert "Profile a script" in window.pages["iterations"].words.text()
 
 
+def test_work_is_resumed_after_a_crash(window, loop, tmp_path):
+    rounds = (
+        Iteration(0, "/r/0", 1.0, figures=Figures(sustained_ns=1000.0)),
+        Iteration(1, str(tmp_path / "gone"), 2.0, 0, state="running"),
+    )
+    Project(loop.root() / "a", "/x/train.py", rounds).save()
+    Project(loop.root() / "b", "/y/other.py", rounds[:1]).save()
+    window.session.ask("rounds")
+    page = window.pages["iterations"]
+    assert page.scripts.count() == 2
+    at = page.scripts.findText("/x/train.py")
+    page.scripts.setCurrentIndex(at)
+    page.scripts.activated.emit(at)
+    assert page.title.text() == "train.py"
+    assert page.model.index(1, 0).data() == "as it was (interrupted)"
+
+
 def test_compare_two_documents(window, loop, run_folder, tmp_path):
     before = shown(window, run_folder, 1_000_000.0)
     after = shown(window, make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py"), 500_000.0, ())
