@@ -142,6 +142,17 @@ def load_project(folder: Path) -> Project | None:
     return Project(folder, str(values.get("script", "")), tuple(i for i in found if i is not None))
 
 
+def all_projects(root: Path) -> list[Project]:
+    """Projects below the folder of all projects, the one written last first."""
+    try:
+        files = [folder / NAME for folder in root.iterdir() if (folder / NAME).is_file()]
+        files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
+    except OSError:
+        return []
+    found = [load_project(file.parent) for file in files]
+    return [project for project in found if project is not None and project.iterations]
+
+
 def _iteration(row: Any) -> Iteration | None:
     try:
         known = {f.name: row[f.name] for f in fields(Iteration) if f.name in row}

@@ -18,6 +18,7 @@ from core.project import (
     AppliedFix,
     Iteration,
     Project,
+    all_projects,
     figures_of,
     fix_of,
     load_project,
@@ -93,6 +94,25 @@ class Loop(QObject):
                 return found
         folder = project_folder(root, script)
         return self._projects.get(str(folder)) or load_project(folder) or Project(folder, script)
+
+    def projects(self) -> list[Project]:
+        """All projects, the one worked on last first; rounds that were cut off by a crash are called interrupted."""
+        return [self._settled(self._projects.get(str(p.folder), p)) for p in all_projects(self.root())]
+
+    def show_project(self, project: Project | None) -> None:
+        """Make a project the one that is looked at."""
+        if project is not None and project != self.project:
+            self.project = project
+            self.changed.emit()
+
+    def _settled(self, project: Project) -> Project:
+        for iteration in project.iterations:
+            if iteration.state != "running" or iteration == self._pending:
+                continue
+            run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
+            state = run.state if run is not None and run.state != "running" else "interrupted"
+            project = project.with_iteration(replace(iteration, state=state))
+        return project
 
     def _keep(self, project: Project) -> None:
         self._projects[str(project.folder)] = project
@@ -330,6 +350,7 @@ def install(session: Session, settings: Settings) -> None:
     """Offer the loop to the rest of the window."""
     loop = Loop(session, settings)
     session.provide("loop", lambda: loop)
+    session.provide("rounds", lambda: session.pageRequested.emit("iterations"))
     session.provide("can_apply_fix", loop.can_apply)
     session.provide("apply_fix", loop.ask)
     session.provide("proposed_edit", lambda document, index: loop.proposal(document, index).edit)

@@ -124,7 +124,8 @@ def _change(before: float, after: float, field: str) -> str:
         return f"{after - before:+.0f} points"
     if not before:
         return "" if not after else "new"
-    return f"{100 * (after - before) / before:+.0f} %"
+    change = 100 * (after - before) / before
+    return "same" if abs(change) < 0.5 else f"{change:+.0f} %"
 
 
 def _suggestions(found: Comparison, page: Page) -> Iterator[str]:

@@ -6,73 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, Qt, QTimer
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from core.project import Iteration, Judgement, Project, ResultCheck, compare_losses, judge
 from core.run_folder import read_run
-from gui import text, theme
+from gui import text
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label, restyle
+from gui.widgets.step_chart import StepChart
 from gui.widgets.table import Table
 
 if TYPE_CHECKING:
     from gui.loop import Loop
-
-BAR_PX, BAR_GAP_PX, CHART_PX = 46, 14, 150
-
-
-class StepChart(QWidget):
-    """Step time of each round as a bar, the prediction for it as a line across."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rounds: list[tuple[int, float | None, float | None]] = []
-        self.setFixedHeight(CHART_PX)
-
-    def show_rounds(self, rounds: list[tuple[int, float | None, float | None]]) -> None:
-        """``(number, measured ns, predicted ns)`` of each round; None is unknown."""
-        self._rounds = rounds
-        self.setMinimumWidth(len(rounds) * (BAR_PX + BAR_GAP_PX) + BAR_GAP_PX)
-        self.setAccessibleName(
-            self.tr("Step time of each round: {times}").format(
-                times=", ".join(text.duration(measured) for _, measured, _ in rounds)
-            )
-        )
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the bars from the left; what is unknown gets a word instead of a bar."""
-        values = [v for _, measured, predicted in self._rounds for v in (measured, predicted) if v is not None]
-        if not values:
-            return
-        t, painter = theme.current(), QPainter(self)
-        metrics = painter.fontMetrics()
-        line = metrics.height()
-        room = self.height() - 2 * line - 10
-        for at, (number, measured, predicted) in enumerate(self._rounds):
-            left = BAR_GAP_PX + at * (BAR_PX + BAR_GAP_PX)
-            tall = room * (measured or 0.0) / max(values)
-            top = line + 4 + room - tall
-            box = QRectF(left, top, BAR_PX, max(tall, 1.0))
-            if measured is not None:
-                painter.fillRect(box, QColor(t.wait if at == 0 else t.accent))
-            painter.setPen(QColor(t.text if measured is not None else t.faint))
-            words = QRectF(left - BAR_GAP_PX / 2, top - line - 2, BAR_PX + BAR_GAP_PX, line)
-            shown = metrics.elidedText(text.duration(measured), Qt.TextElideMode.ElideRight, BAR_PX + BAR_GAP_PX)
-            painter.drawText(words, int(Qt.AlignmentFlag.AlignCenter), shown)
-            if predicted is not None:
-                y = line + 4 + room * (1 - predicted / max(values))
-                painter.setPen(QPen(QColor(t.saved), 2))
-                painter.drawLine(int(left) - 4, int(y), int(left) + BAR_PX + 4, int(y))
-            painter.setPen(QColor(t.dim))
-            below = QRectF(left, self.height() - line - 2, BAR_PX, line)
-            painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), str(number))
-        painter.end()
 
 
 class IterationsPage(QWidget):
@@ -88,7 +38,14 @@ class IterationsPage(QWidget):
         box.setSpacing(10)
         self.title = heading("", 4)
         self.words = label("", "dim", wrap=True)
-        box.addWidget(self.title)
+        self.scripts = QComboBox()
+        self.scripts.setAccessibleName(self.tr("Script"))
+        self.scripts.activated.connect(self._script_chosen)
+        top = QHBoxLayout()
+        top.addWidget(self.title)
+        top.addStretch(1)
+        top.addWidget(self.scripts)
+        box.addLayout(top)
         box.addWidget(self.words)
         self.chart = StepChart()
         box.addWidget(self.chart)
@@ -113,7 +70,24 @@ class IterationsPage(QWidget):
         box.addWidget(self.undo)
         if self._loop is not None:
             self._loop.changed.connect(self.show_all)
+            if self._loop.project is None:
+                self._loop.project = next(iter(self._loop.projects()), None)
         self.show_all()
+
+    def _list_scripts(self) -> None:
+        """Offer the scripts that have rounds; those that are kept on disk too."""
+        found = self._loop.projects() if self._loop is not None else []
+        shown = self.project()
+        self.scripts.clear()
+        for project in found:
+            self.scripts.addItem(project.script, project)
+        folders = [project.folder for project in found]
+        self.scripts.setCurrentIndex(folders.index(shown.folder) if shown and shown.folder in folders else -1)
+        self.scripts.setVisible(len(found) > 1)
+
+    def _script_chosen(self, at: int) -> None:
+        if self._loop is not None:
+            self._loop.show_project(self.scripts.itemData(at))
 
     def project(self) -> Project | None:
         """The project that is shown."""
@@ -121,6 +95,7 @@ class IterationsPage(QWidget):
 
     def show_all(self) -> None:
         """Show the rounds of the script that is looked at."""
+        self._list_scripts()
         project = self.project()
         rounds = project.iterations if project is not None else ()
         for widget in (self.chart, self.caption, self.table, self.below):
@@ -265,6 +240,7 @@ class IterationsPage(QWidget):
                 "failed": self.tr("the script failed"),
                 "stopped": self.tr("stopped"),
                 "killed": self.tr("stopped"),
+                "interrupted": self.tr("interrupted"),
             }
             state = states.get(iteration.state, iteration.state)
         else:
