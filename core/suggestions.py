@@ -192,6 +192,7 @@ class RuleContext:
     source: SourceFinder
     shared: dict[str, Any] = field(default_factory=dict)  # look-ups that the rules of one run share
 
+
 Check = Callable[[RuleContext], list[Suggestion]]
 
 

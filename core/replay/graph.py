@@ -166,6 +166,23 @@ def _changes_lane(work: Work, lanes: Lanes) -> Bool:
     return changes
 
 
+def _cuts(points: tuple[I64, I32, I32, I32], work: Work, lanes: Lanes, observed: Bool) -> Bool:
+    """Points with which a new block begins."""
+    time, lane, kind, row = points
+    launch = kind == _LAUNCH
+    new: Bool = ~launch
+    new[np.flatnonzero(np.diff(lane)) + 1] = True
+    new[:1] = True
+    ends_block = launch.copy()
+    ends_block[launch] = observed[row[launch]]
+    # Work of one call stays together: a piece that others wait for closes the block behind the last of its call.
+    new[1:] |= ends_block[:-1] & (time[1:] != time[:-1])
+    new[launch] |= _changes_lane(work, lanes)[row[launch]]
+    counter = np.cumsum(launch) // BLOCK_LAUNCHES
+    new[1:] |= (np.diff(counter) > 0) & (time[1:] != time[:-1])
+    return new
+
+
 def _fold(
     figures: Figures,
     rows: tuple[int, ...],
@@ -181,16 +198,7 @@ def _fold(
     """Cut the points into blocks, put the blocks into running order, and gather the work of each."""
     time, lane, kind, row = points
     launch = kind == _LAUNCH
-    new = ~launch
-    new[np.flatnonzero(np.diff(lane)) + 1] = True
-    new[:1] = True
-    ends_block = launch.copy()
-    ends_block[launch] = observed[row[launch]]
-    # Work of one call stays together: a piece that others wait for closes the block behind the last of its call.
-    new[1:] |= ends_block[:-1] & (time[1:] != time[:-1])
-    new[launch] |= _changes_lane(work, lanes)[row[launch]]
-    counter = np.cumsum(launch) // BLOCK_LAUNCHES
-    new[1:] |= (np.diff(counter) > 0) & (time[1:] != time[:-1])
+    new = _cuts(points, work, lanes, observed)
     heads = np.flatnonzero(new)
     raw = np.cumsum(new) - 1
     run_order = np.lexsort((heads, time[heads]))
