@@ -64,18 +64,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     typical_us = float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3
     if typical_us > ctx.params["max_kernel_us"]:
         return []
-    gaps = ctx.figures.gaps
-    inside = np.ones(len(gaps), dtype=bool)
-    if facts.n_steps:
-        inside = (gaps.step_id >= 0) & facts.use_steps[np.maximum(gaps.step_id, 0)]
-    length = (gaps.end_ns - gaps.start_ns)[inside]
-    by_launch = int(length[np.isin(gaps.cause[inside], (GapCause.LAUNCH, GapCause.PYTHON))].sum())
+    by_launch, blamed = _idle_by_launching(facts)
     share = by_launch / max(facts.window_ns * max(len(ctx.figures.devices), 1), 1)
     if share < ctx.params["min_share"]:
         return []
     tops = _outermost_ops(facts)
     host_us = total_ns(facts, tops) / len(kernels) / 1e3
-    blamed = [int(b) for b in gaps.blame_id[inside] if b >= 0][:400]
     launches = facts.trace.links.launch_of[kernels]
     return [
         suggestion(
@@ -117,6 +111,17 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
         )
     ]
+
+
+def _idle_by_launching(facts: Facts) -> tuple[int, list[int]]:
+    """Idle time of the device while the CPU was launching or in Python, ns, and the CPU slices to blame."""
+    gaps = facts.figures.gaps
+    inside = np.ones(len(gaps), dtype=bool)
+    if facts.n_steps:
+        inside = (gaps.step_id >= 0) & facts.use_steps[np.maximum(gaps.step_id, 0)]
+    inside &= np.isin(gaps.cause, (GapCause.LAUNCH, GapCause.PYTHON))
+    blamed = gaps.blame_id[inside]
+    return int((gaps.end_ns - gaps.start_ns)[inside].sum()), [int(b) for b in blamed[blamed >= 0][:400]]
 
 
 def _outermost_ops(facts: Facts) -> list[int]:
