@@ -38,6 +38,7 @@ class StepFinder:
         self._fetches_since = 0  # fetches since an optimizer stepped
         self._steps_since_fetch = 0
         self._loader_drives = True
+        self._exhausted = False  # the loader was asked for a batch that is not there, before the last step was made
 
     # What the hooks report; each answers BEGIN, STEP, PAUSE or None ---------------------------------------------
 
@@ -69,10 +70,12 @@ class StepFinder:
         if self.source == "script" or self.forced not in ("auto", "loader") or not self._loader_drives:
             return None
         self._last_loader = loader
+        self._exhausted = False
         self._fetches_since += 1
         self._steps_since_fetch = 0
         if self.forced == "loader" or self._nobody_trains():
             return self._fetch_without_optimizer(loader, ending)
+        self._exhausted = ending and not self._since  # loaders that fetch ahead (accelerate) end one step early
         if not self._since:  # no optimizer stepped since the last boundary: accumulation, evaluation, or a new epoch
             if not self.in_step and not ending and (self._driver in (None, loader) or not self.ever_stepped):
                 return self._begin()
@@ -95,7 +98,7 @@ class StepFinder:
             if self._steps_since_fetch <= STEPS_WITHOUT_FETCH:
                 self._driver = self._last_loader
                 self.source = "loader"
-                return None
+                return self._pause() if self._exhausted and self._all_stepped() else None
             self._loader_drives, self._driver = False, None
         self.source = "optimizer"
         return self._boundary() if self._all_stepped() else None

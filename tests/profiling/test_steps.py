@@ -41,6 +41,22 @@ def test_gradient_accumulation_over_a_loader() -> None:
     assert play(finder, *whole, *whole, *whole) == [f"fetch:{BEGIN}", f"fetch:{STEP}", f"fetch:{STEP}"]
 
 
+def test_a_loader_that_fetches_ahead() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    epoch = [("fetch", "x"), ("fetch", "x"), ("stepped", 1), ("fetch", "x", True), ("stepped", 1)]
+    answers = play(finder, *epoch, *epoch)
+    # the last step of an epoch ends with the optimizer: the loader has nothing left to be asked for
+    assert answers == [f"fetch:{BEGIN}", f"fetch:{PAUSE}", f"fetch:{BEGIN}", f"fetch:{PAUSE}"]
+
+
+def test_a_loader_that_fetches_ahead_while_gradients_accumulate() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    epoch = [("fetch", "x"), ("fetch", "x"), ("fetch", "x", True), ("stepped", 1)]
+    assert play(finder, *epoch, *epoch) == [f"fetch:{BEGIN}", f"stepped:{PAUSE}", f"fetch:{BEGIN}", f"stepped:{PAUSE}"]
+
+
 def test_two_optimizers_without_a_loader() -> None:
     finder = StepFinder()
     finder.optimizer_made("D")
