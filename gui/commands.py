@@ -78,6 +78,7 @@ COMMANDS = (
     Command(
         "close", "File", QT_TRANSLATE_NOOP("commands", "Close trace"), ("Ctrl+W",), lambda w: w.close_current(), True
     ),
+    Command("settings", "File", QT_TRANSLATE_NOOP("commands", "Settings…"), ("Ctrl+,",), lambda w: w.settings_dialog()),
     Command("quit", "File", QT_TRANSLATE_NOOP("commands", "Quit"), ("Ctrl+Q",), lambda w: w.close()),
     Command(
         "typical-step",
@@ -222,7 +223,10 @@ TIMELINE_KEYS = (
     ("K", QT_TRANSLATE_NOOP("commands", "Show or hide the legend")),
     ("Esc", QT_TRANSLATE_NOOP("commands", "Clear the selection")),
 )
-SEARCH_KEYS = (("Enter  Shift+Enter", QT_TRANSLATE_NOOP("commands", "In the search field: next and previous hit")),)
+SEARCH_KEYS = (
+    ("Alt+1 … Alt+9", QT_TRANSLATE_NOOP("commands", "Views under the timeline")),
+    ("Enter  Shift+Enter", QT_TRANSLATE_NOOP("commands", "In the search field: next and previous hit")),
+)
 
 
 def translated(text: str) -> str:

@@ -65,6 +65,8 @@ class DocumentPage(QWidget):
         self._remember_timeline(restore=True)
         self.show_panel(settings.get("window/bottom_tab"))
         self.bottom.currentChanged.connect(self._tab_chosen)
+        self._range = document.selected_range
+        document.selectionChanged.connect(self._selection_changed)
 
     def lay_out(self, width_px: int, height_px: int) -> None:
         """Give the parts their saved sizes, or sensible ones for this window; once."""
@@ -102,7 +104,6 @@ class DocumentPage(QWidget):
             return False
         self.panel(panel_id)
         self.bottom.setCurrentIndex(self._tab_ids.index(panel_id))
-        self.bottom.show()
         return True
 
     def panel(self, panel_id: str) -> QWidget | None:
@@ -121,6 +122,16 @@ class DocumentPage(QWidget):
     def panel_ids(self) -> tuple[str, ...]:
         """Ids of the tabs under the timeline, in their order."""
         return tuple(self._tab_ids)
+
+    def _selection_changed(self) -> None:
+        """A new stretch of time brings its statistics to the front, a slice after it its details."""
+        chosen = self.document.selected_range
+        shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
+        if chosen is not None and chosen != self._range:
+            self.show_panel("selection")
+        elif shown == "selection" and chosen is None and self.document.selected_slice >= 0:
+            self.show_panel("details")
+        self._range = chosen
 
     def _tab_chosen(self, index: int) -> None:
         if 0 <= index < len(self._tab_ids):

@@ -177,7 +177,9 @@ class MainWindow(WindowActions, QMainWindow):
     def show_panel(self, panel_id: str) -> None:
         """Bring a panel to the front: a tab of the current trace, or a page."""
         page = self.current_page()
-        if page is None or not page.show_panel(panel_id):
+        if page is not None and page.show_panel(panel_id):
+            page.bottom.show()
+        else:
             spec = panels.load(panel_id)
             if spec is not None and spec.area == "page":
                 self.show_page(panel_id)

@@ -253,6 +253,14 @@ class WindowActions(_Base):
         """Page of keys."""
         dialogs.KeysPage(self).open()
 
+    def settings_dialog(self) -> None:
+        """Let the user choose."""
+        from gui.settings_dialog import SettingsDialog
+
+        dialog = SettingsDialog(self.settings, self)
+        dialog.accepted.connect(lambda: self.set_theme(self.settings.get("appearance/theme")))
+        dialog.open()
+
     def about(self) -> None:
         """Version and licence."""
         from gui.errors import versions

@@ -19,7 +19,7 @@ from core.trace import Trace
 from gui import commands, dialogs, errors, jobs, opening, panels
 from gui.app import make_window
 from gui.main_window import MainWindow
-from gui.session import Document, Recent
+from gui.session import Document, Recent, TimeRange
 from gui.settings import Settings
 from tests.gui.conftest import cpu_only, known_analysis, training
 
@@ -172,7 +172,15 @@ def test_every_command_has_its_own_keys_and_runs_without_a_document(
     keys = [QKeySequence(k).toString() for c in commands.COMMANDS for k in c.keys]
     assert len(keys) == len(set(keys))
     assert len({c.id for c in commands.COMMANDS}) == len(commands.COMMANDS)
-    for name in ("open_dialog", "open_folder_dialog", "close", "about", "palette_dialog", "show_keys"):
+    for name in (
+        "open_dialog",
+        "open_folder_dialog",
+        "close",
+        "about",
+        "palette_dialog",
+        "show_keys",
+        "settings_dialog",
+    ):
         monkeypatch.setattr(window, name, lambda: None)
     for command in commands.COMMANDS:
         window.run_command(command.id)
@@ -237,6 +245,36 @@ def test_theme_can_be_switched_and_is_kept(window: MainWindow, settings: Setting
     assert not window.session.dark
     assert window.palette().window().color().lightness() > dark
     assert settings.get("appearance/theme") == "light"
+
+
+def test_settings_are_kept_only_when_told_to(window: MainWindow, settings: Settings) -> None:
+    from gui.settings_dialog import SettingsDialog
+
+    settings.set("editor/allowed_folders", ["/home/me", "/srv"])
+    for answer in ("reject", "accept"):
+        dialog = SettingsDialog(settings, window)
+        dialog.theme.setCurrentIndex(dialog.theme.findData("light"))
+        dialog.editor.setText("ed {file}")
+        dialog.folders.item(0).setSelected(True)
+        dialog._forget()
+        getattr(dialog, answer)()
+        kept = answer == "accept"
+        assert settings.get("editor/command") == ("ed {file}" if kept else "")
+        assert settings.get("editor/allowed_folders") == (["/srv"] if kept else ["/home/me", "/srv"])
+    assert settings.get("appearance/theme") == "light"
+
+
+def test_a_stretch_of_time_brings_its_statistics_to_the_front(window: MainWindow, document: Document) -> None:
+    page = window.current_page()
+    assert page is not None
+    document.select_range(TimeRange(0, 500_000))
+    assert page.bottom.currentIndex() == page.panel_ids().index("selection")
+    document.select_range(None)
+    document.select(3)
+    assert page.bottom.currentIndex() == page.panel_ids().index("details")
+    window.show_panel("operators")
+    document.select(4)
+    assert page.bottom.currentIndex() == page.panel_ids().index("operators")
 
 
 def test_window_state_is_kept_between_starts(qapp: QApplication, settings: Settings) -> None:

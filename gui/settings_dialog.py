@@ -1,0 +1,81 @@
+"""What the user can choose: theme, editor, how many recent files, and which folders are trusted."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.settings import Settings
+from gui.widgets.labels import button, label
+
+
+class SettingsDialog(QDialog):
+    """Changes are kept when the dialog is closed with "Keep"."""
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Settings"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(560, 380)
+        self._settings = settings
+        self.theme = QComboBox()
+        for value, words in (
+            ("system", self.tr("As the desktop")),
+            ("light", self.tr("Light")),
+            ("dark", self.tr("Dark")),
+        ):
+            self.theme.addItem(words, value)
+        self.theme.setCurrentIndex(max(0, self.theme.findData(settings.get("appearance/theme"))))
+        self.editor = QLineEdit(settings.get("editor/command"))
+        self.editor.setPlaceholderText("code --goto {file}:{line}")
+        self.recent = QSpinBox()
+        self.recent.setRange(0, 50)
+        self.recent.setValue(settings.get("files/recent_max"))
+        self.folders = QListWidget()
+        self.folders.addItems(settings.get("editor/allowed_folders"))
+        form = QFormLayout()
+        form.setHorizontalSpacing(16)
+        form.setVerticalSpacing(10)
+        self._add(form, self.tr("Theme"), self.theme)
+        self._add(form, self.tr("Editor"), self.editor)
+        hint = self.tr("Program and arguments; {file} and {line} stand for the place. Empty: the first one found.")
+        form.addRow("", label(hint, "faint", wrap=True))
+        self._add(form, self.tr("Recent traces"), self.recent)
+        self._add(form, self.tr("Trusted folders"), self.folders)
+        forget = button(self.tr("Trust it no longer"), self._forget)
+        row = QHBoxLayout()
+        row.addWidget(forget)
+        row.addStretch(1)
+        row.addWidget(button(self.tr("Cancel"), self.reject))
+        row.addWidget(button(self.tr("Keep"), self.accept, "primary"))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(16, 16, 16, 16)
+        box.setSpacing(12)
+        box.addLayout(form, 1)
+        box.addLayout(row)
+        self.accepted.connect(self._keep)
+
+    def _add(self, form: QFormLayout, name: str, widget: QWidget) -> None:
+        widget.setAccessibleName(name)
+        form.addRow(label(name, "dim"), widget)
+
+    def _forget(self) -> None:
+        for item in self.folders.selectedItems():
+            self.folders.takeItem(self.folders.row(item))
+
+    def _keep(self) -> None:
+        self._settings.set("appearance/theme", self.theme.currentData())
+        self._settings.set("editor/command", self.editor.text().strip())
+        self._settings.set("files/recent_max", self.recent.value())
+        folders = [self.folders.item(k).text() for k in range(self.folders.count())]
+        self._settings.set("editor/allowed_folders", folders)
