@@ -35,16 +35,13 @@ def search(
     ----------
     query
         Words that all have to be found in a name, in any order and anywhere. ``*`` stands for any characters and
-        ``?`` for one, and then the whole query is one pattern that has to fit whole words of the name. With ``regex`` a regular expression, found anywhere.
+        ``?`` for one; then the whole query is one pattern that has to fit whole words of the name. With ``regex`` it
+        is a regular expression, found anywhere.
         Empty finds nothing.
     case_sensitive
         Off, letters are compared without case, in any script.
-    kinds, tracks
-        `SliceKind` values and track ids to keep; None keeps all.
-    min_dur_ns, max_dur_ns
-        Durations to keep, both ends included.
-    start_ns, end_ns
-        Keep slices that touch ``[start_ns, end_ns)``.
+    kinds, tracks, min_dur_ns, max_dur_ns, start_ns, end_ns
+        What to keep: `SliceKind` values, track ids, durations (ends included), a stretch of time touched.
 
     Returns
     -------

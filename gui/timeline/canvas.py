@@ -49,6 +49,7 @@ class Canvas(QWidget):
         self.show_legend = False
         self.all_flows = False
         self.scroll_px = 0
+        self.picture_scale = 0.0  # device pixels per pixel of the picture being made, 0: the screen's
         self.hovered = -1
         self.pointer: QPointF | None = None
         self.drop_y = -1  # where a dragged row would go
@@ -115,7 +116,7 @@ class Canvas(QWidget):
             width_px=width_px or self.width(),
             height_px=height_px or self.height(),
             scroll_px=self.scroll_px,
-            dpr=self.devicePixelRatioF(),
+            dpr=self.picture_scale or self.devicePixelRatioF(),
             show_legend=self.show_legend,
             all_flows=self.all_flows,
             hovered=self.hovered,

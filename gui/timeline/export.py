@@ -50,13 +50,24 @@ def picture_of(widget: TimelineView, size: QSize, scale: float) -> QImage:
     widget.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
     widget.resize(size)
     widget.show()
-    image = QImage(size * scale, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(scale)
-    for _ in range(40):  # labels come in portions
-        widget.render(image)
-        if not widget.canvas.incomplete:
-            break
+    image = _drawn(widget, scale)
     widget.hide()
+    return image
+
+
+def _drawn(timeline: TimelineView, scale: float) -> QImage:
+    image = QImage(timeline.size() * scale, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(scale)
+    parts = (timeline.canvas, timeline.strip, timeline.minimap)
+    for part in parts:
+        part.picture_scale = scale
+    for _ in range(60):  # labels come in portions
+        timeline.render(image)
+        if not timeline.canvas.incomplete:
+            break
+    for part in parts:
+        part.picture_scale = 0.0
+        part.update()
     return image
 
 
@@ -68,9 +79,7 @@ def save_png(timeline: TimelineView, path: Path, scale: float = 2.0) -> None:
     OSError
         When the file exists or cannot be written.
     """
-    image = QImage(timeline.size() * scale, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(scale)
-    timeline.render(image)
+    image = _drawn(timeline, scale)
     _claim(path)
     if not QImageWriter(str(path), QByteArray(b"PNG")).write(image):
         path.unlink(missing_ok=True)

@@ -37,6 +37,7 @@ class Minimap(QWidget):
     ) -> None:
         super().__init__(parent)
         self._session, self._document, self._index, self._counters = session, document, index, counters
+        self.picture_scale = 0.0
         self._ground: QPixmap | None = None
         self._grab = ""
         self._grab_ns = 0.0
@@ -54,6 +55,10 @@ class Minimap(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(600, MINIMAP_PX)
+
+    def ratio(self) -> float:
+        """Device pixels per pixel: the screen's, or those of the picture being made."""
+        return self.picture_scale or self.devicePixelRatioF()
 
     def redraw(self) -> None:
         """Draw the ground anew."""
@@ -77,7 +82,7 @@ class Minimap(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         pal = palette(self._session.dark)
-        if self._ground is None or self._ground.devicePixelRatio() != self.devicePixelRatioF():
+        if self._ground is None or self._ground.devicePixelRatio() != self.ratio():
             self._ground = self._make_ground(pal)
         painter = QPainter(self)
         painter.drawPixmap(QPointF(0, 0), self._ground)
@@ -133,7 +138,7 @@ class Minimap(QWidget):
         draw_rects(painter, np.column_stack((columns + HEADER_PX, np.full(n, 1.0), np.full(n, 2.0), np.full(n, 6.0))))
 
     def _make_ground(self, pal: Palette) -> QPixmap:
-        ratio = self.devicePixelRatioF()
+        ratio = self.ratio()
         pixmap = QPixmap(self.size() * ratio)
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(pal.strip)

@@ -84,6 +84,7 @@ class StepStrip(QWidget):
     def __init__(self, session: Session, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session, self._document = session, document
+        self.picture_scale = 0.0  # device pixels per pixel of the picture being made, 0: the screen's
         self._ground: QPixmap | None = None
         self._ground_key: tuple[object, ...] = ()
         self._top_ns = 1.0  # period of the tallest bar
@@ -129,7 +130,7 @@ class StepStrip(QWidget):
         return step if 0 <= step < self.count() else -1
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        pal, ratio = palette(self._session.dark), self.devicePixelRatioF()
+        pal, ratio = palette(self._session.dark), self.picture_scale or self.devicePixelRatioF()
         key = (self.size(), ratio, pal.dark, id(self.figures()), self._document.current_suggestion)
         if self._ground is None or key != self._ground_key:
             self._ground, self._ground_key = self._make_ground(pal, ratio), key

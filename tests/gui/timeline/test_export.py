@@ -24,6 +24,8 @@ def test_picture_without_a_window_leaves_the_view_as_it_is(qapp: QApplication, t
     assert (document.viewport.start_ns, document.viewport.end_ns) == (1_000, 2_000)
     light = render_to_image(document, 900, 600, False, view_ns=(0, 1_000_000))
     assert light.pixelColor(400, 590).lightness() > 200 > 60 > image.pixelColor(800, 1180).lightness()
+    sharp = sum(image.pixel(x, y) != image.pixel(x + 1, y) for x in range(0, 1798, 2) for y in range(200, 1200, 7))
+    assert sharp > 400  # drawn at twice the size, not blown up from single size
     again = render_to_image(document, 900, 600, False, view_ns=(0, 1_000_000))
     assert again == light
 
