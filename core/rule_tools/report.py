@@ -12,6 +12,7 @@ import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of, ids_tuple
+from core.rule_tools.intervals import covered_ns, union
 from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_last_of_all
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
 
@@ -171,6 +172,7 @@ def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[
         ),
         Evidence("CPU time inside the blocking calls", round(values["host_ms"], 4), "ms", calls),
         Evidence("of it, waiting for the GPU", round(values["wait_ms"], 4), "ms", calls),
+        Evidence("of that, while the GPU was computing", round(_covered_ns(facts, group) / MS, 4), "ms", calls),
         Evidence("The longest one", round(host_time_ns(facts, longest) / MS, 4), "ms", longest.calls),
     ]
     copies = ids_tuple(c for o in group.occurrences for c in o.copies)
@@ -184,6 +186,17 @@ def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[
     if around:
         out.append(Evidence("Inside the range", facts.trace.name(around[0]), "", (around[0],)))
     return tuple(out)
+
+
+def _covered_ns(facts: Facts, group: Group) -> int:
+    """Part of the waits during which some kernel ran: as long as the device is the limit, that part costs nothing."""
+    runs = facts.memo.get("kernel runs")
+    if runs is None:
+        kernels = facts.of_kind(SliceKind.KERNEL)
+        runs = facts.memo["kernel runs"] = union(facts.trace.slices.start_ns[kernels], facts.trace.end_ns[kernels])
+    rows = [r for o in group.occurrences for r in o.rows]
+    start = facts.figures.syncs.wait_start_ns[rows]
+    return int(covered_ns(runs, start, start + facts.figures.syncs.wait_ns[rows]).sum())
 
 
 def suggestion(

@@ -63,7 +63,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "The batch is converted and normalised in {passes:.0f} separate passes over it",
             "Each pass reads the whole batch from the GPU's memory and writes it back: {took_ms:.2f} ms for {count} "
-            "kernels. In one pass it would cost about one {passes:.0f}th of that.",
+            "kernels. In one pass it would take about {one_ms:.2f} ms.",
             Fix(
                 "Do it in one pass.",
                 "x = (x.to(torch.float32) / 255. - 0.5) / 0.5",
@@ -75,7 +75,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "Kernels over the whole batch", len(kernels), "", kernels),
                 evidence(facts, "Their time", took / 1e6, "ms", kernels),
             ],
-            values={"passes": passes, "count": len(kernels), "took_ms": took / 1e6},
+            values={"passes": passes, "count": len(kernels), "took_ms": took / 1e6, "one_ms": took / passes / 1e6},
             anchors=[run[0] for run in runs],
             effects=[
                 Effect(EffectKind.REMOVE_WORK, tuple(op for run in runs for op in run[1:])),
