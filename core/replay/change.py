@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.figures.lookup import View
-from core.intervals import Spans, contains, subtract, union, union_all
+from core.intervals import Spans, contains, subtract, union
 from core.kinds import HOST_CALLS
 from core.replay.graph import Graph
 from core.replay.lanes import others_busy
 from core.suggestions import Effect, EffectKind
-from core.tables import F64, I32, Bool
+from core.tables import F64, Bool
 
 
 @dataclass(eq=False)
@@ -52,6 +52,7 @@ class Changes:
         self._view = view
         self._graph = graph
         self._cache: dict[tuple[int, ...], Places] = {}
+        self._by_launch: dict[int, np.ndarray] = {}
 
     def nothing(self) -> Change:
         """Return the change that changes nothing."""
@@ -202,27 +203,33 @@ class Changes:
 
     def _fuse(self, change: Change, effect: Effect) -> None:
         """Make one launch of all that each slice launches."""
-        work = self._graph.work
-        for slice_id in effect.slices:
-            places = self._places((slice_id,))
-            inside = np.flatnonzero(places.pieces & ~change.gone)
-            if len(inside) < 2:
+        work, view = self._graph.work, self._view
+        shares: dict[tuple[int, int], list[int]] = {}  # thread and number of launches -> slices
+        for slice_id in dict.fromkeys(effect.slices):
+            thread = int(view.thread[slice_id])
+            order = self._launched_in(thread, slice_id)
+            order = order[~change.gone[order]]
+            if len(order) < 2:
                 continue
-            order: I32 = inside[np.argsort(work.launch_ns[inside], kind="stable")].astype(np.int32)
             first = order[0]
-            total = float((work.dur_ns[order] * change.scale[order]).sum())
+            total = float((work.dur_ns[order] * change.scale[order] + change.fused_ns[order]).sum())
             change.gone[order[1:]] = True
             change.scale[first] = 0.0
             change.fused_ns[first] = total * effect.factor
-            self._speed(change, places, 1.0 / len(order))
+            shares.setdefault((thread, len(order)), []).append(slice_id)
+        for (thread, count), ids in shares.items():
+            rows = np.array(ids)
+            spans = union(view.trace.slices.start_ns[rows], view.trace.end_ns[rows])
+            nowhere = np.zeros(0, dtype=bool)
+            self._speed(change, Places({thread: spans}, nowhere, nowhere), 1.0 / count)
 
-
-def removed_waits(graph: Graph, change: Change, lane: int) -> Spans:
-    """Waits of a lane that a change takes away."""
-    rows = np.flatnonzero(change.dropped & (graph.waits.lane == lane))
-    return union(graph.waits.start_ns[rows], graph.waits.end_ns[rows])
-
-
-def removed_host(change: Change, lane: int) -> Spans:
-    """Stretches of a lane whose host time a change shortens."""
-    return union_all(spans for spans, speed in change.speeds[lane] if speed < 1.0)
+    def _launched_in(self, thread: int, slice_id: int) -> np.ndarray:
+        """Pieces launched by a thread inside a slice, in order of launch."""
+        work, trace = self._graph.work, self._view.trace
+        found = self._by_launch.get(thread)
+        if found is None:
+            own = np.flatnonzero((work.thread == thread) & (work.launch_id >= 0))
+            found = self._by_launch[thread] = own[np.argsort(work.launch_ns[own], kind="stable")]
+        start, end = int(trace.slices.start_ns[slice_id]), int(trace.end_ns[slice_id])
+        first, last = np.searchsorted(work.launch_ns[found], (start, end))
+        return found[first:last]
