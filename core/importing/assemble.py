@@ -73,7 +73,7 @@ def assemble(
     names = _Names(columns, places)
     table, tracks = _slice_table(columns, slices, kinds, unfinished, places, order, origin_ns, names, tick)
     tick()
-    links = make_links(columns, table, tracks, places, origin_ns)
+    links = make_links(columns, table, tracks, places, origin_ns, tick)
     tick()
     facts = read_header(header, columns)
     instants = _instants(columns, places, names, origin_ns)
@@ -151,6 +151,7 @@ def _slice_table(
 
     def take(name: str) -> Any:
         """One column in table order; the original is let go, so that there are never two whole sets of columns."""
+        tick()
         column = getattr(slices, name)
         setattr(slices, name, None)
         return column[order]
@@ -287,10 +288,11 @@ def _steps(slices: SliceTable, tracks: TrackTable, strings: list[str]) -> StepTa
 
 def _lookup(places: Places, pid: I32, tid: I32) -> I32:
     """int32[n]: thread of each (pid, tid), -1 when it has no slices."""
-    found = np.full(len(pid), -1, np.int32)
-    for (p, t), thread in places.thread_of.items():
-        found[(pid == p) & (tid == t)] = thread
-    return found
+    if not len(pid):
+        return np.empty(0, np.int32)
+    keys, inverse = np.unique((pid.astype(np.int64) << 32) | tid, return_inverse=True)
+    threads = [places.thread_of.get((key >> 32, key & 0xFFFFFFFF), -1) for key in keys.tolist()]
+    return np.array(threads, np.int32)[inverse]
 
 
 def _memory(columns: EventColumns, places: Places, origin_ns: int) -> MemoryTable:
@@ -307,11 +309,12 @@ def _memory(columns: EventColumns, places: Places, origin_ns: int) -> MemoryTabl
 
 
 def _process_ids(places: Places, pid: I32) -> I32:
-    found = np.full(len(pid), -1, np.int32)
-    for (p, is_device), process in places.process_of.items():
-        mine = pid == p
-        found[mine & (found < 0) if is_device else mine] = process
-    return found
+    if not len(pid):
+        return np.empty(0, np.int32)
+    keys, inverse = np.unique(pid, return_inverse=True)
+    of = places.process_of
+    processes = [of.get((key, False), of.get((key, True), -1)) for key in keys.tolist()]
+    return np.array(processes, np.int32)[inverse]
 
 
 def _instants(columns: EventColumns, places: Places, names: _Names, origin_ns: int) -> InstantTable:

@@ -8,7 +8,7 @@ written (``baseTimeNanoseconds`` not yet added); -1 stands for "absent" in every
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -173,7 +173,7 @@ class Interner:
         return np.array([ids.setdefault(s, len(ids)) for s in strings], dtype=np.int32)
 
 
-def join(pieces: Sequence[EventColumns]) -> EventColumns:
+def join(pieces: Sequence[EventColumns], tick: Callable[[], None] = lambda: None) -> EventColumns:
     """Put the pieces of one file together, in file order; the pieces are emptied on the way to spare memory."""
     if len(pieces) == 1 and len(set(pieces[0].strings)) == len(pieces[0].strings):
         return pieces[0]
@@ -184,6 +184,7 @@ def join(pieces: Sequence[EventColumns]) -> EventColumns:
         columns = {}
         for f in fields(group):
             parts = []
+            tick()
             for piece, ids in zip(pieces, maps, strict=True):
                 held = getattr(piece, attribute)
                 part = getattr(held, f.name)

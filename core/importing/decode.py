@@ -130,7 +130,7 @@ class _Reading:
             footer = self._finish(layout)
         for code in layout.repairs:
             self._note(code, "header", 1)
-        columns = join(self._results) if self._results else EventColumns(strings=[])
+        columns = join(self._results, self._tick) if self._results else EventColumns(strings=[])
         if columns.events and layout.form != "object" and not _any_event(columns):
             raise TraceError(
                 f"{self._text.path.name} is not a Chrome or PyTorch trace.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from core.importing.columns import EventColumns, FlowColumns
@@ -15,7 +17,12 @@ _START, _FINISH = ord("s"), ord("f")
 
 
 def make_links(
-    columns: EventColumns, slices: SliceTable, tracks: TrackTable, places: Places, origin_ns: int
+    columns: EventColumns,
+    slices: SliceTable,
+    tracks: TrackTable,
+    places: Places,
+    origin_ns: int,
+    tick: Callable[[], None] = lambda: None,
 ) -> LinkTable:
     """Link the slices of one file; arrows that lead nowhere are counted in ``columns``."""
     kinds = slices.kind
@@ -24,11 +31,14 @@ def make_links(
     binder = _Binder(columns, slices, tracks, places, origin_ns)
     launch_of = np.full(len(slices), _NONE, np.int32)
     launch_of[device] = _launches(slices, device, host)
+    tick()
     flows = columns.flows
     launch_flow = _of_category(columns, LAUNCH_FLOWS)
     _launches_by_flow(flows.rows(launch_flow), binder, slices, device, launch_of)
     _count_dangling(columns, flows.rows(launch_flow), slices, launch_of, device)
+    tick()
     op_of = _ops(slices, host, device, launch_of)
+    tick()
     forward, backward = _autograd(columns, flows.rows(_of_category(columns, AUTOGRAD_FLOWS)), binder)
     linked = device[launch_of[device] >= 0]
     linked = linked[np.argsort(launch_of[linked], kind="stable")]
@@ -187,11 +197,16 @@ class _Binder:
     def bind(self, flows: FlowColumns, kinds: tuple[int, ...]) -> I32:
         """int32[n]: row of the slice of the first of these kinds of track that holds the arrow's end, -1 none."""
         found = np.full(len(flows), _NONE, np.int32)
-        places = np.unique(np.stack((flows.pid, flows.tid)), axis=1).T if len(flows) else ()
-        for pid, tid in places:
-            mine = np.flatnonzero((flows.pid == pid) & (flows.tid == tid))
+        if not len(flows):
+            return found
+        keys, inverse = np.unique((flows.pid.astype(np.int64) << 32) | flows.tid, return_inverse=True)
+        order = np.argsort(inverse, kind="stable")
+        bounds = np.searchsorted(inverse[order], np.arange(len(keys) + 1))
+        for number, key in enumerate(keys.tolist()):
+            mine = order[bounds[number] : bounds[number + 1]]
+            pid, tid = self._strings[key >> 32], self._strings[key & 0xFFFFFFFF]
             for kind in kinds:
-                track = self._track_at.get((self._strings[pid], self._strings[tid], int(kind)), -1)
+                track = self._track_at.get((pid, tid, int(kind)), -1)
                 if track >= 0:
                     left = mine[found[mine] < 0]
                     found[left] = self._in_track(track, flows.time_ns[left] - self._origin_ns)

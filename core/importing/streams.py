@@ -57,6 +57,7 @@ class Text:
     def __init__(self, path: Path, note: Note = lambda code, example, count: None) -> None:
         self.path = path
         self.read_bytes = 0
+        self._file_size = 0
         try:
             self._file = path.open("rb")
         except OSError as error:
@@ -77,6 +78,8 @@ class Text:
 
     def close(self) -> None:
         """Close the file."""
+        if not self._file.closed:
+            self._file_size = self._file.tell()
         self._file.close()
 
     def at(self, start: int, size: int) -> bytes:
@@ -87,7 +90,7 @@ class Text:
     @property
     def consumed_bytes(self) -> int:
         """Bytes of the file on disk read so far."""
-        return self._file.tell()
+        return self._file_size if self._file.closed else self._file.tell()
 
     def read(self, size: int = BLOCK_BYTES) -> bytes:
         """Return the next bytes of the text, none at the end."""

@@ -66,20 +66,13 @@ def _kinds_without_category(
     """Where no category says what a slice is, the name of its process may (changes ``kinds`` in place)."""
     strings = columns.strings
     bare = rest[np.array([strings[c] == "" for c in slices.category[rest].tolist()], dtype=np.bool_)]
+    named = {pid: value for (pid, _, what), value in columns.metadata.items() if what == "process_name"}
     for pid in np.unique(slices.pid[bare]).tolist():
-        process = str(_meta(columns, strings[pid], "process_name") or strings[pid])
+        process = str(named.get(strings[pid]) or strings[pid])
         if kind_of("", "x", process) == SliceKind.OTHER:
             continue
         rows = bare[slices.pid[bare] == pid]
         kinds[rows] = [kind_of("", strings[name], process) for name in slices.name[rows].tolist()]
-
-
-def _meta(columns: EventColumns, pid: str, what: str) -> object:
-    """Value of a process's metadata event, whatever thread it names."""
-    held = columns.metadata.get((pid, "", what), columns.metadata.get((pid, "0", what)))
-    if held is not None:
-        return held
-    return next((v for (p, _, w), v in columns.metadata.items() if p == pid and w == what), None)
 
 
 @dataclass
@@ -132,8 +125,11 @@ def place(columns: EventColumns, slices: SliceColumns, kinds: U8) -> Places:
     groups = _groups(columns, slices, kinds, unique, first, inverse, counts, base)
     names = _Names(columns)
     order: list[_Group] = []
+    by_process: dict[tuple[int, bool], list[_Group]] = {}
+    for group in groups:
+        by_process.setdefault((group.pid, group.kind in DEVICE_TRACKS), []).append(group)
     for pid, is_device in _process_order(names, groups):
-        _add_process(places, names, groups, pid, is_device, order)
+        _add_process(places, names, by_process[pid, is_device], pid, is_device, order)
     position = np.empty(len(groups), np.int32)
     position[[g.number for g in order]] = np.arange(len(order), dtype=np.int32)
     places.track_of = position[inverse] if len(groups) else np.empty(0, np.int32)
@@ -263,10 +259,9 @@ def _process_order(names: _Names, groups: list[_Group]) -> list[tuple[int, bool]
 
 
 def _add_process(
-    places: Places, names: _Names, groups: list[_Group], pid: int, is_device: bool, order: list[_Group]
+    places: Places, names: _Names, mine: list[_Group], pid: int, is_device: bool, order: list[_Group]
 ) -> None:
     """Append one process with its threads and tracks."""
-    mine = [g for g in groups if g.pid == pid and (g.kind in DEVICE_TRACKS) == is_device]
     process = len(places.process_pid)
     places.process_of[pid, is_device] = process
     device = min((g.device for g in mine), default=-1) if is_device else -1
@@ -278,9 +273,12 @@ def _add_process(
             _add_track(places, names, g, process, -1, order)
         return
     main = _main_thread(names, mine, pid)
-    tids = {g.tid: min(h.first_ns for h in mine if h.tid == g.tid) for g in mine}
-    for tid in sorted(tids, key=lambda t: (t != main, names.thread_order(pid, t), tids[t])):
-        held = sorted((g for g in mine if g.tid == tid), key=lambda g: g.kind)
+    by_tid: dict[int, list[_Group]] = {}
+    for g in mine:
+        by_tid.setdefault(g.tid, []).append(g)
+    first = {tid: min(g.first_ns for g in held) for tid, held in by_tid.items()}
+    for tid in sorted(by_tid, key=lambda t: (t != main, names.thread_order(pid, t), first[t])):
+        held = sorted(by_tid[tid], key=lambda g: g.kind)
         thread = -1
         if any(g.kind in _CPU_TRACKS for g in held):
             thread = len(places.thread_tid)
