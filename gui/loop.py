@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
+import weakref
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from core.errors import TraceError
 from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, can_propose
 from core.fixes.files import AppliedEdit
 from core.fixes.of_run import attempt_for_run
 from core.project import (
-    AppliedFix,
+    Figures,
     Iteration,
     Project,
     all_projects,
@@ -65,7 +66,6 @@ class Loop(QObject):
         self._proposals: dict[tuple[int, str], Proposal] = {}
         self._watched: set[Document] = set()
         self._pending: Iteration | None = None  # the changed copy that runs now
-        self._pending_project: Project | None = None
         self.judged: int | None = None  # number of the iteration that was just measured
         self.applied: list[AppliedEdit] = []  # in the user's own files, newest last
         session.documentsChanged.connect(self._documents)
@@ -130,6 +130,8 @@ class Loop(QObject):
                 document.analysisChanged.connect(partial(self._analysed, document))
                 document.destroyed.connect(partial(self._watched.discard, document))
         self._watched &= set(self._session.documents)
+        open_ids = {id(document) for document in self._session.documents}
+        self._proposals = {key: found for key, found in self._proposals.items() if key[0] in open_ids}
 
     def _follow(self) -> None:
         """Show the project of the trace that is looked at."""
@@ -158,7 +160,7 @@ class Loop(QObject):
         fresh = replace(known, figures=figures_of(document.analysis, run), state=run.state)
         if project.find(run.folder) == fresh:
             return
-        measured_now = known.state == "running" and fresh.parent is not None
+        measured_now = known.figures == Figures() and fresh.parent is not None
         if measured_now:
             self.judged = fresh.number
         self._keep(project.with_iteration(fresh))
@@ -268,6 +270,18 @@ class Loop(QObject):
             return
         self._pending = replace(planned, run_folder=str(capture.run.folder))
         self._keep(project.with_iteration(self._pending))
+        capture.ended.connect(self._ended, Qt.ConnectionType.UniqueConnection)
+
+    def _ended(self) -> None:
+        """The changed copy has run: keep how it ended, also where no trace comes of it."""
+        pending, self._pending = self._pending, None
+        capture = self.capture
+        if pending is None or capture is None or capture.result is None:
+            return
+        project = next((p for p in self._projects.values() if p.find(Path(pending.run_folder)) is not None), None)
+        known = project.find(Path(pending.run_folder)) if project is not None else None
+        if project is not None and known is not None:
+            self._keep(project.with_iteration(replace(known, state=capture.result.outcome)))
 
     def apply_to_own_file(self, document: Document, index: int) -> AppliedEdit | None:
         """Make the change in the user's own file, after keeping the old text beside the run."""
@@ -334,18 +348,6 @@ def _make_copy(edit: ProposedEdit, root: Path, copy: Path, progress: jobs.Progre
     return apply_to_copy([edit], root, copy)
 
 
-def fixes_so_far(project: Project, iteration: Iteration) -> tuple[AppliedFix, ...]:
-    """All fixes of an iteration and those before it, first one first."""
-    chain: list[AppliedFix] = []
-    seen: set[int] = set()
-    current: Iteration | None = iteration
-    while current is not None and current.number not in seen:
-        seen.add(current.number)
-        chain[:0] = current.fixes
-        current = project.get(current.parent)
-    return tuple(chain)
-
-
 def install(session: Session, settings: Settings) -> None:
     """Offer the loop to the rest of the window."""
     loop = Loop(session, settings)
@@ -360,5 +362,6 @@ def install(session: Session, settings: Settings) -> None:
 
 
 def _compare(session: Session, before: Document, after: Document) -> None:
-    session.provide("compared", lambda: (before, after))
+    pair = (weakref.ref(before), weakref.ref(after))  # a closed trace must be free to go
+    session.provide("compared", lambda: tuple(side() for side in pair))
     session.pageRequested.emit("compare")

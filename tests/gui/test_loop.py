@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import orjson
 import pytest
+from PySide6.QtCore import QObject, Signal
 
 from core.analysis import Analysis
 from core.figures.compute import compute_figures
@@ -42,10 +44,14 @@ SUGGESTION = Suggestion(
 )
 
 
-class FakeCapture:
+class FakeCapture(QObject):
     """Stands for what runs scripts."""
 
+    ended = Signal()
+
     def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.result = SimpleNamespace(outcome="failed")
         self.specs: list[object] = []
         self.running = False
         self.run = self
@@ -158,6 +164,19 @@ def test_copy_is_made_and_run_with_the_same_options(window, loop, run_folder, tm
     page = window.pages["iterations"]
     assert "the prediction held" in page.words.text()
     assert page.model.rowCount() == 2
+
+
+def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    jobs.wait_all()
+    settle()
+    capture.ended.emit()
+    assert load_project(loop.project.folder).iterations[1].state == "failed"
+    window.session.ask("rounds")
+    assert window.pages["iterations"].model.index(1, 0).data() == "Python tests a tensor (the script failed)"
 
 
 def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_folder, tmp_path):
