@@ -13,7 +13,7 @@ from gui import text
 from gui.models.code_context import CodeLine
 from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff
 from gui.widgets.flow import FlowLayout
-from gui.widgets.labels import Elided, button, heading, label, restyle
+from gui.widgets.labels import button, heading, label, restyle
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class Card(QFrame):
         font = self.saving.font()
         font.setBold(True)
         self.saving.setFont(font)
-        self.place = Elided(place, "dim")
+        self.place = label(text.breakable(place), "dim", wrap=True)
+        self.place.setMinimumWidth(60)
         self.mark = label("", "faint")
         self.title.setMinimumWidth(60)
         grid = QGridLayout()
@@ -192,7 +193,6 @@ def _link(link: Link, before: str = "") -> QWidget:
         return row
     made = button(text.elided(words, 52), link.run, "link", link.tip or words)
     made.setAccessibleName(words)
-    made.setMinimumWidth(40)
     box.addWidget(made)
     box.addStretch(1)
     return row

@@ -65,6 +65,7 @@ class FlowLayout(QLayout):
             hint = item.sizeHint()
             if x > rect.x() and x + hint.width() > rect.x() + rect.width():
                 x, y, line = rect.x(), y + line + self.spacing(), 0
+            hint.setWidth(min(hint.width(), max(rect.width(), 1)))
             if move:
                 item.setGeometry(QRect(QPoint(x, y), hint))
             x, line = x + hint.width() + self.spacing(), max(line, hint.height())

@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
+    QStylePainter,
+    QWidget,
+)
 
 from gui import theme
 
@@ -45,7 +54,7 @@ def heading(text: str, delta: float = 2.0) -> QLabel:
 
 def button(text: str, handler: Callable[[], object] | None = None, role: str = "", tip: str = "") -> QPushButton:
     """Push button; ``role`` is primary, flat, link, chip, tick or empty."""
-    made = QPushButton(text.replace("&", "&&"))
+    made = (Link if role == "link" else QPushButton)(text.replace("&", "&&"))
     made.setAccessibleName(text)
     if role:
         made.setProperty("role", role)
@@ -57,6 +66,27 @@ def button(text: str, handler: Callable[[], object] | None = None, role: str = "
         made.clicked.connect(lambda _checked=False: handler())
     made.setAutoDefault(False)
     return made
+
+
+class Link(QPushButton):
+    """A link that gives way in the middle where there is no room for all of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Any width will do."""
+        return QSize(24, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw as much of the text as fits."""
+        painter, option = QStylePainter(self), QStyleOptionButton()
+        self.initStyleOption(option)
+        fitting = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
+        option.text = fitting  # type: ignore[attr-defined]
+        painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
+        painter.end()
 
 
 def rule() -> QFrame:
