@@ -6,8 +6,9 @@ import argparse
 import contextlib
 import difflib
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +95,10 @@ def window(paths: Sequence[str]) -> int:
 
 def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
     """Print figures and suggestions."""
-    from core.allow import parse_gate, read_allow_file, split_allowed
-    from core.reporting import json, text
-    from core.rule_runner import load_rules
+    with _uninterrupted():
+        from core.allow import parse_gate, read_allow_file, split_allowed
+        from core.reporting import json, text
+        from core.rule_runner import load_rules
 
     allowed = read_allow_file(options.allow) if options.allow else []
     gate = None
@@ -129,8 +131,9 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
 
 def compare_command(options: argparse.Namespace, progress: Progress) -> int:
     """Print two traces side by side."""
-    from core.compare import compare
-    from core.reporting import comparing, json
+    with _uninterrupted():
+        from core.compare import compare
+        from core.reporting import comparing, json
 
     before = _analysed(options.before, progress, 0.0, 0.5)
     after = _analysed(options.after, progress, 0.5, 1.0)
@@ -145,8 +148,9 @@ def compare_command(options: argparse.Namespace, progress: Progress) -> int:
 
 def report_command(options: argparse.Namespace, progress: Progress) -> int:
     """Write one self-contained page."""
-    from core.files import check_output, write_atomically
-    from core.reporting import html
+    with _uninterrupted():
+        from core.files import check_output, write_atomically
+        from core.reporting import html
 
     check_output(options.out, (".html", ".htm"), [options.trace])
     trace, analysis = _analysed(options.trace, progress, 0.0, 0.95)
@@ -187,11 +191,31 @@ def profile_command(options: argparse.Namespace, progress: Progress) -> int:
         return UNUSABLE_INPUT
 
 
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put a Ctrl+C off while modules load: numpy does not survive one in the middle of its import."""
+    pressed: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda *_: pressed.append(1))
+    except ValueError:  # not in the main thread, which alone gets it
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
 def _analysed(path: Path, progress: Progress, start: float, end: float) -> tuple[Trace, Analysis]:
     """Open and analyse one trace; opening takes most of the time."""
-    from core.analysis import analyze
-    from core.importing import open_trace
-    from core.run_folder import finder_for
+    with _uninterrupted():
+        import core.pricing
+        import core.rule_runner  # noqa: F401 - analyze imports them late
+        from core.analysis import analyze
+        from core.importing import open_trace
+        from core.run_folder import finder_for
 
     border = start + 0.6 * (end - start)
     trace = open_trace(path, progress=progress.part(start, border))

@@ -6,8 +6,10 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from core.reporting.text import Page
+if TYPE_CHECKING:
+    from core.reporting.text import Page
 
 
 class Progress:
@@ -63,6 +65,8 @@ def write(data: bytes) -> None:
 
 def page() -> Page:
     """Width and colour that suit stdout."""
+    from core.reporting.text import Page
+
     terminal = sys.stdout.isatty()
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     columns = shutil.get_terminal_size((100, 24)).columns if terminal or "COLUMNS" in os.environ else 100
