@@ -55,6 +55,8 @@ class AxisBar(QWidget):
             x1 = HEADER_PX + view.x_of(chosen.end_ns, lanes.width())
             painter.fillRect(QRectF(x0, AXIS_PX - 4, x1 - x0, 4), pal.accent)
         painter.setClipping(False)
+        if self._view.hasFocus():  # keys go to the timeline
+            painter.fillRect(QRectF(0, AXIS_PX - 2, HEADER_PX - 1, 2), pal.accent)
         painter.setFont(header_font(small=True))
         shown = self.tr("{width} in view").format(width=text.duration(view.width_ns))
         draw_text(painter, QRectF(20, 0, 92, AXIS_PX), shown, pal.muted)

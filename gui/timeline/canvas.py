@@ -333,7 +333,7 @@ class Canvas(QWidget):
             step = first + i
             number = int(steps.number[step])
             name = self.tr("Step {number}").format(number=number if number >= 0 else step + 1)
-            words = f"{name}   {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
+            words = f"{name} · {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
             left = max(float(x0[i]), float(HEADER_PX)) + 7
             draw_text(painter, QRectF(left, y, float(x1[i]) - left - 6, height), words, frame.palette.muted)
 

@@ -103,6 +103,7 @@ def save_svg(timeline: TimelineView, path: Path) -> None:
     generator.setViewBox(QRect(QPoint(0, 0), timeline.size()))
     generator.setTitle(timeline.tr("Timeline of {name}").format(name=timeline.document.title))
     painter = QPainter(generator)
+    painter.fillRect(timeline.rect(), timeline.canvas.frame().palette.header)
     for widget in (timeline.strip, timeline.minimap, timeline.axis):
         widget.render(painter, widget.pos())
     painter.translate(timeline.canvas.pos())

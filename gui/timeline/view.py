@@ -344,6 +344,11 @@ class TimelineView(QWidget):
         if not self._keys.released(event):
             super().keyReleaseEvent(event)
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self.axis.update()
+        super().focusInEvent(event)
+
     def focusOutEvent(self, event: QFocusEvent) -> None:
         self.motion.release()
+        self.axis.update()
         super().focusOutEvent(event)

@@ -120,7 +120,7 @@ def _paint_bands(painter: QPainter, frame: Frame) -> None:
 def _label(painter: QPainter, frame: Frame, band: QRectF, slice_id: int, wait_ns: int) -> None:
     """Name of the call and its wait, on a ground that keeps it readable over the stripes."""
     painter.setFont(slice_font())
-    words = f"{short_op_name(frame.trace.name(slice_id))}   {text.duration(wait_ns)}"
+    words = f"{short_op_name(frame.trace.name(slice_id))} · {text.duration(wait_ns)}"
     left = max(band.left(), frame.left_px) + 3
     room = band.right() - left - 3
     width = min(painter.fontMetrics().horizontalAdvance(words) + 10, room)
