@@ -68,6 +68,14 @@ COMMANDS = (
         "report", "File", QT_TRANSLATE_NOOP("commands", "Save report…"), ("Ctrl+S",), lambda w: w.save_report(), True
     ),
     Command(
+        "allow-file",
+        "File",
+        QT_TRANSLATE_NOOP("commands", "Save what was dismissed as an allow file…"),
+        (),
+        lambda w: w.session.ask("save_allow_file"),
+        True,
+    ),
+    Command(
         "picture",
         "File",
         QT_TRANSLATE_NOOP("commands", "Save picture of the window…"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import text
@@ -160,7 +161,7 @@ class Card(QFrame):
         if body.risk:
             box.addWidget(label(self.tr("What could go wrong: {risk}").format(risk=body.risk), "dim", wrap=True))
         if body.url:
-            box.addWidget(label(body.url, "faint", wrap=True, select=True))
+            box.addWidget(button(self.tr("Read more about it"), partial(_browse, body.url), "link", body.url))
         row = FlowLayout(spacing=6)
         for action in body.actions:
             made = button(action.text, action.run, "primary" if action.primary else "", action.tip)
@@ -181,6 +182,12 @@ class Card(QFrame):
             self.chosen.emit()
         else:
             super().keyPressEvent(event)
+
+
+def _browse(url: str) -> None:
+    """Open a page of a rule in the browser."""
+    if url.startswith("https://"):
+        QDesktopServices.openUrl(QUrl(url))
 
 
 def _link(link: Link, before: str = "") -> QWidget:

@@ -11,15 +11,17 @@ import orjson
 import pytest
 from PySide6.QtCore import QObject, Signal
 
+from core.allow import read_allow_file
 from core.analysis import Analysis
+from core.errors import TraceError
 from core.figures.compute import compute_figures
 from core.project import Figures, Iteration, Project, load_project
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
-from gui import jobs
+from gui import allow_file, jobs
 from gui.fix_dialog import FixDialog, near_lines
 from gui.loop import Loop
 from gui.screenshot import settle
-from gui.session import DONE, Document
+from gui.session import DISMISSED, DONE, Document
 from tests.gui.conftest import training
 
 SCRIPT = """import torch
@@ -256,6 +258,27 @@ def test_work_is_resumed_after_a_crash(window, loop, tmp_path):
     page.scripts.activated.emit(at)
     assert page.title.text() == "train.py"
     assert page.model.index(1, 0).data() == "as it was (interrupted)"
+
+
+def test_dismissed_suggestions_become_an_allow_file(window, loop, run_folder, tmp_path):
+    other = replace(SUGGESTION, rule_id="host-list-index")
+    document = shown(window, run_folder, 1_000_000.0, (SUGGESTION, other))
+    document.set_suggestion_state(0, DISMISSED, 'the check is "meant"')
+    path = tmp_path / "allow.toml"
+    path.write_text("# ours\n")
+    assert allow_file.append(path, document) == 1
+    assert allow_file.append(path, document) == 0
+    assert path.read_text().startswith("# ours\n")
+    (entry,) = read_allow_file(path)
+    assert entry.reason == 'the check is "meant"'
+    assert entry.fits(SUGGESTION)
+    assert not entry.fits(other)
+    path.write_text("x = 1\n")
+    with pytest.raises(TraceError):
+        allow_file.append(path, document)
+    assert path.read_text() == "x = 1\n"
+    with pytest.raises(TraceError):
+        allow_file.append(tmp_path / "train.py", document)
 
 
 def test_compare_two_documents(window, loop, run_folder, tmp_path):
