@@ -156,10 +156,14 @@ class Facts:
 
     def on_launching_thread(self, ids: I32) -> Bool:
         """bool[len(ids)]: which CPU slices are on a thread that launches device work."""
-        thread = self.trace.tracks.thread_id[self.trace.slices.track_id]
-        launching = np.unique(thread[self.trace.links.launched_by])
-        on: Bool = np.isin(thread[ids], launching)
+        on: Bool = np.isin(self.trace.tracks.thread_id[self.trace.slices.track_id[ids]], list(self.launching_threads))
         return on
+
+    @cached_property
+    def launching_threads(self) -> frozenset[int]:
+        """Rows of the thread table of the threads that launch device work."""
+        tracks = np.unique(self.trace.slices.track_id[self.trace.links.launched_by])
+        return frozenset(int(t) for t in self.trace.tracks.thread_id[tracks])
 
     def ranges_around(self, slice_id: int) -> list[int]:
         """STEP and RANGE slices of the thread around the start of a CPU slice, innermost first."""

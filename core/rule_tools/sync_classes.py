@@ -163,6 +163,8 @@ def _rule_of(
     directions -= {int(CopyDirection.NONE)}
     to_host = int(CopyDirection.DTOH) in directions
     to_device = int(CopyDirection.HTOD) in directions
+    if not path and facts.launching_threads and facts.thread_of(calls[0]) not in facts.launching_threads:
+        return None  # a watchdog or another thread that launches nothing: it holds nobody up
     if not path:
         return _without_op(names, to_host, to_device, copies, trace)
     caller = _caller(ctx, facts, rows[0], calls[0], path)

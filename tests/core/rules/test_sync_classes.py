@@ -79,3 +79,14 @@ def test_the_last_read_of_a_recording_is_a_note_only() -> None:
     results = {r.rule.id: r for r in run_rules(trace, compute_figures(trace))}
     found = results["tensor-read-back"].suggestions
     assert [s.informational for s in found] == [True]
+
+
+def test_a_watchdog_on_a_thread_of_its_own_holds_nobody_up() -> None:
+    def step(m, number: int) -> None:  # type: ignore[no-untyped-def]
+        event = m.event_record()
+        for _ in range(3):
+            m.kernel_op("aten::mm", 500)
+        with m.background("watchdog"):
+            m.event_synchronize(event)
+
+    assert classes(keep(simulate(step, 3, sustained=False).to_json())) == {}
