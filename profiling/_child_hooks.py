@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import threading
+import time
 import weakref
 
 WORKERS = (
@@ -193,6 +194,8 @@ def connect(recorder, finder, hooks):
         if event == "script_step":
             recorder.marks_steps = False
         action = getattr(finder, event)(*args)
+        if event == "stepped":
+            recorder.stepped_at = time.perf_counter()
         if action is None and event != "script_step":
             return
         if recorder.phase == "whole" and recorder.config["step_source"] != "whole":

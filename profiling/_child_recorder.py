@@ -60,6 +60,7 @@ class Recorder:
         self.traces = []
         self.step_times = []  # (number, phase, microseconds)
         self.wall = []  # (steps, microseconds)
+        self.stepped_at = 0.0  # when an optimizer last stepped in the open step
         self._left = 0  # steps until the phase ends
         self._since = 0.0
         self._step_began = 0.0
@@ -108,7 +109,7 @@ class Recorder:
         begin = getattr(self, "_begin_" + self.phase, None)
         if begin is not None and not self.yielded:
             begin()
-        self.in_step = True
+        self.in_step, self.stepped_at = True, 0.0
         if self.phase == WALL and self._wall_began is None:
             self._start_clock()
         if self.session is not None and self.session.running and self.marks_steps:
@@ -346,6 +347,7 @@ class Recorder:
         """The script has ended: write what there is, if no window was written."""
         self._stop_timer()
         with self._lock:
+            self._end_last_step()
             session, self.session = self.session, None
             if self.phase == SYNC and getattr(self, "watch", None) is not None:
                 self.watch.stop()
@@ -359,6 +361,17 @@ class Recorder:
                 self.report.send("phase", phase="saving", step=self.number)
                 self._keep_trace(self.kept)
             self.phase = DONE
+
+    def _end_last_step(self):
+        """The loop was left right after an optimizer's step: no fetch comes that would end the open step."""
+        if not self.in_step or not self.stepped_at or self.source != "loader":
+            return
+        now, session = time.perf_counter(), self.session
+        soon = now - self.stepped_at <= 0.5 * (self.stepped_at - self._step_began)  # else the mark would be too long
+        if soon and session is not None and session.running:
+            session.end_step()
+        self.in_step = False
+        self._count(now)
 
     def fail(self, error):
         """Report a fault of ours and let go of whatever runs."""
@@ -384,6 +397,3 @@ class Recorder:
             "source": self.source, "steps": self.number, "times": self.step_times[-20000:], "wall": self.wall,
             "marked": self.marks_steps, "rank": self.rank, "spawned": self.config["spawned"],
         }  # fmt: skip
-
-    def on_event(self, event, args):
-        """Replaced by :func:`connect`."""

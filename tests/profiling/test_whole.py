@@ -45,6 +45,22 @@ def test_a_whole_recording_is_bounded(seen: Seen) -> None:
     assert any("first 0.3 seconds" in notice for notice in seen.result.notices)
 
 
+LEFT = """
+import time, torch
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(64, 4)), 4)
+model = torch.nn.Linear(4, 4); opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for i, (x,) in enumerate(loader):
+    opt.zero_grad(); model(x).sum().backward(); time.sleep(0.05); opt.step()
+    if i == 6: break
+"""
+
+
+@pytest.mark.launch(text=LEFT)
+def test_a_loop_that_is_left_counts_its_last_step(seen: Seen) -> None:
+    assert seen.result.manifest["steps"]["count"] == 7
+    assert len(seen.steps) in (6, 7)  # marked only where the script ends soon after it
+
+
 @pytest.mark.launch(text=ENDLESS, stop_after_window=True, schedule=Schedule(0, 1, 2, 2))
 def test_the_script_ends_after_the_window(seen: Seen) -> None:
     assert seen.stdout.splitlines() == ["finally ran", "atexit ran"]
