@@ -359,9 +359,16 @@ def install(session: Session, settings: Settings) -> None:
     session.provide("wall_step_ns", loop.wall_step_ns)
     session.provide("compare", lambda: session.pageRequested.emit("compare"))
     session.provide("compare_documents", partial(_compare, session))
+    session.provide("save_allow_file", partial(_save_allow_file, session))
 
 
 def _compare(session: Session, before: Document, after: Document) -> None:
     pair = (weakref.ref(before), weakref.ref(after))  # a closed trace must be free to go
     session.provide("compared", lambda: tuple(side() for side in pair))
     session.pageRequested.emit("compare")
+
+
+def _save_allow_file(session: Session) -> None:
+    from gui import allow_file
+
+    allow_file.save(session)

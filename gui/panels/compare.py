@@ -342,6 +342,8 @@ def _compare(before: Any, before_analysis: Any, after: Any, after_analysis: Any,
 
 def signed(pct: float) -> str:
     """A change in per cent with its sign."""
+    if abs(pct) < 0.05:
+        return text.percent(0.0)
     return ("−" if pct < 0 else "+") + text.percent(abs(pct))
 
 

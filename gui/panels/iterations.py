@@ -353,6 +353,8 @@ def _known(value: float | None) -> float:
 def _signed(pct: float | None) -> str:
     if pct is None:
         return ""
+    if abs(pct) < 0.05:
+        return text.percent(0.0)
     return ("−" if pct < 0 else "+") + text.percent(abs(pct))
 
 
