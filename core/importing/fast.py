@@ -28,16 +28,10 @@ from core.kinds import SliceKind
 from core.tables import I32, I64, U8, Bool
 
 _NAN = float("nan")
-_X, _S, _T, _F, _I, _M, _C, _ODD = ord("X"), ord("s"), ord("t"), ord("f"), ord("i"), ord("M"), ord("C"), 0
+_X, _S, _T, _F, _I, _M, _C = map(ord, "XstfiMC")
 _PHASES = defaultdict(int, {"X": _X, "s": _S, "t": _T, "f": _F, "i": _I, "I": _I, "R": _I, "M": _M, "C": _C})
-_DEVICE_KINDS = (
-    SliceKind.KERNEL,
-    SliceKind.MEMCPY,
-    SliceKind.MEMSET,
-    SliceKind.DEVICE_RANGE,
-    SliceKind.DEVICE_SYNC,
-    SliceKind.OTHER,
-)
+_DEVICE_KINDS = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET, SliceKind.DEVICE_RANGE, SliceKind.DEVICE_SYNC,
+                 SliceKind.OTHER)  # fmt: skip
 
 
 class Irregular(Exception):
@@ -104,7 +98,10 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
     Irregular
         When anything in the piece is not as Kineto writes it.
     """
-    body = b"[" + text.rstrip(b", \t\r\n") + b"]"
+    end = len(text)
+    while end and text[end - 1] in b", \t\r\n":
+        end -= 1
+    body = b"".join((b"[", memoryview(text)[:end], b"]"))
     try:
         events = _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -162,8 +159,13 @@ class _Strings:
     def __init__(self) -> None:
         self._ids: defaultdict[Any, int] = defaultdict(count().__next__)
 
-    def __call__(self, values: Any, size: int) -> I32:
-        return np.fromiter(map(self._ids.__getitem__, values), np.int32, size)
+    def of(self, events: list[_Event], *names: str) -> list[I32]:
+        """int32[n] for each of these fields (two or more): whole rows of texts are looked up at once, as few differ."""
+        rows: defaultdict[Any, int] = defaultdict(count().__next__)
+        at = np.fromiter(map(rows.__getitem__, map(attrgetter(*names), events)), np.int32, len(events))
+        ids = self._ids
+        table = np.array([[ids[text] for text in row] for row in rows], np.int32).reshape(-1, len(names))
+        return [column[at] for column in table.T.copy()]
 
     def values(self) -> list[str]:
         """Texts in id order; a number and the same text both occur, `join` makes them one."""
@@ -255,25 +257,26 @@ def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _R
     mask = (rows.phase == _X) & rows.timed
     chosen = list(compress(events, mask.tobytes()))
     n = len(chosen)
-    category = strings(map(attrgetter("cat"), chosen), n)
+    category, name, pid, tid = strings.of(chosen, "cat", "name", "pid", "tid")
     used = strings.values()
-    span = [i for i in np.unique(category).tolist() if used[i].lower() == PROFILER_SPAN]
+    held = np.flatnonzero(np.bincount(category, minlength=1)).tolist()
+    span = [i for i in held if used[i].lower() == PROFILER_SPAN]
     if span:
         hidden = np.isin(category, span)
         out.note("profiler-span", chosen[int(np.flatnonzero(hidden)[0])].name, int(hidden.sum()))
         mask[np.flatnonzero(mask)[hidden]] = False
         chosen = list(compress(chosen, (~hidden).tobytes()))
-        category = category[~hidden]
+        category, name, pid, tid = (column[~hidden] for column in (category, name, pid, tid))
         n = len(chosen)
     args = list(map(attrgetter("args"), chosen))
-    kind_of = np.array([int(CATEGORIES.get(text.lower(), SliceKind.OTHER)) for text in used] or [0], np.uint8)
+    kind_of = np.zeros(max(len(used), 1), np.uint8)
+    kind_of[held] = [int(CATEGORIES.get(used[i].lower(), SliceKind.OTHER)) for i in held]
     kinds = kind_of[category]
-    on_device = np.isin(kinds, _DEVICE_KINDS)
+    on_device = np.isin(kind_of, _DEVICE_KINDS)[category]
     calls = on_device | (kinds == SliceKind.RUNTIME) | (kinds == SliceKind.DRIVER)
     external = _ints("external", args, kinds != SliceKind.PYTHON)
     if bool((external[calls] < 0).any()):
-        older = _ints("external_2021", args, calls & (external < 0))
-        external = np.where(external < 0, older, external)
+        external = np.where(external < 0, _ints("external_2021", args, calls & (external < 0)), external)
     copies = _ints("bytes", args, on_device)
     if bool((kinds == SliceKind.KERNEL).any()) and bool((copies < 0).any()):
         copies = np.where(copies < 0, _ints("size", args, on_device & (kinds != SliceKind.KERNEL)), copies)
@@ -284,9 +287,9 @@ def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _R
     out.slices = SliceColumns(
         phase=np.full(n, _X, np.uint8),
         category=category,
-        name=strings(map(attrgetter("name"), chosen), n),
-        pid=strings(map(attrgetter("pid"), chosen), n),
-        tid=strings(map(attrgetter("tid"), chosen), n),
+        name=name,
+        pid=pid,
+        tid=tid,
         time_ns=rows.time[mask],
         dur_ns=durations,
         correlation=_ints("correlation", args, calls),
@@ -318,11 +321,12 @@ def _flows(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Ro
     n = len(chosen)
     if not n:
         return
+    category, pid, tid = strings.of(chosen, "cat", "pid", "tid")
     out.flows = FlowColumns(
         phase=rows.phase[mask],
-        category=strings(map(attrgetter("cat"), chosen), n),
-        pid=strings(map(attrgetter("pid"), chosen), n),
-        tid=strings(map(attrgetter("tid"), chosen), n),
+        category=category,
+        pid=pid,
+        tid=tid,
         time_ns=rows.time[mask],
         flow_id=np.fromiter(map(attrgetter("id"), chosen), np.int64, n),
     )
@@ -342,9 +346,10 @@ def _instants(out: EventColumns, events: list[_Event], strings: _Strings, rows: 
     def column(name: str, dtype: type = np.int64) -> Any:
         return np.fromiter(map(attrgetter(name), args), dtype, n)
 
+    pid, tid = strings.of(held, "pid", "tid")
     out.memory = MemoryColumns(
-        pid=strings(map(attrgetter("pid"), held), n),
-        tid=strings(map(attrgetter("tid"), held), n),
+        pid=pid,
+        tid=tid,
         time_ns=rows.time[at[memory]],
         device_type=column("device_type", np.int32),
         device=column("device_id", np.int32),
@@ -354,11 +359,11 @@ def _instants(out: EventColumns, events: list[_Event], strings: _Strings, rows: 
         reserved=column("reserved"),
     )
     others = list(compress(chosen, (~memory).tobytes()))
-    n = len(others)
+    name, pid, tid = strings.of(others, "name", "pid", "tid")
     out.instants = InstantColumns(
-        name=strings(map(attrgetter("name"), others), n),
-        pid=strings(map(attrgetter("pid"), others), n),
-        tid=strings(map(attrgetter("tid"), others), n),
+        name=name,
+        pid=pid,
+        tid=tid,
         time_ns=rows.time[at[~memory]],
         start=rows.start[at[~memory]],
         length=rows.length[at[~memory]],
