@@ -53,6 +53,7 @@ class Canvas(QWidget):
         self.hovered = -1
         self.pointer: QPointF | None = None
         self.drop_y = -1  # where a dragged row would go
+        self._told: tuple[tuple[int, int], list[str]] = ((-1, 0), [])  # tooltip of the slice hovered last
         self.quiet = False  # no tooltip while something is dragged
         self._looks = looks(document.trace, False)
         self._coarse = coarse(self._looks)
@@ -353,7 +354,10 @@ class Canvas(QWidget):
             row = self.row_at(at.y())
             lines = header_lines(frame, row) if row is not None else []
         elif self.hovered >= 0:
-            lines = slice_lines(frame.trace, frame.figures, self.hovered)
+            key = (self.hovered, id(frame.figures))
+            if key != self._told[0]:
+                self._told = (key, slice_lines(frame.trace, frame.figures, self.hovered))
+            lines = self._told[1]
         else:
             row = self.row_at(at.y())
             lines = row_lines(frame, row, frame.time_at(at.x())) if row is not None else []

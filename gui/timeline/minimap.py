@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from core.kinds import DEVICE_WORK, SliceKind, TrackKind
@@ -245,3 +245,8 @@ class Minimap(QWidget):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self._document.viewport.fit(remember=True)
         self._document.viewChanged.emit()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        view = self._document.viewport
+        middle = (view.start_ns + view.end_ns) / 2
+        self._document.zoom_to(*view.zoomed(1.3 ** (-event.angleDelta().y() / 120), middle), remember=False)

@@ -52,6 +52,17 @@ def test_wheel_zooms_about_the_pointer(view: TimelineView) -> None:
     assert view.document.viewport.width_ns == pytest.approx(width, rel=1e-6)
 
 
+def test_wheel_zooms_on_the_axis_and_the_minimap_too(view: TimelineView) -> None:
+    for widget in (view.axis, view.minimap):
+        width = view.document.viewport.width_ns
+        at = QPointF(700, 10)
+        where = QPointF(widget.mapToGlobal(at.toPoint()))
+        none = Qt.MouseButton.NoButton
+        phase = Qt.ScrollPhase.NoScrollPhase
+        QApplication.sendEvent(widget, QWheelEvent(at, where, QPoint(), QPoint(0, 120), none, NONE, phase, False))
+        assert view.document.viewport.width_ns == pytest.approx(width / 1.3)
+
+
 def test_wheel_with_shift_moves_in_time_and_with_alt_scrolls(view: TimelineView) -> None:
     view.resize(1200, 330)
     view.document.zoom_to(1_000_000, 2_000_000)
