@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.rule_runner import load_rules
+from core.rule_tools.texts import rule_texts
 from core.suggestions import Outcome, Suggestion
 from tests.core.rules import cases_device, cases_host, cases_recording, cases_waits, write_docs
 from tests.core.rules.kit import run_rule
@@ -91,3 +92,14 @@ def test_the_documentation_lists_every_rule_as_it_is() -> None:
     assert write_docs.table() in write_docs.DOCS.read_text(encoding="utf-8"), (
         "run python -m tests.core.rules.write_docs"
     )
+
+
+@pytest.mark.parametrize("rule_id", sorted(CASES))
+def test_every_text_that_is_shown_can_be_listed_for_translation(rule_id: str) -> None:
+    module = RULES[rule_id].module
+    assert module is not None
+    texts = rule_texts(module)
+    assert RULES[rule_id].rule.title in texts
+    for suggestion in run_rule(rule_id, CASES[rule_id].found()).suggestions:
+        assert suggestion.title in texts
+        assert suggestion.why in texts
