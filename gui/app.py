@@ -20,6 +20,15 @@ from gui.settings import Settings
 WARM_UP_MS = 60  # after the first paint
 
 
+NO_SCREEN = 3
+
+
+def no_screen() -> bool:
+    """Whether a window could not be seen by anybody (on Linux, without X or Wayland, and no platform chosen)."""
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("QT_QPA_PLATFORM")
+    return sys.platform.startswith("linux") and not display
+
+
 def make_application() -> QApplication:
     """Return the one QApplication, made if there is none; without a screen on Linux it draws into memory."""
     app = QApplication.instance()
@@ -99,6 +108,12 @@ def warm_up() -> None:
 
 def run(paths: list[Path]) -> int:
     """Show the window with these traces; return its exit status."""
+    if no_screen():
+        sys.stderr.write(
+            "steplens: error: there is no screen to show a window on. The headless commands work without one: "
+            "main.py analyze TRACE, main.py screenshot TRACE OUT.png, main.py report TRACE OUT.html.\n"
+        )
+        return NO_SCREEN
     app = make_application()
     window = make_window()
     hooks = errors.CrashHooks(window.show_error, window)

@@ -63,6 +63,7 @@ class TopBar(QFrame):
         self.search.setPlaceholderText(self.tr("Search slices, ranges, kernels   ( / )"))
         self.search.setAccessibleName(self.tr("Search slices, ranges and kernels by name"))
         self.search.setClearButtonEnabled(True)
+        self.search.setAcceptDrops(False)  # files dropped on it are for the window
         self.search.setMinimumWidth(130)
         self.search.setMaximumWidth(330)
         self.hits = label("", "dim")

@@ -382,6 +382,31 @@ def test_an_error_one_can_act_on_is_no_crash() -> None:
     assert errors.as_text(ValueError("bug")) is None
 
 
+def test_without_a_screen_the_program_says_so_and_ends() -> None:
+    import os
+    import subprocess
+
+    hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    code = "import sys, gui.app; sys.exit(gui.app.run([]))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3
+    assert "no screen" in done.stderr
+
+
+def test_the_report_of_the_current_trace_is_one_page(
+    window: MainWindow, document: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    from PySide6.QtWidgets import QFileDialog
+
+    out = tmp_path / "out.html"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(out), ""))
+    window.run_command("report")
+    qtbot.waitUntil(lambda: "out.html" in window.session.status)
+    assert "aten::item" in out.read_text("utf-8")
+
+
 def test_torch_is_never_imported() -> None:
     import subprocess
 
