@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from core.analysis import Analysis
+from core.errors import Cancelled
 from core.figures.compute import final_verdict
 from core.figures.lookup import View
 from core.figures.model import Figures
@@ -15,10 +17,12 @@ from core.suggestions import Effect, EffectKind, PlanStep, RuleResult, Saving, S
 from core.trace import Trace
 
 Progress = Callable[[float, str], None]
+_log = logging.getLogger(__name__)
 
 HIGH_PCT = 10.0
 MEDIUM_PCT = 3.0
-POOR_REPLAY_PCT = 10.0  # a replay further off than this is no basis for a saving
+POOR_REPLAY_PCT = 10.0  # a replay further off than this gives rough savings
+USELESS_REPLAY_PCT = 50.0  # ... and further off than this none, nor a sustained step time: only bounds are left
 _WAITS_ONLY = frozenset({EffectKind.REMOVE_WAIT, EffectKind.MAKE_ASYNC})
 NOTHING_PCT = 1.0  # less than this is called next to nothing
 # Templates of the notes of a plan, for translation.
@@ -56,16 +60,34 @@ def price(
     tell = progress or _silent
     found = [suggestion for result in rule_results for suggestion in result.suggestions]
     tell(0.0, "replay")
-    replay = Replay(trace, figures)
-    if not replay or _device_unseen(trace):
-        ordered = sorted(range(len(found)), key=lambda i: (found[i].informational, i))
-        floors = _floors(rule_results)
-        plain = tuple(replace(found[i], severity=_severity(None, found[i], floors)) for i in ordered)
-        return Analysis(_finished(trace, figures, None, plain), plain, (), tuple(rule_results))
-    pricing = _Pricing(trace, figures, replay, found, _floors(rule_results))
-    suggestions, plan = pricing.run(tell)
+    floors = _floors(rule_results)
+    try:
+        replay = Replay(trace, figures)
+        if not replay or _device_unseen(trace):
+            return _unpriced(trace, figures, rule_results, found)
+        suggestions, plan = _Pricing(trace, figures, replay, found, floors).run(tell)
+    except Cancelled:
+        raise
+    except Exception as error:
+        # What the rules found is worth showing even when a trace of a kind never seen before breaks the replay.
+        _log.exception("the replay failed")
+        return _unpriced(trace, figures, rule_results, found, {"replay": f"{type(error).__name__}: {error}"})
     tell(1.0, "replay")
     return Analysis(_finished(trace, figures, replay, suggestions, plan), suggestions, plan, tuple(rule_results))
+
+
+def _unpriced(
+    trace: Trace,
+    figures: Figures,
+    rule_results: Sequence[RuleResult],
+    found: Sequence[Suggestion],
+    notes: Mapping[str, str] | None = None,
+) -> Analysis:
+    """Return the suggestions with unknown savings."""
+    floors = _floors(rule_results)
+    ordered = sorted(found, key=lambda suggestion: suggestion.informational)
+    plain = tuple(replace(s, severity=_severity(None, s, floors)) for s in ordered)
+    return Analysis(_finished(trace, figures, None, plain), plain, (), tuple(rule_results), notes or {})
 
 
 class _Pricing:
@@ -79,6 +101,8 @@ class _Pricing:
         self._found = found
         self._floors = floors
         self._inferred = figures.summary.inferred
+        self._usable = replay.error_pct <= USELESS_REPLAY_PCT
+        self._measured_ns = figures.summary.period_ns or figures.summary.step_ns
         self._alone: dict[int, Saving] = {}
 
     def run(self, tell: Progress) -> tuple[tuple[Suggestion, ...], tuple[PlanStep, ...]]:
@@ -87,7 +111,7 @@ class _Pricing:
         for number, suggestion in enumerate(found):
             tell(0.1 + 0.4 * number / max(1, len(found)), "savings")
             self._alone[number] = self._price(suggestion.effects)
-        fixes = [i for i, s in enumerate(found) if s.effects and not s.informational]
+        fixes = [i for i, s in enumerate(found) if s.effects and not s.informational and self._usable]
         start = self._trace.slices.start_ns
         first = [min((int(start[j]) for e in s.effects for j in e.slices), default=0) for s in found]
         planner = Planner(
@@ -118,8 +142,13 @@ class _Pricing:
         if not effects:
             return Saving()
         result = self._replay.what_if(effects)
-        basis = self._basis(effects, result.bounded)
         step = self._replay.step_ns
+        if not self._usable:
+            if not self._measured_ns or any(e.kind not in _WAITS_ONLY for e in effects):
+                return Saving()
+            most = min(result.bound_ns, result.freed_host_ns, self._measured_ns)
+            return Saving(round(most), 100.0 * most / self._measured_ns, "bounded")
+        basis = self._basis(effects, result.bounded)
         freed = round(result.freed_host_ns)
         return Saving(round(result.saved_ns), 100.0 * result.saved_ns / step, basis, freed_host_ns=freed)
 
@@ -171,7 +200,8 @@ class _Pricing:
         suggestion, saving = self._found[i], self._alone[i]
         if i in in_plan:
             saving = replace(saving, together_ns=round(in_plan[i]))
-        worth_pct = 100.0 * self._worth(i, turns) / self._replay.step_ns if suggestion.effects else None
+        scale = self._replay.step_ns if self._usable else self._measured_ns
+        worth_pct = 100.0 * self._worth(i, turns) / scale if suggestion.effects and scale else None
         return suggestion.priced(saving, _severity(worth_pct, suggestion, self._floors))
 
     def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:
@@ -236,8 +266,9 @@ def _finished(
     plan: Sequence[PlanStep] = (),
 ) -> Figures:
     """Figures with what the replay knows, and the verdict that follows from it."""
-    sustained = replay.step_ns if replay is not None and replay.has_steps else None
     error = replay.error_pct if replay is not None else None
+    usable = replay is not None and replay.has_steps and replay.error_pct <= USELESS_REPLAY_PCT
+    sustained = replay.step_ns if replay is not None and usable else None
     known = [s.saving.pct for s in suggestions if s.saving.pct is not None and not s.informational]
     if replay is not None and plan:
         known.append(100.0 * (1 - plan[-1].predicted_step_ns / replay.step_ns))

@@ -83,7 +83,8 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     process = int(trace.threads.process_id[main_thread])
     active = _active_threads(view, figures, process)
     calls = view.host_calls[np.isin(view.thread[view.host_calls], active)]
-    rows = tuple(int(r) for r in np.flatnonzero(figures.steps.thread_id == main_thread))
+    lasting = figures.steps.end_ns > figures.steps.start_ns
+    rows = tuple(int(r) for r in np.flatnonzero((figures.steps.thread_id == main_thread) & lasting))
     window = _window(view, figures, rows, calls, main_thread)
     if window is None:
         return None

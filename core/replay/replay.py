@@ -123,7 +123,7 @@ class ProcessReplay:
         saved = self.now.step_ns - self.run(change).step_ns
         most = self.bounds.most_ns(change) / self.unit_count
         freed = self.bounds.freed_ns(change) / self.unit_count
-        return WhatIf(self.now.step_ns, max(0.0, min(saved, most)), saved, most, freed)
+        return WhatIf(self.now.step_ns, max(0.0, min(saved, most, self.now.step_ns)), saved, most, freed)
 
     def host_step_ns(self, effects: Iterable[Effect]) -> float | None:
         """What ``ProfilerStep`` would say of as many steps as were recorded, ns: mean of the counted steps.
@@ -142,7 +142,8 @@ class ProcessReplay:
         for block in self.blocks[steps].tolist():
             if graph.block_lane[block] == 0:
                 last[int(graph.block_step[block])] = began[block] + plan.length[block]
-        return float(np.mean([last[i] - began[graph.step_begin[i]] for i in self.counted]))
+        lengths = [last[i] - began[graph.step_begin[i]] for i in self.counted if i in last]
+        return float(np.mean(lengths)) if lengths else None
 
     def run(self, change: Change) -> Outcome:
         """Replay with a change."""

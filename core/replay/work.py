@@ -11,11 +11,10 @@ from core.tables import I32, I64, Bool
 
 # A launch that owns at least this many pieces of device work is a graph: its inner order is kept as it ran.
 GRAPH_NODES = 3
+# Kernels of one stream overlap by some microseconds (programmatic dependent launch); by more, they are not in line.
+OVERLAP_NS = 10_000
 _DEFAULT_GAP_NS = 1_000
 _DEFAULT_LATENCY_NS = 5_000
-# Between two pieces of queued work lie microseconds. More than this is no property of the queue but something the
-# trace does not show; it is kept with the work that it delayed.
-_FREE_QUEUE_NS = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +64,19 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
     tracks, stream = np.unique(slices.track_id[ids], return_inverse=True)
     piece_of = np.full(len(slices), -1, dtype=np.int32)
     heads, start, end = _merge_graphs(ids, launch, slices.start_ns[ids], trace.end_ns[ids], piece_of)
-    order = np.lexsort((start, stream[heads]))
+    own, tracks = _split_overlaps(stream[heads], start, end, tracks)
+    order = np.lexsort((start, own))
     back = np.empty(len(order), dtype=np.int32)
     back[order] = np.arange(len(order))
     known = piece_of >= 0
     piece_of[known] = back[piece_of[known]]
-    heads, start, end = heads[order], start[order], end[order]
+    heads, start, end, own = heads[order], start[order], end[order], own[order]
     launch_ns = np.where(launch[heads] >= 0, slices.start_ns[np.maximum(launch[heads], 0)], start)
-    launch_ns = _in_order(stream[heads].astype(np.int32), launch_ns, launch[heads] >= 0)
-    latency, gap, typical = _delays(stream[heads].astype(np.int32), start, end, launch_ns, launch[heads] >= 0)
+    launch_ns = _in_order(own, launch_ns, launch[heads] >= 0)
+    latency, gap, typical = _delays(own, start, end, launch_ns, launch[heads] >= 0)
     return Work(
         slice_id=ids[heads],
-        stream=stream[heads].astype(np.int32),
+        stream=own,
         start_ns=start,
         end_ns=end,
         dur_ns=end - start,
@@ -131,6 +131,33 @@ def _merge_graphs(ids: I32, launch: I32, start: I64, end: I64, piece_of: I32) ->
     np.maximum.at(last, piece, end[by_start])
     heads = by_start[first]
     return heads.astype(np.int32), start[heads], last
+
+
+def _split_overlaps(stream: np.ndarray, start: I64, end: I64, tracks: np.ndarray) -> tuple[I32, np.ndarray]:
+    """Put work that truly runs at the same time on one stream (several queues behind it, or a wrong duration) apart.
+
+    Returns
+    -------
+    tuple
+        Stream of each piece, and the track of each stream.
+    """
+    own = stream.astype(np.int32)
+    rows = np.lexsort((start, own))
+    for part in np.split(rows, np.flatnonzero(np.diff(own[rows])) + 1):
+        reach = np.maximum.accumulate(end[part])
+        if not (start[part][1:] < reach[:-1] - OVERLAP_NS).any():
+            continue
+        free = [np.iinfo(np.int64).min]  # end of the work on each of the streams that this one becomes
+        names = [int(own[part[0]])]
+        for piece in part.tolist():
+            at = next((k for k, until in enumerate(free) if until <= start[piece] + OVERLAP_NS), len(free))
+            if at == len(free):
+                free.append(np.iinfo(np.int64).min)
+                names.append(len(tracks))
+                tracks = np.append(tracks, tracks[names[0]])
+            own[piece] = names[at]
+            free[at] = max(free[at], int(end[piece]))
+    return own, tracks
 
 
 def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> tuple[I64, I64, int]:

@@ -185,3 +185,41 @@ def test_host_time_that_saves_nothing_is_told_apart_from_the_pace(tmp_path: Path
     assert predicted == pytest.approx(sum(fixed.host_step_us) / len(fixed.host_step_us), rel=0.05)
     assert replay.with_effects(effects) / 1000 == pytest.approx(fixed.sustained_step_us, rel=0.02)
     assert replay.host_step_ns([]) / 1000 == pytest.approx(sum(run.host_step_us) / len(run.host_step_us), rel=0.02)
+
+
+def test_a_replay_that_fails_leaves_the_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*args: object) -> None:
+        raise IndexError("no such block")
+
+    monkeypatch.setattr("core.pricing.Replay", broken)
+    analysis, _ = priced(simulate(chain_step), tmp_path, chain)
+    assert len(analysis.suggestions) == 3
+    assert all(s.saving.ns is None for s in analysis.suggestions)
+    assert analysis.notes["replay"] == "IndexError: no such block"
+    assert "the replay failed" in caplog.text
+
+
+def test_a_replay_that_is_far_off_gives_bounds_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Replay, "error_pct", property(lambda self: 80.0))
+
+    def mixed(trace: Trace) -> list[Suggestion]:
+        gone = Effect(EffectKind.REMOVE_WORK, named(trace, "first"))
+        return [suggestion("wait", waits(trace, "first")), suggestion("work", (gone,))]
+
+    analysis, _ = priced(simulate(chain_step), tmp_path, mixed)
+    saving = {s.rule_id: s.saving for s in analysis.suggestions}
+    assert saving["wait"].basis == "bounded"
+    assert saving["wait"].ns is not None
+    assert saving["work"].ns is None
+    assert analysis.plan == ()
+    assert analysis.figures.summary.sustained_step_ns is None
+    assert analysis.figures.summary.replay_error_pct == 80.0
+
+
+def test_a_replay_that_is_somewhat_off_gives_rough_savings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Replay, "error_pct", property(lambda self: 20.0))
+    analysis, _ = priced(simulate(chain_step), tmp_path, chain)
+    assert {s.saving.basis for s in analysis.suggestions} <= {"rough", "bounded"}
+    assert analysis.plan
