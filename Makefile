@@ -17,7 +17,7 @@ $(STAMP): constraints.txt pyproject.toml .ci/system-packages
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt torch 2>&1 | grep -v "^WARNING: Location" || true
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" 2>&1 | grep -v "^WARNING: Location" || true
-	@$(PY) -c "import torch, PySide6, pyqtgraph, orjson, msgspec, libcst, pytest, hypothesis, ruff" || { echo "setup: a package is missing, see above"; exit 1; }
+	@$(PY) -c "import torch, PySide6, pyqtgraph, orjson, msgspec, pytest, hypothesis, ruff" || { echo "setup: a package is missing, see above"; exit 1; }
 	@touch $(STAMP)
 
 ## make demo       profile the example, open its trace in the window (or write its picture where there is no screen)
