@@ -22,8 +22,7 @@ from gui.timeline.rects import draw_rects
 STRIP_PX = 44
 BAR_PX = 26  # widest bar
 NOTE_PX = 230  # kept free at the right for the note when the bars leave it
-WAITING = 0.12  # shares of a step from which it is coloured by it
-LOADING = 0.15
+LOADING = 0.15  # shares of a step from which it is coloured by it
 BUSY = 0.85
 
 
@@ -41,15 +40,24 @@ BOUNDS = ("left_out", "waiting", "loader", "device", "host", "unknown")
 
 
 def bounds_of(figures: Figures) -> NDArray[np.uint8]:
-    """What bound each step: uint8[n_steps], positions in `BOUNDS`."""
-    f = figures.step_figures
+    """What bound each step: uint8[n_steps], positions in `BOUNDS`.
+
+    The device where it was busy for `BUSY` of the step; else what most of its idle time is charged to.
+    """
+    f, gaps = figures.step_figures, figures.gaps
     length = np.maximum(periods_ns(figures), 1)
+    idle_ns = np.zeros((len(figures.steps), len(GapCause)), np.int64)
+    inside = gaps.step_id >= 0
+    np.add.at(idle_ns, (gaps.step_id[inside], gaps.cause[inside]), (gaps.end_ns - gaps.start_ns)[inside])
+    cause, known = idle_ns.argmax(axis=1), idle_ns.any(axis=1)
     loading = f.breakdown_ns[:, BREAKDOWN_PARTS.index("dataloader")]
     rules = (
         (~f.counted, "left_out"),
-        (loading > LOADING * length, "loader"),
         (f.gpu_busy_ns >= BUSY * length, "device"),
-        (f.sync_wait_ns > WAITING * length, "waiting"),
+        (known & (cause == GapCause.LOADER), "loader"),
+        (known & np.isin(cause, (GapCause.SYNC, GapCause.COPY, GapCause.ALLOC)), "waiting"),
+        (known, "host"),
+        (loading > LOADING * length, "loader"),
         (f.gpu_busy_ns >= 0, "host"),
     )
     return np.select([r[0] for r in rules], [BOUNDS.index(r[1]) for r in rules], BOUNDS.index("unknown")).astype(

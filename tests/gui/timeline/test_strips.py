@@ -41,6 +41,24 @@ def test_one_bar_per_step_as_high_as_its_period_in_the_colour_of_its_bound(view:
         assert image.pixelColor(int(x + width / 2), int(y) - 2) == palette(True).strip
 
 
+def test_what_bound_a_step_follows_its_idle_time(make_view: Callable[..., TimelineView]) -> None:
+    def bound(busy: int, loader: bool = False) -> str:
+        made = TraceBuilder()
+        for k in range(4):
+            at = k * 1000
+            made.step(k, at, 990)
+            if loader:
+                made.range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 5, 600)
+            made.op("aten::mm", at + 620, 40).launch("gemm", at=at + 630, call=10, start=at + 650, dur=busy)
+        figures = compute_figures(made.build())
+        counted = np.flatnonzero(figures.step_figures.counted)
+        return BOUNDS[int(bounds_of(figures)[counted[len(counted) // 2]])]
+
+    assert bound(busy=960) == "device"
+    assert bound(busy=200, loader=True) == "loader"
+    assert bound(busy=200) == "host"
+
+
 def test_click_on_a_bar_goes_to_its_step(view: TimelineView) -> None:
     figures = view.strip.figures()
     assert figures is not None
