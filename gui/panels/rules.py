@@ -57,8 +57,6 @@ class RulesPanel(TableBox):
         self.note.setText(words.format(**{o.value: n for o, n in counts.items()}))
         self.failures.setVisible(counts[Outcome.FAILED] > 0)
         self.refresh()
-        if results:
-            self.table.setColumnWidth(0, 230)
 
     def copy_failures(self) -> None:
         """Copy the tracebacks of the rules that failed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -21,6 +21,7 @@ from gui.models.columns import ColumnModel
 from gui.widgets.labels import button, label
 
 ROW_PX = 22
+NAMES_PX, MOST_NAMES_PX = 240, 900
 
 
 class Table(QTableView):
@@ -28,7 +29,7 @@ class Table(QTableView):
 
     def __init__(self, model: ColumnModel, on_open: Callable[[int], None], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._on_open = on_open
+        self._on_open, self._first_px = on_open, NAMES_PX
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -75,14 +76,24 @@ class Table(QTableView):
         assert isinstance(model, ColumnModel)
         QGuiApplication.clipboard().setText(model.csv())
 
-    def fit_columns(self, first_px: int = 320) -> None:
-        """Give the first column room for names and the others what their first rows need."""
-        used = 0
+    def fit_columns(self, first_px: int = NAMES_PX) -> None:
+        """Give the columns what their first rows need, and the first one the rest (``first_px`` at least)."""
+        self._first_px = first_px
         for column in range(1, self.model().columnCount()):
             self.resizeColumnToContents(column)
             self.setColumnWidth(column, min(max(self.columnWidth(column) + 12, 72), 420))
-            used += self.columnWidth(column)
-        self.setColumnWidth(0, min(max(first_px, self.viewport().width() - used - 4), 760))
+        self.fit_names()
+
+    def fit_names(self) -> None:
+        """Give the first column the room that the others leave."""
+        used = sum(self.columnWidth(k) for k in range(1, self.model().columnCount()))
+        self.setColumnWidth(0, min(max(self._first_px, self.viewport().width() - used - 4), MOST_NAMES_PX))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Names take what is left."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.fit_names()
 
     def _opened(self, index: QModelIndex) -> None:
         self._on_open(index.row())
