@@ -21,7 +21,7 @@ from core.importing.scan import (
 )
 from core.importing.streams import BLOCK_BYTES, Text
 
-PIECE_BYTES = 2 << 20  # decoded in about 10 ms: the longest that a window may be held up
+PIECE_BYTES = 1 << 20  # decoded in about 7 ms: a window in the same process is not held up for longer
 Tick = Callable[[], None]
 
 
@@ -41,6 +41,7 @@ class Decoder(Protocol):
     """Something that decodes pieces, here or elsewhere."""
 
     depth: int  # pieces it can hold at once
+    piece_bytes: int  # about how large it wants them
 
     def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
         """Start decoding a piece."""
@@ -62,6 +63,7 @@ class InlineDecoder:
     """Decodes in the calling thread."""
 
     depth = 1
+    piece_bytes = PIECE_BYTES
 
     def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
         """Decode the piece at once."""
@@ -164,7 +166,8 @@ class _Reading:
                 raise foreign(self._text.path.name, text, self._text.read_bytes)
 
     def _events(self, buffer: bytes) -> None:
-        parts, size, wanted = [buffer], len(buffer), PIECE_BYTES
+        piece_bytes = self._decoder.piece_bytes
+        parts, size, wanted = [buffer], len(buffer), piece_bytes
         while not self._ended:
             while size < wanted:
                 block = self._text.read(BLOCK_BYTES)
@@ -176,12 +179,12 @@ class _Reading:
                 size += len(block)
             text = b"".join(parts)
             cut = last_border(text)
-            wanted = PIECE_BYTES
+            wanted = piece_bytes
             if cut > 0:
                 self._submit(text[:cut])
                 text = text[cut:]
-            elif size < 2 * PIECE_BYTES:
-                wanted = 2 * PIECE_BYTES
+            elif size < 2 * piece_bytes:
+                wanted = 2 * piece_bytes
             else:  # one huge event, or no list of events any more
                 self._submit(text)
                 text = b""

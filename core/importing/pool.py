@@ -83,6 +83,8 @@ class Pool:
         How many processes.
     """
 
+    piece_bytes = 4 << 20
+
     def __init__(self, workers: int) -> None:
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._processes: list[Any] = []
