@@ -46,8 +46,9 @@ def saving(suggestion: Suggestion) -> str:
     best = max(priced.ns or 0, priced.together_ns or 0)
     if best <= 0:
         return translate("plan", "nothing alone") if not suggestion.informational else ""
-    sign = {"rough": "≈ ", "bounded": "≤ "}.get(priced.basis or "", "")
-    return sign + text.saving(best)
+    if priced.basis == "bounded":
+        return translate("plan", "up to {saving}").format(saving=text.saving(best))
+    return ("≈ " if priced.basis == "rough" else "") + text.saving(best)
 
 
 def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
