@@ -9,7 +9,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from types import TracebackType
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
@@ -57,6 +56,8 @@ def as_text(error: BaseException) -> ErrorText | None:
 
 def versions() -> str:
     """Versions of everything that a report of a bug needs."""
+    from importlib import metadata  # late: it reads the whole environment
+
     lines = [f"Python {platform.python_version()} on {platform.platform()}"]
     for package in ("steplens", "PySide6_Essentials", "pyqtgraph", "numpy", "orjson", "msgspec"):
         try:

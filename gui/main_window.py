@@ -89,16 +89,14 @@ class MainWindow(WindowActions, QMainWindow):
                 submenus[command.menu].addAction(action)
         self.menus = submenus
         tabs = submenus["View"].addMenu(self.tr("Views under the timeline"))
-        for place, spec in enumerate(panels.of_area("bottom")):
-            action = tabs.addAction(QCoreApplication.translate("panels", spec.title))
-            if place < 9:
-                action.setShortcut(QKeySequence(f"Alt+{place + 1}"))
-                self.addAction(action)
-            action.triggered.connect(partial(self._panel_chosen, spec.id))
+        tabs.aboutToShow.connect(partial(self._fill_panels, tabs, "bottom"))
+        for place in range(9):
+            action = QAction(self)
+            action.setShortcut(QKeySequence(f"Alt+{place + 1}"))
+            action.triggered.connect(partial(self._tab_key, place))
+            self.addAction(action)
         pages = submenus["View"].addMenu(self.tr("Pages"))
-        for spec in panels.of_area("page"):
-            action = pages.addAction(QCoreApplication.translate("panels", spec.title))
-            action.triggered.connect(partial(self._page_chosen, spec.id))
+        pages.aboutToShow.connect(partial(self._fill_panels, pages, "page"))
         self.recent_menu = QMenu(self.tr("Open recent"), self)
         submenus["File"].insertMenu(self.command_actions["profile"], self.recent_menu)
         self.top.set_menu(menu)
@@ -134,8 +132,19 @@ class MainWindow(WindowActions, QMainWindow):
     def _triggered(self, command_id: str, _checked: bool = False) -> None:
         self.run_command(command_id)
 
-    def _page_chosen(self, panel_id: str, _checked: bool = False) -> None:
-        self.show_page(panel_id)
+    def _fill_panels(self, menu: QMenu, area: str) -> None:
+        """List the panels of an area, when the menu opens: at the start none of them is imported."""
+        if menu.isEmpty():
+            for place, spec in enumerate(panels.of_area(area)):
+                action = menu.addAction(QCoreApplication.translate("panels", spec.title))
+                action.triggered.connect(partial(self._panel_chosen, spec.id))
+                if area == "bottom" and place < 9:
+                    action.setText(action.text() + f"\tAlt+{place + 1}")
+
+    def _tab_key(self, place: int, _checked: bool = False) -> None:
+        page = self.current_page()
+        if page is not None and place < len(page.panel_ids()):
+            self.show_panel(page.panel_ids()[place])
 
     def _panel_chosen(self, panel_id: str, _checked: bool = False) -> None:
         self.show_panel(panel_id)

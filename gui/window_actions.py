@@ -52,7 +52,7 @@ class WindowActions(_Base):
         if tour.sample(0).exists():
             self.session.provide("learn", partial(tour.start, self.session))
         for service, panel_id in (("profile", "launch"), ("compare", "compare"), ("runs", "runs")):
-            if panels.load(panel_id) is not None:
+            if panels.exists(panel_id):
                 self.session.provide(service, partial(self.session.pageRequested.emit, panel_id))
 
     # Files ---------------------------------------------------------------------------------------------------

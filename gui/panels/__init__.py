@@ -61,9 +61,14 @@ PANELS = (
 )
 
 
+def exists(name: str) -> bool:
+    """The panel's module is there (nothing is imported)."""
+    return importlib.util.find_spec(f"{__name__}.{name}") is not None
+
+
 def load(name: str) -> PanelSpec | None:
     """Return the spec of one panel, None when its module is not there."""
-    if importlib.util.find_spec(f"{__name__}.{name}") is None:
+    if not exists(name):
         return None
     spec = importlib.import_module(f"{__name__}.{name}").PANEL
     assert isinstance(spec, PanelSpec)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from core.errors import TraceError
@@ -329,6 +329,25 @@ def test_labels_never_take_a_name_for_rich_text(window: MainWindow, show: Callab
         assert shown.textFormat() == Qt.TextFormat.PlainText, shown.text()
     for widget in page.findChildren(QWidget):
         assert "<b>bold" not in widget.toolTip()
+
+
+def test_alt_and_a_digit_show_a_tab_and_the_menus_list_the_panels(
+    window: MainWindow, document: Document, qtbot: QtBot
+) -> None:
+    page = window.current_page()
+    assert page is not None
+    window.activateWindow()
+    qtbot.keyClick(page.timeline, Qt.Key.Key_3, Qt.KeyboardModifier.AltModifier)
+    assert page.bottom.currentIndex() == 2
+    menus = {m.title(): m for m in window.menus["View"].findChildren(QMenu)}
+    tabs = menus["Views under the timeline"]
+    tabs.aboutToShow.emit()
+    assert [a.text().split("\t")[0] for a in tabs.actions()][:3] == ["Details", "Selection", "Operators"]
+    tabs.actions()[0].trigger()
+    assert page.bottom.currentIndex() == 0
+    menus["Pages"].aboutToShow.emit()
+    next(a for a in menus["Pages"].actions() if a.text() == "Start").trigger()
+    assert window.session.current is None
 
 
 def test_panels_that_are_listed_but_absent_are_left_out() -> None:
