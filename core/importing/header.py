@@ -39,7 +39,7 @@ def read_header(header: Mapping[str, Any], columns: EventColumns) -> HeaderFacts
         with_stack=_flag(header, "with_stack"),
         profile_memory=_flag(header, "profile_memory"),
         display_unit=header["displayTimeUnit"] if isinstance(header.get("displayTimeUnit"), str) else None,
-        simulated=bool(own.get("simulated") or header.get("simulated") is True),
+        simulated=bool(own.get("simulated")) or header.get("steplens_simulated") is True,
         header={str(k): v for k, v in header.items() if k not in ("traceEvents", "deviceProperties") and _is_small(v)},
     )
     return HeaderFacts(base_ns, meta)

@@ -37,7 +37,8 @@ synchronisation: a pageable host-to-device copy first drains its stream, a copy 
 complete, and newer read-backs go through pinned memory and wait in ``cudaStreamSynchronize``.
 """
 
+from tests.simulator.clock import Costs
 from tests.simulator.machine import Event, Machine
 from tests.simulator.run import Run, SyncTruth, simulate
 
-__all__ = ["Event", "Machine", "Run", "SyncTruth", "simulate"]
+__all__ = ["Costs", "Event", "Machine", "Run", "SyncTruth", "simulate"]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass
+@dataclass(frozen=True)
 class Costs:
     """Host and device costs that a program does not state itself, microseconds."""
 
+    op_scale: float = 1.0  # factor on the host time that programs state for operators
     launch_us: float = 5.0  # host time of one cudaLaunchKernel
     copy_call_us: float = 7.0  # host time of one cudaMemcpyAsync, waits not counted
     sync_call_us: float = 3.0  # host time of one synchronisation that finds its work done

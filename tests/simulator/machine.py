@@ -72,9 +72,9 @@ class Machine:
         start, external = self.now_us, self._external
         stack = self._ops.setdefault(self.thread_name, [])
         stack.append(external)
-        self.cpu(us)
+        self.cpu(us * self.costs.op_scale)
         yield
-        self.cpu(after_us)
+        self.cpu(after_us * self.costs.op_scale)
         stack.pop()
         self._record("cpu_op", name, start, {"External id": external, "Ev Idx": external, **args})
 

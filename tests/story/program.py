@@ -1,9 +1,13 @@
 # ruff: noqa: SIM117  (nesting shows the order of the calls)
 """The reference story as programs for the simulator: seven faults in a loss, put right one after another.
 
-Device times follow from arithmetic, not from taste: each kernel moves its bytes at 85 % of the 600 GB/s of an A10G,
-for a batch of 1024 images of 3 x 256 x 256. Python frames carry the lines of ``examples/reference_story``, so that a
-suggestion's line can be checked against the source.
+It is told at two sizes. At the size of a workstation's experiment (`SMALL`) the CPU's part and the GPU's take about as
+long, so that every fault costs time and every fix can be seen. At the size of the reference article (`ARTICLE`) the GPU
+is the limit from the first step on: there the fixes shorten what ``ProfilerStep`` says and not the pace.
+
+Device times follow from arithmetic, not from taste: each kernel moves its bytes at 85 % of the 600 GB/s of an A10G.
+Python frames carry the lines of ``examples/reference_story``, so that a suggestion's line can be checked against the
+source.
 """
 
 from __future__ import annotations
@@ -11,20 +15,49 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.simulator import Machine, Run, simulate
+from tests.simulator import Costs, Machine, Run, simulate
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "reference_story"
 STAGES = range(8)
-BATCH, SIDE = 1024, 256
 WIDTHS = (3, 8, 12, 16, 20, 24, 28, 32, 10)
 BYTES_PER_US = 600e3 * 0.85
 CONV = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x32x16"
 DGRAD = "sm80_xmma_dgrad_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x32x16"
 WGRAD = "sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc"
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>>(int)"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How big the batch is, and how the recording was made.
+
+    ``loader_us`` is what a worker needs for a batch; ``slow_us`` what the first recorded step takes longer on the CPU,
+    once (0: the recording starts after the warm-up).
+    """
+
+    name: str
+    batch: int
+    side: int
+    loader_us: float
+    steps: int
+    slow_us: float
+    costs: Costs
+
+    @property
+    def pixels(self) -> int:
+        """Values in one batch."""
+        return self.batch * 3 * self.side * self.side
+
+
+# A desktop processor of today: 6 to 7 us per small operator, its launch and the profiler's share included.
+FAST_CPU = Costs(op_scale=0.42, launch_us=3.0, copy_call_us=4.0, sync_call_us=2.0)
+SMALL = Size("story", batch=20, side=128, loader_us=4_000, steps=10, slow_us=6_000, costs=FAST_CPU)
+ARTICLE = Size("article", batch=1024, side=256, loader_us=48_000, steps=3, slow_us=0, costs=Costs())
+FIRST_RECORDED = 5
 
 
 @cache
@@ -47,32 +80,34 @@ def moving(nbytes: float) -> float:
     return max(nbytes / BYTES_PER_US, 2.0)
 
 
-def run_stage(stage: int, steps: int = 3, stacks: bool = True) -> Run:
-    """Simulate one stage as torch.profiler would record it: three steps after four of warm-up."""
+def run_stage(stage: int, size: Size = SMALL, stacks: bool = True, sustained: bool = True) -> Run:
+    """Simulate one stage as torch.profiler would record it, after four steps of warm-up."""
     return simulate(
-        step_of(stage),
-        steps,
+        step_of(stage, size),
+        size.steps,
         warmup=4,
         stacks=stacks,
-        first_number=5,
-        header={"with_stack": int(stacks), "simulated": True},
+        first_number=FIRST_RECORDED,
+        header={"with_stack": int(stacks)},
+        costs=size.costs,
+        sustained=sustained,
     )
 
 
-def step_of(stage: int) -> Callable[[Machine, int], None]:
+def step_of(stage: int, size: Size = SMALL) -> Callable[[Machine, int], None]:
     """The training step of a stage."""
 
     def step(m: Machine, number: int) -> None:
         with m.frame("common.py", def_line("common.py", "train"), "train"):
-            m.loader(us=60_000 * 8 / 10, workers=8)
-            m.to_device(BATCH * 3 * SIDE * SIDE, pinned=True, non_blocking=True)
-            m.to_device(BATCH * 8, pinned=True, non_blocking=True)
-            _normalise(m)
-            _forward(m)
-            _loss(m, stage)
+            m.loader(us=size.loader_us, workers=8)
+            m.to_device(size.pixels, pinned=True, non_blocking=True)
+            m.to_device(size.batch * 8, pinned=True, non_blocking=True)
+            _normalise(m, size)
+            _forward(m, size, slow_us=size.slow_us if m.recording and number == FIRST_RECORDED else 0.0)
+            _loss(m, stage, size)
             with m.range("Optimizer.zero_grad#SGD.zero_grad"):
                 m.cpu(15)
-            _backward(m, stage)
+            _backward(m, stage, size)
             _optimizer(m)
 
     return step
@@ -97,28 +132,30 @@ def _small(m: Machine, op: str, us: float = 4.0, host_us: float = 9.0) -> None:
     _kernel_op(m, op, us, ELEMENTWISE.format(op.removeprefix("aten::")), host_us=host_us)
 
 
-def _normalise(m: Machine) -> None:
-    """uint8 to float, / 255, - 0.5, / 0.5: four passes over 805 MB."""
-    elements = BATCH * 3 * SIDE * SIDE
+def _normalise(m: Machine, size: Size) -> None:
+    """uint8 to float, / 255, - 0.5, / 0.5: four passes over the batch."""
+    elements = size.pixels
     with m.op("aten::to"), m.op("aten::_to_copy"), m.op("aten::copy_"):
         m.kernel(moving(elements * 5), "void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda>(int)")
     for op in ("aten::div", "aten::sub", "aten::div"):
         _kernel_op(m, op, moving(elements * 8), ELEMENTWISE.format(op.removeprefix("aten::")))
 
 
-def _sizes() -> list[tuple[int, int]]:
+def _sizes(size: Size) -> list[tuple[int, int]]:
     """(elements in, elements out) of the eight convolutions."""
-    out, side = [], SIDE
+    out, side = [], size.side
     for a, b in zip(WIDTHS, WIDTHS[1:], strict=False):
-        out.append((BATCH * a * side * side, BATCH * b * side * side))
-        side //= 2
+        out.append((size.batch * a * side * side, size.batch * b * side * side))
+        side = max(side // 2, 1)
     return out
 
 
-def _forward(m: Machine) -> None:
+def _forward(m: Machine, size: Size, slow_us: float) -> None:
+    """The network; ``slow_us`` is what finding algorithms costs the first time."""
     with ExitStack() as stack:
         _python(m, stack, "SmallNet_0", "common.py", "forward")
-        for index, (before, after) in enumerate(_sizes()):
+        m.cpu(slow_us)
+        for index, (before, after) in enumerate(_sizes(size)):
             with m.module(f"Conv2d_{index}"), m.op("aten::conv2d"), m.op("aten::convolution"):
                 with m.op("aten::_convolution"):
                     _kernel_op(m, "aten::cudnn_convolution", moving(4 * (before + after)), CONV, host_us=20)
@@ -152,7 +189,7 @@ def _host_tensor(m: Machine, us: float) -> None:
         pass
 
 
-def _weighted_nll(m: Machine, stage: int, file: str) -> None:
+def _weighted_nll(m: Machine, stage: int, file: str, size: Size) -> None:
     with m.frame(file, def_line(file, "weighted_nll"), "weighted_nll"):
         if stage < 2:
             _small(m, "aten::max")
@@ -165,7 +202,7 @@ def _weighted_nll(m: Machine, stage: int, file: str) -> None:
             _kernel_op(m, "aten::arange", 3.0, "void at::native::elementwise_kernel_with_index<arange>(int)")
         with m.op("aten::index", us=12):
             if stage < 3:
-                m.to_device(BATCH * 8)
+                m.to_device(size.batch * 8)
             m.kernel(4.0, "void at::native::index_elementwise_kernel<128, 4>(int)")
         _small(m, "aten::neg")
         _index(m)
@@ -194,7 +231,7 @@ def _cross_entropy(m: Machine) -> None:
         _nll(m)
 
 
-def _loss(m: Machine, stage: int) -> None:
+def _loss(m: Machine, stage: int, size: Size) -> None:
     file = f"stage{stage}.py"
     with ExitStack() as stack:
         if stage == 7:
@@ -216,7 +253,7 @@ def _loss(m: Machine, stage: int) -> None:
             _host_tensor(m, 20)
             m.to_device(40)
         if stage < 4:
-            _weighted_nll(m, stage, file)
+            _weighted_nll(m, stage, file, size)
             return
         with m.module("NLLLoss_0"), m.frame("torch/nn/modules/loss.py", 220, "forward"):
             _nll(m)
@@ -232,19 +269,27 @@ def _compiled(m: Machine) -> None:
             m.kernel(6.0, "triton_red_fused_nll_loss_forward_1", launch_us=6.0, call="cuLaunchKernel")
 
 
-def _backward(m: Machine, stage: int) -> None:
+_NLL_BACKWARD = ("Sum", "Div", "Mul", "Neg")
+_LOG_SOFTMAX_BACKWARD = ("Sub", "Log", "Sum", "Exp")
+
+
+def _backward(m: Machine, stage: int, size: Size) -> None:
     node = "autograd::engine::evaluate_function: "
     with m.thread("backward"):
-        for _ in range(6 if stage < 4 else 2):
-            with m.op(node + "SumBackward0", us=3):
-                _small(m, "aten::expand_copy")
-        for before, after in reversed(_sizes()):
+        by_hand = (_NLL_BACKWARD if stage < 4 else ()) + (_LOG_SOFTMAX_BACKWARD if stage < 6 else ())
+        for name in by_hand:
+            with m.op(f"{node}{name}Backward0", us=3):
+                _small(m, "aten::mul")
+        for name in ("nll_loss",) * (stage >= 4) + ("_log_softmax",) * (stage >= 6):
+            with m.op(f"{node}{name}Backward0", us=3):
+                _small(m, f"aten::{name}_backward_data")
+        for before, after in reversed(_sizes(size)):
             with m.op(node + "MaxPool2DWithIndicesBackward0", us=3):
                 _kernel_op(m, "aten::max_pool2d_with_indices_backward", moving(8 * after), "max_pool_backward_nchw")
             with m.op(node + "ReluBackward0", us=3):
                 _kernel_op(m, "aten::threshold_backward", moving(12 * after), ELEMENTWISE.format("threshold_backward"))
             with m.op(node + "ConvolutionBackward0", us=3), m.op("aten::convolution_backward", us=20):
-                if before != BATCH * 3 * SIDE * SIDE:
+                if before != size.pixels:
                     m.kernel(moving(4 * (before + after)), DGRAD)
                 m.kernel(moving(4 * (before + after)), WGRAD)
                 m.kernel(moving(4 * after), "void at::native::reduce_kernel<512, 1, sum>(int)")
