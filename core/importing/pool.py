@@ -83,7 +83,7 @@ class Pool:
         How many processes.
     """
 
-    piece_bytes = 4 << 20
+    piece_bytes = 2 << 20
 
     def __init__(self, workers: int) -> None:
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
