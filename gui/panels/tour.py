@@ -20,82 +20,120 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class Station:
-    """One stage of the example: its title, what to see, and the rule whose suggestion shows it ("" none)."""
+    """One trace of the example: its file, title, what to see, and the rule whose suggestion shows it."""
 
+    file: str
     title: str
     words: str
     rule: str
 
 
+def _story(stage: int, title: str, words: str, rule: str) -> Station:
+    return Station(f"story_stage{stage}_simulated.json.gz", title, words, rule)
+
+
 def stations() -> tuple[Station, ...]:
     """All stations, in the user's language."""
+    return (*_waits(), *_operators())
+
+
+def _waits() -> tuple[Station, ...]:
+    """From three waits to none."""
     return (
-        Station(
+        _story(
+            0,
             translate("tour", "A small copy, a long wait"),
             translate(
                 "tour",
                 "The loss makes its class weights on the CPU and copies them to the GPU in every step. A copy from "
                 "ordinary memory makes the CPU wait until the GPU is through with all that was queued before: the red "
-                "stretch. Look at what the card says it saves, though: almost nothing. The wait will only move on.",
+                "stretch. Look at what the card says it saves: alone next to nothing, because the wait only moves on "
+                "to the next line that waits. Together the fixes of all three waits save a quarter of the step.",
             ),
             "constant-copied-each-step",
         ),
-        Station(
+        _story(
+            1,
             translate("tour", "The wait has moved to an assert"),
             translate(
                 "tour",
-                "The weights now live on the GPU. The same wait stands at the next line that needs an answer from the "
-                "GPU: an assert on a GPU tensor. The check can be made where the labels are made, on the CPU.",
+                "The weights now live on the GPU, and the step is hardly shorter, as the card had said. The same wait "
+                "stands at the next line that needs an answer from the GPU: an assert on a GPU tensor. The check can "
+                "be made where the labels are made, on the CPU.",
             ),
             "control-flow-on-device-tensor",
         ),
-        Station(
+        _story(
+            2,
             translate("tour", "And once more, to an index"),
             translate(
                 "tour",
                 "The labels are checked in the data set. Now range() waits: used as an index it is a list of Python "
-                "numbers, which has to be copied to the GPU. torch.arange on the device needs no copy.",
+                "numbers, which has to be copied to the GPU. torch.arange on the device needs no copy. This is the "
+                "last wait, so this fix gets what all three of them promised.",
             ),
             "host-list-index",
         ),
-        Station(
-            translate("tour", "No wait is left, and the step looks a hundred times faster"),
+        _story(
+            3,
+            translate("tour", "No wait is left: the CPU runs ahead"),
             translate(
                 "tour",
-                "Compare the host step with the sustained step. The CPU runs ahead now, so the host step is only "
-                "the time to queue the work; the GPU needs as long as before. Who looks at the host step alone "
-                "celebrates too early. What the loss still has is many small operators where one would do.",
+                "The CPU queues one step while the GPU still works on the one before. What the loss still has is many "
+                "small operators where one would do: each costs the CPU a launch and the GPU a pass over its data.",
             ),
             "hand-written-composite-op",
         ),
+    )
+
+
+def _operators() -> tuple[Station, ...]:
+    """An illusion, and what is left without waits."""
+    return (
         Station(
+            "article_stage3_simulated.json.gz",
+            translate("tour", "Do not be fooled: the same fix with a large batch"),
+            translate(
+                "tour",
+                "This is the program of the last station with a thousand large images. Without waits its host step is "
+                "sixty times shorter than with them, and that is no speed: it is only the time to queue the work. "
+                "Compare it with the sustained step above: the GPU needs as long as before. Who looks at the host "
+                "step alone celebrates too early. With so much work for the GPU the waits had cost nothing.",
+            ),
+            "enqueue-time",
+        ),
+        _story(
+            4,
             translate("tour", "One operator, built anew each time"),
             translate(
                 "tour",
-                "nn.NLLLoss does in one call what the hand-written lines did. It is made again in every step, "
-                "which costs the CPU a little each time and is easily moved to __init__.",
+                "Back to the small batch: nn.NLLLoss does in one call what the hand-written lines did. But it is made "
+                "again in every step, which costs the CPU a little each time and is easily moved to __init__.",
             ),
             "object-built-in-step",
         ),
-        Station(
+        _story(
+            5,
             translate("tour", "Half of the loss is still written by hand"),
             translate(
                 "tour",
                 "Log-softmax is written out, and the loss reads its result back from memory. nn.CrossEntropyLoss does "
                 "both at once, and with fewer rounding errors.",
             ),
-            "unfused-cross-entropy",
+            "hand-written-composite-op",
         ),
-        Station(
+        _story(
+            6,
             translate("tour", "The loss is no longer worth a look"),
             translate(
                 "tour",
-                "All seven faults of the loss are gone. What is left is the work of the GPU itself. The first card of "
-                "the plan has stood there from the start: it is not about the loss, and saves more than all of them.",
+                "All seven faults of the loss are gone, and the step takes a third less time than at the start. The "
+                "card that is left was there from the first station on: it is not about the loss but about the batch.",
             ),
             "float-batch-copied",
         ),
-        Station(
+        _story(
+            7,
             translate("tour", "Not every tool helps everywhere"),
             translate(
                 "tour",
@@ -107,17 +145,17 @@ def stations() -> tuple[Station, ...]:
     )
 
 
-def sample(stage: int) -> Path:
-    """Trace of one stage."""
-    return FOLDER / f"story_stage{stage}_simulated.json.gz"
+def sample(number: int) -> Path:
+    """Trace of one station."""
+    return FOLDER / stations()[number].file
 
 
 def stage_of(document: Document) -> int:
-    """Stage that a document shows, -1 when it is no part of the example."""
+    """Station that a document shows, -1 when it is no part of the example."""
     if not document.trace.sources:
         return -1
     path = document.trace.path.resolve()
-    return next((k for k in range(len(stations())) if path == sample(k)), -1)
+    return next((k for k, station in enumerate(stations()) if path == FOLDER / station.file), -1)
 
 
 class TourBar(QFrame):
