@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from gui.settings import Settings
     from gui.topbar import TopBar
 
-    _Base = QMainWindow
+    class _Base(QMainWindow):
+        """What the window itself brings."""
+
+        def current_page(self) -> DocumentPage | None:
+            """Page of the current document."""
+
+        def run_command(self, command_id: str) -> None:
+            """Run one command of the table, if it can run now."""
+
 else:
     _Base = object
 
@@ -33,14 +41,6 @@ class WindowActions(_Base):
     settings: Settings
     top: TopBar
     command_actions: dict[str, QAction]
-
-    def current_page(self) -> DocumentPage | None:
-        """Page of the current document."""
-        raise NotImplementedError
-
-    def run_command(self, command_id: str) -> None:
-        """Run one command of the table, if it can run now."""
-        raise NotImplementedError
 
     def _offer_services(self) -> None:
         """Let panels ask for what the window does."""

@@ -172,9 +172,11 @@ class VerdictBand(QFrame):
         return " ".join(parts)
 
     def _figures(self, summary: Summary) -> list[Shown]:
+        return [*self._step_figures(summary), *self._device_figures(summary)]
+
+    def _step_figures(self, summary: Summary) -> list[Shown]:
         tr, ns = self.tr, text.duration
         steps = tr("Needs marked steps: call prof.step() after each iteration, or let StepLens profile the script.")
-        device = tr("Needs device work in the trace: record with ProfilerActivity.CUDA (or your accelerator's).")
         run = self._document.run
         wall = run.wall_step_ns if run is not None else self._session.ask("wall_step_ns", self._document)
         return [
@@ -198,11 +200,18 @@ class VerdictBand(QFrame):
                 steps,
             ),
             Shown(
-                tr("Device step"),
-                ns(summary.device_step_ns),
-                tr("From the first to the last device work that one step launched (mean)."),
-                device,
+                tr("Wall, no profiler"),
+                ns(wall),
+                tr("One step by the clock, measured without the profiler."),
+                tr("Needs a run started from StepLens: it times some steps without the profiler."),
             ),
+        ]
+
+    def _device_figures(self, summary: Summary) -> list[Shown]:
+        tr, ns = self.tr, text.duration
+        device = tr("Needs device work in the trace: record with ProfilerActivity.CUDA (or your accelerator's).")
+        waits = summary.sync_wait_ns_per_step if self._document.trace.has_device_work else None
+        return [
             Shown(
                 tr("Period"),
                 ns(summary.period_ns),
@@ -210,28 +219,21 @@ class VerdictBand(QFrame):
                 device,
             ),
             Shown(
-                tr("Wall, no profiler"),
-                ns(wall),
-                tr("One step by the clock, measured without the profiler."),
-                tr("Needs a run started from StepLens: it times some steps without the profiler."),
+                tr("Device step"),
+                ns(summary.device_step_ns),
+                tr("From the first to the last device work that one step launched (mean)."),
+                device,
             ),
             Shown(
                 tr("GPU busy"),
                 text.percent(summary.gpu_busy_pct),
                 tr("Share of the steps in which at least one kernel, copy or memset ran.")
-                + (
-                    "\n"
-                    + tr("Kernels alone (TensorBoard's GPU utilization): {share}").format(
-                        share=text.percent(summary.kernel_busy_pct)
-                    )
-                    if summary.kernel_busy_pct is not None
-                    else ""
-                ),
+                + self._kernels_note(summary),
                 device,
             ),
             Shown(
                 tr("Sync wait"),
-                ns(summary.sync_wait_ns_per_step if self._document.trace.has_device_work else None),
+                ns(waits),
                 tr(
                     "Time per step in which the CPU is blocked until the device has finished ({count} sync points "
                     "per step)."
@@ -239,6 +241,12 @@ class VerdictBand(QFrame):
                 device,
             ),
         ]
+
+    def _kernels_note(self, summary: Summary) -> str:
+        if summary.kernel_busy_pct is None:
+            return ""
+        share = text.percent(summary.kernel_busy_pct)
+        return "\n" + self.tr("Kernels alone (TensorBoard's GPU utilization): {share}").format(share=share)
 
     def _replay_note(self, summary: Summary) -> str:
         if summary.replay_error_pct is None:
