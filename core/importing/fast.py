@@ -98,9 +98,7 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
     Irregular
         When anything in the piece is not as Kineto writes it.
     """
-    end = len(text)
-    while end and text[end - 1] in b", \t\r\n":
-        end -= 1
+    end = len(text.rstrip(b", \t\r\n"))
     body = b"".join((b"[", memoryview(text)[:end], b"]"))
     try:
         events = _DECODER.decode(body)
