@@ -80,11 +80,22 @@ class EffectKind(Enum):
 
 @dataclass(frozen=True)
 class Effect:
-    """One change of the graph: ``slices`` are slice ids (CPU ones, except for SCALE_DEVICE)."""
+    """One change of the graph: ``slices`` are slice ids (CPU ones, except for SCALE_DEVICE).
+
+    ``assumed``: how much it changes is an assumption, which the suggestion's text states; the saving is then called
+    rough, however well the replay fits. A factor between nothing and all of the work always is one.
+    """
 
     kind: EffectKind
     slices: tuple[int, ...]
     factor: float = 0.0
+    assumed: bool = False
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the size of the change is assumed, not read from the trace."""
+        scales = self.kind in (EffectKind.SCALE_HOST, EffectKind.SCALE_DEVICE, EffectKind.FUSE)
+        return self.assumed or (scales and self.factor not in (0.0, 1.0))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.figures.lookup import View
 from core.intervals import Spans, contains, subtract, union
-from core.kinds import HOST_CALLS
+from core.kinds import HOST_CALLS, SliceKind
 from core.replay.graph import Graph
 from core.replay.lanes import others_busy
 from core.suggestions import Effect, EffectKind
@@ -53,6 +53,7 @@ class Changes:
         self._graph = graph
         self._cache: dict[tuple[int, ...], Places] = {}
         self._by_launch: dict[int, np.ndarray] = {}
+        self._is_copy: Bool = view.trace.slices.kind[graph.work.slice_id] == SliceKind.MEMCPY
 
     def nothing(self) -> Change:
         """Return the change that changes nothing."""
@@ -89,7 +90,7 @@ class Changes:
                 self._drop(change, self._with_followers(places.waits))
                 self._unblock(change, effect)
                 if effect.kind is EffectKind.OVERLAP_COPY:
-                    change.moved |= self._own_copies(places.waits)
+                    change.moved |= self._own_copies(places.waits) | (places.pieces & self._is_copy)
         return change
 
     # -- where ----------------------------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "Kernels compute in double precision: {share_pct:.1f} % of the kernel time",
                 "{count} kernels work on 64-bit numbers ({names}), {took_ms:.2f} ms. NumPy's default "
                 "type is double, and "
-                "one such tensor makes everything computed from it double, too.",
+                "one such tensor makes everything computed from it double, too. The saving assumes that {left_pct:.0f} % of "
+                "the time is left.",
                 Fix(
                     "State the type where the tensor is made.",
                     "x = torch.from_numpy(array).cuda()",
@@ -77,6 +78,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                     "share_pct": 100 * took / facts.kernel_ns,
                     "count": len(ids),
                     "took_ms": took / 1e6,
+                    "left_pct": 100 * ctx.params["single_factor"],
                     "names": ", ".join(sorted({ctx.trace.name(o) for o in ops})[:3]) or "unknown operators",
                 },
                 anchors=ops or [],

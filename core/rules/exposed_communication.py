@@ -74,7 +74,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Gradients are sent only after the backward pass: {share_pct:.0f} % of the step",
             "{count} collectives start when the backward pass is over, and nothing runs beside them "
             "for {exposed_ms:.1f} ms. Sent "
-            "layer by layer, most of it would hide behind the computation.",
+            "layer by layer, most of it would hide behind the computation; the saving assumes that {left_pct:.0f} % of "
+            "it stays.",
             Fix(
                 "Send gradients while the backward pass runs.",
                 "model = DistributedDataParallel(model, bucket_cap_mb=1000)",
@@ -84,7 +85,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "static_graph needs the same graph in every step.",
             ),
             [evidence(facts, "Collectives after the backward pass", len(ids), "", ids)],
-            values={"share_pct": 100 * exposed / whole, "count": len(ids), "exposed_ms": exposed / 1e6},
+            values={"share_pct": 100 * exposed / whole, "count": len(ids), "exposed_ms": exposed / 1e6, "left_pct": 100 * ctx.params["left"]},
             anchors=ids,
             at=-1,
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(late), ctx.params["left"])],

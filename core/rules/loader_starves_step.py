@@ -64,7 +64,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "The step waits {share_pct:.0f} % of its time for the data loader's workers",
             "The worker processes deliver batches more slowly than the GPU uses them up: the training process waited "
             "{each_ms:.2f} ms for each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. "
-            "Worker processes are not in this trace, so it cannot say which part of the loading is slow.",
+            "Worker processes are not in this trace, so it cannot say which part of the loading is slow. "
+            "The saving assumes {workers:.0f} times as many workers, which do not slow each other down.",
             Fix(
                 "Give the loader more workers, or each batch less work.",
                 "loader = DataLoader(data, batch_size=32, num_workers=2)",
@@ -78,7 +79,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "Wait per step", found.per_step_ns / 1e6, "ms", found.slices),
                 evidence(facts, "of it, the GPU had nothing to do", found.idle_ns / 1e6, "ms", found.slices),
             ],
-            values=found.values(),
+            values=found.values() | {"workers": ctx.params["more_workers"]},
             anchors=found.slices,
             effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
         )

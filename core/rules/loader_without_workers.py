@@ -57,8 +57,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "The data loader works in the training process itself and takes {share_pct:.0f} % of the step",
             "Each batch is read and put together by the thread that also starts the GPU's work: {each_ms:.2f} ms for "
             "each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker processes "
-            "prepare the next batches while the GPU computes this one. The saving is worked out for {workers:.0f} "
-            "workers.",
+            "prepare the next batches while the GPU computes this one. The saving assumes {workers:.0f} "
+            "workers that do not slow each other down.",
             Fix(
                 "Let worker processes prepare the batches.",
                 "loader = DataLoader(data, batch_size=32)",

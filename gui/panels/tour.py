@@ -127,8 +127,8 @@ def _operators() -> tuple[Station, ...]:
             translate("tour", "The loss is no longer worth a look"),
             translate(
                 "tour",
-                "All seven faults of the loss are gone, and the step takes a third less time than at the start. The "
-                "card that is left was there from the first station on: it is not about the loss but about the batch.",
+                "All seven faults of the loss are gone, and the step takes a third less time than at the start. What "
+                "is left is not about the loss but about the batch: how it is copied, and how often it is read.",
             ),
             "float-batch-copied",
         ),

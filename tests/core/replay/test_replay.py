@@ -178,6 +178,24 @@ def test_a_copy_on_a_stream_of_its_own_costs_only_its_own_time(tmp_path: Path) -
     assert only_async < saved - 300
 
 
+def test_an_asynchronous_copy_on_the_stream_of_the_kernels_leaves_it(tmp_path: Path) -> None:
+    """A pinned copy blocks nobody, but the kernels behind it on its stream wait for it."""
+
+    def step(m: Machine, number: int) -> None:
+        m.to_device(1 << 20, us=400, pinned=True, non_blocking=True, stream=30 if m.fixed("copy") else 7)
+        for _ in range(10):
+            m.kernel_op("aten::mm", us=200)
+
+    run = simulate(step, steps=6)
+    trace, replay = replay_of(run, tmp_path)
+    assert close(replay.step_ns / 1000, run.sustained_step_us)
+    true = run.sustained_step_us - simulate(step, fixes={"copy"}).sustained_step_us
+    for name, kind in (("cudaMemcpyAsync", SliceKind.RUNTIME), ("aten::copy_", SliceKind.CPU_OP)):
+        what_if = replay.what_if([Effect(EffectKind.OVERLAP_COPY, named(trace, name, kind))])
+        assert what_if.saved_ns / 1000 == pytest.approx(true, abs=0.01 * run.sustained_step_us)
+        assert not what_if.bounded
+
+
 def test_launches_that_block_in_a_debug_mode(tmp_path: Path) -> None:
     """CUDA_LAUNCH_BLOCKING: each launch returns when its kernel has ended, and no sync call shows it."""
 

@@ -16,7 +16,7 @@ from core.trace import Trace
 from tests.core.rules.cases_waits import CASES
 from tests.core.rules.kit import keep
 from tests.simulator import simulate
-from tests.story.program import step_of
+from tests.story.program import ARTICLE, step_of
 
 WAITS = [
     rule
@@ -53,7 +53,7 @@ def test_each_case_is_charged_to_its_rule_alone(rule: str) -> None:
 
 
 def test_no_wait_of_the_story_is_reported_twice_and_none_is_lost() -> None:
-    trace = keep(simulate(step_of(0), 3, warmup=4, first_number=5, sustained=False).to_json())
+    trace = keep(simulate(step_of(0, ARTICLE), 3, warmup=4, first_number=5, sustained=False).to_json())
     figures = compute_figures(trace)
     rows = [row for rows in classes(trace).values() for row in rows]
     in_steps = [row for row in range(len(figures.syncs)) if figures.syncs.step_id[row] >= 0]
