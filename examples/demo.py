@@ -5,6 +5,7 @@ Every step is a call of the program's own commands, as a person would type them.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "demo-output"
 SCRIPT = ROOT / "examples" / "reference_story" / "stage0.py"
+SAMPLE = ROOT / "resources" / "samples" / "story_stage0_simulated.json.gz"
 
 
 def has_screen() -> bool:
@@ -46,21 +48,35 @@ def record() -> Path | None:
     return traces[0]
 
 
+def used_a_gpu(trace: Path) -> bool:
+    """Whether the recording saw a device, as its run's manifest says."""
+    manifest = json.loads((trace.parent / "run.json").read_text("utf-8"))
+    return any(entry.get("devices") for entry in manifest.get("traces", ()))
+
+
 def main() -> int:
     """Run the demonstration; return its exit status."""
     trace = record()
     if trace is None:
         return 1
+    shown = {"": trace}
+    if not used_a_gpu(trace):
+        print("\nNo CUDA GPU here: the recording holds the CPU's side only. Beside it comes the same program as a")
+        print("simulator sees it on a GPU, so that there are waits to look at.")
+        shown["-simulated-gpu"] = SAMPLE
     if has_screen():
-        return steplens(trace)
-    picture, report = OUTPUT / "window.png", OUTPUT / "report.txt"
-    status = steplens("screenshot", trace, picture) or steplens("analyze", trace, stdout=report)
-    if status == 0:
-        print("\nThere is no screen here. Written instead:")
-        print(f"  the window's picture  {picture}")
-        print(f"  the text report       {report}")
-        print(f"  the trace             {trace}")
-    return status
+        return steplens(*reversed(shown.values()))
+    written = []
+    for suffix, path in shown.items():
+        picture, report = OUTPUT / f"window{suffix}.png", OUTPUT / f"report{suffix}.txt"
+        status = steplens("screenshot", path, picture) or steplens("analyze", path, stdout=report)
+        if status:
+            return status
+        written += [picture, report]
+    print("\nThere is no screen here. Written instead, the window's picture and the text report:")
+    print(*(f"  {path}" for path in written), sep="\n")
+    print(f"The trace, to open on another machine:\n  {trace}")
+    return 0
 
 
 if __name__ == "__main__":
