@@ -177,7 +177,8 @@ class Trace:
         TraceError
             When the file changed or vanished since it was opened.
         """
-        return dict(self.event(slice_id).get("args") or {})
+        held = self.event(slice_id).get("args")
+        return dict(held) if isinstance(held, dict) else {}  # a file may hold anything there
 
     def event(self, slice_id: int) -> dict[str, Any]:
         """Return the whole JSON event of a slice (empty when it has none, as a counted repair)."""
