@@ -51,3 +51,9 @@ def test_progress_rises_and_can_call_off(tmp_path):
     open_trace(path, progress=lambda fraction, what: seen.append(fraction))
     assert seen == sorted(seen)
     assert all(0 <= fraction <= 1 for fraction in seen)
+
+
+@pytest.mark.parametrize("held", [True, 5, 0.5, "text", [1, 2], [["a", 1]], None])
+def test_arguments_that_are_no_object_are_none(tmp_path, held):
+    trace = TraceBuilder().event(ph="X", cat="cpu_op", name="odd", pid=1, tid=1, ts=0, dur=5, args=held).build()
+    assert trace.args(0) == {}
