@@ -14,6 +14,7 @@ from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
 from core.source_frames import Frame, is_library, is_other_library, is_user_frame, parse_frame, parse_old_stack
 from core.source_lines import LineRecord, read_line_record
+from core.source_ranges import LineRanges
 from core.source_syntax import find_function, match
 from core.suggestions import SourceRef
 from core.trace import Trace
@@ -43,6 +44,7 @@ class SourceFinder:
         self._trace = trace
         self._roots = tuple(Path(r).resolve() for r in roots)
         self._lines = lines
+        self._ranges = LineRanges(trace)
         self._trees: dict[str, ast.Module | None] = {}
         self._tracks: dict[tuple[int, int], int] = {}
         self._old_stacks: bool | None = None
@@ -148,10 +150,12 @@ class SourceFinder:
             What was seen there (`core.source_syntax.match`); with the source at hand it selects the line.
         """
         frame = self.user_frame(slice_id)
-        if self._lines is not None:
-            found = self._recorded(slice_id, frame, hint)
-            if found is not None:
-                return found
+        found = self._recorded(slice_id, frame, hint) if self._lines is not None else None
+        if self._ranges and (found is None or not found.exact):
+            known = parse_frame(self._trace.name(frame)) if frame >= 0 else None
+            found = self._ranges.of_slice(slice_id, frame, known) or found
+        if found is not None:
+            return found
         if frame >= 0:
             place = self.of_frame(self._trace.name(frame), hint)
             through = self._library_between(slice_id, frame)

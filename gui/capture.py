@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
+from gui import find_line
 from gui.session import Document, Session
 from gui.settings import Settings
 from profiling.errors import ProfilingError
@@ -51,6 +53,7 @@ class Capture(QObject):
         self.progress = Progress("starting")
         self.wished: RunSpec | None = None  # what the launch page shall show when it is next seen
         self.open_when_done = True
+        self.sought: find_line.Sought | None = None  # what the round that marks lines shall show
         self._lock = threading.Lock()
         self._pieces: list[tuple[str, str]] = []
         self._pending_chars = 0
@@ -58,6 +61,7 @@ class Capture(QObject):
         self._newest: Progress | None = None
         self._finished: RunResult | None = None
         self._titles: dict[Path, str] = {}
+        self._sought_in: Path | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(FLUSH_MS)
         self._timer.timeout.connect(self.flush)
@@ -156,6 +160,7 @@ class Capture(QObject):
         if result.trace is not None and self.open_when_done:
             ranks = [path for path in result.traces if path.name.startswith("trace-rank")]
             paths = ranks if len(ranks) > 1 else [result.trace]
+            self._sought_in = result.trace if self.spec is not None and self.spec.line_ranges else None
             for path in paths:
                 self._titles[path] = str(result.manifest.get("name") or path.name)
             self._session.open(paths, result.folder)
@@ -165,6 +170,9 @@ class Capture(QObject):
             path = document.trace.path if document.trace.sources else None
             if path in self._titles and document.title == path.name:
                 document.title = self._titles.pop(path)
+            if self.sought is not None and path is not None and path == self._sought_in:
+                self._sought_in = None
+                document.analysisChanged.connect(self._show_found)
 
     # Services ---------------------------------------------------------------------------------------------------
 
@@ -175,8 +183,9 @@ class Capture(QObject):
         self._session.runChanged.emit()
 
     def find_line(self, document: Document, index: int) -> None:
-        """Run the document's script again with its statements marked, so that the line behind a suggestion is seen."""
-        content = read(document.run_folder) if document.run_folder else None
+        """Run the document's script again with statements marked, and show the suggestion with its line."""
+        folder = document.run_folder
+        content = read(folder) if folder else None
         suggestion = document.suggestion(index)
         if content is None or suggestion is None:
             self._session.raise_error(
@@ -187,10 +196,35 @@ class Capture(QObject):
                 )
             )
             return
-        source = suggestion.source
-        pattern = f"{Path(source.file).name}:{source.function or '*'}" if source and source.file else "*"
-        spec = from_json({**content["spec"], "line_ranges": [pattern], "interpreter": content["interpreter"]})
-        self.show_launcher(spec)
+        assert folder is not None
+        marks = find_line.patterns(suggestion, document.trace, document.finder)
+        try:
+            spec = replace(from_json(content["spec"]), line_ranges=marks, runs_root=str(folder.parent), stdin="pipe")
+            spec.check()
+        except (ProfilingError, KeyError, TypeError) as error:
+            self._session.raise_error(ProfilingError(self.tr("This run cannot be run again."), str(error)))
+            return
+        self.sought = find_line.Sought(suggestion.rule_id, suggestion.key, find_line.function_of(suggestion))
+        if find_line.needs_the_user(content["spec"]):  # its variables are not kept: they may be secrets
+            self._session.set_status(self.tr("Set the variables of the first run again, then press Run."))
+            self.show_launcher(spec)
+        else:
+            self.start(spec)
+
+    def _show_found(self) -> None:
+        """Make the suggestion that was searched the current one, once the new trace is diagnosed."""
+        document = self.sender()
+        if self.sought is None or not isinstance(document, Document) or document.analysis_running:
+            return
+        document.analysisChanged.disconnect(self._show_found)
+        found = document.analysis.suggestions if document.analysis else ()
+        at = find_line.best(self.sought, found)
+        self.sought = None
+        if at >= 0:
+            document.show_suggestion(at)
+            self._session.set_status(find_line.outcome_words(found[at]))
+        else:
+            self._session.set_status(self.tr("The suggestion whose line was searched did not come up again."))
 
 
 def split_arguments(text: str) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class Child:
         if self.ranges is not None:
             self.ranges.on_torch(torch)
         procs = sibling("procs")
-        tools = {"session": sibling("session"), "sync": sibling("sync"), "procs": procs, "report": sibling("report")}
+        tools = {name: sibling(name) for name in ("session", "sync", "procs", "report", "whole")}
         finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
         if not self.config["spawned"]:  # first: the other hooks are taken away again, and leave this one

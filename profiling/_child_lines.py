@@ -10,7 +10,9 @@ source. What cannot be wrapped is left as it is and told.
 import ast
 import builtins
 import fnmatch
+import functools
 import importlib.machinery
+import io
 import os
 import sys
 
@@ -50,6 +52,8 @@ class Ranges:
         self.statements = 0
         self.functions = 0
         self.skipped = []  # {file, line, function, why}
+        self._real = None  # the class of the ranges, once torch is there
+        self.compiles = False  # torch.compile is used: what the code calls must stay the same
 
     def install(self):
         """Take part in imports."""
@@ -57,8 +61,36 @@ class Ranges:
         sys.meta_path.insert(0, _Finder(self))
 
     def on_torch(self, torch):
-        """From now on the ranges are real; torch's own class, which ``torch.compile`` knows to look through."""
-        setattr(builtins, NAME, torch.autograd.profiler.record_function)
+        """From now on the ranges are real.
+
+        torch's class in C leaves no Python frames of its own and costs a fraction of ``record_function``, but
+        ``torch.compile`` cannot look through it: where that is called, ``record_function`` takes its place.
+        """
+        slow = torch.autograd.profiler.record_function
+        self._real = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", slow)
+        self.wake()
+        original = getattr(torch, "compile", None)
+        if original is None or self._real is slow:
+            return
+
+        @functools.wraps(original)
+        def compile(*args, **kwargs):
+            self.compiles, self._real = True, slow
+            self.wake()
+            return original(*args, **kwargs)
+
+        torch.compile = compile
+
+    def rest(self):
+        """Mark nothing for a while, to learn what the marks cost; returns whether that is possible."""
+        if self._real is None or self.compiles:
+            return False
+        setattr(builtins, NAME, io.StringIO)  # a context manager in C: as near to nothing as there is
+        return True
+
+    def wake(self):
+        """Mark again."""
+        setattr(builtins, NAME, self._real)
 
     def wants_file(self, path):
         """Whether any pattern names this file."""
@@ -109,6 +141,14 @@ class _Marker(ast.NodeTransformer):
         self._ranges, self._path = ranges, path
         self._names = []  # of the classes and functions about the node
         self._flags = 0
+
+    def visit_Module(self, node):
+        if self._ranges.wants(self._path, "<module>"):
+            self._ranges.functions += 1
+            node.body = self._body(node.body, "<module>")
+        else:
+            self.generic_visit(node)
+        return node
 
     def visit_ClassDef(self, node):
         self._names.append(node.name)

@@ -11,14 +11,17 @@ import threading
 import time
 
 EARLY_STEPS = 16  # the early recording ends after this many steps ...
-EARLY_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long
+EARLY_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long and a few steps ...
+EARLY_FEW_STEPS = 8
+EARLY_MOST_SECONDS = 10.0  # ... which are not waited for where they are slow
 FEWEST_EVENTS = 0  # a recording without steps is kept when it holds more than that
 WALL_STEPS = 3  # steps timed without the profiler: at least so many ...
 WALL_SECONDS = 0.3  # ... and as many as fit in here ...
 WALL_MOST_STEPS = 50  # ... but no more than that
+BASE_STEPS = 3  # steps recorded without the marks of a line-range round, to know what these cost
 
-IDLE, WHOLE, EARLY, SKIP, WALL, SYNC, PRIME, WINDOW, DONE = (
-    "idle", "whole", "early", "skip", "wall", "sync", "prime", "window", "done",
+IDLE, WHOLE, EARLY, SKIP, WALL, BASE, SYNC, PRIME, WINDOW, DONE = (
+    "idle", "whole", "early", "skip", "wall", "base", "sync", "prime", "window", "done",
 )  # fmt: skip
 
 
@@ -38,7 +41,7 @@ class Recorder:
     report
         Where events go.
     tools
-        The sibling modules by their last name: ``session``, ``sync``.
+        The sibling modules by their last name: ``session``, ``sync``, ``procs``, ``report``, ``whole``.
     """
 
     def __init__(self, torch, config, report, tools):
@@ -52,6 +55,7 @@ class Recorder:
         self.number = 0  # of the step that is open, or comes next
         self.cycle = 0
         self.rank = None
+        self.ranges = config.get("ranges")  # marks of lines, None where none are wished for
         self.broken = False  # a fault of ours: hands off for the rest of the run
         self.yielded = False  # the script's own profiler has the floor
         self.marks_steps = True  # False: the script's own prof.step() marks them
@@ -65,8 +69,8 @@ class Recorder:
         self._since = 0.0
         self._step_began = 0.0
         self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
-        self._timer = None  # ends the recording of a whole run
-        self._lock = threading.RLock()
+        self._whole = tools["whole"].Whole(self)
+        self.lock = threading.RLock()
 
     # What the finder says -----------------------------------------------------------------------------------------
 
@@ -76,7 +80,7 @@ class Recorder:
             if action in ("step", "pause"):
                 self._count(time.perf_counter())
             return
-        with self._lock:
+        with self.lock:
             self.source = source
             if action in ("step", "pause") and self.in_step:
                 self._end_step()
@@ -120,10 +124,10 @@ class Recorder:
 
     def _begin_idle(self):
         if self.lead == 0:
-            self._to(WINDOW)
+            self.to(WINDOW)
             self._open_window()
             return
-        self._to(EARLY)
+        self.to(EARLY)
         self._since = time.perf_counter()
         self._open_session()
 
@@ -133,7 +137,8 @@ class Recorder:
         if self.number <= 1:
             self._since = time.perf_counter()  # the first step waits for workers to start: it does not count
         steps, seconds = self.number, time.perf_counter() - self._since
-        if steps >= EARLY_STEPS or (steps >= self.lead and seconds > EARLY_SECONDS):
+        long = seconds > (EARLY_SECONDS if steps >= EARLY_FEW_STEPS else EARLY_MOST_SECONDS)
+        if steps >= EARLY_STEPS or (steps >= self.lead and long):
             self._close_session()
             self.kept, self.session = self.session, None
             self._after_lead()
@@ -145,7 +150,9 @@ class Recorder:
     def _after_lead(self):
         if self.config["measure_wall"]:
             self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
-            self._to(WALL)
+            if self.ranges is not None:
+                self.ranges.rest()
+            self.to(WALL)
         else:
             self._after_wall()
 
@@ -167,10 +174,27 @@ class Recorder:
         self._wall_began = None
 
     def _after_wall(self):
-        if self.config["sync_lines"] and self.cycle == 0 and self.tools["sync"].possible(self.torch):
-            self._to(SYNC, 1)
+        if self.ranges is not None and self.cycle == 0 and self.ranges.rest():
+            self.to(BASE, BASE_STEPS)
         else:
-            self._to(PRIME, 1)
+            self._after_base()
+
+    def _begin_base(self):
+        if self.session is None:
+            self._open_session()
+
+    def _end_base(self):
+        if self._left <= 0:
+            self._drop_session()
+            self._after_base()
+
+    def _after_base(self):
+        if self.ranges is not None:
+            self.ranges.wake()
+        if self.config["sync_lines"] and self.cycle == 0 and self.tools["sync"].possible(self.torch):
+            self.to(SYNC, 1)
+        else:
+            self.to(PRIME, 1)
 
     def _begin_sync(self):
         self.watch = self.tools["sync"].SyncWatch(self.torch, self.config["is_users"])
@@ -179,16 +203,16 @@ class Recorder:
     def _end_sync(self):
         self.watch.stop()
         self.watch.save(os.path.join(self.config["folder"], "sync_lines.json"))
-        self._to(PRIME, 1)
+        self.to(PRIME, 1)
 
     def _begin_prime(self):
         if self.session is None:
-            self.session = self._new_session()
+            self.session = self.new_session()
             self.session.prepare()
 
     def _end_prime(self):
         if self._left <= 0:
-            self._to(WINDOW, self.active)
+            self.to(WINDOW, self.active)
 
     def _begin_window(self):
         if self.session is None or not self.session.running:
@@ -206,12 +230,12 @@ class Recorder:
                 self.session = self.kept = None
             self.cycle += 1
             if self.cycle < self.repeat:
-                self._to(SKIP, max(1, self.lead))
+                self.to(SKIP, max(1, self.lead))
             else:
                 self._finish_windows()
 
     def _finish_windows(self):
-        self._to(DONE)
+        self.to(DONE)
         if self.config["stop_after_window"]:
             self.report.send("ending", reason="window")
             if threading.current_thread() is not threading.main_thread():
@@ -223,7 +247,8 @@ class Recorder:
 
     # Recordings -------------------------------------------------------------------------------------------------
 
-    def _to(self, phase, left=0):
+    def to(self, phase, left=0):
+        """Go on to another phase, of ``left`` steps."""
         self.phase, self._left = phase, left
         self.report.send("phase", phase=phase, step=self.number)
 
@@ -235,14 +260,20 @@ class Recorder:
             return min(self._wall_steps, total), total
         return (total - max(0, self._left), total) if total else (0, 0)
 
-    def _new_session(self, all_threads=False, **changes):
+    def new_session(self, all_threads=False, **changes):
+        """Make a recording with the user's options, but for ``changes``; not started."""
         options = dict(self.config["options"], **changes)
         return self.tools["session"].Session(self.torch, options, all_threads)
 
     def _open_session(self):
         if self.session is None:
-            self.session = self._new_session()
+            self.session = self.new_session()
         self.session.start()
+
+    def _drop_session(self):
+        session, self.session = self.session, None
+        if session is not None and session.running:
+            session.stop()
 
     def _close_session(self):
         self.report.send("phase", phase="saving", step=self.number)
@@ -273,7 +304,7 @@ class Recorder:
 
     def give_way(self):
         """The script's own profiler is about to start: stop ours, keep what it has."""
-        with self._lock:
+        with self.lock:
             if self.yielded:
                 return
             self.yielded = True
@@ -282,13 +313,14 @@ class Recorder:
                 return
             if session.running:
                 session.stop()
-                self._keep_cut(session)
-            if self.phase in (PRIME, WINDOW, EARLY, WHOLE):
-                self._to(SKIP, 1)
+                if self.phase != BASE:
+                    self._keep_cut(session)
+            if self.phase in (PRIME, WINDOW, EARLY, WHOLE, BASE):
+                self.to(SKIP, 1)
 
     def take_back(self):
         """The script's own profiler has stopped: ours may go on where it was cut."""
-        with self._lock:
+        with self.lock:
             self.yielded = False
 
     def _keep_cut(self, session):
@@ -299,55 +331,23 @@ class Recorder:
     # The end ----------------------------------------------------------------------------------------------------
 
     def start_whole(self):
-        """Record from here on, whatever comes: the script may have no steps at all. Bounded in seconds."""
-        forced = self.config["step_source"] == "whole"
-        bounded = self.tools["session"].can_record_all_threads()  # only such a recording can be stopped from outside
-        if not forced and not bounded:
-            return
-        self._to(WHOLE)
-        if forced:
-            self.session = self._new_session(all_threads=True)
-        else:  # nobody knows yet what comes: operators alone are cheap enough
-            self.session = self._new_session(all_threads=True, stacks=False, memory=False, shapes=False)
-        self.session.start()
-        if bounded:
-            self._timer = threading.Timer(self.config["whole_seconds"], self._end_whole_recording)
-            self._timer.daemon = True
-            self._timer.start()
-            if hasattr(os, "register_at_fork"):
-                os.register_at_fork(before=self._stop_timer)  # a fork shall find the threads it would find alone
-
-    def _end_whole_recording(self):
-        with self._lock:
-            if self.phase == WHOLE and self.session is not None and self.session.running:
-                self.session.stop()
-                seconds = self.config["whole_seconds"]
-                self.report.notice(
-                    "whole",
-                    "No step was found, so the first %g seconds after torch was imported are recorded." % seconds,
-                )
-
-    def _stop_timer(self):
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
-            if timer is not threading.current_thread():
-                timer.join(1.0)
+        """Record from here on, whatever comes."""
+        self._whole.start(WHOLE)
 
     def drop_whole(self):
         """Training begins: the recording of the start-up is not needed."""
-        self._stop_timer()
-        with self._lock:
-            session, self.session = self.session, None
+        self._whole.stop_timer()
+        with self.lock:
             self.phase = IDLE
-            if session is not None and session.running:
-                session.stop()
+            self._drop_session()
 
     def finish(self):
         """The script has ended: write what there is, if no window was written."""
-        self._stop_timer()
-        with self._lock:
+        self._whole.stop_timer()
+        with self.lock:
             self._end_last_step()
+            if self.phase == BASE:  # the marks are missing in it
+                self._drop_session()
             session, self.session = self.session, None
             if self.phase == SYNC and getattr(self, "watch", None) is not None:
                 self.watch.stop()

@@ -14,6 +14,7 @@ PHASE_WORDS = {
     "early": "Recording the first steps, in case the script is short",
     "skip": "Passing over steps",
     "wall": "Timing steps without the profiler",
+    "base": "Recording steps without marks, to know what the marks cost",
     "sync": "Looking for the lines that wait for the device",
     "prime": "Warming the profiler up",
     "window": "Recording the window",

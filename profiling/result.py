@@ -18,6 +18,8 @@ from profiling.spec import RunSpec
 FEWEST_EVENTS_OF_A_FAILURE = 1000
 SMALLEST_TRACE_BYTES = 4096  # a file that broke off before this holds a header and no events
 
+MOST_COST_OF_MARKS = 1.3  # more than that, and the user is told how to make it less
+
 SOURCE_WORDS = {
     "script": "the script's own prof.step()",
     "optimizer": "optimizer steps",
@@ -112,7 +114,7 @@ def build_result(
         sources=manifest.copy_sources(sorted(gathered.sources) or [os.path.abspath(spec.script)], folder),
         notices=notices,
         failure=_failure_row(failure),
-        line_ranges={k: v for k, v in gathered.ranges.items() if k not in ("ev", "t", "pid")} or None,
+        line_ranges=_line_ranges(gathered),
         output="output.log",
     )
     manifest.write(folder, plain)
@@ -178,16 +180,37 @@ def _notices(gathered: Gathered, traces: list[dict[str, Any]], status: int, tail
         found.append("The script ended while its trace was being written: the trace is cut off.")
     elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
         found.append("No complete step was found, so the trace has no step marks.")
+    found += _about_marks(gathered)
     hint = hint_for("", tail)
     if hint and status == 0:
         found.append(hint)
     return found
 
 
+def _about_marks(gathered: Gathered) -> list[str]:
+    """What a round that marks lines has to say: what the marks cost, or that nothing was marked."""
+    if not gathered.ranges:
+        return []
+    if not gathered.ranges.get("statements"):
+        return ["No statement was marked: no function of the imported files has the name that was asked for."]
+    cost = _marks_cost(gathered)
+    if cost is None:
+        return ["What the marks of the lines cost is not known: too few steps, or torch.compile is used."]
+    if cost < 1.005:
+        return ["The marks of the lines cost nothing that can be measured here."]
+    more = "" if cost <= MOST_COST_OF_MARKS else " Choose fewer functions to make it less."
+    return [f"The marks of the lines made a recorded step {cost:.2f} times as long.{more}"]
+
+
+def _leading(gathered: Gathered) -> dict[str, Any]:
+    """Summary of the process whose steps are told: the script's own, else the first rank that trained."""
+    trained = [s for s in gathered.summaries if s.get("steps")] or gathered.summaries
+    return min(trained, key=lambda s: (bool(s.get("spawned")), s.get("rank") or 0), default={})
+
+
 def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
     """Steps of the run: where they come from, how many, how long with and without the profiler (microseconds)."""
-    trained = [s for s in gathered.summaries if s.get("steps")] or gathered.summaries
-    summary = min(trained, key=lambda s: (bool(s.get("spawned")), s.get("rank") or 0), default={})
+    summary = _leading(gathered)
     times = summary.get("times", [])
     wall = summary.get("wall", [])
     steps = sum(row[0] for row in wall)
@@ -207,6 +230,23 @@ def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
         "profiler_cost_ratio": profiled_us / wall_us if profiled_us and wall_us else None,
         "timings": [{"step": row[0], "phase": row[1], "us": round(row[2], 1)} for row in times],
     }
+
+
+def _line_ranges(gathered: Gathered) -> dict[str, Any] | None:
+    """What was marked, and how much longer the marks made a recorded step; None where nothing was marked."""
+    if not gathered.ranges:
+        return None
+    row = {k: v for k, v in gathered.ranges.items() if k not in ("ev", "t", "pid")}
+    row["cost_ratio"] = _marks_cost(gathered)
+    return row
+
+
+def _marks_cost(gathered: Gathered) -> float | None:
+    """Median of the recorded steps with marks over that of the recorded steps without."""
+    times = _leading(gathered).get("times", [])
+    plain = [row[2] for row in times if row[1] == "base"]
+    marked = [row[2] for row in times if row[1] == "window"]
+    return statistics.median(marked) / statistics.median(plain) if plain and marked else None
 
 
 def _trace_row(folder: Path, event: dict[str, Any]) -> dict[str, Any]:

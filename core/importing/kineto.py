@@ -65,6 +65,7 @@ PROFILER_SPAN = "trace"  # category of the profiler's own "PyTorch Profiler (0)"
 MEMORY_EVENT = "[memory]"
 
 STEP_NAME = re.compile(r"ProfilerStep#\d+\Z", re.ASCII)
+LINE_NAME = re.compile(r"line: .+:\d+ \(.+\)\Z")  # our own marks of statements (docs/capture.md, "Find the line")
 UNNUMBERED_STEP = re.compile(r"ProfilerStep[#*]?\Z")
 GC_NAME = re.compile(r"Python GC\b|<built-in method collect\b|gc collect", re.IGNORECASE)
 COMMUNICATION = re.compile(r"nccl|rccl|gloo:|hccl|oneccl|ucc:|mpi:|c10d::|msccl", re.IGNORECASE)
@@ -119,6 +120,8 @@ def kind_of(category: str, name: str, process_name: str) -> SliceKind:
         kind = _kind_without_category(name, process_name) if not key else _kind_of_open_category(key)
     if kind in (SliceKind.CPU_OP, SliceKind.RANGE) and STEP_NAME.match(name):
         return SliceKind.STEP
+    if kind in (SliceKind.CPU_OP, SliceKind.RANGE) and LINE_NAME.match(name):
+        return SliceKind.OTHER  # neither an operator nor a range of the user's
     if kind == SliceKind.CPU_OP and _is_named_range(key, name):
         return SliceKind.RANGE
     if kind == SliceKind.PYTHON and GC_NAME.match(name):

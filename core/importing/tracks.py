@@ -13,6 +13,7 @@ from core.importing.kineto import (
     CATEGORIES,
     DEVICE_TRACKS,
     GC_NAME,
+    LINE_NAME,
     STEP_NAME,
     TRACK_OF_KIND,
     kind_of,
@@ -51,6 +52,7 @@ def _mark_special_names(strings: list[str], names: I32, kinds: np.ndarray) -> No
     """Steps and collector pauses are told by their names (changes ``kinds`` in place)."""
     for wanted, pattern, kind in (
         ((SliceKind.CPU_OP, SliceKind.RANGE), STEP_NAME, SliceKind.STEP),
+        ((SliceKind.CPU_OP, SliceKind.RANGE), LINE_NAME, SliceKind.OTHER),
         ((SliceKind.PYTHON,), GC_NAME, SliceKind.GC),
     ):
         hits = [i for i, text in enumerate(strings) if pattern.match(text)]

@@ -117,7 +117,10 @@ class OutputPage(QWidget):
         self._began = time.monotonic()
         self.terminal.clear_all()
         self.outcome.hide()
-        self.title.setText(self._capture.spec.title)
+        title = self._capture.spec.title
+        if self._capture.spec.line_ranges:
+            title = self.tr("Finding the line: {name}").format(name=title)
+        self.title.setText(title)
         self.command.set_text(" ".join(self._capture.spec.command))
         self._progressed()
         self._clock.start()
@@ -256,6 +259,7 @@ def phase_words(phase: str) -> str:
         "early": tr("capture", "Recording the first steps, in case the script is short"),
         "skip": tr("capture", "Passing over steps"),
         "wall": tr("capture", "Timing steps without the profiler"),
+        "base": tr("capture", "Recording steps without marks, to know what the marks cost"),
         "sync": tr("capture", "Looking for the lines that wait for the device"),
         "prime": tr("capture", "Warming the profiler up"),
         "window": tr("capture", "Recording the window"),
