@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -35,10 +37,11 @@ from core.tables import (
 )
 from core.trace import Device, EventReader, ImportNote, ImportReport, Trace, TraceMeta, TraceSource
 
-VERSION = 1  # raise whenever a column, a kind or a rule of the importer changes
+VERSION = 2  # raise whenever a column, a kind or a rule of the importer changes
 SUFFIX = ".steplens-cache"
 MAX_BYTES = 4 << 30
 MAX_FILES = 64
+FOLDER_VARIABLE = "STEPLENS_CACHE"
 _MAGIC = b"STEPLENS"
 _ALIGN = 64
 _SAMPLE_BYTES = 4096
@@ -56,6 +59,28 @@ _TABLES: dict[str, type[Any]] = {
     "instants": InstantTable,
 }
 Tick = Callable[[], None]
+
+
+def user_folder() -> Path | None:
+    """Folder of the user's cache of traces; None where the environment turns the cache off.
+
+    ``STEPLENS_CACHE`` names another folder, and turns the cache off when it is empty. Otherwise it is where the
+    system keeps caches: ``XDG_CACHE_HOME`` or ``~/.cache`` (XDG base directory specification), ``~/Library/Caches``
+    on macOS, ``%LOCALAPPDATA%`` on Windows.
+    """
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    if chosen is not None:
+        return Path(chosen).expanduser() if chosen.strip() else None
+    try:
+        if sys.platform == "win32":
+            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # nobody's home
+        return None
+    return base / "steplens" / "traces" if base.is_absolute() else None
 
 
 def fingerprint(path: Path, size_bytes: int) -> str:
@@ -127,6 +152,26 @@ def store(folder: Path, trace: Trace, facts: dict[str, Any], tick: Tick = lambda
         if partial is not None:
             with suppress(OSError):
                 partial.unlink()
+
+
+def store_later(folder: Path, trace: Trace, facts: dict[str, Any]) -> None:
+    """Write the cache file of a trace in the background: nobody waits for it but the end of the program."""
+    writer = threading.Thread(target=store, args=(folder, trace, facts), name="trace-cache", daemon=False)
+    try:
+        writer.start()
+    except RuntimeError:  # no thread to be had, or the program is ending
+        return
+    _writers[:] = [other for other in _writers if other.is_alive()]
+    _writers.append(writer)
+
+
+def finish() -> None:
+    """Wait for what `store_later` still writes."""
+    while _writers:
+        _writers.pop().join()
+
+
+_writers: list[threading.Thread] = []
 
 
 def _trim(folder: Path) -> None:

@@ -136,6 +136,7 @@ def screenshot(options: argparse.Namespace, progress: Report) -> None:
     TraceError
         When the trace cannot be used, or has no such suggestion.
     """
+    from core import cache
     from core.analysis import analyze
     from core.errors import TraceError
     from core.importing import open_trace
@@ -147,7 +148,7 @@ def screenshot(options: argparse.Namespace, progress: Report) -> None:
 
         return report
 
-    trace = open_trace(options.trace, progress=part(0.0, 0.6))
+    trace = open_trace(options.trace, progress=part(0.0, 0.6), cache_dir=cache.user_folder())
     analysis = analyze(trace, progress=part(0.6, 0.9), source=finder_for(trace))
     suggestion = None if options.suggestion is None else options.suggestion - 1
     if suggestion is not None and not 0 <= suggestion < len(analysis.suggestions):

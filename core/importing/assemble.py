@@ -165,16 +165,7 @@ def _slice_table(
     if open_end.any():
         dur[open_end] = int((start + dur).max()) - start[open_end]
     bounds = np.searchsorted(track_id, np.arange(len(places.track_kind) + 1)).astype(np.int32)
-    parent, depth, subtree = (np.empty(n, np.int32) for _ in range(3))
-    crossing = np.zeros(n, np.bool_)
-    for track, track_kind in enumerate(places.track_kind):
-        a, b = int(bounds[track]), int(bounds[track + 1])
-        nested = nest(start[a:b], dur[a:b], track_kind == TrackKind.DEVICE_STREAM)
-        parent[a:b] = np.where(nested.parent >= 0, nested.parent + a, -1)
-        depth[a:b] = nested.depth
-        subtree[a:b] = nested.subtree_end + a
-        crossing[a:b] = nested.crossing
-        tick()
+    parent, depth, subtree, crossing = _nest_tracks(start, dur, bounds, places, tick)
     columns.note("crossing", count=int(crossing.sum()))
     for unused in ("phase", "category", "pid", "tid", "device", "stream", "order", "async_id"):
         setattr(slices, unused, None)
@@ -204,6 +195,22 @@ def _slice_table(
     )
     lanes = np.maximum.reduceat(depth, bounds[:-1]) + 1 if n else np.zeros(0, np.int32)
     return table, _track_table(places, bounds, np.asarray(lanes, np.int32), names)
+
+
+def _nest_tracks(start: I64, dur: I64, bounds: I32, places: Places, tick: Tick) -> tuple[I32, I32, I32, Bool]:
+    """Parent, depth, end of the subtree, and whether it crosses another, of each slice in table order."""
+    n = len(start)
+    parent, depth, subtree = (np.empty(n, np.int32) for _ in range(3))
+    crossing = np.zeros(n, np.bool_)
+    for track, track_kind in enumerate(places.track_kind):
+        a, b = int(bounds[track]), int(bounds[track + 1])
+        nested = nest(start[a:b], dur[a:b], track_kind == TrackKind.DEVICE_STREAM)
+        parent[a:b] = np.where(nested.parent >= 0, nested.parent + a, -1)
+        depth[a:b] = nested.depth
+        subtree[a:b] = nested.subtree_end + a
+        crossing[a:b] = nested.crossing
+        tick()
+    return parent, depth, subtree, crossing
 
 
 def _facts_of_names(strings: list[str], name_id: I32, kind: U8) -> tuple[U8, U8, Bool]:

@@ -101,7 +101,7 @@ def _open_file(path: Path, meter: _Meter, workers: int | None, cache_dir: Path |
     trace = cache.load(cache_dir, path, stat, _reader)
     if trace is None:
         trace, facts = read_file(path, meter, workers)
-        cache.store(cache_dir, trace, facts, lambda: meter(0.98, "Keeping a copy for next time"))
+        cache.store_later(cache_dir, trace, facts)
     return trace
 
 

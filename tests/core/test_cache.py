@@ -31,6 +31,13 @@ def path(tmp_path):
     return builder.write(tmp_path / "t.json")
 
 
+def _open(path, **options):
+    """Open a trace and wait until what there is to keep is kept."""
+    trace = opening.open_trace(path, **options)
+    cache.finish()
+    return trace
+
+
 def _files(folder):
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
@@ -60,8 +67,8 @@ def _count_reads(monkeypatch):
 
 def test_reopening_gives_the_same_trace_without_reading(path, tmp_path, monkeypatch):
     reads = _count_reads(monkeypatch)
-    cold = opening.open_trace(path, cache_dir=tmp_path / "cache")
-    warm = opening.open_trace(path, cache_dir=tmp_path / "cache")
+    cold = _open(path, cache_dir=tmp_path / "cache")
+    warm = _open(path, cache_dir=tmp_path / "cache")
     assert len(reads) == 1
     _assert_same(cold, warm)
     assert warm.args(0) == cold.args(0)
@@ -70,20 +77,20 @@ def test_reopening_gives_the_same_trace_without_reading(path, tmp_path, monkeypa
 
 def test_a_changed_trace_is_read_again(path, tmp_path, monkeypatch):
     folder = tmp_path / "cache"
-    opening.open_trace(path, cache_dir=folder)
+    _open(path, cache_dir=folder)
     reads = _count_reads(monkeypatch)
     text = path.read_bytes().replace(b"aten::op1", b"aten::opX")
     path.write_bytes(text)
-    assert opening.open_trace(path, cache_dir=folder).strings.id_of("aten::opX") >= 0
+    assert _open(path, cache_dir=folder).strings.id_of("aten::opX") >= 0
     os.utime(path, ns=(1, 1))  # the same bytes at another time: they might have changed between the samples
-    opening.open_trace(path, cache_dir=folder)
+    _open(path, cache_dir=folder)
     assert len(reads) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign", "version"])
 def test_a_damaged_cache_is_ignored_and_rebuilt(path, tmp_path, monkeypatch, damage):
     folder = tmp_path / "cache"
-    cold = opening.open_trace(path, cache_dir=folder)
+    cold = _open(path, cache_dir=folder)
     (held,) = _files(folder)
     data = bytearray(held.read_bytes())
     if damage == "cut":
@@ -98,21 +105,21 @@ def test_a_damaged_cache_is_ignored_and_rebuilt(path, tmp_path, monkeypatch, dam
         data[8] ^= 0xFF
     held.write_bytes(bytes(data))
     reads = _count_reads(monkeypatch)
-    _assert_same(cold, opening.open_trace(path, cache_dir=folder))
-    _assert_same(cold, opening.open_trace(path, cache_dir=folder))
+    _assert_same(cold, _open(path, cache_dir=folder))
+    _assert_same(cold, _open(path, cache_dir=folder))
     assert len(reads) == 1
 
 
 def test_a_cache_that_cannot_be_written_is_no_loss(path, tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    assert len(opening.open_trace(path, cache_dir=blocked).slices)
+    assert len(_open(path, cache_dir=blocked).slices)
 
     def full(*args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(cache.os, "replace", full)
-    assert len(opening.open_trace(path, cache_dir=tmp_path / "cache").slices)
+    assert len(_open(path, cache_dir=tmp_path / "cache").slices)
     assert _files(tmp_path / "cache") == []
 
 
@@ -121,7 +128,7 @@ def test_the_cache_stays_within_bounds(path, tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     for i in range(6):
         other = TraceBuilder().op(f"aten::op{i}", 0, 10).write(tmp_path / f"{i}.json")
-        opening.open_trace(other, cache_dir=folder)
+        _open(other, cache_dir=folder)
         for age, held in enumerate(sorted(_files(folder), key=lambda p: p.stat().st_mtime_ns)):
             os.utime(held, (1000 + i * 100 + age, 1000 + i * 100 + age))
     assert len(_files(folder)) == 3
@@ -133,4 +140,23 @@ def test_two_windows_on_one_cache(path, tmp_path):
     assert cache.store(folder, *first)
     assert cache.store(folder, *second)
     assert len(_files(folder)) == 1
-    _assert_same(first[0], opening.open_trace(path, cache_dir=folder))
+    _assert_same(first[0], _open(path, cache_dir=folder))
+
+
+def test_the_folder_is_the_users_and_can_be_turned_off(tmp_path, monkeypatch):
+    monkeypatch.delenv(cache.FOLDER_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    places = {
+        "linux": "x/steplens/traces",
+        "win32": "local/steplens/traces",
+        "darwin": "Library/Caches/steplens/traces",
+    }
+    for platform, place in places.items():
+        monkeypatch.setattr(cache.sys, "platform", platform)
+        home = cache.Path.home() if platform == "darwin" else tmp_path
+        assert cache.user_folder() == home / place
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "mine"))
+    assert cache.user_folder() == tmp_path / "mine"
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, "")
+    assert cache.user_folder() is None
