@@ -32,9 +32,10 @@ def load_trace(path: Path, progress: jobs.Progress) -> Trace:
     Cancelled
         When the user called it off.
     """
+    from core import cache
     from core.importing import open_trace  # late: the start page needs no importer
 
-    return open_trace(path, progress=progress)
+    return open_trace(path, progress=progress, cache_dir=cache.user_folder())
 
 
 def load_document(path: Path, progress: jobs.Progress) -> tuple[Trace, RunRecord | None, SourceFinder]:
