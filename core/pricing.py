@@ -155,7 +155,7 @@ class _Pricing:
     def _basis(self, effects: tuple[Effect, ...], bounded: bool) -> str:
         if self._replay.error_pct > POOR_REPLAY_PCT:
             return "bounded" if bounded and all(e.kind in _WAITS_ONLY for e in effects) else "rough"
-        if self._inferred or not self._replay.has_steps:
+        if self._inferred or not self._replay.has_steps or any(e.is_assumed for e in effects):
             return "rough"
         return "bounded" if bounded else "replayed"
 
@@ -272,7 +272,8 @@ def _finished(
     known = [s.saving.pct for s in suggestions if s.saving.pct is not None and not s.informational]
     if replay is not None and plan:
         known.append(100.0 * (1 - plan[-1].predicted_step_ns / replay.step_ns))
-    verdict = final_verdict(trace, figures, sustained, max(known) if known else None)
+    waits = _waits_pct(figures, replay) if replay is not None and usable else None
+    verdict = final_verdict(trace, figures, sustained, max(known) if known else None, waits)
     summary = replace(
         figures.summary,
         sustained_step_ns=sustained,
@@ -283,6 +284,14 @@ def _finished(
         verdict_values=verdict.values,
     )
     return replace(figures, summary=summary)
+
+
+def _waits_pct(figures: Figures, replay: Replay) -> float:
+    """What the loop would gain if no call waited for the device, percent of the sustained step."""
+    calls = tuple(int(i) for i in figures.syncs.slice_id)
+    if not calls:
+        return 0.0
+    return 100.0 * replay.what_if([Effect(EffectKind.REMOVE_WAIT, calls)]).saved_ns / replay.step_ns
 
 
 def _silent(fraction: float, text: str) -> None:

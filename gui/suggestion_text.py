@@ -54,11 +54,14 @@ def saving(suggestion: Suggestion) -> str:
 def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
     """What it saves alone and after the fixes before it, and how that is known."""
     priced, lines = suggestion.saving, list[str]()
+    assumed = any(effect.is_assumed for effect in suggestion.effects)
     basis = {
         "replayed": translate("plan", "from a replay of this trace"),
         "measured": translate("plan", "measured in this trace"),
         "bounded": translate("plan", "an upper bound"),
-        "rough": translate("plan", "a rough figure: the replay does not fit this trace well"),
+        "rough": translate("plan", "a rough figure: it rests on the assumption stated above")
+        if assumed
+        else translate("plan", "a rough figure: the replay does not fit this trace well"),
     }
     if priced.ns is None:
         lines.append(translate("plan", "What it saves is unknown: this trace does not tell."))

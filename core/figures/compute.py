@@ -110,6 +110,7 @@ def final_verdict(
     figures: Figures,
     sustained_ns: float | None = None,
     best_saving_pct: float | None = None,
+    waits_saving_pct: float | None = None,
 ) -> Verdict:
     """Judge a trace, better where the replay's sustained step time and the best priced saving are known.
 
@@ -123,6 +124,7 @@ def final_verdict(
         float(exposed[0]) if exposed is not None and len(exposed) else None,
         sustained_ns,
         best_saving_pct,
+        waits_saving_pct,
     )
     if verdict is not None:
         return verdict

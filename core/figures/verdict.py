@@ -14,6 +14,9 @@ DEVICE_BOUND_SHARE = 0.90
 CAUSE_SHARE = 0.10
 # Nothing to say to a trace whose best suggestion saves less than this.
 HEALTHY_SAVING_PCT = 3.0
+# Idle time after a wait looks like slow launching, because the CPU starts again with an empty queue. Where the replay
+# without waits wins back at least half of it (and a twentieth of the step), the waits are its cause.
+WAITS_SHARE, WAITS_LEAST_PCT = 0.5, 5.0
 
 _GROUPS: Mapping[str, tuple[GapCause, ...]] = {
     "input_bound": (GapCause.LOADER,),
@@ -69,6 +72,7 @@ def judge(
     exposed_communication_ns: float | None = None,
     sustained_ns: float | None = None,
     best_saving_pct: float | None = None,
+    waits_saving_pct: float | None = None,
 ) -> Verdict | None:
     """Judge a trace with device work by its budget; None when there is none.
 
@@ -82,6 +86,8 @@ def judge(
         Sustained step time where the replay knows it: the loop's true pace, by which the device's share is measured.
     best_saving_pct
         Best saving of any priced suggestion; with it, a device-bound trace can be called healthy.
+    waits_saving_pct
+        What the loop would gain if no call waited for the device, from the replay.
     """
     if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
         return None
@@ -104,6 +110,9 @@ def judge(
             return _verdict("healthy", "healthy", busy_pct=100.0 * busy, limit_pct=HEALTHY_SAVING_PCT)
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
     if top == "host_bound":
+        least = max(WAITS_LEAST_PCT, 100.0 * shares[top] * WAITS_SHARE)
+        if waits_saving_pct is not None and waits_saving_pct >= least:
+            return _verdict("sync_bound", "sync_bound", share_pct=min(waits_saving_pct, 100.0 * sum(shares.values())))
         return _host(budget, 100.0 * shares[top])
     template = "unknown_cause" if top == "unknown" else top
     return _verdict(top, template, share_pct=100.0 * shares[top])

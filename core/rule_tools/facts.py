@@ -285,8 +285,12 @@ class Facts:
         return any(n.startswith("hip") for n in self.names_of(SliceKind.RUNTIME, SliceKind.DRIVER))
 
     def busy_pct(self) -> float | None:
-        """Use of the device in percent, None unknown."""
-        return self.figures.summary.gpu_busy_pct
+        """Use of the device in percent of the counted steps (of the window without any), None unknown."""
+        steps = self.figures.step_figures
+        rows = self.use_steps & (steps.gpu_busy_ns >= 0) & (steps.dur_ns > 0) if self.n_steps else np.zeros(0, bool)
+        if not rows.any():
+            return self.figures.summary.gpu_busy_pct
+        return 100.0 * float(steps.gpu_busy_ns[rows].sum()) / float(steps.dur_ns[rows].sum())
 
     # -------------------------------------------------------------- arguments
 

@@ -74,8 +74,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "{count} calls of the compiled function took {host_ms:.3f} ms of CPU time, of which only "
                 "{launch_ms:.3f} ms "
                 "launched kernels; these run for {device_ms:.3f} ms. The rest is the wrapper's own work: with so few "
-                "kernels there is nothing to fuse. The saving assumes that without it the CPU needs three times what the "
-                "launches alone take.",
+                "kernels there is nothing to fuse. The saving assumes that without it the CPU needs three "
+                "times what the launches alone take.",
                 Fix(
                     "Compile the whole model, or leave this part alone.",
                     "criterion = torch.compile(torch.nn.CrossEntropyLoss())",

@@ -85,7 +85,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "static_graph needs the same graph in every step.",
             ),
             [evidence(facts, "Collectives after the backward pass", len(ids), "", ids)],
-            values={"share_pct": 100 * exposed / whole, "count": len(ids), "exposed_ms": exposed / 1e6, "left_pct": 100 * ctx.params["left"]},
+            values={
+                "share_pct": 100 * exposed / whole,
+                "count": len(ids),
+                "exposed_ms": exposed / 1e6,
+                "left_pct": 100 * ctx.params["left"],
+            },
             anchors=ids,
             at=-1,
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(late), ctx.params["left"])],

@@ -67,8 +67,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "{count} times, several small operators pass over the same data one after the other ({names}, ...): "
                 "{took_ms:.2f} ms. A compiler can make one kernel of each sequence, which reads and "
                 "writes memory once. "
-                "The saving assumes that the memory is the limit, so that a fused kernel takes the time of one of them; "
-                "only a test shows how much it gains.",
+                "The saving assumes that the memory is the limit, so that a fused kernel takes the time of one of "
+                "them; only a test shows how much it gains.",
                 Fix(
                     "Let the compiler fuse them.",
                     "y = block(x)",

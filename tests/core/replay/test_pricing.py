@@ -124,6 +124,31 @@ def test_advice_without_an_effect_stays_unknown_and_notes_come_last(tmp_path: Pa
     assert advice.severity == "low"
 
 
+def test_a_saving_that_rests_on_an_assumed_factor_is_called_rough(tmp_path: Path) -> None:
+    def scaled(trace: Trace) -> list[Suggestion]:
+        ops = named(trace, "aten::add", SliceKind.CPU_OP)
+        return [
+            suggestion("part", (Effect(EffectKind.SCALE_HOST, ops, 0.5),)),
+            suggestion("none", (Effect(EffectKind.SCALE_HOST, ops, 0.0),)),
+            suggestion("said", (Effect(EffectKind.REMOVE_WORK, ops, assumed=True),)),
+        ]
+
+    analysis, _ = priced(simulate(chain_step), tmp_path, scaled)
+    basis = {s.rule_id: s.saving.basis for s in analysis.suggestions}
+    assert basis["part"] == basis["said"] == "rough"
+    assert basis["none"] in ("replayed", "bounded")
+
+
+def test_idle_time_that_waits_cause_is_not_blamed_on_slow_launching(tmp_path: Path) -> None:
+    analysis, _ = priced(simulate(chain_step), tmp_path, chain)
+    summary = analysis.figures.summary
+    best = 100 * (1 - analysis.plan[-1].predicted_step_ns / summary.sustained_step_ns)
+    assert summary.verdict == "sync_bound"
+    assert summary.verdict_values["share_pct"] == pytest.approx(best, abs=4.0)
+    fixed, _ = priced(simulate(chain_step, fixes=("first", "second", "third")), tmp_path, lambda trace: [])
+    assert fixed.figures.summary.verdict != "sync_bound"
+
+
 def test_without_steps_savings_are_called_rough(tmp_path: Path) -> None:
     analysis, _ = priced(simulate(chain_step, steps=1, marked=False), tmp_path, chain)
     assert analysis.figures.summary.sustained_step_ns is None
