@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from core.tables import I32, I64
+from core.source_frames import is_user_frame, parse_frame
+from core.tables import I32, I64, Bool
 from core.trace import Trace
 
 
@@ -84,6 +86,7 @@ class LaneIndex:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._lanes: dict[int, list[Lane]] = {}
+        self._summary: dict[int, list[Lane]] = {}
 
     def count(self, track_id: int) -> int:
         """Number of lanes of a track."""
@@ -95,6 +98,13 @@ class LaneIndex:
         if lanes is None:
             lanes = self._lanes[track_id] = self._split(track_id)
         return lanes
+
+    def summary(self, track_id: int) -> list[Lane]:
+        """Lanes that stand for a Python track where there is no room for all: modules, else the user's own frames."""
+        if track_id not in self._summary:
+            lanes = module_lanes(self.trace, track_id) or own_frame_lanes(self.trace, track_id)
+            self._summary[track_id] = lanes
+        return self._summary[track_id]
 
     def lane(self, track_id: int, depth: int) -> Lane:
         """One lane; the empty one when the track is not that deep."""
@@ -126,13 +136,46 @@ def module_lanes(trace: Trace, track_id: int) -> list[Lane]:
 
     Depth counts modules only, so that the first lane is the model whatever called it.
     """
+    return _lanes_named(trace, track_id, lambda name: name.startswith("nn.Module: "))
+
+
+def own_frame_lanes(trace: Trace, track_id: int) -> list[Lane]:
+    """Lanes of the user's own frames of a Python track (no library, no launcher), outermost first; may be empty."""
+    return _lanes_named(trace, track_id, is_user_frame)
+
+
+def launcher_lanes(trace: Trace, track_id: int) -> int:
+    """How many outermost lanes of a Python track lie above the user's own frames because of the launcher.
+
+    0 where the script was not started by the launcher (`profiling`), or has no frame of its own.
+    """
     tracks, slices = trace.tracks, trace.slices
     first, end = int(tracks.first_id[track_id]), int(tracks.end_id[track_id])
-    names = np.unique(slices.name_id[first:end])
-    wanted = [int(i) for i in names if trace.strings[int(i)].startswith("nn.Module: ")]
-    if not wanted:
+    names, depth = slices.name_id[first:end], slices.depth[first:end]
+    if not any(_is_launcher(trace.strings[int(i)]) for i in np.unique(names[depth == 0])):
+        return 0
+    own = _named(trace, names, is_user_frame)
+    return int(depth[own].min()) if own.any() else 0
+
+
+def _is_launcher(name: str) -> bool:
+    frame = parse_frame(name)
+    return frame is not None and frame.file.replace("\\", "/").rsplit("/", 1)[-1].startswith("_child")
+
+
+def _named(trace: Trace, name_ids: I32, test: Callable[[str], bool]) -> Bool:
+    """Which of some names pass a test; each distinct name is looked at once."""
+    wanted = np.zeros(len(trace.strings) + 1, np.bool_)
+    wanted[[int(i) for i in np.unique(name_ids) if i >= 0 and test(trace.strings[int(i)])]] = True
+    return np.asarray(wanted[name_ids])
+
+
+def _lanes_named(trace: Trace, track_id: int, test: Callable[[str], bool]) -> list[Lane]:
+    tracks, slices = trace.tracks, trace.slices
+    first, end = int(tracks.first_id[track_id]), int(tracks.end_id[track_id])
+    ids = (np.flatnonzero(_named(trace, slices.name_id[first:end], test)) + first).astype(np.int32)
+    if not len(ids):
         return []
-    ids = (np.flatnonzero(np.isin(slices.name_id[first:end], wanted)) + first).astype(np.int32)
     closed = np.searchsorted(np.sort(slices.subtree_end[ids]), ids, "right")
     depth = np.arange(len(ids)) - closed
     lanes = []

@@ -11,7 +11,7 @@ from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import errors, jobs, theme
+from gui import errors, jobs, theme, warmup
 from gui.editor import Editor
 from gui.main_window import MainWindow
 from gui.session import Recent, Session
@@ -101,11 +101,6 @@ def _recent(lines: list[str]) -> list[Recent]:
     return entries
 
 
-def warm_up() -> None:
-    """Import what the first opened trace needs, while the person looks at the start page or the file is read."""
-    import gui.timeline.view  # noqa: F401
-
-
 def run(paths: list[Path]) -> int:
     """Show the window with these traces; return its exit status."""
     if no_screen():
@@ -115,6 +110,7 @@ def run(paths: list[Path]) -> int:
         )
         return NO_SCREEN
     app = make_application()
+    warmup.share_interpreter()
     window = make_window()
     hooks = errors.CrashHooks(window.show_error, window)
     hooks.install()
@@ -125,7 +121,7 @@ def run(paths: list[Path]) -> int:
     window.show()
     if paths:
         window.session.open([Path(p) for p in paths])
-    QTimer.singleShot(WARM_UP_MS, window, warm_up)
+    QTimer.singleShot(WARM_UP_MS, window, warmup.start)
     try:
         status = app.exec()
     finally:

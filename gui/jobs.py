@@ -12,6 +12,7 @@ from shiboken6 import isValid
 from core.errors import Cancelled
 
 Progress = Callable[[float, str], None]
+MIN_THREADS = 6  # a search must not queue behind two traces that are being read
 PROGRESS_EVERY_S = 0.04  # the window repaints no faster than this; a loader may report far more often
 
 
@@ -149,7 +150,9 @@ def run(
     _running.add(job)
     if key:
         _by_key[key] = job
-    QThreadPool.globalInstance().start(_Task(job, fn))
+    pool = QThreadPool.globalInstance()
+    pool.setMaxThreadCount(max(MIN_THREADS, pool.maxThreadCount()))
+    pool.start(_Task(job, fn))
     return job
 
 

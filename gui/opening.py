@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from gui import jobs, store, text
+from gui import jobs, store, text, warmup
 from gui.session import Document, Session
 from gui.settings import Settings
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from core.run_folder import RunRecord
     from core.source import SourceFinder
     from core.trace import Trace
+    from gui.timeline.prepared import Prepared
 
+FIRST_PAINT_MS = 30  # the first frame has the interpreter to itself, then the diagnosis begins
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
 
 
@@ -38,12 +40,15 @@ def load_trace(path: Path, progress: jobs.Progress) -> Trace:
     return open_trace(path, progress=progress, cache_dir=cache.user_folder())
 
 
-def load_document(path: Path, progress: jobs.Progress) -> tuple[Trace, RunRecord | None, SourceFinder]:
-    """Read a trace and what the run that made it left beside it (runs in a worker thread)."""
+def load_document(path: Path, progress: jobs.Progress) -> tuple[Trace, RunRecord | None, SourceFinder, Prepared]:
+    """Read a trace, what the run that made it left beside it, and all that a view of it needs (in a worker thread)."""
     from core.run_folder import finder_for, run_of
 
     trace = load_trace(path, progress)
-    return trace, run_of(trace.path), finder_for(trace)
+    warmup.finish()
+    from gui.timeline.prepared import prepare
+
+    return trace, run_of(trace.path), finder_for(trace), prepare(trace)
 
 
 def analyze_trace(trace: Trace, source: SourceFinder | None, on_partial: Any, progress: jobs.Progress) -> Analysis:
@@ -72,6 +77,7 @@ class Opener(QObject):
         self._session, self._settings = session, settings
         self._jobs: dict[str, jobs.Job] = {}
         self._analyses: dict[Document, jobs.Job] = {}
+        self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
         session.openRequested.connect(self.open)
         session.documentsChanged.connect(self._drop_closed)
         self._partial.connect(self._take_partial, Qt.ConnectionType.QueuedConnection)
@@ -79,7 +85,7 @@ class Opener(QObject):
     @property
     def busy(self) -> bool:
         """Something is being opened or diagnosed."""
-        return bool(self._jobs or self._analyses)
+        return bool(self._jobs or self._waiting or self._analyses)
 
     def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
         """Open each path in a tab; one that is open already is shown instead."""
@@ -100,6 +106,7 @@ class Opener(QObject):
 
     def _start(self, path: Path, run_folder: Path | None) -> None:
         key, began = str(path), time.monotonic()
+        warmup.start()
         self.started.emit(key, self.tr("Opening {name}").format(name=path.name))
         self._jobs[key] = jobs.run(
             self,
@@ -125,8 +132,9 @@ class Opener(QObject):
     def _opened(self, key: str, path: Path, run_folder: Path | None, loaded: Any) -> None:
         self._jobs.pop(key, None)
         self.ended.emit(key)
-        trace, run, finder = loaded
+        trace, run, finder, prepared = loaded
         document = Document(trace)
+        document.prepared = prepared
         document.title = path.name if run is None else f"{run.name} · {path.name}"
         if trace.meta.simulated and "simulated" not in document.title:
             document.title = self.tr("{name} (simulated)").format(name=document.title)
@@ -145,6 +153,13 @@ class Opener(QObject):
     def analyze(self, document: Document) -> None:
         """Diagnose in the background; figures arrive first, then the suggestions, then what they save."""
         document.set_analysis_state(running=True)
+        self._waiting.add(document)
+        QTimer.singleShot(FIRST_PAINT_MS, document, partial(self._start_analysis, document))
+
+    def _start_analysis(self, document: Document) -> None:
+        self._waiting.discard(document)
+        if document not in self._session.documents:
+            return
         send = partial(self._partial.emit, document)
         self._analyses[document] = jobs.run(
             document,
@@ -175,5 +190,6 @@ class Opener(QObject):
         self._session.raise_error(error)
 
     def _drop_closed(self) -> None:
+        self._waiting.intersection_update(self._session.documents)
         for document in [d for d in self._analyses if d not in self._session.documents]:
             self._analyses.pop(document).cancel()

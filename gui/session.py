@@ -76,6 +76,8 @@ class Document(QObject):
         self.run: RunRecord | None = None  # what the run that made the trace left beside it
         self.finder: SourceFinder | None = None
         self.kept = True  # marks and states are written to the user's data folder
+        self.prepared: Any = None  # `gui.timeline.prepared.Prepared`, made where the trace was read
+        self.search_query: Any = None  # `gui.models.query.Query` behind search_text
         self.title = trace.path.name if trace.sources else ""
 
     # Intents -------------------------------------------------------------------------------------------------

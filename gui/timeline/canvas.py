@@ -9,16 +9,17 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from core.lanes import LaneIndex
 from gui import text
+from gui.painting import guarded
 from gui.session import Document, Session
 from gui.timeline import overlays
-from gui.timeline.counters import CounterData, paint_counter, subtitle
+from gui.timeline.counters import paint_counter, subtitle
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import header_font, paint_header, paint_note, paint_row_ground
 from gui.timeline.labels import draw_text
 from gui.timeline.layout import LANE_PX, PAD_PX, Layout, Row, RowKind
 from gui.timeline.palette import coarse, looks, palette
+from gui.timeline.prepared import Prepared
 from gui.timeline.rects import draw_rects
 from gui.timeline.slices import SlicePainter
 from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
@@ -39,12 +40,12 @@ class Canvas(QWidget):
         session: Session,
         document: Document,
         layout: Layout,
-        index: LaneIndex,
-        counters: CounterData,
+        prepared: Prepared,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self.session, self.document, self.rows, self.index, self.counters = session, document, layout, index, counters
+        self.session, self.document, self.rows = session, document, layout
+        self.index, self.counters = prepared.index, prepared.counters
         self.by_name = False
         self.show_legend = False
         self.all_flows = False
@@ -55,8 +56,8 @@ class Canvas(QWidget):
         self.drop_y = -1  # where a dragged row would go
         self._told: tuple[tuple[int, int], list[str]] = ((-1, 0), [])  # tooltip of the slice hovered last
         self.quiet = False  # no tooltip while something is dragged
-        self._looks = looks(document.trace, False)
-        self._coarse = coarse(self._looks)
+        self._by_kind = self._looks = prepared.looks
+        self._coarse = prepared.coarse_looks
         self._alike = np.zeros(len(document.trace.slices), np.uint8)
         self._painter = SlicePainter()
         self._base: QPixmap | None = None
@@ -93,7 +94,7 @@ class Canvas(QWidget):
     def set_by_name(self, by_name: bool) -> None:
         """Colour slices by name, or by kind."""
         self.by_name = by_name
-        self._looks = looks(self.document.trace, by_name)
+        self._looks = looks(self.document.trace, True) if by_name else self._by_kind
         self._coarse = coarse(self._looks)
         self._painter.forget()
         self._base = None
@@ -180,6 +181,7 @@ class Canvas(QWidget):
 
     # Painting ------------------------------------------------------------------------------------------------
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         frame = self.frame()
         key = self._key(frame)

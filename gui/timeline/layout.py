@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from core.kinds import TrackKind
-from core.lanes import Lane, LaneIndex, module_lanes
+from core.lanes import Lane, LaneIndex
 
 LANE_PX = 17  # one lane with its gap
 SLICE_PX = 16  # the slice in it
@@ -111,7 +111,6 @@ class Layout:
         self.scrolled: list[Row] = []
         self.pinned_px = 0
         self.scrolled_px = 0
-        self._modules: dict[int, list[Lane]] = {}
         self.place()
 
     # What is where -------------------------------------------------------------------------------------------
@@ -174,10 +173,8 @@ class Layout:
         return row.shown_lanes
 
     def modules(self, track_id: int) -> list[Lane]:
-        """Lanes of the modules of a Python track."""
-        if track_id not in self._modules:
-            self._modules[track_id] = module_lanes(self.index.trace, track_id)
-        return self._modules[track_id]
+        """Lanes that stand for a collapsed Python track: its modules, else its own frames."""
+        return self.index.summary(track_id)
 
     def lanes_of(self, row: Row) -> list[Lane]:
         """Lanes that a row draws now, top to bottom."""

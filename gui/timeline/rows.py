@@ -6,7 +6,7 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication
 
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
-from core.lanes import LaneIndex
+from core.lanes import LaneIndex, launcher_lanes
 from core.tables import FLAG_COMMUNICATION
 from core.trace import Trace
 from gui.timeline.layout import COUNTER_PX, Row, RowKind
@@ -130,6 +130,8 @@ def _thread_rows(trace: Trace, thread_id: int, track_ids: list[int], open_ops: b
         row.title, row.subtitle = title, row.title
         if kind == TrackKind.CPU_RANGES:
             _leave_out_steps(trace, row)
+        if kind == TrackKind.CPU_PYTHON:
+            row.first_lane = launcher_lanes(trace, t)
         if kind == TrackKind.CPU_PYTHON or not open_ops:
             row.expanded = row.default_expanded = False
         rows.append(row)

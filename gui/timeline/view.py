@@ -28,7 +28,7 @@ from gui.timeline.layout import Layout
 from gui.timeline.menus import row_menu, slice_menu
 from gui.timeline.minimap import Minimap
 from gui.timeline.motion import Motion
-from gui.timeline.rows import build_rows
+from gui.timeline.prepared import prepare
 from gui.timeline.step_strip import StepStrip
 from gui.timeline.tooltip import slice_lines
 
@@ -41,14 +41,15 @@ class TimelineView(QWidget):
     def __init__(self, session: Session, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session, self.document = session, document
-        self.index = LaneIndex(document.trace)
-        self.counters = CounterData(document.trace)
-        self.rows = Layout(build_rows(document.trace, self.index), self.index)
+        prepared = document.prepared or prepare(document.trace, whole=False)
+        self.index: LaneIndex = prepared.index
+        self.counters: CounterData = prepared.counters
+        self.rows: Layout = prepared.layout()
         self.origin = Origin.TRACE
         self.motion = Motion(document, self)
         self._loose_mark: Mark | None = None
         self._fitted: tuple[float, float] | None = None
-        self.canvas = Canvas(session, document, self.rows, self.index, self.counters, self)
+        self.canvas = Canvas(session, document, self.rows, prepared, self)
         self.gestures = Gestures(self)
         self.strip = StepStrip(session, document, self)
         self.minimap = Minimap(session, document, self.index, self.counters, self)

@@ -140,15 +140,41 @@ def test_deep_rows_give_up_lanes_until_the_device_fits() -> None:
     assert ops.shown_lanes == 9  # the user's choice stays
 
 
-def test_collapsed_python_shows_modules_and_reveal_opens_it(layout: Layout) -> None:
+def launched(tmp_path: Path) -> Layout:
+    """A script under the launcher: two of its frames, the user's in them, a library's innermost."""
+    made = TraceBuilder()
+    made.python("profiling/_child.py(12): <module>", 0, 1000)
+    made.python("runpy.py(80): run_path", 10, 900)
+    made.python("train.py(1): <module>", 20, 800)
+    made.python("train.py(9): step", 100, 300)
+    made.python("torch/nn/functional.py(7): linear", 120, 100)
+    made.op("aten::linear", 125, 50)
+    return layout_of(made.build(tmp_path / "launched.json"))
+
+
+def test_collapsed_python_shows_own_frames_and_reveal_opens_it(tmp_path: Path) -> None:
+    layout = launched(tmp_path)
     trace = layout.index.trace
     row = row_of(layout, TrackKind.CPU_PYTHON)
     assert not row.expanded
-    frame = rows(trace, "train.py(14): weighted_nll")[1]
-    assert layout.lane_position(row, frame) == -1
-    layout.reveal(frame)
+    shown = [trace.name(int(lane.ids[0])) for lane in layout.lanes_of(row)]
+    assert shown == ["train.py(1): <module>", "train.py(9): step"]
+    library = rows(trace, "torch/nn/functional.py(7): linear")[0]
+    assert layout.lane_position(row, library) == -1
+    layout.reveal(library)
     assert row.expanded
-    assert layout.lane_position(row, frame) == 1
+    assert layout.lane_position(row, library) >= 0
+
+
+def test_the_launchers_frames_are_scrolled_out_of_the_opened_stack(tmp_path: Path) -> None:
+    layout = launched(tmp_path)
+    row = row_of(layout, TrackKind.CPU_PYTHON)
+    row.max_lanes = 3
+    layout.toggle(row.key, True)
+    names = [layout.index.trace.name(int(lane.ids[0])) for lane in layout.lanes_of(row)]
+    assert names[0] == "train.py(1): <module>"
+    assert layout.scroll_lanes(row.key, -2)  # nothing is left out
+    assert layout.index.trace.name(int(layout.lanes_of(row)[0].ids[0])).startswith("profiling/_child.py")
 
 
 def test_state_comes_back_through_json(layout: Layout, tmp_path: Path) -> None:

@@ -1,0 +1,165 @@
+"""How long the window stands still while a trace is opened and diagnosed: gaps between the beats of a timer.
+
+Budget: no gap over 50 ms on a quiet machine. Where others use the machine too, a gap also holds their time; the
+processor time that the GUI thread itself spent in the gap is printed beside it, and the gap of a window that opens
+nothing as the yardstick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
+
+BEAT_MS = 4
+LONG_S = 0.05
+LIMIT_S = 900.0
+EVENTS_PER_MB = 5_000  # of `benchmarks.generate`, about
+
+
+@dataclass
+class Gap:
+    """Time between two beats: by the clock, and of the GUI thread's own work."""
+
+    at_s: float
+    wall_s: float
+    own_s: float
+    stacks: Counter[str] = field(default_factory=Counter)
+
+
+class Heart:
+    """Beats in the GUI thread; a second thread notes what that thread does while a beat is late."""
+
+    def __init__(self, watch: bool) -> None:
+        from PySide6.QtCore import QTimer
+
+        self.gaps: list[Gap] = []
+        self._began = self._last = time.perf_counter()
+        self._own = time.thread_time()
+        self._stacks: Counter[str] = Counter()
+        self._main = threading.get_ident()
+        self._stop = threading.Event()
+        self._timer = QTimer()
+        self._timer.timeout.connect(self._beat)
+        self._timer.start(BEAT_MS)
+        if watch:
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def _beat(self) -> None:
+        now, own = time.perf_counter(), time.thread_time()
+        self.gaps.append(Gap(self._last - self._began, now - self._last, own - self._own, self._stacks))
+        self._last, self._own, self._stacks = now, own, Counter()
+
+    def stop(self) -> None:
+        self._timer.stop()
+        self._stop.set()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.008):
+            if time.perf_counter() - self._last < LONG_S:
+                continue
+            frame, lines = sys._current_frames().get(self._main), []
+            while frame is not None and len(lines) < 8:
+                lines.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+                frame = frame.f_back
+            self._stacks[" < ".join(lines)] += 1
+
+
+def _spin(seconds: float) -> None:
+    from PySide6.QtCore import QEventLoop, QTimer
+
+    loop = QEventLoop()
+    QTimer.singleShot(round(seconds * 1000), loop.quit)
+    loop.exec()
+
+
+def measure(path: Path | None, watch: bool = False) -> list[Gap]:
+    """Gaps while a window opens a trace to the end of the diagnosis; None opens nothing for two seconds."""
+    from gui import jobs, warmup
+    from gui.app import WARM_UP_MS, make_application, make_window
+    from gui.settings import MemorySettings
+
+    make_application()
+    warmup.share_interpreter()
+    window = make_window(MemorySettings(), dark=True)
+    window.resize(1600, 1000)
+    window.show()
+    _spin(WARM_UP_MS / 1000)
+    heart = Heart(watch)
+    if path is None:
+        _spin(2.0)
+    else:
+        window.session.open([path])
+        end = time.perf_counter() + LIMIT_S
+        while time.perf_counter() < end:
+            _spin(0.2)
+            if not window.opener.busy and not jobs.busy():
+                break
+        _spin(0.5)
+    heart.stop()
+    return heart.gaps
+
+
+def report(name: str, gaps: list[Gap], stacks: bool) -> None:
+    """Print one line, and the long gaps where asked for."""
+    long = [g for g in gaps if g.wall_s > LONG_S]
+    worst, own = max(g.wall_s for g in gaps), max(g.own_s for g in gaps)
+    print(f"  {name:<28}{1e3 * worst:>10.0f}{1e3 * own:>14.0f}{len(long):>14}{sum(g.wall_s for g in gaps):>10.1f}")
+    for gap in sorted(long, key=lambda g: -g.wall_s)[: 8 if stacks else 0]:
+        print(f"    {gap.wall_s * 1e3:.0f} ms ({gap.own_s * 1e3:.0f} own) at {gap.at_s:.2f} s")
+        for line, count in gap.stacks.most_common(3):
+            print(f"      {count} x {line}")
+
+
+def _generated(folder: Path, size_mb: int) -> Path:
+    from benchmarks.generate import write_trace
+
+    path = folder / f"generated-{size_mb}MB.json"
+    with path.open("wb") as file:
+        write_trace(file, size_mb * EVENTS_PER_MB)
+    return path
+
+
+def _child(path: str, stacks: bool) -> int:
+    """Measure in a process of its own: imports happen once per process."""
+    import subprocess
+
+    command = [sys.executable, "-m", "benchmarks", "freezes", "--one", path] + (["--stacks"] if stacks else [])
+    with tempfile.TemporaryDirectory() as cache:
+        return subprocess.run(command, env={**os.environ, "XDG_CACHE_HOME": cache}, check=False).returncode
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the worst gap for an idle window, a small, a 50 MB and a 400 MB trace."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks freezes", description=__doc__)
+    parser.add_argument("traces", nargs="*", type=Path, help="traces of your own instead of generated ones")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[50, 400], metavar="MB")
+    parser.add_argument("--stacks", action="store_true", help="say what the GUI thread did in the long gaps")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one is not None:
+        path = Path(options.one) if options.one else None
+        report(path.name if path else "nothing (yardstick)", measure(path, options.stacks), options.stacks)
+        sys.stdout.flush()
+        os._exit(0)  # worker processes and threads of the window end with it
+    print(f"  {'opened':<28}{'worst ms':>10}{'own work ms':>14}{'gaps > 50 ms':>14}{'seconds':>10}", flush=True)
+    _child("", options.stacks)
+    for path in options.traces:
+        _child(str(path), options.stacks)
+    with tempfile.TemporaryDirectory() as folder:
+        for size in [] if options.traces else options.sizes:
+            _child(str(_generated(Path(folder), size)), options.stacks)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,62 @@
+"""Importing what an opened trace needs before it is needed, away from the GUI thread.
+
+The modules of the timeline and the panels take as long to import as dozens of frames. A thread of its own reads them
+while the person looks at the start page, or while the trace is being read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+import threading
+
+from gui import panels
+
+log = logging.getLogger(__name__)
+
+SWITCH_S = 0.0005  # how long a working thread keeps the interpreter while the GUI thread wants it (5 ms by default)
+MODULES = (
+    "gui.timeline.view",
+    "gui.document_page",
+    "core.importing",
+    "core.run_folder",
+    "core.analysis",
+    "core.search",
+    "core.pricing",
+    "core.figures.compute",
+    "core.rule_runner",
+    "gui.models.slice_facts",
+    "gui.models.range_stats",
+)
+
+_lock = threading.Lock()
+_ended = threading.Event()
+
+
+def share_interpreter() -> None:
+    """Let the GUI thread have the interpreter soon when it asks for it, whatever else is at work."""
+    sys.setswitchinterval(SWITCH_S)
+
+
+def start() -> None:
+    """Begin in a thread of its own, which ends with the process."""
+    if not _ended.is_set():
+        threading.Thread(target=finish, name="warm-up", daemon=True).start()
+
+
+def finish() -> None:
+    """Import everything that is still missing; at the end of it the GUI thread imports nothing large any more.
+
+    Safe from any thread: a second caller waits for the first.
+    """
+    with _lock:
+        if _ended.is_set():
+            return
+        names = (*MODULES, *(f"gui.panels.{name}" for name in panels.PANELS))
+        for name in names:
+            try:
+                importlib.import_module(name)
+            except Exception:  # who needs the module gets the error where it can be shown
+                log.exception("warm-up of %s", name)
+        _ended.set()
