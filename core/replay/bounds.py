@@ -39,24 +39,20 @@ class Bounds:
         self._repeated = repeated
         self._kinds = kinds
         slices, work = view.trace.slices, graph.work
-        self._kernels: list[Spans] = []
+        self._idle: list[Spans] = []  # per device: no kernel runs
         is_kernel = slices.kind[work.slice_id] == SliceKind.KERNEL if len(work) else np.zeros(0, dtype=bool)
         for device in np.unique(work.stream_device):
             own = is_kernel & (work.stream_device[work.stream] == device)
-            self._kernels.append(union(work.start_ns[own], work.end_ns[own]))
+            self._idle.append(subtract(windows, union(work.start_ns[own], work.end_ns[own])))
 
-    def freed_ns(self, change: Change) -> float:
-        """Host time, waits included, that a change frees over all the windows, ns."""
-        return float(self._credits(change)[1].sum())
-
-    def most_ns(self, change: Change) -> float:
-        """Largest possible saving of a change over all the windows, ns."""
+    def of(self, change: Change) -> tuple[float, float]:
+        """Largest saving of a change, and the host time (waits included) that it frees: over all the windows, ns."""
         at, credit = self._credits(change)
         resets = self._resets(change)
         remaining = self._remaining_copies(change)
-        idle_sets = [subtract(self._windows, union_all((k, remaining))) for k in self._kernels] or [self._windows]
+        idle_sets = [subtract(idle, remaining) for idle in self._idle] or [self._windows]
         used = max(self._spend(at, credit, resets, idle) for idle in idle_sets)
-        return float(used + self._removed_work(change))
+        return float(used + self._removed_work(change)), float(credit.sum())
 
     def _credits(self, change: Change) -> tuple[I64, np.ndarray]:
         """When host time is removed, and how much, ns."""
@@ -105,22 +101,31 @@ class Bounds:
         return float((work.dur_ns - left)[inside].sum()) + fewer
 
     def _spend(self, at: I64, credit: np.ndarray, resets: I64, idle: Spans) -> float:
-        """Let idle time use up credit, in order of time."""
+        """Let idle time use up credit, in order of time.
+
+        Between two resets the credit that is left is a queue: it is the sum of what came and went, less the lowest
+        level that this sum reached (which would have been below nothing).
+        """
         time = np.concatenate((at, resets))
-        amount = np.concatenate((credit, np.full(len(resets), -1.0)))
+        amount = np.concatenate((np.rint(credit).astype(np.int64), np.full(len(resets), -1, dtype=np.int64)))
         order = np.lexsort((amount > 0, time))  # a wait that ends where a credit begins takes nothing of it
         time, amount = time[order], amount[order]
         begin, end = int(self._windows.start[0]), int(self._windows.end[-1])
-        edges = np.concatenate(([begin], time, [end]))
-        stretches = np.diff(covered_before(idle, edges)).tolist()
-        events = [*amount.tolist(), 0.0]
-        used = lead = 0.0
-        for _ in range(2 if self._repeated else 1):
-            used = 0.0
-            for stretch, event in zip(stretches, events, strict=True):
-                if lead > 0.0 and stretch > 0:
-                    take = lead if lead < stretch else stretch
-                    used += take
-                    lead -= take
-                lead = 0.0 if event < 0 else lead + event
-        return used
+        stretch = np.diff(covered_before(idle, np.concatenate(([begin], time, [end]))))
+        # Row i: the stretch before event i; the last one is ended by no event. A second round takes over what is left.
+        rounds = 2 if self._repeated else 1
+        stretch, amount = np.tile(np.maximum(stretch, 0), rounds), np.tile(np.append(amount, 0), rounds)
+        reset = amount < 0
+        came = np.where(reset, 0, amount)
+        before = np.concatenate(([0], came[:-1]))
+        part = np.concatenate(([0], np.cumsum(reset)[:-1]))  # stretches between two resets
+        level = np.cumsum(before - stretch)
+        heads = np.flatnonzero(np.append(True, np.diff(part) > 0))
+        base = np.concatenate(([0], level[heads[1:] - 1]))[part]
+        level -= base
+        drop = max(int(level.max()), 0) - min(int(level.min()), 0) + 1  # lifts each part below all before it
+        lowest = np.minimum.accumulate(np.minimum(level, 0) - part * drop) + part * drop
+        left = level - lowest  # credit after the stretch
+        had = np.concatenate(([0], np.where(reset, 0, left + came)[:-1]))
+        used = had - left
+        return float(used[-len(used) // rounds :].sum())

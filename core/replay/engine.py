@@ -1,168 +1,161 @@
-"""Runs the blocks of a graph: once over the recording, or over its steps again and again.
+"""Runs a program: once over the recording, or over its steps again and again.
 
-The state is one clock per lane and the end of the queued work per stream. Everything that a block does to it has
-been folded beforehand (`compile_plan`) into its length and, per stream, two numbers: the work's total time, and the
-earliest end that its launches allow.
+The state is one clock per lane and the end of the queued work per stream. Everything that a group does to it has
+been folded beforehand (`Compiler`) into two numbers: the work's total time, and the earliest end that its launches
+allow. A lane's clock is host time, known beforehand, plus the delay that its waits have added so far.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from core.intervals import union
+from core.intervals import Spans, union
 from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
-from core.replay.waits import QUEUE_LIMIT
-from core.tables import F64, I32
+from core.replay.program import Event, Program, block_of_group
+from core.tables import F64
 
 _NEVER = float("-inf")
 _LONG_AGO = -1e18  # end of work that never ran; finite, so that differences of it are
 
 
-# Slots to wait for, with lags; and the slot that keeps when the block began, -1 for none.
-BlockWait = tuple[list[tuple[int, float]], int]
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Numbers of every block and group, as Python lists: the engine's loop reads them one by one."""
+    """Numbers of one program with one change; the lists are what the engine's loop reads."""
 
-    length: list[float]  # host time of each block, ns
-    total: list[float]  # per group: time its work takes back to back, ns
-    earliest: list[float]  # per group: end of its work when the stream is free, from the block's start, ns
-    deps: list[BlockWait | None]  # per block: what it waits for before it begins
-    floors: list[list[int] | None]  # per group: slots its start waits for
-
-
-def compile_plan(graph: Graph, change: Change, chains: dict[int, tuple[int, float]]) -> Plan:
-    """Fold a graph with a change into the numbers that the engine runs on.
-
-    Parameters
-    ----------
-    chains
-        Waits for the loader: row of the wait -> row of the wait before it and the time between their ends, ns.
-    """
-    waits = graph.waits
-    counted = waits.depends
-    host_at_block = np.empty(graph.block_count)
-    host_at_next = np.empty(graph.block_count)
-    piece_host = np.zeros(len(graph.work))
-    group_block = np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
-    block_of_piece = group_block[graph.group_of] if len(graph.work) else graph.group_of
-    for lane in range(graph.lanes.count):
-        rows = np.flatnonzero(counted & (waits.lane == lane))
-        base = union(waits.start_ns[rows], waits.end_ns[rows])
-        time = host_time([(base, 0.0), *change.speeds[lane]])
-        own = np.flatnonzero(graph.block_lane == lane)
-        host_at_block[own] = time(graph.block_ns[own])
-        following = graph.block_next[own]
-        next_ns = np.where(following >= 0, graph.block_ns[following], graph.lane_end_ns[lane])
-        host_at_next[own] = time(np.maximum(next_ns, graph.block_ns[own]))
-        pieces = np.flatnonzero(graph.block_lane[block_of_piece] == lane) if len(graph.work) else own[:0]
-        piece_host[pieces] = time(graph.work.launch_ns[pieces]) - host_at_block[block_of_piece[pieces]]
-    total, earliest = _fold_groups(graph, change, piece_host)
-    deps = _block_deps(graph, change, chains)
-    floors: list[list[int] | None] = [None] * len(graph.group_stream)
-    for group, dep in zip(graph.floor_group.tolist(), graph.floor_dep.tolist(), strict=True):
-        floors[group] = [*(floors[group] or ()), dep]
-    length = np.maximum(host_at_next - host_at_block, 0.0).tolist()
-    return Plan(length, total.tolist(), earliest.tolist(), deps, floors)
+    begin: F64  # per block: host time of its lane from the start of the pass to the block, ns
+    length: F64  # per block: host time in it, ns
+    advance: list[float]  # per lane: host time of a pass, ns
+    offset: list[float]  # per segment: ``begin`` of its first block
+    events: list[Event | None]
+    total: list[float]  # per item: time its work takes back to back, ns
+    ready: list[float]  # per item: end of its work when the stream is free and no wait delays the lane, ns
 
 
-def _fold_groups(graph: Graph, change: Change, piece_host: F64) -> tuple[F64, F64]:
-    """Total time and earliest end of each group's work."""
-    if not len(graph.pieces):
-        return np.zeros(0), np.zeros(0)
-    work, pieces = graph.work, graph.pieces
-    dur = (work.dur_ns * change.scale + change.fused_ns)[pieces]
-    gone = change.gone[pieces]
-    dur[gone] = 0.0
-    step = np.maximum(dur + work.gap_ns[pieces], 0.0)
-    step[gone] = 0.0
-    ready = piece_host[pieces] + work.latency_ns[pieces] + dur
-    ready[gone] = _NEVER
-    done = np.cumsum(step)
-    heads = graph.first_piece[:-1]
-    before = np.concatenate(([0.0], done))[heads]
-    ends = done[graph.first_piece[1:] - 1]
-    sizes = np.diff(graph.first_piece)
-    earliest = np.maximum.reduceat(ready + (np.repeat(ends, sizes) - done), heads)
-    return ends - before, earliest
+class Compiler:
+    """Folds a program with a change into the numbers that the engine runs on; what no change alters is kept."""
 
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        graph = program.graph
+        waits = graph.waits
+        depends = waits.depends
+        self._waiting: list[Spans] = []
+        for lane in range(graph.lanes.count):
+            rows = np.flatnonzero(depends & (waits.lane == lane))
+            self._waiting.append(union(waits.start_ns[rows], waits.end_ns[rows]))
+        following = graph.block_next
+        next_ns = np.where(following >= 0, graph.block_ns[following], graph.lane_end_ns[graph.block_lane])
+        self._next_ns = np.maximum(next_ns, graph.block_ns)
+        pieces = graph.pieces
+        block = block_of_group(graph)[graph.group_of[pieces]] if len(pieces) else pieces
+        self._piece_block = block
+        self._piece_lane = graph.block_lane[block]
+        self._launch_ns = graph.work.launch_ns[pieces]
+        self._gap_ns = graph.work.gap_ns[pieces]
+        self._latency_ns = graph.work.latency_ns[pieces]
+        self._dur_ns = graph.work.dur_ns[pieces].astype(np.float64)
+        self._heads = graph.first_piece[:-1]
+        self._sizes = np.diff(graph.first_piece)
+        every = np.arange(graph.lanes.count)
+        self._base = self._host([[] for _ in every], every.tolist(), None)
+        self._folded = self._fold(self._dur_ns, np.zeros(len(pieces), dtype=bool))
 
-def _block_deps(graph: Graph, change: Change, chains: dict[int, tuple[int, float]]) -> list[BlockWait | None]:
-    """What each block waits for before it begins, and where it leaves its own time for others."""
-    waits, groups = graph.waits, len(graph.group_stream)
-    of_wait: dict[int, list[tuple[int, float]]] = {}
-    slots = graph.group_of[waits.dep_piece].tolist()
-    for row, slot, lag in zip(waits.dep_of.tolist(), slots, waits.dep_lag_ns.tolist(), strict=True):
-        if not change.dropped[row] and slot >= 0:
-            of_wait.setdefault(row, []).append((slot, lag))
-    for row, (before, lag) in chains.items():
-        if not change.dropped[row]:
-            of_wait.setdefault(row, []).append((groups + before, lag * change.pace[row]))
-    marks = groups + len(waits)
-    for row in np.flatnonzero((waits.mark >= 0) & ~change.dropped).tolist():
-        of_wait.setdefault(row, []).append((marks + int(waits.mark[row]), float(waits.mark_lag_ns[row])))
-    deps: list[BlockWait | None] = []
-    for row, mark in zip(graph.block_wait.tolist(), graph.block_mark.tolist(), strict=True):
-        found = of_wait.get(row) if row >= 0 else None
-        keep = groups + row if row in chains else marks + mark if mark >= 0 else -1
-        deps.append((found or [], keep) if found or keep >= 0 else None)
-    return deps
+    def compile(self, change: Change) -> Plan:
+        """Return the numbers with a change."""
+        program, graph = self._program, self._program.graph
+        lanes = [lane for lane, speeds in enumerate(change.speeds) if speeds]
+        begin, length, piece_host = self._host(change.speeds, lanes, self._base) if lanes else self._base
+        total, after = self._folded
+        if bool(change.gone.any() or change.fused_ns.any() or (change.scale != 1.0).any()):
+            pieces = graph.pieces
+            gone = change.gone[pieces]
+            dur = self._dur_ns * change.scale[pieces] + change.fused_ns[pieces]
+            dur[gone] = 0.0
+            total, after = self._fold(dur, gone)
+        offset = np.zeros(graph.block_count)
+        advance = []
+        for lane in range(graph.lanes.count):
+            own = program.blocks[graph.block_lane[program.blocks] == lane]
+            done = np.cumsum(length[own])
+            offset[own] = done - length[own]
+            advance.append(float(done[-1]) if len(done) else 0.0)
+        ready = np.zeros(0)
+        if len(self._heads):
+            ready = np.maximum.reduceat(piece_host + after, self._heads) + offset[self._piece_block[self._heads]]
+        of, real = program.item_group, program.item_group >= 0
+        return Plan(
+            begin=offset,
+            length=length,
+            advance=advance,
+            offset=offset[program.head].tolist(),
+            events=self._events(change),
+            total=np.where(real, total[of], 0.0).tolist() if len(of) else [],
+            ready=np.where(real, ready[of], _NEVER).tolist() if len(of) else [],
+        )
 
+    def _host(
+        self, speeds: list[list[tuple[Spans, float]]], lanes: list[int], base: tuple[F64, F64, F64] | None
+    ) -> tuple[F64, F64, F64]:
+        """Host time from the start of the trace to each block, in it, and from it to each of its launches."""
+        graph = self._program.graph
+        if base is None:
+            length, piece_host = np.zeros(graph.block_count), np.zeros(len(self._launch_ns))
+        else:
+            length, piece_host = base[1].copy(), base[2].copy()
+        at_block = np.zeros(graph.block_count)
+        for lane in lanes:
+            time = host_time([(self._waiting[lane], 0.0), *speeds[lane]])
+            one = graph.lanes.count == 1
+            own = slice(None) if one else np.flatnonzero(graph.block_lane == lane)
+            at_block[own] = time(graph.block_ns[own])
+            length[own] = np.maximum(time(self._next_ns[own]) - at_block[own], 0.0)
+            pieces = slice(None) if one else np.flatnonzero(self._piece_lane == lane)
+            piece_host[pieces] = time(self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
+        return at_block, length, piece_host
 
-@dataclass(frozen=True, eq=False)
-class Order:
-    """Blocks to run in one pass, and how far back in its queue each group looks for room."""
+    def _fold(self, dur: F64, gone: np.ndarray) -> tuple[F64, F64]:
+        """Total time of each group's work, and from each launch to the end of its group if nothing delays it."""
+        if not len(dur):
+            return np.zeros(0), np.zeros(0)
+        step = np.maximum(dur + self._gap_ns, 0.0)
+        step[gone] = 0.0
+        done = np.cumsum(step)
+        before = np.concatenate(([0.0], done))[self._heads]
+        ends = done[self._heads + self._sizes - 1]
+        after = self._latency_ns + dur + (np.repeat(ends, self._sizes) - done)
+        after[gone] = _NEVER
+        return ends - before, after
 
-    blocks: list[int]
-    room: list[tuple[int, int] | None]  # per group: passes back and group whose end makes room, None never
-
-
-def make_order(graph: Graph, blocks: I32, repeated: bool) -> Order:
-    """Prepare a pass over some blocks.
-
-    Parameters
-    ----------
-    blocks
-        Blocks in running order.
-    repeated
-        Whether passes follow each other, so that the queue of the pass before is still there.
-    """
-    n_groups = len(graph.group_stream)
-    room: list[tuple[int, int] | None] = [None] * n_groups
-    chosen = np.zeros(graph.block_count, dtype=bool)
-    chosen[blocks] = True
-    group_block = np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
-    sizes = np.diff(graph.first_piece)
-    for stream in np.unique(graph.group_stream):
-        own = np.flatnonzero((graph.group_stream == stream) & chosen[group_block])
-        if not len(own):
-            continue
-        upto = np.cumsum(sizes[own])
-        count = int(upto[-1])
-        wanted = upto - sizes[own] + 1 - QUEUE_LIMIT  # this many must have ended before the group's first launch
-        back = np.where(wanted <= 0, (-wanted) // count + 1, 0)
-        # The end of single pieces is not kept; that of the group that ends nearest stands for it.
-        half = sizes[own] // 2
-        targets = own[np.minimum(np.searchsorted(upto + half, wanted + back * count), len(own) - 1)]
-        if not repeated:
-            own, back, targets = own[back == 0], back[back == 0], targets[back == 0]
-        for group, passes, target in zip(own.tolist(), back.tolist(), targets.tolist(), strict=True):
-            room[group] = (passes, target)
-    return Order(blocks.tolist(), room)
-
-
-@dataclass(frozen=True, eq=False)
-class GraphLists:
-    """Columns of a graph as Python lists."""
-
-    rows: list[tuple[int, int, int]]  # per block: lane, first group, one past the last group
-    stream: list[int]  # per group
+    def _events(self, change: Change) -> list[Event | None]:
+        program = self._program
+        events = program.events
+        rows = np.flatnonzero((change.dropped | (change.pace != 1.0)) & (program.wait_segment >= 0))
+        if not len(rows):
+            return events
+        events = events.copy()
+        groups = len(program.graph.group_stream)
+        pace = change.pace
+        for row, segment, dropped in zip(
+            rows.tolist(), program.wait_segment[rows].tolist(), change.dropped[rows].tolist(), strict=True
+        ):
+            event = events[segment]
+            if event is None:
+                continue
+            waits, keep, room = event
+            if dropped:
+                events[segment] = ([], keep, room) if keep >= 0 or room else None
+                continue
+            chain = program.chains.get(row)
+            if chain is not None:
+                slot = groups + chain[0]
+                waits = [(s, chain[1] * float(pace[row])) if s == slot else (s, lag) for s, lag in waits]
+                events[segment] = (waits, keep, room)
+        return events
 
 
 @dataclass(eq=False)
@@ -172,64 +165,64 @@ class State:
     lanes: list[float]
     streams: list[float]
     slots: list[float]
-    began: list[float]
     history: list[list[float]]
 
 
-def fresh_state(graph: Graph, start: list[float] | None = None) -> State:
-    """Return the state before the first block."""
-    n_slots = len(graph.group_stream) + len(graph.waits) + len(graph.waits.mark_ns)
+def fresh_state(program: Program, start: list[float] | None = None) -> State:
+    """Return the state before the first segment."""
+    graph: Graph = program.graph
     return State(
         lanes=start or [0.0] * graph.lanes.count,
         streams=[_LONG_AGO] * len(graph.work.stream_track),
-        slots=[_LONG_AGO] * n_slots,
-        began=[0.0] * graph.block_count,
+        slots=[_LONG_AGO] * program.n_slots,
         history=[],
     )
 
 
-def run_pass(graph_lists: GraphLists, plan: Plan, order: Order, state: State) -> None:
-    """Run all blocks of an order once, moving the state on."""
-    lanes, streams, slots, began = state.lanes, state.streams, state.slots, state.began
-    stream_of, rows = graph_lists.stream, graph_lists.rows
-    length, total, earliest, deps, floors = plan.length, plan.total, plan.earliest, plan.deps, plan.floors
-    room, history = order.room, state.history
+def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
+    """Run a program once, moving the state on.
+
+    Returns
+    -------
+    list of float
+        Per segment: the delay of its lane, so that a block of it began at this plus ``plan.begin``, ns.
+    """
+    streams, slots, history = state.streams, state.slots, state.history
+    shifts, delays = state.lanes.copy(), []
     passes = len(history)
-    for block in order.blocks:
-        lane, first, last = rows[block]
-        now = lanes[lane]
-        waiting = deps[block]
-        if waiting is not None:
-            for slot, lag in waiting[0]:
+    items = zip(plan.total, plan.ready, program.stream, program.floor, program.slot, strict=True)
+    for lane, size, event, offset in zip(program.lane, program.size, plan.events, plan.offset, strict=True):
+        shift = shifts[lane]
+        if event is not None:
+            waiting, keep, room = event
+            now = shift + offset
+            for slot, lag in waiting:
                 until = slots[slot] + lag
                 if until > now:
                     now = until
-            if waiting[1] >= 0:
-                slots[waiting[1]] = now
-        for group in range(first, last):
-            queue = room[group]
-            if queue is not None and queue[0] <= passes:
-                until = history[-queue[0]][queue[1]] if queue[0] else slots[queue[1]]
-                if until > now:
-                    now = until
-            stream = stream_of[group]
+                    shift = now - offset
+            if keep >= 0:
+                slots[keep] = now
+            for back, slot in room:
+                if back <= passes:
+                    until = history[-back][slot] if back else slots[slot]
+                    if until > now:
+                        now = until
+                        shift = now - offset
+            shifts[lane] = shift
+        delays.append(shift)
+        if not size:
+            continue
+        for total, ready, stream, floor, slot in islice(items, size):
             end = streams[stream]
-            floor = floors[group]
-            if floor is not None:
-                for slot in floor:
-                    if slots[slot] > end:
-                        end = slots[slot]
-            end += total[group]
-            free = now + earliest[group]
-            if free > end:
-                end = free
-            streams[stream] = slots[group] = end
-        began[block] = now
-        lanes[lane] = now + length[block]
-
-
-def graph_lists(graph: Graph) -> GraphLists:
-    """Return the columns that the engine's loop reads."""
-    first = graph.first_group.tolist()
-    rows = list(zip(graph.block_lane.tolist(), first[:-1], first[1:], strict=True))
-    return GraphLists(rows, graph.group_stream.tolist())
+            if floor >= 0:
+                until = slots[floor]
+                if until > end:
+                    end = until
+            end += total
+            ready += shift
+            if ready > end:
+                end = ready
+            streams[stream] = slots[slot] = end
+    state.lanes = [shift + advance for shift, advance in zip(shifts, plan.advance, strict=True)]
+    return delays

@@ -13,21 +13,13 @@ from core.intervals import Spans, span, union
 from core.kinds import SliceKind
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
-from core.replay.engine import (
-    GraphLists,
-    Order,
-    Plan,
-    compile_plan,
-    fresh_state,
-    graph_lists,
-    make_order,
-    run_pass,
-)
+from core.replay.engine import Compiler, Plan, fresh_state, run_pass
 from core.replay.graph import Graph, build_graph
 from core.replay.overlap import overlapped
+from core.replay.program import Program, make_program
 from core.replay.waits import QUEUE_LIMIT, loader_chains
 from core.suggestions import Effect
-from core.tables import I32
+from core.tables import I32, Bool
 from core.trace import Trace
 
 MIN_STEPS = 2  # one step says nothing about how steps overlap
@@ -41,16 +33,7 @@ class Outcome:
 
     step_ns: float
     passes: int
-
-
-@dataclass(frozen=True, eq=False)
-class Loop:
-    """All that a run reads."""
-
-    graph: Graph
-    lists: GraphLists
-    plan: Plan
-    order: Order
+    host_step_ns: float | None = None  # what ``ProfilerStep`` would say of as many steps as were recorded
 
 
 @dataclass(frozen=True)
@@ -62,6 +45,7 @@ class WhatIf:
     replayed_ns: float
     bound_ns: float
     freed_host_ns: float  # CPU time, waits included, that the change frees
+    host_step_ns: float | None = None  # what ``ProfilerStep`` would then say; None without steps
 
     @property
     def step_ns(self) -> float:
@@ -101,12 +85,14 @@ class ProcessReplay:
         self.counted = tuple(counted or range(len(graph.step_rows)))
         self.repeated = len(self.counted) >= MIN_STEPS
         self.blocks = self._chosen_blocks()
-        self._lists = graph_lists(graph)
-        self._order = make_order(graph, self.blocks, self.repeated)
         self._lead_ns = self._lead()
         calls_per_step = max(1, round(graph.waits.loader_calls / max(1, len(graph.step_rows))))
         calls = calls_per_step * self.unit_count if self.repeated else 0
         self._chains = loader_chains(graph.waits, self._included(self.blocks), calls)
+        self._per_pass = max(1, self._launches_per_pass())
+        self._compiler = self._compiled(graph)
+        self._moved: tuple[bytes, tuple[Program, Compiler]] | None = None
+        self._ends = self._step_ends()
         self._kinds = _kinds(figures, graph)
         self.bounds = Bounds(view, graph, self._windows(), self.repeated, self._kinds)
         self.now = self.run(self.changes.nothing())
@@ -120,44 +106,51 @@ class ProcessReplay:
     def what_if(self, effects: Iterable[Effect]) -> WhatIf:
         """Replay with the effects of some fixes."""
         change = self.changes.of(effects)
-        saved = self.now.step_ns - self.run(change).step_ns
-        most = self.bounds.most_ns(change) / self.unit_count
-        freed = self.bounds.freed_ns(change) / self.unit_count
-        return WhatIf(self.now.step_ns, max(0.0, min(saved, most, self.now.step_ns)), saved, most, freed)
-
-    def host_step_ns(self, effects: Iterable[Effect]) -> float | None:
-        """What ``ProfilerStep`` would say of as many steps as were recorded, ns: mean of the counted steps.
-
-        None without steps.
-        """
-        graph = self.graph
-        if not graph.step_rows:
-            return None
-        plan = compile_plan(graph, self.changes.of(effects), self._chains)
-        state = fresh_state(graph)
-        run_pass(self._lists, plan, self._order, state)
-        began = np.array(state.began)
-        steps = np.flatnonzero(graph.block_step[self.blocks] >= 0)
-        last: dict[int, float] = {}
-        for block in self.blocks[steps].tolist():
-            if graph.block_lane[block] == 0:
-                last[int(graph.block_step[block])] = began[block] + plan.length[block]
-        lengths = [last[i] - began[graph.step_begin[i]] for i in self.counted if i in last]
-        return float(np.mean(lengths)) if lengths else None
+        after = self.run(change)
+        saved = self.now.step_ns - after.step_ns
+        most, freed = (value / self.unit_count for value in self.bounds.of(change))
+        return WhatIf(
+            self.now.step_ns, max(0.0, min(saved, most, self.now.step_ns)), saved, most, freed, after.host_step_ns
+        )
 
     def run(self, change: Change) -> Outcome:
         """Replay with a change."""
         if not len(self.blocks):
             return Outcome(0.0, 0)
-        graph, lists, order = self.graph, self._lists, self._order
-        if change.moved.any():
-            graph = overlapped(graph, change.moved, self._kinds)
-            lists, order = graph_lists(graph), make_order(graph, self.blocks, self.repeated)
-        plan = compile_plan(graph, change, self._chains)
-        loop = Loop(graph, lists, plan, order)
-        return self._settle(loop) if self.repeated else self._once(loop)
+        program, compiler = self._overlapped(change.moved) if change.moved.any() else self._compiler
+        plan = compiler.compile(change)
+        return self._settle(program, plan) if self.repeated else self._once(program, plan)
 
     # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _compiled(self, graph: Graph) -> tuple[Program, Compiler]:
+        program = make_program(graph, self.blocks, self.repeated, self._chains)
+        return program, Compiler(program)
+
+    def _overlapped(self, moved: Bool) -> tuple[Program, Compiler]:
+        """Program with some copies on a stream of their own; the last one is kept."""
+        key = np.packbits(moved).tobytes()
+        if self._moved is None or self._moved[0] != key:
+            self._moved = (key, self._compiled(overlapped(self.graph, moved, self._kinds)))
+        return self._moved[1]
+
+    def _step_ends(self) -> tuple[I32, I32]:
+        """First block of each counted step, and the last one of its main lane."""
+        graph = self.graph
+        own = self.blocks[(graph.block_lane[self.blocks] == 0) & (graph.block_step[self.blocks] >= 0)]
+        last = np.full(len(graph.step_rows), -1, dtype=np.int32)
+        last[graph.block_step[own]] = own
+        known = [i for i in self.counted if last[i] >= 0]
+        return graph.step_begin[known], last[known]
+
+    def _host_step(self, program: Program, plan: Plan, delays: list[float]) -> float | None:
+        """Mean of the counted steps on the host in the first pass, which starts with an idle device, ns."""
+        first, last = self._ends
+        if not len(first):
+            return None
+        delay, of = np.array(delays), program.segment_of
+        length = (delay[of[last]] + plan.begin[last] + plan.length[last]) - (delay[of[first]] + plan.begin[first])
+        return float(length.mean())
 
     def _chosen_blocks(self) -> I32:
         graph = self.graph
@@ -199,22 +192,25 @@ class ProcessReplay:
         inside: np.ndarray = chosen[group_block][self.graph.group_of] if len(self.graph.work) else chosen[:0]
         return inside
 
-    def _once(self, loop: Loop) -> Outcome:
-        state = fresh_state(loop.graph)
-        run_pass(loop.lists, loop.plan, loop.order, state)
-        return Outcome(max([state.lanes[0], *state.streams]) - self._lead_ns, 1)
+    def _once(self, program: Program, plan: Plan) -> Outcome:
+        state = fresh_state(program)
+        delays = run_pass(program, plan, state)
+        step = max([state.lanes[0], *state.streams]) - self._lead_ns
+        return Outcome(step, 1, self._host_step(program, plan, delays))
 
-    def _settle(self, loop: Loop) -> Outcome:
+    def _settle(self, program: Program, plan: Plan) -> Outcome:
         """Repeat the steps until the pace of the slowest part no longer changes."""
-        state = fresh_state(loop.graph)
-        groups = len(loop.graph.group_stream)
-        per_pass = max(1, self._launches_per_pass())
-        fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // per_pass + 1)  # passes until a queue can be full
+        state = fresh_state(program)
+        groups = len(program.graph.group_stream)
+        fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // self._per_pass + 1)  # passes until a queue can be full
         marks: list[np.ndarray] = []
+        host_step = None
         for number in range(_MAX_PASSES):
-            run_pass(loop.lists, loop.plan, loop.order, state)
+            delays = run_pass(program, plan, state)
             state.history.append(state.slots[:groups])
             marks.append(np.array([state.lanes[0], *state.streams]))
+            if number == 0:
+                host_step = self._host_step(program, plan, delays)
             if number < 2:
                 continue
             last, before = marks[-1] - marks[-2], marks[-2] - marks[-3]
@@ -225,7 +221,7 @@ class ProcessReplay:
                 break
         tail = max(1, min(4, (len(marks) - 1) // 2))
         rise = (marks[-1] - marks[-1 - tail]) / tail
-        return Outcome(float(rise.max()) / self.unit_count, len(marks))
+        return Outcome(float(rise.max()) / self.unit_count, len(marks), host_step)
 
     def _launches_per_pass(self) -> int:
         inside = self._pieces_in_order()
@@ -238,17 +234,19 @@ class ProcessReplay:
         graph = self.graph
         everything = np.arange(graph.block_count, dtype=np.int32)
         chains = loader_chains(graph.waits, np.ones(len(graph.waits), dtype=bool), 0)
-        plan = compile_plan(graph, self.changes.nothing(), chains)
+        program = make_program(graph, everything, False, chains)
         first = [int(graph.block_ns[np.argmax(graph.block_lane == k)]) for k in range(graph.lanes.count)]
-        state = fresh_state(graph, [float(t) for t in first])
-        for row, (before, _) in chains.items():
-            if chains[row][1] == float("-inf"):
-                slot = len(graph.group_stream) + before
-                block = int(np.flatnonzero(graph.block_wait == row)[0])
-                plan.deps[block] = ([(slot, float(graph.waits.end_ns[row]))], len(graph.group_stream) + row)
+        state = fresh_state(program, [float(t) for t in first])
+        for row, (before, lag) in chains.items():
+            if lag == float("-inf"):
+                segment, slot = int(program.wait_segment[row]), len(graph.group_stream) + before
+                _, keep, room = program.events[segment] or ([], -1, [])
+                program.events[segment] = ([(slot, float(graph.waits.end_ns[row]))], keep, room)
                 state.slots[slot] = 0.0
-        run_pass(self._lists, plan, make_order(graph, everything, repeated=False), state)
-        begin, end = np.array(state.began)[graph.step_begin], np.array(state.began)[graph.step_end]
+        plan = Compiler(program).compile(self.changes.nothing())
+        delays = np.array(run_pass(program, plan, state))
+        begin = delays[program.segment_of[graph.step_begin]] + plan.begin[graph.step_begin]
+        end = delays[program.segment_of[graph.step_end]] + plan.begin[graph.step_end]
         counted = list(self.counted)
         if not counted:
             origin = min(first)
@@ -320,16 +318,16 @@ class Replay:
     def what_if(self, effects: Iterable[Effect]) -> WhatIf:
         """Replay with the effects of fixes; the process that is then the slowest sets the pace."""
         effects = tuple(effects)
-        slowest = max((p.what_if(effects) for p in self.parts), key=lambda w: w.step_ns)
+        each = [p.what_if(effects) for p in self.parts]
+        slowest = max(each, key=lambda w: w.step_ns)
         saved = max(0.0, self.step_ns - slowest.step_ns)
-        return WhatIf(self.step_ns, saved, slowest.replayed_ns, slowest.bound_ns, slowest.freed_host_ns)
+        hosts = [w.host_step_ns for w in each if w.host_step_ns is not None]
+        host = max(hosts) if hosts else None
+        return WhatIf(self.step_ns, saved, slowest.replayed_ns, slowest.bound_ns, slowest.freed_host_ns, host)
 
     def host_step_ns(self, effects: Iterable[Effect]) -> float | None:
         """What ``ProfilerStep`` would say with the effects of fixes, ns; None without steps."""
-        effects = tuple(effects)
-        found = [p.host_step_ns(effects) for p in self.parts]
-        known = [step for step in found if step is not None]
-        return max(known) if known else None
+        return self.what_if(effects).host_step_ns
 
     def with_effects(self, effects: Iterable[Effect]) -> float:
         """Sustained step time with the effects of fixes, ns."""

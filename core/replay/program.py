@@ -1,0 +1,173 @@
+"""What a pass over some blocks of a graph has to do, apart from the numbers that a change can alter.
+
+Between two places where a lane meets something else (it waits, another lane runs, the queue may be full) the lane's
+clock moves by host time alone, which is known beforehand. So a pass needs no step per block: it runs *segments*, each
+beginning with such a place, and inside a segment one *item* per group of device work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.replay.graph import Graph
+from core.replay.waits import QUEUE_LIMIT
+from core.tables import I32, I64, Bool
+
+ROOM_LAUNCHES = 8  # launches between two looks at the queue's room
+# What a segment begins with: slots to wait for with lags; the slot that keeps when it began, -1 for none; and the ends
+# of groups that make room in the queue: passes back, and group.
+Event = tuple[list[tuple[int, float]], int, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One pass. Lists are what the engine's loop reads.
+
+    A slot holds an instant that others wait for: the ends of the groups, then what waits for a loader left (per row of
+    the waits), then the marks of lanes; the last one is read by nobody.
+    """
+
+    graph: Graph
+    blocks: I32  # blocks of the pass, in running order
+    chains: dict[int, tuple[int, float]]  # waits for the loader, see `loader_chains`
+    lane: list[int]  # per segment ...
+    size: list[int]  # ... number of items
+    events: list[Event | None]  # ... with nothing changed
+    head: I32  # ... its first block
+    segment_of: I32  # int32[n_blocks], -1 for blocks that are left out
+    wait_segment: I32  # int32[n_waits]: segment that begins with it, -1
+    item_group: I32  # group of each item; -1 for one that only waits for a further stream
+    stream: list[int]  # per item ...
+    floor: list[int]  # ... slot whose end its start waits for, -1
+    slot: list[int]  # ... slot that keeps its end
+    n_slots: int
+
+
+def make_program(graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tuple[int, float]]) -> Program:
+    """Prepare passes over some blocks.
+
+    Parameters
+    ----------
+    blocks
+        Blocks in running order, ascending.
+    repeated
+        Whether passes follow each other, so that the queue of the pass before is still there.
+    chains
+        Waits for the loader: row of the wait -> row of the wait before it and the time between their ends, ns.
+    """
+    groups = len(graph.group_stream)
+    n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
+    events = _block_events(graph, blocks, repeated, chains)
+    lane = graph.block_lane[blocks]
+    new = np.isin(blocks, np.fromiter(events, dtype=np.int64, count=len(events)))
+    new[1:] |= lane[1:] != lane[:-1]
+    new[:1] = True
+    heads = blocks[new]
+    segment_of = np.full(graph.block_count, -1, dtype=np.int32)
+    segment_of[blocks] = np.cumsum(new) - 1
+    wait_segment = np.full(len(graph.waits), -1, dtype=np.int32)
+    begins = new & (graph.block_wait[blocks] >= 0)  # a wait for nothing known begins no segment
+    wait_segment[graph.block_wait[blocks][begins]] = segment_of[blocks[begins]]
+    item_group, of, floor = _items(graph, segment_of)
+    real = item_group >= 0
+    return Program(
+        graph=graph,
+        blocks=blocks,
+        chains=chains,
+        lane=graph.block_lane[heads].tolist(),
+        size=np.bincount(segment_of[block_of_group(graph)[of]], minlength=len(heads)).tolist(),
+        events=[events.get(block) for block in heads.tolist()],
+        head=heads,
+        segment_of=segment_of,
+        wait_segment=wait_segment,
+        item_group=item_group,
+        stream=graph.group_stream[of].tolist(),
+        floor=floor.tolist(),
+        slot=np.where(real, item_group, n_slots - 1).tolist(),
+        n_slots=n_slots,
+    )
+
+
+def block_of_group(graph: Graph) -> I64:
+    """Block of each group."""
+    return np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
+
+
+def _items(graph: Graph, segment_of: I32) -> tuple[I32, I64, I32]:
+    """Items of a pass: group (-1 for those that only wait), group whose stream they are on, slot to wait for."""
+    chosen = segment_of[block_of_group(graph)] >= 0
+    group, dep = graph.floor_group, graph.floor_dep
+    order = np.argsort(group, kind="stable")
+    order = order[chosen[group[order]]]
+    floors = np.bincount(group[order], minlength=len(chosen))
+    count = np.where(chosen, np.maximum(floors, 1), 0)
+    of = np.repeat(np.arange(len(chosen)), count)
+    last = np.append(of[1:] != of[:-1], True)[: len(of)]
+    floor = np.full(len(of), -1, dtype=np.int32)
+    floor[floors[of] > 0] = dep[order]
+    return np.where(last, of, -1).astype(np.int32), of, floor
+
+
+def _block_events(graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tuple[int, float]]) -> dict[int, Event]:
+    """What blocks begin with, by block."""
+    waits, groups = graph.waits, len(graph.group_stream)
+    of_wait: dict[int, list[tuple[int, float]]] = {}
+    slots = graph.group_of[waits.dep_piece].tolist()
+    for row, slot, lag in zip(waits.dep_of.tolist(), slots, waits.dep_lag_ns.tolist(), strict=True):
+        if slot >= 0:
+            of_wait.setdefault(row, []).append((slot, lag))
+    for row, (before, lag) in chains.items():
+        of_wait.setdefault(row, []).append((groups + before, lag))
+    marks = groups + len(waits)
+    for row in np.flatnonzero(waits.mark >= 0).tolist():
+        of_wait.setdefault(row, []).append((marks + int(waits.mark[row]), float(waits.mark_lag_ns[row])))
+    events: dict[int, Event] = {}
+    special = blocks[(graph.block_wait[blocks] >= 0) | (graph.block_mark[blocks] >= 0)]
+    rows = zip(special.tolist(), graph.block_wait[special].tolist(), graph.block_mark[special].tolist(), strict=True)
+    for block, row, mark in rows:
+        found = of_wait.get(row, []) if row >= 0 else []
+        keep = groups + row if row in chains else marks + mark if mark >= 0 else -1
+        if found or keep >= 0:
+            events[block] = (found, keep, [])
+    for block, passes, target in _room(graph, blocks, repeated):
+        events.setdefault(block, ([], -1, []))[2].append((passes, target))
+    return events
+
+
+def _room(graph: Graph, blocks: I32, repeated: bool) -> list[tuple[int, int, int]]:
+    """Where launches may find a queue full: block, passes back, and the group whose end makes room."""
+    chosen = np.zeros(graph.block_count, dtype=bool)
+    chosen[blocks] = True
+    of_block = block_of_group(graph)
+    sizes = np.diff(graph.first_piece)
+    found: list[tuple[int, int, int]] = []
+    for stream in np.unique(graph.group_stream):
+        own = np.flatnonzero((graph.group_stream == stream) & chosen[of_block])
+        if not len(own):
+            continue
+        upto = np.cumsum(sizes[own])
+        count = int(upto[-1])
+        wanted = upto - sizes[own] + 1 - QUEUE_LIMIT  # this many must have ended before the group's first launch
+        back = np.where(wanted <= 0, (-wanted) // count + 1, 0)
+        # The end of single pieces is not kept; that of the group that ends nearest stands for it.
+        half = sizes[own] // 2
+        targets = own[np.minimum(np.searchsorted(upto + half, wanted + back * count), len(own) - 1)]
+        asks = _now_and_then(sizes[own])
+        if not repeated:
+            asks &= back == 0
+        found += zip(of_block[own[asks]].tolist(), back[asks].tolist(), targets[asks].tolist(), strict=True)
+    return found
+
+
+def _now_and_then(sizes: I32) -> Bool:
+    """Groups at which the queue's room is looked at: all but those that follow another one after few launches."""
+    asks = np.zeros(len(sizes), dtype=bool)
+    since = ROOM_LAUNCHES
+    for group, size in enumerate(sizes.tolist()):
+        since += size
+        if since > ROOM_LAUNCHES:
+            asks[group] = True
+            since = size
+    return asks
