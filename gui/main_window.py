@@ -232,7 +232,7 @@ class MainWindow(WindowActions, QMainWindow):
             self._choose_tab(document)
             self.setWindowTitle(self.tr("{title} – StepLens").format(title=document.title))
             self.banner.hide()
-            self.top.search.setText(document.search_text)
+            self.top.search.show_query(document.search_query, document.trace)
             self.focus_timeline()
         else:
             self.setWindowTitle("StepLens")
@@ -317,6 +317,7 @@ class MainWindow(WindowActions, QMainWindow):
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         theme.apply(app, self.session.dark)
+        self.top.search.restyle()
 
     def _recent_changed(self) -> None:
         self.recent_menu.clear()

@@ -5,30 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QTabBar, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSizePolicy, QTabBar, QWidget
 
 from gui.widgets.labels import button, heading, label
+from gui.widgets.search import SearchField
 
 COMPACT_PX = 1180
 SEARCH_DELAY_MS = 120
-
-
-class SearchField(QLineEdit):
-    """Search by name: Enter next, Shift+Enter previous, Esc back to the timeline."""
-
-    stepped = Signal(int)
-    left = Signal()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Keys of the field."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.stepped.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
-        elif event.key() == Qt.Key.Key_Escape:
-            self.clear()
-            self.left.emit()
-        else:
-            super().keyPressEvent(event)
 
 
 class TopBar(QFrame):
@@ -36,11 +19,11 @@ class TopBar(QFrame):
 
     Signals
     -------
-    searched(text)
-        After a short pause in typing.
+    searched(query)
+        A `gui.models.query.Query`, after a short pause in typing.
     """
 
-    searched = Signal(str)
+    searched = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,18 +43,14 @@ class TopBar(QFrame):
         self.tabs.setAccessibleName(self.tr("Open traces"))
         self.tabs.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.search = SearchField()
-        self.search.setPlaceholderText(self.tr("Search slices, ranges, kernels   ( / )"))
-        self.search.setAccessibleName(self.tr("Search slices, ranges and kernels by name"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setAcceptDrops(False)  # files dropped on it are for the window
         self.search.setMinimumWidth(130)
         self.search.setMaximumWidth(330)
         self.hits = label("", "dim")
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SEARCH_DELAY_MS)
-        self._timer.timeout.connect(lambda: self.searched.emit(self.search.text()))
-        self.search.textChanged.connect(lambda _text: self._timer.start())
+        self._timer.timeout.connect(lambda: self.searched.emit(self.search.query()))
+        self.search.changed.connect(self._timer.start)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(8, 0, 8, 0)
         self._row.setSpacing(6)
@@ -103,7 +82,7 @@ class TopBar(QFrame):
         """Search for what was typed, now."""
         if self._timer.isActive():
             self._timer.stop()
-            self.searched.emit(self.search.text())
+            self.searched.emit(self.search.query())
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """One line."""

@@ -6,12 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from PySide6.QtGui import QAction, QCursor
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.kinds import TrackKind
-from gui import commands, dialogs, jobs, panels, theme
+from gui import commands, dialogs, jobs, panels, text, theme
+from gui.models.query import Query, find
 from gui.session import Document
+from gui.widgets.labels import plain_tip, restyle
 
 if TYPE_CHECKING:
     from gui.document_page import DocumentPage
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
+NO_HITS = np.empty(0, np.int32)
 FILTER = "*.json *.json.gz *.json.zst *.zip *.gz"
 
 
@@ -185,22 +189,25 @@ class WindowActions(_Base):
         if page is not None:
             page.timeline.setFocus()
 
-    def search(self, needle: str) -> None:
+    def search(self, query: Query) -> None:
         """Look for a name off the GUI thread; the newest search wins."""
         document = self.session.current
-        if document is None or needle == document.search_text:
+        if document is None or query == document.search_query:
             return
+        document.search_query = query
         jobs.run(
             document,
-            partial(_search, document.trace, needle),
-            partial(self._found, document, needle),
+            partial(find, document.trace, query),
+            partial(self._found, document),
             self.session.raise_error,
             key="search",
         )
 
-    def _found(self, document: Document, needle: str, hits: Any) -> None:
-        document.set_search(needle, hits)
-        self._show_hits()
+    def _found(self, document: Document, found: tuple[Query, Any]) -> None:
+        query, hits = found
+        wrong = hits if isinstance(hits, str) else ""
+        document.set_search(query.text or ("*" if query.filtered else ""), NO_HITS if wrong else hits)
+        self._show_hits(wrong)
 
     def step_hit(self, offset: int) -> None:
         """Next or previous search hit."""
@@ -209,14 +216,21 @@ class WindowActions(_Base):
             self.session.current.go_to_hit(offset)
             self._show_hits()
 
-    def _show_hits(self) -> None:
-        document = self.session.current
+    def _show_hits(self, wrong: str = "") -> None:
+        document, shown = self.session.current, self.top.hits
+        restyle(shown, "role", "warn" if wrong else "dim")
+        shown.setToolTip(plain_tip(wrong))
         if document is None or not document.search_text:
-            self.top.hits.setText("")
+            shown.setText("")
+            return
+        if wrong:
+            shown.setText(self.tr("not a pattern"))
             return
         count = len(document.search_hits)
-        at = self.tr("{number} of {count}").format(number=document.search_at + 1, count=count)
-        self.top.hits.setText(at if document.search_at >= 0 else self.tr("{count} hits").format(count=count))
+        if document.search_at >= 0:
+            shown.setText(self.tr("{number} of {count}").format(number=document.search_at + 1, count=text.count(count)))
+        else:
+            shown.setText(self.tr("1 hit") if count == 1 else self.tr("{count} hits").format(count=text.count(count)))
 
     def track_finder(self) -> None:
         """Find a track by name and bring it into view."""
@@ -277,9 +291,3 @@ def _write_report(trace: Any, analysis: Any, path: Path, progress: jobs.Progress
     from core.reporting import html
 
     write_atomically(path, html.page(trace, analysis).encode("utf-8", "replace"))
-
-
-def _search(trace: Any, needle: str, progress: jobs.Progress) -> Any:
-    from gui.models.search import find
-
-    return find(trace, needle)

@@ -6,12 +6,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QTableView
 
+from core.kinds import SliceKind
 from core.trace import Trace
 from gui import text
 from gui.main_window import MainWindow
 from gui.models import args_text, range_stats, slice_facts
 from gui.models.columns import Column, ColumnModel
-from gui.models.search import find, matcher
+from gui.models.query import Query, find
 from gui.session import Document
 from tests.trace_builder import rows
 
@@ -96,26 +97,35 @@ def test_a_persistent_index_follows_its_row() -> None:
     assert kept.row() == 2
 
 
-@pytest.mark.parametrize(
-    ("needle", "names", "fit"),
-    [
-        ("gemm", ["gemm_kernel", "GEMM", "mm"], [True, True, False]),
-        ("item aten", ["aten::item", "item"], [True, False]),
-        ("aten::*dense", ["aten::_local_scalar_dense", "dense"], [True, False]),
-        ("/^cuda.*Async$/", ["cudaMemcpyAsync", "xcudaMemcpyAsync"], [True, False]),
-        ("/(/", ["a ( b", "x"], [True, False]),
-    ],
-)
-def test_search_pattern(needle: str, names: list[str], fit: list[bool]) -> None:
-    assert [matcher(needle)(name) for name in names] == fit
-
-
 def test_search_finds_slices_in_time_order(trace: Trace) -> None:
-    hits = find(trace, "aten::item")
+    hits = Query("aten::item").run(trace)
     assert list(hits) == sorted(rows(trace, "aten::item"), key=lambda i: trace.slices.start_ns[i])
     assert len(hits) == 4
-    assert not len(find(trace, "  "))
-    assert not len(find(trace, "no such name"))
+    assert not len(Query("  ").run(trace))
+    assert not len(Query("no such name").run(trace))
+
+
+def test_search_reads_patterns_and_regular_expressions(trace: Trace) -> None:
+    both = list(Query("aten::item").run(trace))
+    assert list(Query("aten::i*m").run(trace)) == both
+    assert list(Query("^aten::item$", regex=True).run(trace)) == both
+    assert list(Query("/^aten::item$/").run(trace)) == both
+    assert not len(Query("^aten::item$").run(trace))
+    _, why = find(trace, Query("(", regex=True), None)
+    assert isinstance(why, str)
+    assert "not a regular expression" in why
+
+
+def test_search_keeps_to_kind_track_and_duration(trace: Trace) -> None:
+    slices = trace.slices
+    kernels = Query(kinds="kernels").run(trace)
+    assert len(kernels) == np.count_nonzero(slices.kind == SliceKind.KERNEL) > 0
+    track = int(slices.track_id[kernels[0]])
+    assert set(slices.track_id[Query("*", tracks=(track,)).run(trace)].tolist()) == {track}
+    typical = int(np.median(slices.dur_ns))
+    assert (slices.dur_ns[Query(min_dur_ns=typical).run(trace)] >= typical).all()
+    assert (slices.dur_ns[Query(max_dur_ns=typical).run(trace)] <= typical).all()
+    assert not len(Query().run(trace))
 
 
 def test_facts_of_a_read_back(trace: Trace) -> None:

@@ -232,6 +232,24 @@ def test_search_counts_hits_and_steps_through_them(window: MainWindow, document:
     qtbot.waitUntil(lambda: not len(document.search_hits))
 
 
+def test_search_switches_and_filters(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    field = window.top.search
+    window.run_command("search")
+    qtbot.keyClicks(field, "^gemm")
+    qtbot.waitUntil(lambda: document.search_text == "^gemm")
+    assert not len(document.search_hits)
+    qtbot.keyClick(field, Qt.Key.Key_R, Qt.KeyboardModifier.AltModifier)
+    qtbot.waitUntil(lambda: len(document.search_hits) == 4)
+    field.filter.kinds.setCurrentIndex(field.filter.kinds.findData("ops"))
+    qtbot.waitUntil(lambda: not len(document.search_hits))
+    field.setText("(")
+    qtbot.waitUntil(lambda: window.top.hits.text() == "not a pattern")
+    assert "not a regular expression" in window.top.hits.toolTip()
+    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: document.search_text == "")
+    assert not field.query().filtered
+
+
 def test_typing_in_the_search_field_runs_no_command(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     window.run_command("search")
     qtbot.keyClicks(window.top.search, "nnTp?/q")
