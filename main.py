@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import math
 import os
 import signal
 import sys
@@ -167,8 +168,8 @@ def screenshot_command(options: argparse.Namespace, progress: Progress) -> int:
     check_output(options.out, (".png",), [options.trace])
     if (options.start_us is None) != (options.end_us is None):
         raise UsageError("--start-us and --end-us go together")
-    if options.start_us is not None and options.start_us >= options.end_us:
-        raise UsageError("--start-us must be smaller than --end-us")
+    if options.start_us is not None and not -math.inf < options.start_us < options.end_us < math.inf:
+        raise UsageError("--start-us and --end-us must be numbers, the first smaller than the second")
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from gui.screenshot import screenshot
 

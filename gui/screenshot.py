@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,4 +161,19 @@ def screenshot(options: argparse.Namespace, progress: Report) -> None:
         )
     stretch = (None, None) if options.start_us is None else (options.start_us * 1000, options.end_us * 1000)
     dark = options.theme == "dark"
-    write_screenshot(trace, analysis, options.out, options.size, suggestion, dark, *stretch)
+    with _faults_raised():
+        write_screenshot(trace, analysis, options.out, options.size, suggestion, dark, *stretch)
+
+
+@contextlib.contextmanager
+def _faults_raised() -> Iterator[None]:
+    """Raise what Qt's callbacks could only report: a picture with a hole in it is no picture."""
+    faults: list[BaseException] = []
+    before = sys.excepthook
+    sys.excepthook = lambda kind, error, trace: faults.append(error)
+    try:
+        yield
+    finally:
+        sys.excepthook = before
+    if faults:
+        raise faults[0]

@@ -9,6 +9,7 @@ from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QMenu, QWidget
 
 from gui import text
+from gui.painting import guarded
 from gui.timeline.axis import AXIS_PX, Origin, paint_axis
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.gestures import ZOOM_PER_NOTCH
@@ -39,6 +40,7 @@ class AxisBar(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(600, AXIS_PX)
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         pal, view = palette(self._view.session.dark), self._document.viewport
         painter = QPainter(self)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from core.kinds import DEVICE_WORK, SliceKind, TrackKind
 from core.lanes import Lane, LaneIndex
 from core.lod import coverage
+from gui.painting import guarded
 from gui.session import Document, Session
 from gui.timeline.counters import CounterData
 from gui.timeline.frame import HEADER_PX
@@ -80,6 +81,7 @@ class Minimap(QWidget):
 
     # Painting ------------------------------------------------------------------------------------------------
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         pal = palette(self._session.dark)
         if self._ground is None or self._ground.devicePixelRatio() != self.ratio():

@@ -12,6 +12,7 @@ from core.figures.model import BREAKDOWN_PARTS, Figures
 from core.kinds import GapCause
 from gui import text, theme
 from gui.evidence import slices_of
+from gui.painting import guarded
 from gui.session import Document, Session
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
@@ -137,6 +138,7 @@ class StepStrip(QWidget):
         step = int((x - HEADER_PX) // self.pitch_px()) if x >= HEADER_PX else -1
         return step if 0 <= step < self.count() else -1
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         pal, ratio = palette(self._session.dark), self.picture_scale or self.devicePixelRatioF()
         key = (self.size(), ratio, pal.dark, id(self.figures()), self._document.current_suggestion)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 class Viewport:
     """The visible stretch of time ``[start_ns, end_ns)`` (floats, so that zooming is smooth below one ns per pixel).
@@ -52,6 +54,8 @@ class Viewport:
 
     def clamped(self, start_ns: float, end_ns: float) -> tuple[float, float]:
         """Return the nearest allowed view: neither narrower than MIN_WIDTH_NS nor further out than the margin."""
+        if not (math.isfinite(start_ns) and math.isfinite(end_ns)):
+            return self.start_ns, self.end_ns  # nothing that can be shown: the view stays
         widest = self.span_ns * (1 + 2 * self.MARGIN)
         width = min(max(float(end_ns) - float(start_ns), self.MIN_WIDTH_NS), max(widest, self.MIN_WIDTH_NS))
         middle = (float(start_ns) + float(end_ns)) / 2

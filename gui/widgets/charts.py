@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFont, QHelpEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gui import text, theme
+from gui.painting import guarded
 from gui.widgets.labels import plain_tip
 
 
@@ -50,6 +51,7 @@ class Histogram(QWidget):
         )
         self.update()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw bars, ends of the axis, and the mark."""
         if not len(self._counts):
@@ -92,6 +94,7 @@ class FallingBars(QWidget):
         )
         self.update()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw one bar per value, its time below it where there is room."""
         if not self._values:
@@ -177,6 +180,7 @@ class BudgetBar(QWidget):
             name=part.name, time=text.duration(part.value_ns), share=share
         )
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the parts, named inside where there is room."""
         if not self._parts or self._whole <= 0:
@@ -212,6 +216,7 @@ class LineChart(QWidget):
         self.setAccessibleName(self.tr("Chart over time; the peak is {peak}").format(peak=peak))
         self.update()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw at most two points a pixel: the lowest and the highest in it."""
         if len(self._x) < 2:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
+from gui.painting import guarded
 
 
 def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = False, select: bool = False) -> QLabel:
@@ -79,6 +80,7 @@ class Link(QPushButton):
         """Any width will do."""
         return QSize(24, super().minimumSizeHint().height())
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw as much of the text as fits."""
         painter, option = QStylePainter(self), QStyleOptionButton()
@@ -145,6 +147,7 @@ class Elided(QLabel):
         cut = self.fontMetrics().horizontalAdvance(self._text) > self.width()
         self.setToolTip(plain_tip(self._text[:2000]) if cut else "")
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw as much as fits."""
         painter = QPainter(self)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from gui import text, theme
+from gui.painting import guarded
 
 BAR_PX, BAR_GAP_PX, CHART_PX = 46, 14, 150
 
@@ -30,6 +31,7 @@ class StepChart(QWidget):
         )
         self.update()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the bars from the left; what is unknown gets a word instead of a bar."""
         values = [v for _, measured, predicted in self._rounds for v in (measured, predicted) if v is not None]

@@ -58,3 +58,16 @@ def test_a_trace_without_length_can_be_shown() -> None:
     view.fit()
     view.zoom(0.5, 0)
     assert view.width_ns > 0
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_time_leaves_the_view_as_it_is(odd: float) -> None:
+    view = Viewport(0, 1_000_000)
+    view.show(200_000, 600_000)
+    for start, end in ((odd, 5.0), (5.0, odd), (odd, odd)):
+        view.show(start, end)
+        assert (view.start_ns, view.end_ns) == (200_000, 600_000)
+    view.pan(odd)
+    assert (view.start_ns, view.end_ns) == (200_000, 600_000)
+    view.show(1e308, 1.7e308)
+    assert view.end_ns <= view.last_ns + view.width_ns
