@@ -9,6 +9,8 @@ from core.figures.model import StatTable
 from core.kinds import SliceKind, TrackKind
 from core.tables import I32, I64, Bool
 
+_NO_OVERFLOW = 2.0**62
+
 
 def self_time(view: View) -> I64:
     """Duration of each slice minus what its direct children on the same track cover: int64[n_slices], ns, >= 0.
@@ -31,15 +33,26 @@ def _uncovered(group: I64 | I32, start: I64, stop: I64) -> I64:
     if not len(group):
         return np.zeros(0, dtype=np.int64)
     head = np.append(True, group[1:] != group[:-1])
-    rank = np.cumsum(head) - 1
-    # Lifting each group above all before it lets one running maximum serve for all groups.
-    heads = np.flatnonzero(head)
-    height = np.maximum.reduceat(np.maximum(stop, 0), heads) + 1
-    lift = np.concatenate(([0], np.cumsum(height)[:-1]))[rank]
-    reach = np.maximum.accumulate(np.maximum(stop, 0) + lift)
-    before = np.where(head, lift, np.concatenate(([0], reach[:-1])))
-    result: I64 = np.maximum(np.maximum(stop, 0) + lift - np.maximum(start + lift, before), 0)
+    stop = np.maximum(stop, 0)
+    result: I64 = np.maximum(stop - np.maximum(start, _reached(head, stop)), 0)
     return result
+
+
+def _reached(head: Bool, stop: I64) -> I64:
+    """Furthest end (none below 0) among the earlier intervals of each one's group, 0 for the first of a group."""
+    heads = np.flatnonzero(head)
+    height = np.maximum.reduceat(stop, heads) + 1
+    if float(height.sum(dtype=np.float64)) < _NO_OVERFLOW:
+        # Lifting each group above all before it lets one running maximum serve for all groups.
+        lift = np.concatenate(([0], np.cumsum(height)[:-1]))[np.cumsum(head) - 1]
+        reach = np.maximum.accumulate(stop + lift) - lift
+    else:  # a stray clock stretched the trace over decades
+        reach = np.empty_like(stop)
+        for first, last in zip(heads, np.append(heads[1:], len(stop)), strict=True):
+            np.maximum.accumulate(stop[first:last], out=reach[first:last])
+    before = np.concatenate(([0], reach[:-1]))
+    before[heads] = 0
+    return before
 
 
 def outermost_of_name(view: View, ids: I32) -> tuple[Bool, I64]:
@@ -65,13 +78,7 @@ def _is_outer(group: I64, start: I64, stop: I64) -> Bool:
     if not len(group):
         return np.zeros(0, dtype=bool)
     head = np.append(True, group[1:] != group[:-1])
-    rank = np.cumsum(head) - 1
-    heads = np.flatnonzero(head)
-    height = np.maximum.reduceat(stop, heads) + 1
-    lift = np.concatenate(([0], np.cumsum(height)[:-1]))[rank]
-    reach = np.maximum.accumulate(stop + lift)
-    before = np.concatenate(([0], reach[:-1]))
-    result: Bool = head | (start + lift >= before)
+    result: Bool = head | (start >= _reached(head, stop))
     return result
 
 

@@ -191,7 +191,7 @@ def decode_events(events: Iterable[Any], spans: Iterable[tuple[int, int]] | None
 
 def hash_text(text: str) -> int:
     """Stable 60-bit number of a text, equal in every process."""
-    value = 14695981039346656037
+    value = 14695981039346656037 & 0xFFFFFFFFFFFFFFF  # masked from the start: the empty text has a number too
     for byte in text.encode("utf-8", "surrogatepass"):
         value = ((value ^ byte) * 1099511628211) & 0xFFFFFFFFFFFFFFF
     return value

@@ -101,3 +101,25 @@ def test_self_times_of_a_thread_add_up_to_its_covered_time(pairs):
     own = self_time(View(trace))
     assert (own >= 0).all()
     assert own.sum() == covered.sum() * US
+
+
+def test_a_stray_clock_does_not_change_the_totals():
+    """One event at the zero of an epoch clock stretches the trace over decades."""
+    calls = [(f"aten::op{k}", 10.0 * k, 6.0) for k in range(30)]
+
+    def stats(origin_us, stray):
+        builder = TraceBuilder(origin_us=origin_us)
+        if stray:
+            builder.event(ph="X", cat="cpu_op", name="stray", pid=100, tid=100, ts=-origin_us, dur=1)
+        for name, ts, dur in calls:
+            builder.op(name, ts, dur).op(name, ts + 1, dur - 2)
+        trace = builder.build()
+        table = compute_figures(trace).operators
+        named = zip(table.name_id, table.host_total_ns, table.host_self_ns, table.calls, strict=True)
+        return {trace.strings[int(name)]: tuple(map(int, row)) for name, *row in named}
+
+    expected = stats(1_000_000, stray=False)
+    far = stats(1_700_000_000_000_000, stray=True)
+    assert far.pop("stray") == (1000, 1000, 1)
+    assert far == expected
+    assert expected["aten::op3"] == (6000, 6000, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import resource
 import zipfile
 
@@ -113,7 +114,7 @@ def test_any_json_in_the_event_list_is_survived(tmp_path, events):
     trace = _open(tmp_path, data)
     assert trace.report.events_read == len(events)
     for row in range(len(trace.slices)):
-        trace.args(row) if isinstance(trace.event(row).get("args"), dict) else None
+        assert isinstance(trace.args(row), dict)
 
 
 @_SETTINGS
@@ -218,3 +219,13 @@ def test_borders_inside_arguments_do_not_confuse(tmp_path):
     assert [trace.name(i) for i in range(40)] == [f"aten::op{i}" for i in range(40)]
     assert trace.report.notes == ()
     assert trace.event(39)["args"]["blob"][59]["ph"] == "X"
+
+
+@pytest.mark.parametrize("odd", ["", " ", None, True, -(2**63), 2**63, 2**64, 10**40, "0x" + "f" * 40, 1e300, [], {}])
+def test_any_id_of_a_flow_is_survived(tmp_path, odd):
+    builder = TraceBuilder().op("aten::mm", 0, 10).op("aten::add", 20, 10)
+    for phase, ts in (("s", 5), ("f", 25)):
+        builder.event(ph=phase, cat="fwdbwd", name="fwdbwd", id=odd, pid=100, tid=100, ts=ts, bp="e")
+    trace = _open(tmp_path, json.dumps({"traceEvents": builder.events}).encode())
+    assert len(trace.slices) == 2
+    assert len(trace.links.forward) <= 1
