@@ -48,6 +48,7 @@ class SourceFinder:
         self._trees: dict[str, ast.Module | None] = {}
         self._tracks: dict[tuple[int, int], int] = {}
         self._old_stacks: bool | None = None
+        self._is_users: dict[int, bool] = {}  # name id of a Python slice -> whether it is the user's own code
 
     @classmethod
     def of_run(cls, trace: Trace, folder: Path, roots: Iterable[Path] = ()) -> SourceFinder:
@@ -102,8 +103,15 @@ class SourceFinder:
         return tuple(out)
 
     def _climb(self, at: int) -> int:
-        while at >= 0 and not is_user_frame(self._trace.name(at)):
-            at = int(self._trace.slices.parent_id[at])
+        names, parents = self._trace.slices.name_id, self._trace.slices.parent_id
+        while at >= 0:
+            name = int(names[at])
+            users = self._is_users.get(name)
+            if users is None:
+                users = self._is_users[name] = is_user_frame(self._trace.strings[name])
+            if users:
+                break
+            at = int(parents[at])
         return at
 
     def _innermost(self, thread_id: int, kind: int, time_ns: int) -> int:

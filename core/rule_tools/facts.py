@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -203,7 +204,9 @@ class Facts:
 
     def rows_of(self, ids: Iterable[int]) -> tuple[int, ...]:
         """Distinct step rows in which these slices lie."""
-        rows = np.unique(self.figures.step_of[np.asarray(list(ids), dtype=np.int64)])
+        rows = np.unique(
+            self.figures.step_of[ids if isinstance(ids, np.ndarray) else np.asarray(list(ids), dtype=np.int64)]
+        )
         return tuple(int(r) for r in rows if r >= 0)
 
     @cached_property
@@ -255,6 +258,16 @@ class Facts:
         ]
         return found
 
+    def device_below_all(self, ids: Iterable[int]) -> I32:
+        """int32[k]: device work launched by these CPU slices or below them, slice by slice."""
+        rows = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
+        by = self.trace.links.launched_by
+        first = np.searchsorted(by, rows)
+        counts = np.searchsorted(by, self.trace.slices.subtree_end[rows]) - first
+        shift = np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) if len(rows) else first
+        found: I32 = self.trace.links.launched[shift + np.arange(len(shift))]
+        return found
+
     @cached_property
     def _launched_by(self) -> list[int]:
         by: list[int] = self.trace.links.launched_by.tolist()
@@ -266,6 +279,26 @@ class Facts:
         ends = np.searchsorted(by, self.trace.slices.subtree_end[ids])
         counts: I64 = ends - np.searchsorted(by, ids)
         return counts
+
+    def device_ns(self, ids: I32, kind: int | None = None) -> I64:
+        """int64[len(ids)]: summed duration of the device work (of one kind) launched by each CPU slice or below it."""
+        by, work = self.trace.links.launched_by, self.trace.links.launched
+        sl = self.trace.slices
+        took = sl.dur_ns[work] if kind is None else np.where(sl.kind[work] == kind, sl.dur_ns[work], 0)
+        sums = np.concatenate([[0], np.cumsum(took)])
+        total: I64 = sums[np.searchsorted(by, sl.subtree_end[ids])] - sums[np.searchsorted(by, ids)]
+        return total
+
+    def in_first_step(self, ids: I32) -> I32:
+        """Those of ``ids`` in the first counted step that has any; all of them without steps.
+
+        Steps resemble each other, and arguments that lie close together in the file are read much faster.
+        """
+        if not self.n_steps or not len(ids):
+            return ids
+        rows = self.figures.step_of[ids]
+        good = rows[(rows >= 0) & self.use_steps[np.maximum(rows, 0)]]
+        return ids[rows == good.min()] if len(good) else ids
 
     def name_table(self, ids: Iterable[int]) -> Bool:
         """bool[n_strings + 1]: True for these name ids (the last entry, for -1, is False)."""
@@ -327,6 +360,7 @@ def facts_of(ctx: RuleContext) -> Facts:
 
 
 def ids_tuple(ids: Iterable[Any], limit: int = 4000) -> tuple[int, ...]:
-    """Plain ints, at most ``limit`` of them (evidence and effects of a huge trace stay bounded)."""
-    out = [int(i) for i in ids]
-    return tuple(out[:limit])
+    """Plain ints, at most ``limit`` of them: the evidence of a huge trace stays bounded (effects never are cut)."""
+    if isinstance(ids, np.ndarray):
+        return tuple(ids[:limit].tolist())
+    return tuple(int(i) for i in islice(ids, limit))

@@ -10,6 +10,7 @@ from core.kinds import SliceKind
 from core.rule_tools.chains import CHAINS, find_chains, sibling_rows
 from core.rule_tools.facts import Facts
 from core.rule_tools.normalise import normalise_runs
+from core.tables import Bool
 
 _ELEMENTWISE = re.compile(
     r"^aten::(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|abs|sigmoid|tanh|relu|silu|gelu|clamp|clamp_min|where|erf|"
@@ -43,26 +44,25 @@ def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
     spans = [(int(sl.start_ns[o]), int(facts.trace.end_ns[o])) for o in optimizer]
     out: list[list[int]] = []
+    single = _launches_one(facts, good, taken)
     for row in sibling_rows(facts):
         fits = fitting[sl.name_id[row]]
         if int(fits.sum()) < min_length:
             continue
+        fits &= single[row]
         edges = np.flatnonzero(np.diff(np.concatenate([[0], fits.astype(np.int8), [0]])))
-        for first, last in zip(edges[::2], edges[1::2], strict=True):
+        for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             if last - first >= min_length:
-                out.extend(_with_kernels(facts, row[first:last], taken, min_length))
+                out.append(row[first:last].tolist())
     return [run for run in out if not _in_spans(int(sl.start_ns[run[0]]), spans)]
 
 
-def _with_kernels(facts: Facts, ops: np.ndarray, taken: set[int], min_length: int) -> list[list[int]]:
-    """Cut a run where an op launches no single kernel, or belongs to a known chain."""
-    out: list[list[int]] = [[]]
-    for op, launched in zip(ops.tolist(), facts.device_counts(ops).tolist(), strict=True):
-        if op in taken or launched != 1:
-            out.append([])
-        else:
-            out[-1].append(op)
-    return [run for run in out if len(run) >= min_length]
+def _launches_one(facts: Facts, ops: np.ndarray, taken: set[int]) -> Bool:
+    """bool[n_slices]: element-wise ops with a single kernel that belong to no known chain."""
+    single = np.zeros(len(facts.trace.slices), dtype=bool)
+    single[ops] = facts.device_counts(ops) == 1
+    single[list(taken)] = False
+    return single
 
 
 def _in_spans(time_ns: int, spans: list[tuple[int, int]]) -> bool:

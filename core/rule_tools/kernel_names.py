@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,16 +31,19 @@ _LIBRARY = re.compile(
 )
 
 
+@lru_cache(maxsize=16384)
 def is_gemm(name: str) -> bool:
     """A matrix product, a convolution or fused attention."""
     return bool(_GEMM.search(name))
 
 
+@lru_cache(maxsize=16384)
 def uses_tensor_cores(name: str) -> bool:
     """The name says that the kernel works on tensor cores."""
     return bool(_TENSOR_CORE.search(name))
 
 
+@lru_cache(maxsize=16384)
 def is_plain_fp32(name: str) -> bool:
     """A matrix product in single precision on the ordinary units."""
     return bool(_PLAIN_FP32.search(name)) and not uses_tensor_cores(name)

@@ -55,7 +55,7 @@ def loader_finding(facts: Facts, iterator: str, min_share: float) -> LoaderFindi
     idle = per_step - busy_inside(facts, ids) / facts.n_steps
     if min(idle, per_step) < min_share * step:
         return None
-    return LoaderFinding(ids_tuple(ids), ids_tuple(ids), per_step, idle, step, facts.n_steps)
+    return LoaderFinding(ids_tuple(ids), tuple(ids.tolist()), per_step, idle, step, facts.n_steps)
 
 
 def busy_inside(facts: Facts, ids: Any) -> float:

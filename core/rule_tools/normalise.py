@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
+from core.tables import Bool
 
 _ARITHMETIC = frozenset(
     ("aten::div", "aten::sub", "aten::mul", "aten::add", "aten::div_", "aten::sub_", "aten::mul_", "aten::add_")
 )
+_CONVERSIONS = frozenset(("aten::to", "aten::_to_copy"))
 
 
 def normalise_runs(facts: Facts, min_passes: int) -> list[list[int]]:
@@ -15,36 +19,41 @@ def normalise_runs(facts: Facts, min_passes: int) -> list[list[int]]:
 
     ``min_passes`` is the least number of operators of a run; the result is slice ids.
     """
+    key = f"normalise runs {min_passes}"
+    held = facts.memo.get(key)
+    if held is None:
+        held = facts.memo[key] = _find(facts, min_passes)
+    return held  # type: ignore[no-any-return]
+
+
+def _find(facts: Facts, min_passes: int) -> list[list[int]]:
     sl = facts.trace.slices
     tops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
     tops = tops[sl.parent_id[tops] < 0]
-    runs: list[list[int]] = []
-    current: list[int] = []
-
-    def close() -> None:
-        if len(current) >= min_passes and _alike(facts, current):
-            runs.append(list(current))
-        current.clear()
-
-    for op in (int(t) for t in tops):
-        name = facts.trace.name(op)
-        if name in ("aten::to", "aten::_to_copy") and _converts(facts, op):
-            close()
-            current.append(op)
-        elif current and name in _ARITHMETIC and len(facts.device_below(op)) == 1:
-            current.append(op)
-        else:
-            close()
-    close()
+    counts = facts.device_counts(tops)
+    names = sl.name_id[tops]
+    follows = _named(facts, _ARITHMETIC)[names] & (counts == 1)
+    begins = np.flatnonzero(_named(facts, _CONVERSIONS)[names] & (counts == 1))
+    stops = np.flatnonzero(~follows)
+    runs = []
+    for at in begins.tolist():
+        after = int(np.searchsorted(stops, at, side="right"))
+        end = int(stops[after]) if after < len(stops) else len(tops)
+        run = tops[at:end].tolist()
+        if len(run) >= min_passes and _converts(facts, run[0]) and _alike(facts, run):
+            runs.append(run)
     return runs
 
 
+def _named(facts: Facts, names: frozenset[str]) -> Bool:
+    return facts.name_table(facts.trace.strings.id_of(n) for n in names)
+
+
 def _converts(facts: Facts, op: int) -> bool:
-    work = facts.device_below(op)
-    return len(work) == 1 and int(facts.trace.slices.kind[work[0]]) == SliceKind.KERNEL
+    return int(facts.trace.slices.kind[facts.device_below(op)[0]]) == SliceKind.KERNEL
 
 
 def _alike(facts: Facts, ops: list[int]) -> bool:
     """The kernels take about as long as each other: they go over the same data."""
-    took = [int(facts.trace.slices.dur_ns[facts.device_below(op)].sum()) for op in ops[1:]]
-    return min(took) > 0 and max(took) <= 2.5 * min(took)
+    took = facts.device_ns(np.asarray(ops[1:], dtype=np.int32))
+    return int(took.min()) > 0 and int(took.max()) <= 2.5 * int(took.min())

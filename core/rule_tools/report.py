@@ -129,14 +129,14 @@ def sync_suggestions(
     for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
         values = sync_values(facts, group)
         slices = _targets(facts, group, texts, target)
-        effects = [Effect(texts.effect, ids_tuple(slices))]
+        effects = [Effect(texts.effect, tuple(slices))]
         if extra_removed is not None:
             extra = [i for o in group.occurrences for i in extra_removed(facts, o)]
             if extra:
-                effects.append(Effect(EffectKind.REMOVE_WORK, ids_tuple(extra)))
+                effects.append(Effect(EffectKind.REMOVE_WORK, tuple(extra)))
         fix = (advise(facts, group) if advise is not None else None) or texts.fix
         only_last = all(is_last_of_all(facts, o) for o in group.occurrences)
-        anchors = ids_tuple(o.anchor for o in group.occurrences)
+        anchors = [o.anchor for o in group.occurrences]
         out.append(
             Suggestion(
                 rule_id=rule_id,
@@ -217,15 +217,15 @@ def suggestion(
 ) -> Suggestion:
     """Build a suggestion; steps come from ``anchors``, the source from slice ``at`` (or the first anchor)."""
     facts = facts_of(ctx)
-    spots = ids_tuple(anchors)
-    place = at if at is not None else (spots[0] if spots else None)
+    spots = anchors if isinstance(anchors, np.ndarray) else list(anchors)
+    place = at if at is not None else (int(spots[0]) if len(spots) else None)
     return Suggestion(
         rule_id=rule_id,
         title=title,
         values=values or {},
         why=why,
         occurrences=occurrences or len(spots),
-        steps=facts.rows_of(spots) if spots else (),
+        steps=facts.rows_of(spots) if len(spots) else (),
         source=ctx.source.of_slice(place, hint) if place is not None and place >= 0 else None,
         evidence=tuple(evidence),
         fix=fix,

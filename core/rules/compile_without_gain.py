@@ -58,7 +58,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         ids = [r for r in regions if len(facts.in_steps(np.asarray([r], dtype=np.int32)))]
         if len(ids) < ctx.params["min_calls"]:
             continue
-        work = np.concatenate([facts.device_below(r) for r in ids])
+        work = facts.device_below_all(ids)
         if len(work) > ctx.params["max_kernels"] * len(ids) or not len(work):
             continue
         host, device = total_ns(facts, ids), total_ns(facts, work)

@@ -49,16 +49,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     ops = facts.in_steps(facts.ops(*_COPIES))
     ops = ops[~facts.inside(ops, ops)]
-    kernel_under = []
-    for op in ops:
-        work = facts.device_below(int(op))
-        work = work[trace.slices.kind[work] == SliceKind.KERNEL] if len(work) else work
-        if len(work):
-            kernel_under.append((int(op), work))
-    total = sum(total_ns(facts, work) for _, work in kernel_under)
+    took_ns = facts.device_ns(ops, SliceKind.KERNEL)
+    total = int(took_ns.sum())
     if total < ctx.params["min_share"] * max(total_ns(facts, facts.work), 1):
         return []
-    below = dict(kernel_under)
+    below = {}
+    for op in ops[took_ns > 0].tolist():
+        work = facts.device_below(op)
+        below[op] = work[trace.slices.kind[work] == SliceKind.KERNEL]
     out = []
     for ids in group_by_frame(ctx, facts, below).values():
         work = np.concatenate([below[i] for i in ids])

@@ -50,7 +50,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     )
     if len(backward) or len(heavy) < ctx.params["min_numbers"]:
         return []
-    sample = heavy[:: max(len(heavy) // int(ctx.params["look_at"]), 1)][: int(ctx.params["look_at"])]
+    heavy_here = facts.in_first_step(heavy)
+    near = heavy_here if len(heavy_here) >= ctx.params["min_numbers"] else heavy
+    sample = near[:: max(len(near) // int(ctx.params["look_at"]), 1)][: int(ctx.params["look_at"])]
     numbers = {facts.args(int(op)).get("Sequence number") for op in sample} - {None}
     positive = [n for n in numbers if isinstance(n, int) and n >= 0]
     if len(set(positive)) < min(ctx.params["min_numbers"], len(sample) // 2 + 1):

@@ -27,8 +27,6 @@ guide, 'Fuse operations'.
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
 from core.rule_tools.normalise import normalise_runs
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -52,7 +50,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not runs:
         return []
     ops = [op for run in runs for op in run]
-    kernels = np.concatenate([facts.device_below(op) for op in ops])
+    kernels = facts.device_below_all(ops)
     took = total_ns(facts, kernels)
     if took < ctx.params["min_share"] * facts.sustained_ns * max(facts.n_steps, 1):
         return []

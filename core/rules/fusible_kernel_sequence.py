@@ -25,8 +25,6 @@ HolisticTraceAnalysis (frequent kernel sequences); MindStudio's fusible operator
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
 from core.rule_tools.fusion import elementwise_runs
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -54,7 +52,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if len(starts) < ctx.params["min_repeats"]:
             continue
         ops = [op for s in starts for op in by_start[s]]
-        work = np.concatenate([facts.device_below(op) for op in ops])
+        work = facts.device_below_all(ops)
         took = total_ns(facts, work)
         if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
             continue

@@ -24,8 +24,6 @@ PyTorch's former pattern matcher (GradNotSetToNone); PyTorch performance tuning 
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -57,7 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             used.append(int(one))
     if not ops:
         return []
-    work = np.concatenate([facts.device_below(o) for o in ops])
+    work = facts.device_below_all(ops)
     return [
         suggestion(
             ctx,

@@ -59,7 +59,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             continue
         if is_library(name):
             continue
-        blocks, threads = _launch(facts, int(ids[np.argmax(ctx.trace.slices.dur_ns[ids])]))
+        near = facts.in_first_step(ids)
+        blocks, threads = _launch(facts, int(near[np.argmax(ctx.trace.slices.dur_ns[near])]))
         if blocks is None or threads is None or (blocks >= units[0] and threads % 32 == 0):
             continue
         out.append(

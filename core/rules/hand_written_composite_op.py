@@ -27,8 +27,6 @@ the reference article on a loss function with seven faults (#4); PyTorch perform
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.chains import CHAINS, Chain, find_chains
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -64,7 +62,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
 
 def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int]]) -> Suggestion:
     ops = [op for one in members for op in one]
-    kernels = np.concatenate([facts.device_below(op) for op in ops])
+    kernels = facts.device_below_all(ops)
     host = total_ns(facts, ops)
     device = total_ns(facts, kernels) if len(kernels) else 0
     saved = tuple(op for one in members for op in one[chain.keeps :])

@@ -25,12 +25,15 @@ PyTorch's former pattern matcher (ForLoopIndexing).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from core.rule_tools.chains import sibling_rows_raw
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+from core.tables import I32, I64, Bool
 
 RULE = Rule(
     id="loop-over-tensor-elements",
@@ -41,6 +44,7 @@ RULE = Rule(
         Param("max_busy_pct", 85, "% of the time", "above it the GPU hides the CPU's loop"),
     ),
 )
+_LONGEST = 6  # operators per round
 _FIRST = ("aten::select", "aten::slice", "aten::unbind", "aten::narrow")
 
 
@@ -105,21 +109,35 @@ def _loops(facts: Facts, min_repeats: int) -> list[tuple[list[int], int]]:
         parent = int(facts.trace.slices.parent_id[row[0]])
         if parent >= 0 and facts.trace.name(parent).startswith(("aten::", "autograd::", "c10d::")):
             continue  # a loop in C++, inside an operator
-        names = facts.trace.slices.name_id[row]
-        at = 0
-        while at < len(row) - min_repeats:
-            if int(names[at]) not in first:
-                at += 1
-                continue
-            for period in range(1, 7):
-                same = names[at:-period] == names[at + period :] if period < len(row) - at else np.zeros(1, dtype=bool)
-                run = int(np.argmin(same)) if not same.all() else len(same)
-                if period > 1 and len(np.unique(names[at : at + period])) == 1:
-                    continue
-                if run // period + 1 >= min_repeats:
-                    length = (run // period + 1) * period
-                    out.append(([int(i) for i in row[at : at + length]], period))
-                    at += length - 1
-                    break
-            at += 1
+        out.extend(_loops_in(row, facts.trace.slices.name_id[row], starts, min_repeats))
     return out
+
+
+def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[tuple[list[int], int]]:
+    """The loops in one run of siblings."""
+    begins = np.flatnonzero(starts[names[: len(row) - min_repeats]])
+    runs = [_run_lengths(names, period) for period in range(1, min(_LONGEST, len(row) - 1) + 1)]
+    fits = np.zeros(len(begins), dtype=bool)
+    for period, run in enumerate(runs, 1):
+        fits |= run[begins] // period + 1 >= min_repeats
+    done = -1
+    for at in begins[fits].tolist():
+        if at < done:
+            continue
+        for period, run in enumerate(runs, 1):
+            rounds = int(run[at]) // period + 1
+            if rounds < min_repeats or (period > 1 and len(set(names[at : at + period].tolist())) == 1):
+                continue
+            done = at + rounds * period
+            yield row[at:done].tolist(), period
+            break
+
+
+def _run_lengths(names: I32, period: int) -> I64:
+    """int64[len(names)]: from each place on, how many ops are the same as the one ``period`` places further on."""
+    same = np.zeros(len(names), dtype=bool)
+    same[:-period] = names[:-period] == names[period:]
+    at = np.arange(len(names))
+    ends = np.where(same, len(names), at)
+    lengths: I64 = np.minimum.accumulate(ends[::-1])[::-1] - at
+    return lengths

@@ -47,7 +47,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     comm = collectives(facts)
     if len(comm) < ctx.params["min_per_step"] * max(facts.n_steps, 1):
         return []
-    sizes = [message_bytes(facts, int(c)) for c in comm[:: max(len(comm) // 10, 1)][:10]]
+    near = facts.in_first_step(comm)
+    sizes = [message_bytes(facts, int(c)) for c in near[:: max(len(near) // 10, 1)][:10]]
     known = [s for s in sizes if s is not None]
     if not known:
         raise NotChecked("The collectives do not say how large their messages are. Record with a newer torch.")

@@ -47,8 +47,9 @@ _PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report all products of odd size together."""
     facts = facts_of(ctx)
-    ops = facts.in_steps(facts.ops(*_PRODUCTS))
-    cost = np.asarray([total_ns(facts, facts.device_below(int(o))) for o in ops[:4000]])
+    every = facts.in_steps(facts.ops(*_PRODUCTS))
+    ops = facts.in_first_step(every)
+    cost = facts.device_ns(ops)
     odd: list[int] = []
     sizes: set[str] = set()
     for at in np.argsort(-cost, kind="stable")[: int(ctx.params["look_at"])]:
@@ -61,14 +62,15 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             odd.append(op)
             sizes.update("x".join(str(n) for n in d) for d in wrong)
     took = sum(total_ns(facts, facts.device_below(op)) for op in odd)
-    if not odd or took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
+    whole = facts.kernel_ns / (max(facts.n_steps, 1) if len(ops) < len(every) else 1)
+    if not odd or took < ctx.params["min_share"] * max(whole, 1):
         return []
     return [
         suggestion(
             ctx,
             RULE.id,
             "Half-precision products have sizes that are no multiple of {multiple:.0f}: {sizes}",
-            "Tensor cores work on tiles. {count} products with odd sizes took {took_ms:.2f} ms; "
+            "Tensor cores work on tiles. Of the longest products of one step, {count} have odd sizes and take {took_ms:.2f} ms; "
             "padded to a multiple of "
             "{multiple:.0f} they may run faster. How much depends on the library: try it.",
             Fix(

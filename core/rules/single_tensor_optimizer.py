@@ -68,7 +68,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if len(ops) < ctx.params["min_launches"] * len(ids):
             continue
         host = total_ns(facts, ops)
-        work = np.concatenate([facts.device_below(int(o)) for o in ops])
+        work = facts.device_below_all(ops)
         if not len(work):
             continue
         out.append(

@@ -37,7 +37,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not trace.meta.with_stack or len(facts.of_kind(SliceKind.PYTHON)):
         return []
     ops = facts.of_kind(SliceKind.CPU_OP)
-    if not len(ops) or any(facts.args(int(o)).get("Call stack") for o in ops[:: max(len(ops) // 12, 1)][:12]):
+    near = ops[:1200]  # close together in the file
+    if not len(ops) or any(facts.args(int(o)).get("Call stack") for o in near[:: max(len(near) // 12, 1)][:12]):
         return []
     return [
         suggestion(

@@ -26,8 +26,6 @@ PyTorch performance tuning guide; FlashAttention; measured on recorded vision-tr
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.kinds import SliceKind
 from core.rule_tools.attention import find_attention
 from core.rule_tools.facts import facts_of
@@ -57,7 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     out = []
     for starts in group_by_frame(ctx, facts, found).values():
         ops = [op for s in starts for op in found[s]]
-        work = np.concatenate([facts.device_below(op) for op in ops])
+        work = facts.device_below_all(ops)
         work = work[ctx.trace.slices.kind[work] == SliceKind.KERNEL] if len(work) else work
         took = total_ns(facts, work) if len(work) else 0
         if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):

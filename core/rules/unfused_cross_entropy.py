@@ -24,8 +24,6 @@ the reference article on a loss function with seven faults (#6: 5.2 to 5.0 ms of
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.kinds import SliceKind
 from core.rule_tools.chains import CHAINS, find_chains
 from core.rule_tools.facts import facts_of
@@ -57,7 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     out = []
     for losses in group_by_frame(ctx, facts, pairs).values():
         ops = [op for loss in losses for op in (*pairs[loss], loss)]
-        kernels = np.concatenate([facts.device_below(op) for op in ops])
+        kernels = facts.device_below_all(ops)
         saved = tuple(op for loss in losses for op in pairs[loss][1:])
         effect = Effect(EffectKind.REMOVE_WORK, saved) if saved else Effect(EffectKind.FUSE, tuple(losses), 1.0)
         out.append(
