@@ -55,5 +55,5 @@ def test_progress_rises_and_can_call_off(tmp_path):
 
 @pytest.mark.parametrize("held", [True, 5, 0.5, "text", [1, 2], [["a", 1]], None])
 def test_arguments_that_are_no_object_are_none(tmp_path, held):
-    trace = TraceBuilder().event(ph="X", cat="cpu_op", name="odd", pid=1, tid=1, ts=0, dur=5, args=held).build()
-    assert trace.args(0) == {}
+    builder = TraceBuilder().event(ph="X", cat="cpu_op", name="odd", pid=1, tid=1, ts=0, dur=5, args=held)
+    assert open_trace(builder.write(tmp_path / "t.json")).args(0) == {}
