@@ -12,7 +12,7 @@ from core.figures.compute import final_verdict
 from core.figures.lookup import View
 from core.figures.model import Figures
 from core.replay.plan import Planner, Turn
-from core.replay.replay import Replay
+from core.replay.replay import Replay, WhatIf
 from core.suggestions import Effect, EffectKind, PlanStep, RuleResult, Saving, Suggestion
 from core.trace import Trace
 
@@ -104,25 +104,33 @@ class _Pricing:
         self._usable = replay.error_pct <= USELESS_REPLAY_PCT
         self._measured_ns = figures.summary.period_ns or figures.summary.step_ns
         self._alone: dict[int, Saving] = {}
+        self._results: dict[frozenset[int], WhatIf] = {}
+        self._same: dict[tuple[Effect, ...], int] = {}
+        self._most: dict[int, float] = {}  # what each can bring in any company, ns
+        self._share = 0.0  # of the plan that is done
+        self._tell: Progress = _silent
+
+    def _planned(self, share: float) -> None:
+        self._share = share
+        self._tell(0.5 + 0.5 * share, "plan")
 
     def run(self, tell: Progress) -> tuple[tuple[Suggestion, ...], tuple[PlanStep, ...]]:
         """Price, plan, sort."""
-        found = self._found
-        for number, suggestion in enumerate(found):
+        found, self._tell = self._found, tell
+        for number in range(len(found)):
             tell(0.1 + 0.4 * number / max(1, len(found)), "savings")
-            self._alone[number] = self._price(suggestion.effects)
+            self._alone[number] = self._price(number)
         fixes = [i for i, s in enumerate(found) if s.effects and not s.informational and self._usable]
         start = self._trace.slices.start_ns
-        first = [min((int(start[j]) for e in s.effects for j in e.slices), default=0) for s in found]
+        first = [min((int(start[list(e.slices)].min()) for e in s.effects if e.slices), default=0) for s in found]
         planner = Planner(
             gain=self._gain,
             scale=self._replay.step_ns,
             order=first,
-            on_turn=lambda left: tell(0.5 + 0.5 * (1 - left / max(1, len(fixes))), "plan"),
+            most=[self._most.get(i, 0.0) for i in range(len(found))],
+            on_turn=lambda left: self._planned(1 - left / max(1, len(fixes))),
         )
-        for i in fixes:
-            planner._known[frozenset((i,))] = float(self._alone[i].ns or 0)
-        tell(0.5, "plan")
+        self._planned(0.0)
         turns = planner.plan(fixes)
         order = self._order(turns)
         place = {old: new for new, old in enumerate(order)}
@@ -135,13 +143,26 @@ class _Pricing:
 
     def _gain(self, fixes: frozenset[int]) -> float:
         """What a set of suggestions saves together, ns per step."""
-        return self._replay.what_if([e for i in sorted(fixes) for e in self._found[i].effects]).saved_ns
+        if len(fixes) > 1:
+            self._planned(self._share)  # where the user may call it off
+        return self._what_if(fixes).saved_ns
 
-    def _price(self, effects: tuple[Effect, ...]) -> Saving:
+    def _what_if(self, fixes: frozenset[int]) -> WhatIf:
+        """Replay with some suggestions' fixes, once for each set."""
+        result = self._results.get(fixes)
+        if result is None:
+            result = self._replay.what_if([e for i in sorted(fixes) for e in self._found[i].effects])
+            self._results[fixes] = result
+        return result
+
+    def _price(self, number: int) -> Saving:
         """Saving of one suggestion by itself."""
+        effects = self._found[number].effects
         if not effects:
             return Saving()
-        result = self._replay.what_if(effects)
+        same = self._same.setdefault(effects, number)  # suggestions with the same effects are replayed once
+        result = self._results[frozenset((number,))] = self._what_if(frozenset((same,)))
+        self._most[number] = result.reach_ns
         step = self._replay.step_ns
         if not self._usable:
             if not self._measured_ns or any(e.kind not in _WAITS_ONLY for e in effects):
@@ -207,8 +228,7 @@ class _Pricing:
     def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:
         saved = max(t.saved for t in turns[: turns.index(turn) + 1])
         template, values = self._note(turn)
-        done = [t.fix for t in turns[: turns.index(turn) + 1]]
-        host = self._replay.host_step_ns([e for i in done for e in self._found[i].effects])
+        host = self._what_if(frozenset(t.fix for t in turns[: turns.index(turn) + 1])).host_step_ns
         return PlanStep(
             suggestions=(place[turn.fix],),
             rules=(self._found[turn.fix].rule_id,),

@@ -45,14 +45,22 @@ class Bounds:
             own = is_kernel & (work.stream_device[work.stream] == device)
             self._idle.append(subtract(windows, union(work.start_ns[own], work.end_ns[own])))
 
-    def of(self, change: Change) -> tuple[float, float]:
-        """Largest saving of a change, and the host time (waits included) that it frees: over all the windows, ns."""
+    def of(self, change: Change) -> tuple[float, float, float]:
+        """What a change can be worth over all the windows, ns.
+
+        Returns
+        -------
+        tuple
+            Its largest saving, the host time (waits included) that it frees, and that time with the device work that
+            it takes away: it can add no more than this to any other changes.
+        """
         at, credit = self._credits(change)
         resets = self._resets(change)
         remaining = self._remaining_copies(change)
         idle_sets = [subtract(idle, remaining) for idle in self._idle] or [self._windows]
         used = max(self._spend(at, credit, resets, idle) for idle in idle_sets)
-        return float(used + self._removed_work(change)), float(credit.sum())
+        removed, freed = self._removed_work(change), float(credit.sum())
+        return float(used + removed), freed, freed + max(0.0, removed)
 
     def _credits(self, change: Change) -> tuple[I64, np.ndarray]:
         """When host time is removed, and how much, ns."""

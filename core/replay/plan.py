@@ -18,6 +18,9 @@ LEAST_SHARE = 0.005
 # The best single fix is taken while it brings this share of what all the rest could; else a group is looked for.
 ALONE_SHARE = 0.25
 SUM_SHARE = 0.5  # ... or while all of them, each by itself, add up to this share: then they are no chain
+# While what the fixes brought last adds up to this share of all the rest, none depends on another: only the best of
+# them is replayed again, until it stays the best.
+ADDITIVE_SHARE = 0.9
 PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
 MAX_ASKED = 24  # fixes replayed per turn; of more, those that brought least so far have to wait
 MAX_PAIRED = 12  # candidates of which all pairs are tried
@@ -50,6 +53,9 @@ class Planner:
         The step time now, in the same unit.
     order
         Rank of each fix in the program: members of a group are applied in this order.
+    most
+        Upper bound of what each fix can add in any company, in the same unit; pairs that cannot suffice are not asked
+        for.
     on_turn
         Called after each turn with the number of fixes still to place.
     """
@@ -57,6 +63,7 @@ class Planner:
     gain: Gain
     scale: float
     order: Sequence[float]
+    most: Sequence[float] | None = None
     on_turn: Callable[[int], None] = lambda left: None
     _known: dict[frozenset[int], float] = field(default_factory=dict)
 
@@ -79,7 +86,7 @@ class Planner:
             rest = self.saved(chosen | frozenset(remaining)) - base
             if rest < least:
                 break
-            gains = self._gains(chosen, remaining, hopes, base)
+            gains = self._gains(chosen, remaining, hopes, base, rest)
             best = max(gains, key=lambda fix: gains[fix])
             alone = gains[best] >= ALONE_SHARE * rest or sum(gains.values()) >= SUM_SHARE * rest
             group: tuple[int, ...] = (best,)
@@ -94,9 +101,19 @@ class Planner:
         return turns
 
     def _gains(
-        self, chosen: frozenset[int], remaining: list[int], hopes: dict[int, float], base: float
+        self, chosen: frozenset[int], remaining: list[int], hopes: dict[int, float], base: float, rest: float
     ) -> dict[int, float]:
-        """What each remaining fix brings now. Of very many, only those are replayed again that brought something."""
+        """What each remaining fix brings now, or brought when it was replayed last, as far as that decides.
+
+        Of very many, only those are replayed again that brought something.
+        """
+        fresh: set[int] = set()
+        while sum(hopes[fix] for fix in remaining) >= ADDITIVE_SHARE * rest:
+            best = max(remaining, key=lambda fix: hopes[fix])
+            if best in fresh:
+                return {fix: hopes[fix] for fix in remaining}
+            hopes[best] = self.saved(chosen | {best}) - base
+            fresh.add(best)
         asked = sorted(remaining, key=lambda fix: -hopes[fix])[:MAX_ASKED]
         gains = {fix: self.saved(chosen | {fix}) - base for fix in asked}
         hopes.update(gains)
@@ -106,6 +123,10 @@ class Planner:
         """Smallest set of the remaining fixes that brings most of what all of them bring."""
         if len(remaining) <= MAX_PAIRED:
             pairs = [(a, b) for i, a in enumerate(remaining) for b in remaining[i + 1 :]]
+            if self.most is not None:
+                kept = sum(self.most[fix] for fix in chosen) - base
+                needed = PAIR_SHARE * rest - kept
+                pairs = [pair for pair in pairs if self.most[pair[0]] + self.most[pair[1]] >= needed]
             if pairs:
                 best = max(pairs, key=lambda pair: self.saved(chosen | frozenset(pair)))
                 if self.saved(chosen | frozenset(best)) - base >= PAIR_SHARE * rest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class WhatIf:
     replayed_ns: float
     bound_ns: float
     freed_host_ns: float  # CPU time, waits included, that the change frees
+    reach_ns: float = float("inf")  # what the change can bring at most in company of any others
     host_step_ns: float | None = None  # what ``ProfilerStep`` would then say; None without steps
 
     @property
@@ -108,10 +109,9 @@ class ProcessReplay:
         change = self.changes.of(effects)
         after = self.run(change)
         saved = self.now.step_ns - after.step_ns
-        most, freed = (value / self.unit_count for value in self.bounds.of(change))
-        return WhatIf(
-            self.now.step_ns, max(0.0, min(saved, most, self.now.step_ns)), saved, most, freed, after.host_step_ns
-        )
+        most, freed, reach = (value / self.unit_count for value in self.bounds.of(change))
+        now = self.now.step_ns
+        return WhatIf(now, max(0.0, min(saved, most, now)), saved, most, freed, reach, after.host_step_ns)
 
     def run(self, change: Change) -> Outcome:
         """Replay with a change."""
@@ -322,8 +322,13 @@ class Replay:
         slowest = max(each, key=lambda w: w.step_ns)
         saved = max(0.0, self.step_ns - slowest.step_ns)
         hosts = [w.host_step_ns for w in each if w.host_step_ns is not None]
-        host = max(hosts) if hosts else None
-        return WhatIf(self.step_ns, saved, slowest.replayed_ns, slowest.bound_ns, slowest.freed_host_ns, host)
+        return replace(
+            slowest,
+            now_ns=self.step_ns,
+            saved_ns=saved,
+            reach_ns=max(w.reach_ns for w in each),
+            host_step_ns=max(hosts) if hosts else None,
+        )
 
     def host_step_ns(self, effects: Iterable[Effect]) -> float | None:
         """What ``ProfilerStep`` would say with the effects of fixes, ns; None without steps."""
