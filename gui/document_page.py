@@ -13,7 +13,14 @@ from gui.settings import Settings
 from gui.widgets.labels import label
 
 SIDE_PX, SIDE_MIN_PX = 384, 280
-BOTTOM_PX = 250
+BOTTOM_SHARE, BOTTOM_MAX_PX = 0.28, 300  # views under the timeline: of the height, and at most
+COMPACT_PX = 84  # while there is nothing to show in them
+
+
+def bottom_px(height_px: int) -> int:
+    """Height of the views under the timeline: less of a small window, where the timeline needs it more."""
+    share = BOTTOM_SHARE if height_px > 760 else 0.24
+    return max(min(round(height_px * share), BOTTOM_MAX_PX), 120)
 
 
 class DocumentPage(QWidget):
@@ -41,7 +48,7 @@ class DocumentPage(QWidget):
         side_box = QVBoxLayout(self.side)
         side_box.setContentsMargins(0, 0, 0, 0)
         for spec in panels.of_area("side"):
-            side_box.addWidget(spec.create(session, document))
+            side_box.addWidget(spec.create(session, document), 1)
         self.side.setMinimumWidth(SIDE_MIN_PX)
         self.vertical = QSplitter(Qt.Orientation.Vertical)
         self.vertical.addWidget(self.timeline)
@@ -61,7 +68,8 @@ class DocumentPage(QWidget):
         for spec in panels.of_area("band"):
             box.addWidget(spec.create(session, document))
         box.addWidget(self.horizontal, 1)
-        self._laid_out = False
+        self._laid_out = self._compact = False
+        self._height_px = 0
         self._remember_timeline(restore=True)
         self.show_panel(settings.get("window/bottom_tab"))
         self.bottom.currentChanged.connect(self._tab_chosen)
@@ -80,8 +88,24 @@ class DocumentPage(QWidget):
             side = min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
             self.horizontal.setSizes([width_px - side, side])
         if saved[1].isEmpty() or not self.vertical.restoreState(saved[1]):
-            bottom = min(max(BOTTOM_PX, height_px * 28 // 100), height_px * 30 // 100)
-            self.vertical.setSizes([height_px - bottom, bottom])
+            self._height_px = height_px
+            shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
+            self._compact = shown == "details" and not self._has_selection()
+            self._give_bottom(COMPACT_PX if self._compact else bottom_px(height_px))
+
+    def _has_selection(self) -> bool:
+        return self.document.selected_slice >= 0 or self.document.selected_range is not None
+
+    def _give_bottom(self, bottom_px: int) -> None:
+        whole = self._height_px
+        self.vertical.setSizes([whole - bottom_px, bottom_px])
+
+    def grow(self) -> None:
+        """There is something to show now: the views under the timeline take their whole height, once."""
+        if self._compact:
+            self._compact = False
+            self._height_px = sum(self.vertical.sizes()) or self._height_px
+            self._give_bottom(bottom_px(self._height_px))
 
     def _remember_timeline(self, *, restore: bool = False) -> None:
         """Take over how the user arranged the tracks, or hand it back to the timeline."""
@@ -96,7 +120,8 @@ class DocumentPage(QWidget):
         self._remember_timeline()
         if self._laid_out:
             self._settings.set("window/main_split", QByteArray(self.horizontal.saveState()))
-            self._settings.set("window/bottom_split", QByteArray(self.vertical.saveState()))
+            if not self._compact:
+                self._settings.set("window/bottom_split", QByteArray(self.vertical.saveState()))
 
     def show_panel(self, panel_id: str) -> bool:
         """Bring a bottom tab to the front."""
@@ -132,10 +157,14 @@ class DocumentPage(QWidget):
         elif shown == "selection" and chosen is None and self.document.selected_slice >= 0:
             self.show_panel("details")
         self._range = chosen
+        if self._has_selection():
+            self.grow()
 
     def _tab_chosen(self, index: int) -> None:
         if 0 <= index < len(self._tab_ids):
             self.panel(self._tab_ids[index])
+            if self._tab_ids[index] != "details":
+                self.grow()
             self._settings.set("window/bottom_tab", self._tab_ids[index])
 
 

@@ -149,6 +149,8 @@ class WindowActions(_Base):
         if page is not None:
             widget: QWidget = getattr(page, part)
             widget.setVisible(widget.isHidden())
+            if part == "bottom" and widget.isVisible():
+                page.grow()
 
     def toggle_theme(self) -> None:
         """Light to dark and back."""

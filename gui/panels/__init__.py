@@ -46,6 +46,7 @@ PANELS = (
     "tour",
     "verdict",
     "plan",
+    "cpu_time",
     "details",
     "selection",
     "operators",

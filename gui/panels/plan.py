@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from core.suggestions import Outcome, RuleResult, Suggestion
+from core.suggestions import Suggestion
 from gui import suggestion_text, text
 from gui.models import code_context
 from gui.panels import PanelSpec
 from gui.session import DISMISSED, DONE, LATER, Document, Session
 from gui.widgets.card import Action, Body, Card, Link
 from gui.widgets.charts import FallingBars, bars_unit
+from gui.widgets.fold import Fold
 from gui.widgets.labels import Elided, button, heading, label, restyle
+from gui.widgets.outcomes import OutcomeList
 
 WORTH_PCT = 1.0  # below that a saving is noise and no card promises anything
 
@@ -36,9 +38,9 @@ class PlanPanel(QWidget):
         self.message = label("", "dim", wrap=True)
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
-        self._outcomes = QVBoxLayout()
-        self._outcomes.setSpacing(2)
-        self._open_outcome = ""
+        self._small, self._notes = Fold(), Fold()
+        self._small.toggled.connect(self._toggle_small)
+        self._outcomes = OutcomeList()
         self._build()
         document.analysisChanged.connect(self.show_all)
         document.suggestionChanged.connect(self.show_states)
@@ -57,7 +59,9 @@ class PlanPanel(QWidget):
         column.setContentsMargins(12, 2, 12, 12)
         column.setSpacing(8)
         column.addLayout(self._column)
-        column.addLayout(self._outcomes)
+        column.addWidget(self._small)
+        column.addWidget(self._notes)
+        column.addWidget(self._outcomes)
         column.addStretch(1)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
@@ -100,15 +104,18 @@ class PlanPanel(QWidget):
             self._shown = found
             self._make_cards(found)
         self._show_message()
-        self._show_outcomes()
+        self._outcomes.show_results(analysis.rules if analysis else ())
         self.show_states()
 
     def _make_cards(self, found: tuple[Suggestion, ...]) -> None:
         for card in self._cards:
-            self._column.removeWidget(card)
+            for column in (self._column, self._small.column, self._notes.column):
+                column.removeWidget(card)
             card.hide()
             card.deleteLater()
         self._cards = []
+        analysis = self._document.analysis
+        assert analysis is not None or not found
         for index, suggestion in enumerate(found):
             title = text.filled(suggestion.title, suggestion.values)
             card = Card(
@@ -120,8 +127,20 @@ class PlanPanel(QWidget):
             )
             card.chosen.connect(partial(self._choose, index))
             card.ticked.connect(partial(self._tick, index))
-            self._column.addWidget(card)
             self._cards.append(card)
+            if suggestion.informational:
+                self._notes.column.addWidget(card)
+            elif analysis is not None and analysis.is_small(index):
+                self._small.column.addWidget(card)
+            else:
+                self._column.addWidget(card)
+        small, notes = self._small.column.count(), self._notes.column.count()
+        self._small.set_words(self.tr("Show %n smaller one(s), below 1 % of the step", "", small) if small else "")
+        self._notes.set_words(self.tr("Good to know: {count}").format(count=notes) if notes else "")
+
+    def _toggle_small(self, opened: bool) -> None:
+        self._document.small_shown = opened
+        self.show_states()
 
     def _choose(self, index: int) -> None:
         if self._document.current_suggestion != index:
@@ -156,8 +175,8 @@ class PlanPanel(QWidget):
     def _nothing_found(self) -> str:
         if not self._document.trace.has_device_work:
             return self.tr(
-                "No device work was recorded, so there is no device to wait for and no saving can be worked out. "
-                "What the CPU side tells is below and in the tables."
+                "No device work was recorded, so nothing can be said about waits for a device. What the CPU does is "
+                "shown below."
             )
         return self.tr(
             "Healthy: nothing that StepLens checks would save 1 % of a step or more. To go faster, look at the "
@@ -213,18 +232,35 @@ class PlanPanel(QWidget):
                 opened=opened, state=state, mark=marks.get(state, ""), saved=saves and not suggestion.informational
             )
             if opened:
+                self._unfold(card)
                 QTimer.singleShot(0, card, partial(self._scroll_to, card))
-        count = len(self._cards)
+        counted = self._counted()
         at = document.current_suggestion
-        self.at.setText(self.tr("{number} of {count}").format(number=at + 1, count=count) if at >= 0 else "")
-        self.previous.setEnabled(count > 0)
-        self.next.setEnabled(count > 0)
+        number = counted.index(at) + 1 if at in counted else 0
+        self.at.setText(self.tr("{number} of {count}").format(number=number, count=len(counted)) if number else "")
+        self.previous.setEnabled(bool(self._cards))
+        self.next.setEnabled(bool(self._cards))
         self._show_plan()
+
+    def _counted(self) -> list[int]:
+        """Cards that are part of the list: notes never are, small ones while they are shown."""
+        analysis = self._document.analysis
+        if analysis is None or len(analysis.suggestions) != len(self._cards):
+            return []
+        every = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
+        return every if self._small.opened else [i for i in every if not analysis.is_small(i)]
+
+    def _unfold(self, card: Card) -> None:
+        for fold in (self._small, self._notes):
+            if fold.column.indexOf(card) >= 0:
+                fold.open()
 
     def _scroll_to(self, card: Card) -> None:
         """Show a card from its top, and as much of it as fits."""
         bar, room = self.area.verticalScrollBar(), self.area.viewport().height()
-        top, bottom = card.y() - 8, card.y() + card.sizeHint().height() + 8
+        inner = self.area.widget()
+        y = card.mapTo(inner, QPoint(0, 0)).y()
+        top, bottom = y - 8, y + card.sizeHint().height() + 8
         if top < bar.value() or bottom - top > room:
             bar.setValue(top)
         elif bottom > bar.value() + room:
@@ -328,44 +364,6 @@ class PlanPanel(QWidget):
         self._document.set_suggestion_state(index, DISMISSED, reason)
         self._cards[index].rebuild()
         self.show_states()
-
-    # Outcomes ------------------------------------------------------------------------------------------------
-
-    def _show_outcomes(self) -> None:
-        while (item := self._outcomes.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
-        analysis = self._document.analysis
-        for outcome, words in (
-            (Outcome.CLEAN, self.tr("Checked and clean: {count}")),
-            (Outcome.NOT_CHECKED, self.tr("Not checkable here: {count}")),
-            (Outcome.FAILED, self.tr("Failed while checking: {count}")),
-        ):
-            results = [r for r in (analysis.rules if analysis else ()) if r.outcome is outcome]
-            if not results:
-                continue
-            opened = self._open_outcome == outcome.value
-            line = ("▾ " if opened else "▸ ") + words.format(count=len(results))
-            self._outcomes.addWidget(button(line, partial(self._toggle_outcome, outcome.value), "link"))
-            if opened:
-                self._outcomes.addWidget(self._listed(results))
-
-    def _listed(self, results: list[RuleResult]) -> QWidget:
-        widget = QWidget()
-        box = QVBoxLayout(widget)
-        box.setContentsMargins(16, 0, 0, 6)
-        box.setSpacing(4)
-        for result in results:
-            box.addWidget(label(text.rule_title(result.rule.title), "", wrap=True))
-            if result.reason:
-                box.addWidget(label(result.reason, "faint", wrap=True))
-        return widget
-
-    def _toggle_outcome(self, name: str) -> None:
-        self._open_outcome = "" if self._open_outcome == name else name
-        self._show_outcomes()
 
 
 def create(session: Session, document: Document | None) -> QWidget:

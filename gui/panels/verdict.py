@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from core.figures.model import Figures, Summary
-from core.kinds import GapCause
+from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
+from core.kinds import GapCause, SliceKind
 from gui import text, theme
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -135,9 +135,11 @@ class VerdictBand(QFrame):
         restyle(self.word, "role", ROLES.get(summary.verdict, ""))
         self.sentence.setText(self._sentence(figures))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
-        for metric, shown in zip(self._metrics, self._figures(summary), strict=True):
-            metric.show_figure(shown)
-            metric.show()
+        shown = self._figures(summary)
+        for place, metric in enumerate(self._metrics):
+            if place < len(shown):
+                metric.show_figure(shown[place])
+            metric.setVisible(place < len(shown))
         self._show_budget(figures)
 
     def _show_waiting(self) -> None:
@@ -172,6 +174,9 @@ class VerdictBand(QFrame):
         return " ".join(parts)
 
     def _figures(self, summary: Summary) -> list[Shown]:
+        trace = self._document.trace
+        if not trace.has_device_work and not trace.meta.devices:  # recorded without one: nothing of it is unknown
+            return self._step_figures(summary)
         return [*self._step_figures(summary), *self._device_figures(summary)]
 
     def _step_figures(self, summary: Summary) -> list[Shown]:
@@ -256,6 +261,8 @@ class VerdictBand(QFrame):
 
     def _show_budget(self, figures: Figures) -> None:
         budget, dark = figures.budget, self._session.dark
+        if not self._document.trace.has_device_work and self._show_host_budget(figures):
+            return
         known = budget.period_ns is not None and budget.busy_ns is not None and budget.period_ns > 0
         self.bar_name.setVisible(known)
         self.bar.setVisible(known)
@@ -275,6 +282,26 @@ class VerdictBand(QFrame):
         )
         self.bar.show_parts(parts, budget.period_ns, title.format(time=text.duration(budget.period_ns)))
         self.bar_name.setText(self.tr("Device, recording") if whole else self.tr("Device, one step"))
+
+    def _show_host_budget(self, figures: Figures) -> bool:
+        """Where no device worked: one step of the CPU; False where the steps are unknown."""
+        chosen = figures.step_figures.counted
+        if not len(figures.steps) or not chosen.any():
+            return False
+        mean_ns = figures.step_figures.breakdown_ns[chosen].mean(axis=0)
+        names = {
+            "cpu_exec": (self.tr("operators"), theme.slice_color(SliceKind.CPU_OP, self._session.dark)),
+            "dataloader": (self.tr("data loader"), theme.gap_color(GapCause.LOADER, self._session.dark)),
+            "communication": (self.tr("communication"), theme.gap_color(GapCause.COMMUNICATION, self._session.dark)),
+            "other": (self.tr("Python and the rest"), theme.slice_color(SliceKind.PYTHON, self._session.dark)),
+        }
+        parts = [Part(name, float(mean_ns[BREAKDOWN_PARTS.index(key)]), c) for key, (name, c) in names.items()]
+        whole = sum(part.value_ns for part in parts)
+        title = self.tr("One step of the CPU, {time}, and where it goes:").format(time=text.duration(whole))
+        self.bar.show_parts(parts, whole, title)
+        self.bar_name.setText(self.tr("CPU, one step"))
+        self.bar_name.setVisible(whole > 0)
+        return True
 
 
 def create(session: Session, document: Document | None) -> QWidget:

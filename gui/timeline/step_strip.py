@@ -21,7 +21,7 @@ from gui.timeline.palette import Palette, blend, palette
 from gui.timeline.rects import draw_rects
 
 STRIP_PX = 44
-BAR_PX = 26  # widest bar
+BAR_PX = 48  # widest bar
 NOTE_PX = 230  # kept free at the right for the note when the bars leave it
 LOADING = 0.15  # shares of a step from which it is coloured by it
 BUSY = 0.85

@@ -14,7 +14,9 @@ from gui import text
 from gui.models.code_context import CodeLine
 from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff
 from gui.widgets.flow import FlowLayout
-from gui.widgets.labels import button, heading, label, restyle
+from gui.widgets.labels import Clamped, button, label, restyle
+
+TITLE_LINES = 2  # of a closed card; an open one shows all of its title
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,7 @@ class Card(QFrame):
         self.tick = button(number, self.ticked.emit, "tick", self.tr("Mark as done"))
         self.tick.setAccessibleName(self.tr("Mark as done: {title}").format(title=title))
         self.tick.setFixedSize(22, 22)
-        self.title = heading(text.breakable(title), 0)
-        self.title.setWordWrap(True)
+        self.title = Clamped(text.breakable(title), TITLE_LINES)
         self.saving = label(saving)
         font = self.saving.font()
         font.setBold(True)
@@ -87,7 +88,6 @@ class Card(QFrame):
         self.place = label(text.breakable(place), "dim", wrap=True)
         self.place.setMinimumWidth(60)
         self.mark = label("", "faint")
-        self.title.setMinimumWidth(60)
         grid = QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
@@ -107,6 +107,7 @@ class Card(QFrame):
     def set_state(self, *, opened: bool, state: str, mark: str, saved: bool) -> None:
         """Show the card open or closed, and its state (done, dismissed, later or "")."""
         restyle(self, "open", "true" if opened else "false")
+        self.title.set_limit(0 if opened else TITLE_LINES)
         done = state == "done"
         self.state = state
         self.tick.setText("✓" if done else self._number)

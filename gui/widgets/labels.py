@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -154,4 +154,82 @@ class Elided(QLabel):
         painter.setPen(self.palette().color(self.foregroundRole()))
         text = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideMiddle, self.width())
         painter.drawText(self.rect(), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+        painter.end()
+
+
+WORD_PART = 9  # letters of a cut word that are left out with it
+
+
+class Clamped(QLabel):
+    """Bold text of at most so many lines; what does not fit is elided and shown as tooltip. 0 lines: no limit."""
+
+    def __init__(self, text: str, limit: int) -> None:
+        super().__init__(text)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setMinimumWidth(60)
+        self._limit = limit
+        font = QFont(self.font())
+        font.setWeight(QFont.Weight.Bold)
+        self.setFont(font)
+        self.setAccessibleName(text.replace("\u200b", ""))
+
+    def set_limit(self, limit: int) -> None:
+        """Allow this many lines."""
+        if limit != self._limit:
+            self._limit = limit
+            self.updateGeometry()
+            self.update()
+
+    def lines(self, width_px: int) -> list[str]:
+        """Text as it is broken for a width, the last allowed line elided where more would follow."""
+        layout = QTextLayout(self.text(), self.font())
+        layout.beginLayout()
+        starts = []
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(max(width_px, 20))
+            starts.append(line.textStart())
+        layout.endLayout()
+        text, ends = self.text(), [*starts[1:], len(self.text())]
+        broken = [text[a:b].rstrip() for a, b in zip(starts, ends, strict=True)]
+        if not 0 < self._limit < len(broken):
+            return broken
+        rest = text[starts[self._limit - 1] :]
+        last = self.fontMetrics().elidedText(rest, Qt.TextElideMode.ElideRight, width_px)
+        words, _, part = last.rpartition(" ")
+        if words and len(part) < WORD_PART:  # no pieces of words
+            last = words.rstrip(" ,;:") + " …"
+        return [*broken[: self._limit - 1], last]
+
+    def hasHeightForWidth(self) -> bool:  # noqa: N802 - Qt's name
+        """The narrower, the higher."""
+        return True
+
+    def heightForWidth(self, width_px: int) -> int:  # noqa: N802 - Qt's name
+        """Room for the lines."""
+        return len(self.lines(width_px)) * self.fontMetrics().lineSpacing() + 1
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As wide as there is room."""
+        width = min(self.fontMetrics().horizontalAdvance(self.text()) + 2, 260)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """A line."""
+        return QSize(60, self.fontMetrics().lineSpacing() + 1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer the whole text as tooltip when it is cut."""
+        super().resizeEvent(event)
+        shown = self.lines(self.width())
+        self.setToolTip(plain_tip(self.text()) if shown and shown[-1].endswith("…") else "")
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the lines."""
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        metrics = self.fontMetrics()
+        for number, line in enumerate(self.lines(self.width())):
+            painter.drawText(0, number * metrics.lineSpacing() + metrics.ascent(), line)
         painter.end()

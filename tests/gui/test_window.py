@@ -319,7 +319,9 @@ def test_cpu_only_trace_says_plainly_that_there_is_nothing_to_wait_for(
     page = window.current_page()
     assert page is not None
     words = " ".join(w.text() for w in page.findChildren(QLabel))
-    assert "no device to wait for" in words
+    assert "nothing can be said about waits for a device" in words
+    assert "Where the CPU time goes" in words
+    assert "To see a GPU here" in words
     assert "prof.step()" in words
     assert "0\u202f%" not in words
 

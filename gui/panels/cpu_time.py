@@ -1,0 +1,117 @@
+"""Where the CPU's time goes, beside the plan of a trace in which no device worked; and how to record one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+
+from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
+from gui import text
+from gui.panels import PanelSpec
+from gui.session import Document, Session
+from gui.widgets.cpu_time import CpuTime, Share
+from gui.widgets.labels import button
+
+ROWS = 6
+LOADER = BREAKDOWN_PARTS.index("dataloader")
+
+
+class CpuTimePanel(QWidget):
+    """Uses the document's ``analysisChanged`` and the session's ``themeChanged``; hidden where a device worked."""
+
+    def __init__(self, session: Session, document: Document) -> None:
+        super().__init__()
+        self._session, self._document = session, document
+        self._shown: Figures | None = None
+        self.rows = CpuTime()
+        self.rows.setObjectName("scrolled")
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(self.rows)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(8, 0, 8, 8)
+        box.addWidget(area)
+        document.analysisChanged.connect(self.show_all)
+        session.themeChanged.connect(self.rows.update)
+        self.show_all()
+
+    def show_all(self) -> None:
+        """Show the figures when they are there."""
+        analysis = self._document.analysis
+        wanted = analysis is not None and not self._document.trace.has_device_work
+        self.setVisible(wanted)
+        if not wanted or analysis is None or analysis.figures is self._shown:
+            return
+        self._shown = figures = analysis.figures
+        self.rows.clear()
+        self._add_table(self.tr("Where the CPU time goes"), "operators", figures.operators)
+        if len(figures.modules):
+            self._add_table(self.tr("Modules"), "modules", figures.modules)
+        elif not len(figures.operators):
+            self._add_table(self.tr("Python"), "python", figures.python)
+        self._add_loader(figures)
+        self._add_how_to()
+
+    def _add_table(self, title: str, panel_id: str, stats: StatTable) -> None:
+        whole = float(stats.host_self_ns.sum())
+        if not len(stats) or whole <= 0:
+            return
+        order = np.argsort(-stats.host_self_ns, kind="stable")[:ROWS]
+        names = self._document.trace.strings
+        shares = [
+            Share(
+                names[int(stats.name_id[row])].removeprefix("nn.Module: "),
+                float(stats.host_self_ns[row]),
+                int(stats.calls[row]),
+                partial(self._document.go_to_slice, int(stats.first_slice[row])),
+            )
+            for row in order.tolist()
+            if stats.host_self_ns[row] > 0
+        ]
+        note = self.tr("By time of their own, without what they call; of {time} in all.")
+        self.rows.add_title(title, note.format(time=text.duration(whole)))
+        self.rows.add_rows(shares, whole)
+        if len(stats) > len(shares):
+            words = self.tr("All {count} in a table").format(count=text.count(len(stats)))
+            self.rows.add_widget(button(words, partial(self._session.panelRequested.emit, panel_id), "link"))
+
+    def _add_loader(self, figures: Figures) -> None:
+        chosen = figures.step_figures.counted
+        if not len(figures.steps) or not chosen.any():
+            return
+        parts = figures.step_figures.breakdown_ns[chosen].sum(axis=0)
+        if not parts[LOADER] or not parts.sum():
+            return
+        self.rows.add_title(self.tr("Data loader"))
+        words = self.tr("The steps spend {share} of their time waiting for the next batch: {time} per step.")
+        share = text.percent(100 * float(parts[LOADER]) / float(parts.sum()))
+        self.rows.add_text(words.format(share=share, time=text.duration(float(parts[LOADER]) / int(chosen.sum()))))
+
+    def _add_how_to(self) -> None:
+        self.rows.add_title(self.tr("To see a GPU here"))
+        if self._document.trace.meta.devices:
+            words = self.tr(
+                "The trace names a device but holds no work of it: record with ProfilerActivity.CUDA (or that of your "
+                "accelerator), and only one profiler at a time."
+            )
+        else:
+            words = self.tr(
+                "Run the script on a machine with a GPU, its model and batches moved to the device, and record with "
+                "ProfilerActivity.CUDA. Profiled from here, StepLens does so by itself where torch finds a GPU."
+            )
+        self.rows.add_text(words)
+        if self._session.can("profile"):
+            self.rows.add_widget(button(self.tr("Profile a script…"), partial(self._session.ask, "profile"), "link"))
+
+
+def create(session: Session, document: Document | None) -> QWidget:
+    """Make the panel."""
+    assert document is not None
+    return CpuTimePanel(session, document)
+
+
+PANEL = PanelSpec("cpu_time", "CPU time", "side", create)
