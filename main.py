@@ -79,6 +79,8 @@ def _failed(error: Exception) -> int:
 
 def window(paths: Sequence[str]) -> int:
     """Open the window, with these traces."""
+    if "" in paths:
+        raise UsageError("a path is empty; is a variable of the shell unset?")
     missing = [p for p in paths if not Path(p).exists()]
     if missing:
         close = difflib.get_close_matches(paths[0], COMMANDS, 1)
@@ -113,7 +115,7 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
     if options.json:
         write(json.to_bytes(json.document(trace, analysis)))
     else:
-        write(text.report(trace, analysis, page()).encode("utf-8", "replace"))
+        write(text.report(trace, analysis, page(), every=options.all).encode("utf-8", "replace"))
     new, meant, unused = split_allowed(analysis.suggestions, allowed)
     for entry in unused:
         say(f"{options.allow}: nothing here fits the entry for {entry.rule} ({entry.reason}); is it still needed?")
@@ -247,6 +249,12 @@ class _Version(argparse.Action):
         parser.exit(DONE)
 
 
+def _path(text: str) -> Path:
+    if not text:  # Path("") is the current folder, which nobody meant
+        raise argparse.ArgumentTypeError("the path is empty; is a variable of the shell unset?")
+    return Path(text)
+
+
 def _size(text: str) -> tuple[int, int]:
     width, _, height = text.lower().partition("x")
     if not (width.isdigit() and height.isdigit() and 200 <= int(width) <= 16384 and 150 <= int(height) <= 16384):
@@ -270,9 +278,10 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         return sub
 
     analyze = command("analyze", analyze_command, "figures and suggestions of a trace, as text or JSON")
-    analyze.add_argument("trace", type=Path, metavar="TRACE", help="a .json or .json.gz trace, or a folder of ranks")
+    analyze.add_argument("trace", type=_path, metavar="TRACE", help="a .json or .json.gz trace, or a folder of ranks")
     analyze.add_argument("--json", action="store_true", help="print one JSON object")
-    analyze.add_argument("--allow", type=Path, metavar="FILE", help="findings that are meant (docs/headless.md)")
+    analyze.add_argument("--all", action="store_true", help="show suggestions that save less than 1 %% of a step, too")
+    analyze.add_argument("--allow", type=_path, metavar="FILE", help="findings that are meant (docs/headless.md)")
     analyze.add_argument(
         "--fail-on",
         metavar="SPEC",
@@ -286,20 +295,20 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
 
         add_arguments(profile)
     compare = command("compare", compare_command, "two traces side by side")
-    compare.add_argument("before", type=Path, metavar="BEFORE")
-    compare.add_argument("after", type=Path, metavar="AFTER")
+    compare.add_argument("before", type=_path, metavar="BEFORE")
+    compare.add_argument("after", type=_path, metavar="AFTER")
     compare.add_argument("--json", action="store_true", help="print one JSON object")
     shot = command("screenshot", screenshot_command, "a picture of the window")
-    shot.add_argument("trace", type=Path, metavar="TRACE")
-    shot.add_argument("out", type=Path, metavar="OUT.png")
+    shot.add_argument("trace", type=_path, metavar="TRACE")
+    shot.add_argument("out", type=_path, metavar="OUT.png")
     shot.add_argument("--size", type=_size, default=(1600, 1000), metavar="WxH", help="in pixels (1600x1000)")
     shot.add_argument("--suggestion", type=int, metavar="N", help="show the Nth suggestion, counted from 1")
     shot.add_argument("--theme", choices=("light", "dark"), default="dark")
     shot.add_argument("--start-us", type=float, metavar="A", help="show the trace from A ...")
     shot.add_argument("--end-us", type=float, metavar="B", help="... to B, us from the first event")
     report = command("report", report_command, "one self-contained page to send to a colleague")
-    report.add_argument("trace", type=Path, metavar="TRACE")
-    report.add_argument("out", type=Path, metavar="OUT.html")
+    report.add_argument("trace", type=_path, metavar="TRACE")
+    report.add_argument("out", type=_path, metavar="OUT.html")
     return parser
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, str], None]  # fraction 0..1, what is being done; raises Cancelled to stop
 
+WORTH_PCT = 1.0  # a saving below this share of the step is noise: shown only when asked for
 FIGURES_END, RULES_END = 0.2, 0.5  # where each stage ends on the progress bar, as measured on large traces
 
 
@@ -28,6 +29,21 @@ class Analysis:
     plan: tuple[PlanStep, ...] = ()
     rules: tuple[RuleResult, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+
+    def is_small(self, index: int) -> bool:
+        """Whether a suggestion saves too little to be shown unasked; an unknown saving is not called small."""
+        suggestion = self.suggestions[index]
+        saving, summary = suggestion.saving, self.figures.summary
+        if suggestion.informational or suggestion.severity != "low" or saving.pct is None:
+            return False
+        step = summary.sustained_step_ns or summary.period_ns or summary.step_ns
+        together_pct = 100.0 * saving.together_ns / step if saving.together_ns and step else 0.0
+        return max(saving.pct, together_pct) < WORTH_PCT
+
+    def headlined(self) -> tuple[int, ...]:
+        """Positions of the suggestions that are shown unasked: no notes, and none that saves next to nothing."""
+        found = enumerate(self.suggestions)
+        return tuple(i for i, s in found if not s.informational and not self.is_small(i))
 
 
 OnPartial = Callable[[Analysis], None]

@@ -68,6 +68,7 @@ class Document(QObject):
         self.search_hits: I32 = np.empty(0, np.int32)  # slice ids in time order
         self.search_at = -1  # position in search_hits
         self.current_suggestion = -1
+        self.small_shown = False  # suggestions that save next to nothing are listed too
         self.suggestion_state: dict[str, str] = {}  # Suggestion.key -> "done" | "dismissed" | "later"
         self.dismiss_reason: dict[str, str] = {}
         self.marks: list[Mark] = []
@@ -176,8 +177,9 @@ class Document(QObject):
     def step_suggestion(self, offset: int) -> None:
         """Show the next (+1) or previous (-1) open suggestion, around the ends."""
         found = self.analysis.suggestions if self.analysis else ()
-        order = [i for i, s in enumerate(found) if self.suggestion_state.get(s.key) not in (DONE, DISMISSED)]
-        order = order or list(range(len(found)))
+        shown = self._steppable()
+        order = [i for i in shown if self.suggestion_state.get(found[i].key) not in (DONE, DISMISSED)]
+        order = order or shown
         if not order:
             return
         if self.current_suggestion in order:
@@ -186,6 +188,14 @@ class Document(QObject):
             later = [k for k, i in enumerate(order) if i > self.current_suggestion]
             at = (later[0] if later else 0) if offset > 0 else (later[0] - 1 if later else len(order) - 1)
         self.show_suggestion(order[at])
+
+    def _steppable(self) -> list[int]:
+        """Suggestions to walk through: no notes, and small ones only when they were asked for."""
+        if self.analysis is None:
+            return []
+        if self.small_shown:
+            return [i for i, s in enumerate(self.analysis.suggestions) if not s.informational]
+        return list(self.analysis.headlined()) or list(range(len(self.analysis.suggestions)))
 
     def set_suggestion_state(self, index: int, state: str, reason: str = "") -> None:
         """Mark a suggestion as done, dismissed or for later; "" takes the mark away."""

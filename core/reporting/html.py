@@ -162,7 +162,8 @@ def _timeline(trace: Trace, analysis: Analysis) -> Iterator[str]:
 def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
     edits, unit = edits_for_run(run_of(trace.path), analysis.suggestions), saving_unit(analysis)
     now = analysis.figures.summary.sustained_step_ns
-    listed = [s for s in analysis.suggestions if not s.informational]
+    listed = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
+    small = {i for i in listed if analysis.is_small(i)}
     heading = "What to do"
     if analysis.plan and now is not None:
         last = analysis.plan[-1].predicted_step_ns
@@ -172,15 +173,18 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield '<p class="saved">No rule found anything worth changing in what this trace shows.</p>'
     if analysis.plan and now:
         yield _falling([now, *(float(p.predicted_step_ns) for p in analysis.plan)])
-    planned: set[int] = set()
+    planned = set(small)
     for number, step in enumerate(analysis.plan, 1):
         for i in step.suggestions:
             if i not in planned:
                 planned.add(i)
                 yield _card(analysis.suggestions[i], str(number), step.predicted_step_ns, step.note, edits.get(i), unit)
-    for i, suggestion in enumerate(analysis.suggestions):
-        if i not in planned and not suggestion.informational:
-            yield _card(suggestion, "", None, "", edits.get(i), unit)
+    for i in listed:
+        if i not in planned:
+            yield _card(analysis.suggestions[i], "", None, "", edits.get(i), unit)
+    if small:
+        names = "".join(f"<li>{e(analysis.suggestions[i].headline)}</li>" for i in sorted(small))
+        yield f"<details><summary>{len(small)} more would save less than 1 % each</summary><ul>{names}</ul></details>"
     notes = [s for s in analysis.suggestions if s.informational]
     if notes:
         yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(n.headline)}</li>" for n in notes) + "</ul>"

@@ -119,14 +119,16 @@ def occurrences(suggestion: Suggestion) -> str:
     return f"{times} in {steps} steps" if steps > 1 else f"{times} in one step" if steps else times
 
 
-def report(trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceFinder | None = None) -> str:
-    """Return the whole report, ending in a line feed."""
+def report(
+    trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceFinder | None = None, every: bool = False
+) -> str:
+    """Return the whole report, ending in a line feed; ``every``: with the suggestions that save next to nothing."""
     sections = (
         _head(trace, page),
         _verdict(analysis, page),
         _step_times(trace, analysis, page),
         _budget(analysis, page),
-        _plan(trace, analysis, page),
+        _plan(trace, analysis, page, every),
         _other_suggestions(analysis, page),
         _sync_points(trace, analysis, page, finder or finder_for(trace)),
         _doctor(analysis, page),
@@ -217,10 +219,11 @@ def _bar(share: float, columns: int) -> str:
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def _plan(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
+def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator[str]:
     edits = edits_for_run(run_of(trace.path), analysis.suggestions)
     unit = saving_unit(analysis)
-    listed = [s for s in analysis.suggestions if not s.informational]
+    listed = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
+    small = set() if every else {i for i in listed if analysis.is_small(i)}
     now = analysis.figures.summary.sustained_step_ns
     if analysis.plan and now is not None:
         last = analysis.plan[-1].predicted_step_ns
@@ -231,7 +234,7 @@ def _plan(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
         yield from page.title("Suggestions")
         yield "  None: no rule found anything worth changing in what this trace shows."
     after = {i: (n, step) for n, step in enumerate(analysis.plan, 1) for i in step.suggestions}
-    shown: set[int] = set()
+    shown = set(small)
     for number, step in enumerate(analysis.plan, 1):
         for i in step.suggestions:
             if i not in shown:
@@ -239,11 +242,15 @@ def _plan(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
                 yield from _card(
                     analysis.suggestions[i], f"{number}.", step.predicted_step_ns, page, edits.get(i), unit
                 )
-        if step.note:
+        if step.note and not small.issuperset(step.suggestions):
             yield from page.wrap(step.note, "     ")
-    for i, suggestion in enumerate(analysis.suggestions):
-        if i not in after and not suggestion.informational:
-            yield from _card(suggestion, "–", None, page, edits.get(i), unit)
+    for i in listed:
+        if i not in after and i not in small:
+            yield from _card(analysis.suggestions[i], "–", None, page, edits.get(i), unit)
+    if small:
+        yield ""
+        words = f"{len(small)} more would save less than 1 % each (analyze --all shows them)."
+        yield from (page.paint(line, "dim") for line in page.wrap(words, "  "))
 
 
 def _card(

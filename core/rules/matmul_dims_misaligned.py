@@ -70,7 +70,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Half-precision products have sizes that are no multiple of {multiple:.0f}: {sizes}",
-            "Tensor cores work on tiles. Of the longest products of one step, {count} have odd sizes and take {took_ms:.2f} ms; "
+            "Tensor cores work on tiles. Of the longest products of one step, {count} have odd sizes and take "
+            "{took_ms:.2f} ms; "
             "padded to a multiple of "
             "{multiple:.0f} they may run faster. How much depends on the library: try it.",
             Fix(

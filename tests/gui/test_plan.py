@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -8,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QInputDialog, QPlainTextEdit, QPushB
 from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
+from core.suggestions import Saving
 from core.trace import Trace
 from gui import store, text
 from gui.main_window import MainWindow
@@ -64,12 +66,11 @@ def test_next_and_previous_go_round_and_zoom_to_the_evidence(
     assert view.end_ns >= trace.end_ns[document.selected_slice]
     assert view.width_ns < 2_000_000  # one typical step, not four
     window.run_command("next-suggestion")
-    window.run_command("next-suggestion")
-    assert document.current_suggestion == 2
+    assert document.current_suggestion == 1
     window.run_command("next-suggestion")
     assert document.current_suggestion == 0
     window.run_command("previous-suggestion")
-    assert document.current_suggestion == 2
+    assert document.current_suggestion == 1
 
 
 def test_the_keys_n_and_shift_n_step(window: MainWindow, document: Document, qtbot: QtBot) -> None:
@@ -79,9 +80,9 @@ def test_the_keys_n_and_shift_n_step(window: MainWindow, document: Document, qtb
     qtbot.keyClick(timeline, Qt.Key.Key_N)
     assert document.current_suggestion == 0
     qtbot.keyClick(timeline, Qt.Key.Key_N, Qt.KeyboardModifier.ShiftModifier)
-    assert document.current_suggestion == 2
+    assert document.current_suggestion == 1  # round the end; the note is not part of the walk
     qtbot.keyClick(timeline, Qt.Key.Key_P)
-    assert document.current_suggestion == 1
+    assert document.current_suggestion == 0
 
 
 def test_an_open_card_makes_the_case(window: MainWindow, document: Document, trace: Trace) -> None:
@@ -161,6 +162,36 @@ def test_outcomes_can_be_unfolded_with_their_reasons(window: MainWindow, documen
     assert "▸ Failed while checking: 1" in lines
     lines["▸ Not checkable here: 1"].click()
     assert any(label.text() == "only one rank" for label in shown.findChildren(QLabel))
+
+
+def test_notes_are_apart_and_not_counted(window: MainWindow, document: Document) -> None:
+    shown, note = panel(window), cards(window)[2]
+    assert not note.isVisible()
+    document.show_suggestion(1)
+    assert shown.at.text() == "2 of 2"
+    document.show_suggestion(2)
+    assert note.isVisible()
+    assert shown.at.text() == ""
+
+
+def test_small_savings_are_shown_when_asked_for(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    known = known_analysis(trace)
+    tiny = replace(known.suggestions[1], rule_id="tiny", saving=Saving(5_000, 0.5, "replayed"), severity="low")
+    document = show(trace, replace(known, suggestions=(*known.suggestions, tiny)))
+    shown, card = panel(window), cards(window)[3]
+    assert not card.isVisible()
+    document.show_suggestion(0)
+    assert shown.at.text() == "1 of 2"
+    document.step_suggestion(-1)
+    assert document.current_suggestion == 1
+    line = next(b for b in shown.findChildren(QPushButton) if "smaller" in b.text() and b.isVisible())
+    line.click()
+    assert card.isVisible()
+    document.step_suggestion(1)
+    assert document.current_suggestion == 3
+    assert shown.at.text() == "3 of 3"
 
 
 def test_nothing_worth_one_per_cent_is_called_healthy(
