@@ -7,7 +7,7 @@ between two losses.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -88,11 +88,14 @@ def train(make_criterion, check_labels: bool = False) -> None:
     """
     parser = argparse.ArgumentParser(description="One stage of the reference story.")
     parser.add_argument("--steps", type=int, default=0, help="how many steps to train (default: by device)")
+    parser.add_argument("--batch", type=int, default=0, help="images in a batch (default: by device)")
+    parser.add_argument("--side", type=int, default=0, help="pixels along a side, a power of two from 32 on")
     parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
 
     device = torch.device(options.device)
     sizes = ON_CUDA if device.type == "cuda" else ON_CPU
+    sizes = replace(sizes, batch=options.batch or sizes.batch, side_px=options.side or sizes.side_px)
     steps = options.steps or sizes.steps
     torch.manual_seed(0)
     loader = DataLoader(
