@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.reporting.terminal import Progress, page, say, write
+from core.reporting.terminal import Progress, drop_output, page, say, write
 
 if TYPE_CHECKING:
     from core.analysis import Analysis
@@ -43,8 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say("cancelled")
         return CANCELLED
     except BrokenPipeError:  # the reader of our output has seen enough
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return DONE
     except Exception as error:
         progress.clear()
@@ -159,7 +158,7 @@ def report_command(options: argparse.Namespace, progress: Progress) -> int:
     trace, analysis = _analysed(options.trace, progress, 0.0, 0.95)
     write_atomically(options.out, html.page(trace, analysis).encode("utf-8", "replace"))
     progress.clear()
-    write(f"{options.out}\n".encode())
+    write(os.fsencode(options.out) + b"\n")
     return DONE
 
 
@@ -177,7 +176,7 @@ def screenshot_command(options: argparse.Namespace, progress: Progress) -> int:
 
     screenshot(options, progress)
     progress.clear()
-    write(f"{options.out}\n".encode())
+    write(os.fsencode(options.out) + b"\n")
     return DONE
 
 

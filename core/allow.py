@@ -81,6 +81,8 @@ def read_allow_file(path: Path) -> list[Allowed]:
         Naming the file, the entry and the key at fault.
     """
     try:
+        if not path.is_file() and path.exists():  # a pipe would be waited for, a device never ends
+            raise TraceError(f"{path}: is no file.")
         values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror or error}.") from error

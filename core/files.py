@@ -32,6 +32,8 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: Iterable[Path]) 
         raise TraceError(f"{path}: the output must end in {' or '.join(suffixes)}.")
     if path.is_dir():
         raise TraceError(f"{path}: is a folder, so nothing can be written there.")
+    if path.exists() and not path.is_file():
+        raise TraceError(f"{path}: is a device or a pipe, so nothing can be written there.")
     if not path.parent.is_dir():
         raise TraceError(f"{path}: the folder {path.parent} does not exist.", hint="Create it first.")
     for read in inputs:
@@ -49,6 +51,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         When the folder cannot be written; an older file of that name is then untouched.
     """
     temporary = None
+    path = Path(os.path.realpath(path))  # a link stays one, what it leads to is replaced
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)

@@ -97,12 +97,13 @@ def finder_for(trace: Trace) -> SourceFinder:
     if run is None:
         return SourceFinder(trace)
     record = read_line_record(run.folder, trace.path.name.removesuffix(".json"))
-    return SourceFinder(trace, [run.folder / SOURCES], record)
+    copies = _inside(run.folder, SOURCES)  # a folder from elsewhere may hold a link to anywhere in its place
+    return SourceFinder(trace, [copies] if copies is not None else [], record)
 
 
 def _read(path: Path) -> Any:
     try:
-        if path.stat().st_size > LARGEST_BYTES:
+        if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             return None
         return orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):

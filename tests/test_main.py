@@ -231,6 +231,54 @@ def test_reader_that_goes_away_is_harmless(traces):
     assert done.stderr == b""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="handles of another kind")
+@pytest.mark.parametrize(("to", "says"), [(">&-", b"closed"), (">/dev/full", b"No space left")])
+@pytest.mark.parametrize("how", [[], ["--json"]])
+def test_an_output_that_cannot_be_written_is_said_so(traces, to, says, how):
+    command = f"{sys.executable} main.py analyze {traces[0]} {' '.join(how)} {to}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 3
+    assert says in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert b"fault of StepLens" not in done.stderr
+
+
+def test_an_empty_path_is_not_the_current_folder(run):
+    for arguments in ([""], ["analyze", ""], ["report", "", "a.html"], ["compare", "a.json", ""]):
+        done = run(*arguments)
+        assert done.status == 2
+        assert "path is empty" in done.errors
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_names_of_files_are_bytes_and_may_hold_anything(run, traces, tmp_path):
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\x1b[31m.json"))
+    odd.write_bytes(traces[0].read_bytes())
+    out = odd.with_suffix(".html")
+    done = run("report", odd, out)
+    assert (done.status, done.out) == (0, os.fsencode(out) + b"\n")
+    assert out.read_text("utf-8").startswith("<!doctype html>")
+    assert run("analyze", odd, "--json").status == 0
+    assert b"\x1b" not in run("analyze", odd).out
+    odd.write_text("no trace")
+    done = run("analyze", odd)
+    assert done.status == 3
+    assert "\x1b" not in done.errors
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_an_output_behind_a_link_is_written_where_the_link_leads(run, traces, tmp_path):
+    link, real = tmp_path / "link.html", tmp_path / "real.html"
+    link.symlink_to(real)
+    for _ in range(2):
+        assert run("report", traces[0], link).status == 0
+        assert link.is_symlink()
+        assert real.read_text("utf-8").startswith("<!doctype html>")
+    device = tmp_path / "device.html"
+    device.symlink_to("/dev/null")
+    assert run("report", traces[0], device).status == 3
+
+
 @needs_shared
 def test_text_reports_of_real_traces(run):
     for name in ("d11", "m19", "m46", "d03"):

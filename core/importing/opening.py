@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from core import cache
@@ -153,7 +154,14 @@ def _text_size(path: Path, size: int) -> int:
 
 def _stat(path: Path) -> os.stat_result:
     try:
-        return path.stat()
+        found = path.stat()
     except OSError:
         Text(path).close()  # says what is wrong in words
         raise
+    if not S_ISREG(found.st_mode):  # opening a pipe would wait for its writer, and a device may never end
+        raise TraceError(
+            f"{path.name} is no file: a pipe or a device cannot be read twice, as the details of an event need it.",
+            f"Found at {path}.",
+            "Write what comes out of it to a file, and open that.",
+        )
+    return found

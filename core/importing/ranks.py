@@ -64,13 +64,18 @@ def _in_folder(folder: Path) -> list[Path]:
         return [folder / "trace.json"]  # a run of this program: what lies beside its trace are notes about the run
     try:
         for pattern in ("*", "*/*"):
-            held = [p for p in folder.glob(pattern) if p.name.lower().endswith(TRACE_SUFFIXES) and p.is_file()]
+            held = [p for p in folder.glob(pattern) if _meant(p.relative_to(folder)) and p.is_file()]
             named = [p for p in held if "trace" in p.name.lower()]
             if named or held:
                 return sorted(named or held, key=_natural)
     except OSError as error:
         raise TraceError(f"The folder {folder.name} cannot be read: {error.strerror or error}.") from error
     return []
+
+
+def _meant(path: Path) -> bool:
+    """Tell whether a file is named like a trace; hidden ones are a tool's own (``._trace.json`` of macOS, caches)."""
+    return path.name.lower().endswith(TRACE_SUFFIXES) and not any(part.startswith(".") for part in path.parts)
 
 
 def _natural(path: Path) -> list[Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -45,6 +47,14 @@ def test_read(tmp_path):
 def test_read_says_what_is_wrong(tmp_path, text, message):
     with pytest.raises(TraceError, match=message):
         read(tmp_path, text)
+
+
+def test_read_from_what_is_no_file(tmp_path):
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero"), tmp_path):
+        with pytest.raises(TraceError, match=r"is no file|cannot be read"):
+            read_allow_file(path)
 
 
 def test_read_missing(tmp_path):

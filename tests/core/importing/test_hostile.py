@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import resource
 import zipfile
+from pathlib import Path
 
 import orjson
 import pytest
@@ -229,3 +231,11 @@ def test_any_id_of_a_flow_is_survived(tmp_path, odd):
     trace = _open(tmp_path, json.dumps({"traceEvents": builder.events}).encode())
     assert len(trace.slices) == 2
     assert len(trace.links.forward) <= 1
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path):
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero"), Path("/dev/null")):
+        with pytest.raises(TraceError, match="is no file"):
+            open_trace(path)

@@ -61,6 +61,18 @@ def test_clocks_without_relation_are_said_to_be_so(tmp_path):
     assert trace.steps.start_ns.tolist() == [0, 0]
 
 
+def test_hidden_files_of_a_folder_are_no_traces(tmp_path):
+    """macOS leaves ``._name`` beside each file it copies, and tools keep caches in hidden folders."""
+    TraceBuilder().op("aten::mm", 0, 10).write(tmp_path / "rank0.trace.json")
+    (tmp_path / "._rank0.trace.json").write_bytes(b"\0\5\x16\7 resource fork")
+    assert open_trace(tmp_path).report.notes == open_trace(tmp_path / "rank0.trace.json").report.notes
+    hidden = tmp_path / "other" / ".cache"
+    hidden.mkdir(parents=True)
+    (hidden / "x.json").write_text("{}")
+    with pytest.raises(TraceError, match="holds no trace"):
+        open_trace(tmp_path / "other")
+
+
 def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(TraceError, match="holds no trace"):
         open_trace(tmp_path)
