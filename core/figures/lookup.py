@@ -122,6 +122,13 @@ class View:
         return np.flatnonzero(launches).astype(np.int32)
 
 
+def distinct(values: I32 | I64) -> list[int]:
+    """Distinct numbers of an array of row numbers, ascending, -1 (none) left out: `np.unique` without its sorting."""
+    if not len(values):
+        return []
+    return [int(i) for i in np.flatnonzero(np.bincount(np.maximum(values, -1) + 1)[1:])]
+
+
 def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind, ...]) -> I32:
     """Innermost slice of given kinds around an instant.
 
@@ -140,7 +147,7 @@ def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind,
     """
     slices, tracks = trace.slices, trace.tracks
     found = np.full(len(track_id), -1, dtype=np.int32)
-    for track in np.unique(track_id[track_id >= 0]):
+    for track in distinct(track_id):
         first, last = int(tracks.first_id[track]), int(tracks.end_id[track])
         here = np.flatnonzero(track_id == track)
         found[here] = first - 1 + np.searchsorted(slices.start_ns[first:last], time_ns[here], side="right")

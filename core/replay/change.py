@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from core.figures.lookup import View
+from core.figures.lookup import View, distinct
 from core.intervals import Spans, contains, subtract, union
 from core.kinds import HOST_CALLS, SliceKind
 from core.replay.graph import Graph
 from core.replay.lanes import others_busy
 from core.suggestions import Effect, EffectKind
-from core.tables import F64, Bool
+from core.tables import F64, I64, Bool
 
 
 @dataclass(eq=False)
@@ -45,6 +45,31 @@ class Places:
     waits: Bool
 
 
+_Speeds = list[tuple[int, Spans, float]]  # lane, stretches of its host time, their speed
+
+
+def _no_rows() -> I64:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Touched:
+    """Rows of pieces and waits that an effect touches, as in `Change`."""
+
+    speeds: _Speeds = field(default_factory=list)
+    gone: I64 = field(default_factory=_no_rows)
+    moved: I64 = field(default_factory=_no_rows)
+    scaled: I64 = field(default_factory=_no_rows)
+    scale: F64 | float = 1.0  # of each of the scaled pieces
+    dropped: I64 = field(default_factory=_no_rows)
+    paced: I64 = field(default_factory=_no_rows)
+    pace: float = 1.0
+
+
+def _rows(hit: Bool) -> I64:
+    return np.flatnonzero(hit)
+
+
 class Changes:
     """Translates effects into changes of one graph."""
 
@@ -53,6 +78,10 @@ class Changes:
         self._graph = graph
         self._cache: dict[tuple[int, ...], Places] = {}
         self._by_launch: dict[int, np.ndarray] = {}
+        # What an effect touches depends on nothing else; the effect itself is kept, so that its id stays its own.
+        self._touched: dict[int, tuple[Effect, _Touched]] = {}
+        owned = np.flatnonzero(graph.work.launch_id >= 0)
+        self._owned = owned[np.argsort(graph.work.launch_id[owned], kind="stable")]
         self._is_copy: Bool = view.trace.slices.kind[graph.work.slice_id] == SliceKind.MEMCPY
 
     def nothing(self) -> Change:
@@ -73,25 +102,44 @@ class Changes:
         change = self.nothing()
         for effect in effects:
             change.empty = False
-            if effect.kind is EffectKind.SCALE_DEVICE:
-                self._scale_device(change, effect)
+            if effect.kind is EffectKind.FUSE:
+                self._fuse(change, effect)
                 continue
+            touched = self._touches(effect)
+            change.scale[touched.scaled] = np.minimum(change.scale[touched.scaled], touched.scale)
+            change.pace[touched.paced] = np.minimum(change.pace[touched.paced], touched.pace)
+            change.gone[touched.gone] = True
+            change.dropped[touched.dropped] = True
+            change.moved[touched.moved] = True
+            for lane, spans, speed in touched.speeds:
+                change.speeds[lane].append((spans, speed))
+        return change
+
+    def _touches(self, effect: Effect) -> _Touched:
+        """What one effect touches, whatever else changes."""
+        known = self._touched.get(id(effect))
+        if known is not None:
+            return known[1]
+        if effect.kind is EffectKind.SCALE_DEVICE:
+            touched = self._scaled(effect)
+        else:
             places = self._places(effect.slices)
             if effect.kind is EffectKind.REMOVE_WORK:
-                change.gone |= places.pieces
-                self._drop(change, places.waits)
-                self._speed(change, places, 0.0)
+                speeds = self._dropped_time(places.waits) + self._speeds(places, 0.0)
+                touched = _Touched(gone=_rows(places.pieces), dropped=_rows(places.waits), speeds=speeds)
             elif effect.kind is EffectKind.SCALE_HOST:
-                self._speed(change, places, max(0.0, effect.factor))
-                self._scale_loader(change, places, effect.factor)
-            elif effect.kind is EffectKind.FUSE:
-                self._fuse(change, effect)
+                factor = max(0.0, effect.factor)
+                loader = _rows(places.waits & (self._graph.waits.loader > 0))
+                touched = _Touched(paced=loader, pace=factor, speeds=self._speeds(places, factor))
             else:
-                self._drop(change, self._with_followers(places.waits))
-                self._unblock(change, effect)
+                waits = self._with_followers(places.waits)
+                moved = _no_rows()
                 if effect.kind is EffectKind.OVERLAP_COPY:
-                    change.moved |= self._own_copies(places.waits) | (places.pieces & self._is_copy)
-        return change
+                    moved = _rows(self._own_copies(places.waits) | (places.pieces & self._is_copy))
+                speeds = self._dropped_time(waits) + self._unblocked(effect)
+                touched = _Touched(dropped=_rows(waits), moved=moved, speeds=speeds)
+        self._touched[id(effect)] = (effect, touched)
+        return touched
 
     # -- where ----------------------------------------------------------------------------------------------------
 
@@ -109,8 +157,8 @@ class Changes:
         pieces = np.zeros(len(graph.work), dtype=bool)
         waits = np.zeros(len(graph.waits), dtype=bool)
         wait_start = view.trace.slices.start_ns[graph.waits.slice_id]
-        for one in np.unique(thread):
-            if one < 0 or graph.lanes.of_thread[one] < 0:
+        for one in distinct(thread):
+            if graph.lanes.of_thread[one] < 0:
                 continue
             own = union(start[thread == one], np.maximum(end, start + 1)[thread == one])
             spans[int(one)] = own
@@ -140,48 +188,45 @@ class Changes:
 
     # -- what -----------------------------------------------------------------------------------------------------
 
-    def _drop(self, change: Change, waits: Bool) -> None:
-        """Let waits go; the time of those that wait for something unrecorded goes with them."""
+    def _dropped_time(self, waits: Bool) -> _Speeds:
+        """Time of waits for something unrecorded: it goes with them."""
         graph = self._graph
-        change.dropped |= waits
         unknown = waits & ~graph.waits.depends
-        for lane in range(graph.lanes.count):
+        found: _Speeds = []
+        for lane in distinct(graph.waits.lane[unknown]):
             rows = np.flatnonzero(unknown & (graph.waits.lane == lane))
-            if len(rows):
-                spans = union(graph.waits.start_ns[rows], graph.waits.end_ns[rows])
-                change.speeds[lane].append((spans, 0.0))
+            found.append((lane, union(graph.waits.start_ns[rows], graph.waits.end_ns[rows]), 0.0))
+        return found
 
-    def _speed(self, change: Change, places: Places, factor: float) -> None:
-        graph = self._graph
-        for thread, spans in places.spans.items():
-            lane = int(graph.lanes.of_thread[thread])
-            own = subtract(spans, others_busy(graph.lanes, thread))
-            change.speeds[lane].append((own, factor))
+    def _speeds(self, places: Places, factor: float) -> _Speeds:
+        lanes = self._graph.lanes
+        return [
+            (int(lanes.of_thread[thread]), subtract(spans, others_busy(lanes, thread)), factor)
+            for thread, spans in places.spans.items()
+        ]
 
-    def _scale_loader(self, change: Change, places: Places, factor: float) -> None:
-        """Let the loader's processes make their batches faster by the same factor as its call."""
-        loader = places.waits & (self._graph.waits.loader > 0)
-        change.pace[loader] = np.minimum(change.pace[loader], max(0.0, factor))
-
-    def _unblock(self, change: Change, effect: Effect) -> None:
+    def _unblocked(self, effect: Effect) -> _Speeds:
         """Let calls that the figures list as no sync point (launches in a debug mode) cost what such calls cost."""
         view, graph = self._view, self._graph
         ids = np.array(effect.slices, dtype=np.int64)
         ids = ids[np.isin(view.trace.slices.kind[ids], HOST_CALLS) & ~np.isin(ids, graph.waits.slice_id)]
+        found: _Speeds = []
+        if not len(ids):
+            return found
         start, dur, thread = view.trace.slices.start_ns[ids], view.trace.slices.dur_ns[ids], view.thread[ids]
         keep = np.minimum(dur, self._call_cost(ids))
-        for one in np.unique(thread):
-            lane = int(graph.lanes.of_thread[one]) if one >= 0 else -1
+        for one in distinct(thread):
+            lane = int(graph.lanes.of_thread[one])
             if lane >= 0:
                 mine = thread == one
-                change.speeds[lane].append((union((start + keep)[mine], (start + dur)[mine]), 0.0))
+                found.append((lane, union((start + keep)[mine], (start + dur)[mine]), 0.0))
+        return found
 
     def _call_cost(self, calls: np.ndarray) -> np.ndarray:
         """What calls cost that do not wait; at most until their own work started, where it ended inside the call."""
         work, trace = self._graph.work, self._view.trace
         cost = np.full(len(calls), self._graph.call_ns, dtype=np.int64)
-        owned = np.flatnonzero(work.launch_id >= 0)
-        owned = owned[np.argsort(work.launch_id[owned], kind="stable")]
+        owned = self._owned
         at = np.searchsorted(work.launch_id[owned], calls)
         piece = owned[np.minimum(at, len(owned) - 1)] if len(owned) else np.zeros(len(calls), dtype=np.int64)
         if len(owned):
@@ -190,17 +235,16 @@ class Changes:
             cost = np.where(inside, np.minimum(cost, begun), cost)
         return cost
 
-    def _scale_device(self, change: Change, effect: Effect) -> None:
+    def _scaled(self, effect: Effect) -> _Touched:
         """Multiply durations of device slices; inside a graph launch the whole shrinks by what its part loses."""
         work, slices = self._graph.work, self._view.trace.slices
         ids = np.unique(np.array(effect.slices, dtype=np.int64))
         piece = work.piece_of[ids]
         ids, piece = ids[piece >= 0], piece[piece >= 0]
-        lost = np.zeros(len(work))
-        np.add.at(lost, piece, slices.dur_ns[ids] * (1.0 - effect.factor))
-        hit = np.unique(piece)
+        lost = np.bincount(piece, weights=slices.dur_ns[ids] * (1.0 - effect.factor), minlength=len(work))
+        hit = np.array(distinct(piece), dtype=np.int64)
         share = 1.0 - lost[hit] / np.maximum(work.dur_ns[hit], 1)
-        change.scale[hit] = np.minimum(change.scale[hit], np.clip(share, 0.0, None))
+        return _Touched(scaled=hit, scale=np.clip(share, 0.0, None))
 
     def _fuse(self, change: Change, effect: Effect) -> None:
         """Make one launch of all that each slice launches."""
@@ -222,7 +266,8 @@ class Changes:
             rows = np.array(ids)
             spans = union(view.trace.slices.start_ns[rows], view.trace.end_ns[rows])
             nowhere = np.zeros(0, dtype=bool)
-            self._speed(change, Places({thread: spans}, nowhere, nowhere), 1.0 / count)
+            for lane, own, speed in self._speeds(Places({thread: spans}, nowhere, nowhere), 1.0 / count):
+                change.speeds[lane].append((own, speed))
 
     def _launched_in(self, thread: int, slice_id: int) -> np.ndarray:
         """Pieces launched by a thread inside a slice, in order of launch."""

@@ -188,7 +188,8 @@ def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
         Per segment: the delay of its lane, so that a block of it began at this plus ``plan.begin``, ns.
     """
     streams, slots, history = state.streams, state.slots, state.history
-    shifts, delays = state.lanes.copy(), []
+    shifts = state.lanes.copy()
+    delays: list[float] = []
     passes = len(history)
     items = zip(plan.total, plan.ready, program.stream, program.floor, program.slot, strict=True)
     for lane, size, event, offset in zip(program.lane, program.size, plan.events, plan.offset, strict=True):

@@ -24,6 +24,7 @@ ADDITIVE_SHARE = 0.9
 PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
 MAX_ASKED = 24  # fixes replayed per turn; of more, those that brought least so far have to wait
 MAX_PAIRED = 12  # candidates of which all pairs are tried
+MAX_PAIRS = 10  # pairs that are replayed, those with the longest reach; a group without what is not missed does as well
 MISSED_SHARE = 0.02  # a member of a group is dropped when the rest loses less than this share of its gain
 
 
@@ -126,7 +127,8 @@ class Planner:
             if self.most is not None:
                 kept = sum(self.most[fix] for fix in chosen) - base
                 needed = PAIR_SHARE * rest - kept
-                pairs = [pair for pair in pairs if self.most[pair[0]] + self.most[pair[1]] >= needed]
+                reach = {pair: self.most[pair[0]] + self.most[pair[1]] for pair in pairs}
+                pairs = sorted((p for p in pairs if reach[p] >= needed), key=lambda p: -reach[p])[:MAX_PAIRS]
             if pairs:
                 best = max(pairs, key=lambda pair: self.saved(chosen | frozenset(pair)))
                 if self.saved(chosen | frozenset(best)) - base >= PAIR_SHARE * rest:

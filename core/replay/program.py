@@ -13,12 +13,21 @@ import numpy as np
 
 from core.replay.graph import Graph
 from core.replay.waits import QUEUE_LIMIT
-from core.tables import I32, I64, Bool
+from core.tables import F64, I32, I64, Bool
 
 ROOM_LAUNCHES = 8  # launches between two looks at the queue's room
 # What a segment begins with: slots to wait for with lags; the slot that keeps when it began, -1 for none; and the ends
 # of groups that make room in the queue: passes back, and group.
 Event = tuple[list[tuple[int, float]], int, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """Blocks at which the queue of a stream must have room, and the groups, some passes back, whose ends make it."""
+
+    back: int
+    block: I64
+    target: I64
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +52,12 @@ class Program:
     floor: list[int]  # ... slot whose end its start waits for, -1
     slot: list[int]  # ... slot that keeps its end
     n_slots: int
+    room: list[Room]  # where launches may find a queue full, whether or not the events say so
 
 
-def make_program(graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tuple[int, float]]) -> Program:
+def make_program(
+    graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tuple[int, float]], looks: bool = True
+) -> Program:
     """Prepare passes over some blocks.
 
     Parameters
@@ -56,10 +68,18 @@ def make_program(graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tu
         Whether passes follow each other, so that the queue of the pass before is still there.
     chains
         Waits for the loader: row of the wait -> row of the wait before it and the time between their ends, ns.
+    looks
+        Whether launches wait for room in their queue. Without, the program is shorter, and `queue_was_full` tells
+        afterwards whether that made a difference.
     """
     groups = len(graph.group_stream)
     n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
-    events = _block_events(graph, blocks, repeated, chains)
+    events = _block_events(graph, blocks, chains)
+    room = _room(graph, blocks, repeated)
+    if looks:
+        for part in room:
+            for block, target in zip(part.block.tolist(), part.target.tolist(), strict=True):
+                events.setdefault(block, ([], -1, []))[2].append((part.back, target))
     lane = graph.block_lane[blocks]
     new = np.isin(blocks, np.fromiter(events, dtype=np.int64, count=len(events)))
     new[1:] |= lane[1:] != lane[:-1]
@@ -87,6 +107,7 @@ def make_program(graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tu
         floor=floor.tolist(),
         slot=np.where(real, item_group, n_slots - 1).tolist(),
         n_slots=n_slots,
+        room=room,
     )
 
 
@@ -110,7 +131,7 @@ def _items(graph: Graph, segment_of: I32) -> tuple[I32, I64, I32]:
     return np.where(last, of, -1).astype(np.int32), of, floor
 
 
-def _block_events(graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tuple[int, float]]) -> dict[int, Event]:
+def _block_events(graph: Graph, blocks: I32, chains: dict[int, tuple[int, float]]) -> dict[int, Event]:
     """What blocks begin with, by block."""
     waits, groups = graph.waits, len(graph.group_stream)
     of_wait: dict[int, list[tuple[int, float]]] = {}
@@ -131,18 +152,16 @@ def _block_events(graph: Graph, blocks: I32, repeated: bool, chains: dict[int, t
         keep = groups + row if row in chains else marks + mark if mark >= 0 else -1
         if found or keep >= 0:
             events[block] = (found, keep, [])
-    for block, passes, target in _room(graph, blocks, repeated):
-        events.setdefault(block, ([], -1, []))[2].append((passes, target))
     return events
 
 
-def _room(graph: Graph, blocks: I32, repeated: bool) -> list[tuple[int, int, int]]:
-    """Where launches may find a queue full: block, passes back, and the group whose end makes room."""
+def _room(graph: Graph, blocks: I32, repeated: bool) -> list[Room]:
+    """Where launches may find a queue full."""
     chosen = np.zeros(graph.block_count, dtype=bool)
     chosen[blocks] = True
     of_block = block_of_group(graph)
     sizes = np.diff(graph.first_piece)
-    found: list[tuple[int, int, int]] = []
+    found: list[Room] = []
     for stream in np.unique(graph.group_stream):
         own = np.flatnonzero((graph.group_stream == stream) & chosen[of_block])
         if not len(own):
@@ -155,9 +174,10 @@ def _room(graph: Graph, blocks: I32, repeated: bool) -> list[tuple[int, int, int
         half = sizes[own] // 2
         targets = own[np.minimum(np.searchsorted(upto + half, wanted + back * count), len(own) - 1)]
         asks = _now_and_then(sizes[own])
-        if not repeated:
-            asks &= back == 0
-        found += zip(of_block[own[asks]].tolist(), back[asks].tolist(), targets[asks].tolist(), strict=True)
+        for one in np.unique(back[asks]).tolist():
+            here = asks & (back == one)
+            if repeated or one == 0:
+                found.append(Room(one, of_block[own[here]], targets[here]))
     return found
 
 
@@ -171,3 +191,19 @@ def _now_and_then(sizes: I32) -> Bool:
             asks[group] = True
             since = size
     return asks
+
+
+def queue_was_full(program: Program, began: F64, ends: list[F64]) -> bool:
+    """Tell whether a pass would have had to wait for room in a queue.
+
+    Parameters
+    ----------
+    began
+        float64[n_blocks]: when each block of the pass began, ns.
+    ends
+        float64[n_groups] per pass up to this one: ends of the groups, ns.
+    """
+    for part in program.room:
+        if part.back < len(ends) and bool((ends[-1 - part.back][part.target] > began[part.block]).any()):
+            return True
+    return False

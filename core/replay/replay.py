@@ -16,10 +16,10 @@ from core.replay.change import Change, Changes
 from core.replay.engine import Compiler, Plan, fresh_state, run_pass
 from core.replay.graph import Graph, build_graph
 from core.replay.overlap import overlapped
-from core.replay.program import Program, make_program
+from core.replay.program import Program, make_program, queue_was_full
 from core.replay.waits import QUEUE_LIMIT, loader_chains
 from core.suggestions import Effect
-from core.tables import I32, Bool
+from core.tables import F64, I32, Bool
 from core.trace import Trace
 
 MIN_STEPS = 2  # one step says nothing about how steps overlap
@@ -91,8 +91,8 @@ class ProcessReplay:
         calls = calls_per_step * self.unit_count if self.repeated else 0
         self._chains = loader_chains(graph.waits, self._included(self.blocks), calls)
         self._per_pass = max(1, self._launches_per_pass())
-        self._compiler = self._compiled(graph)
-        self._moved: tuple[bytes, tuple[Program, Compiler]] | None = None
+        self._looks = False
+        self._programs: dict[tuple[bool, bytes], tuple[Program, Compiler]] = {}
         self._ends = self._step_ends()
         self._kinds = _kinds(figures, graph)
         self.bounds = Bounds(view, graph, self._windows(), self.repeated, self._kinds)
@@ -117,22 +117,27 @@ class ProcessReplay:
         """Replay with a change."""
         if not len(self.blocks):
             return Outcome(0.0, 0)
-        program, compiler = self._overlapped(change.moved) if change.moved.any() else self._compiler
-        plan = compiler.compile(change)
-        return self._settle(program, plan) if self.repeated else self._once(program, plan)
+        while True:
+            program, compiler = self._program(change.moved)
+            plan = compiler.compile(change)
+            outcome = self._settle(program, plan) if self.repeated else self._once(program, plan)
+            if outcome is not None:
+                return outcome
+            self._looks = True  # a queue was full: from now on launches look whether there is room
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
-    def _compiled(self, graph: Graph) -> tuple[Program, Compiler]:
-        program = make_program(graph, self.blocks, self.repeated, self._chains)
-        return program, Compiler(program)
-
-    def _overlapped(self, moved: Bool) -> tuple[Program, Compiler]:
-        """Program with some copies on a stream of their own; the last one is kept."""
-        key = np.packbits(moved).tobytes()
-        if self._moved is None or self._moved[0] != key:
-            self._moved = (key, self._compiled(overlapped(self.graph, moved, self._kinds)))
-        return self._moved[1]
+    def _program(self, moved: Bool) -> tuple[Program, Compiler]:
+        """Program with some copies on a stream of their own; those without, and the last one with, are kept."""
+        key = (self._looks, np.packbits(moved).tobytes() if moved.any() else b"")
+        found = self._programs.get(key)
+        if found is None:
+            graph = overlapped(self.graph, moved, self._kinds) if key[1] else self.graph
+            program = make_program(graph, self.blocks, self.repeated, self._chains, self._looks)
+            found = program, Compiler(program)
+            self._programs = {old: kept for old, kept in self._programs.items() if not old[1]}
+            self._programs[key] = found
+        return found
 
     def _step_ends(self) -> tuple[I32, I32]:
         """First block of each counted step, and the last one of its main lane."""
@@ -192,22 +197,35 @@ class ProcessReplay:
         inside: np.ndarray = chosen[group_block][self.graph.group_of] if len(self.graph.work) else chosen[:0]
         return inside
 
-    def _once(self, program: Program, plan: Plan) -> Outcome:
+    def _full(self, program: Program, plan: Plan, delays: list[float], ends: list[F64]) -> bool:
+        """Whether a pass that did not look for room in the queues should have."""
+        return not self._looks and queue_was_full(program, np.array(delays)[program.segment_of] + plan.begin, ends)
+
+    def _once(self, program: Program, plan: Plan) -> Outcome | None:
+        """Run once; None when the program does not look for room in the queues and should."""
         state = fresh_state(program)
         delays = run_pass(program, plan, state)
+        if self._full(program, plan, delays, [np.array(state.slots)]):
+            return None
         step = max([state.lanes[0], *state.streams]) - self._lead_ns
         return Outcome(step, 1, self._host_step(program, plan, delays))
 
-    def _settle(self, program: Program, plan: Plan) -> Outcome:
-        """Repeat the steps until the pace of the slowest part no longer changes."""
+    def _settle(self, program: Program, plan: Plan) -> Outcome | None:
+        """Repeat the steps until the pace of the slowest part no longer changes; None as in `_once`."""
         state = fresh_state(program)
         groups = len(program.graph.group_stream)
         fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // self._per_pass + 1)  # passes until a queue can be full
-        marks: list[np.ndarray] = []
+        marks: list[F64] = []
+        ends: list[F64] = []
         host_step = None
         for number in range(_MAX_PASSES):
             delays = run_pass(program, plan, state)
-            state.history.append(state.slots[:groups])
+            if self._looks:
+                state.history.append(state.slots[:groups])
+            else:
+                ends.append(np.array(state.slots[:groups]))
+                if self._full(program, plan, delays, ends):
+                    return None
             marks.append(np.array([state.lanes[0], *state.streams]))
             if number == 0:
                 host_step = self._host_step(program, plan, delays)

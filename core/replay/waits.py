@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from core.figures.lookup import View
+from core.figures.lookup import View, distinct
 from core.figures.model import Figures
 from core.intervals import Spans, union
 from core.kinds import SliceKind, SyncKind
@@ -28,6 +28,7 @@ STARVED_SHARE = (
 _LOADER_TAKE_NS = 100_000  # taking a finished batch out of the queue costs no more than about this
 QUEUE_LIMIT = 1022  # pending launches per stream, then a launch blocks: the depth at which launches of real runs did
 _BLOCKED_LAUNCH_NS = 50_000
+_LOOK_BACK = 64  # launches among which the one before a stream wait on another stream is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +194,7 @@ def _piece_of(work: Work, slice_id: I32) -> I32:
 def _last_launched(view: View, work: Work, call: I32, thread: I32) -> I32:
     """Piece that the same thread launched last before each call, -1 for none."""
     found = np.full(len(call), -1, dtype=np.int32)
-    for one in np.unique(thread):
+    for one in distinct(thread):
         own = np.flatnonzero((work.thread == one) & (work.launch_id >= 0))
         own = own[np.argsort(work.launch_ns[own], kind="stable")]
         here = np.flatnonzero(thread == one)
@@ -295,33 +296,41 @@ def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[I32, I32]:
     slices, strings = view.trace.slices, view.trace.strings
     wanted = np.array(["StreamWaitEvent" in s for s in strings.values], dtype=bool)
     calls = view.named(view.host_calls, wanted) if len(wanted) else view.host_calls[:0]
-    found: dict[int, int] = {}
+    waiting: list[I32] = []
+    waited: list[I32] = []
     launched = np.flatnonzero(work.launch_id >= 0)
-    for thread in np.unique(view.thread[calls]):
-        if thread < 0 or lanes.of_thread[thread] < 0:
+    for thread in distinct(view.thread[calls]):
+        if lanes.of_thread[thread] < 0:
             continue
         own = launched[work.thread[launched] == thread]
         own = own[np.argsort(work.launch_ns[own], kind="stable")]
         at = np.sort(slices.start_ns[calls[view.thread[calls] == thread]])
-        found |= _follow(work, own, at)
-    return np.array(list(found), dtype=np.int32), np.array(list(found.values()), dtype=np.int32)
+        piece, before = _follow(work, own, at)
+        waiting.append(piece)
+        waited.append(before)
+    if not waiting:
+        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
+    return np.concatenate(waiting).astype(np.int32), np.concatenate(waited).astype(np.int32)
 
 
-def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> dict[int, int]:
-    """For one thread: what the first launch after each stream wait waits for."""
-    found: dict[int, int] = {}
-    launch = work.launch_ns[own]
-    for at in np.searchsorted(launch, calls_ns):
-        if at >= len(own) or at == 0:
-            continue
-        piece = int(own[at])
-        stream = work.stream[piece]
-        device = work.stream_device[stream]
-        for before in own[max(0, at - 64) : at][::-1]:
-            other = work.stream[before]
-            if other == stream or work.stream_device[other] != device:
-                continue
-            if work.end_ns[before] <= work.start_ns[piece] + TOLERANCE_NS:
-                found[piece] = int(before)
+def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.ndarray]:
+    """For one thread: the first launch after each stream wait, and what it waits for."""
+    at = np.unique(np.searchsorted(work.launch_ns[own], calls_ns))
+    at = at[(at > 0) & (at < len(own))]
+    stream = work.stream[own]
+    device = work.stream_device[stream]
+    before = at - 1
+    found = np.full(len(at), -1, dtype=np.int64)
+    todo = np.arange(len(at))
+    for _ in range(_LOOK_BACK):
+        if not len(todo):
             break
-    return found
+        here, back = at[todo], before[todo]
+        other = (stream[back] != stream[here]) & (device[back] == device[here])
+        found[todo[other]] = back[other]
+        before[todo] -= 1
+        todo = todo[~other & (back > 0)]
+    at, found = at[found >= 0], found[found >= 0]
+    waiting, waited = own[at], own[found]
+    ended = work.end_ns[waited] <= work.start_ns[waiting] + TOLERANCE_NS
+    return waiting[ended], waited[ended]
