@@ -15,6 +15,7 @@ import atexit  # noqa: E402
 import importlib.machinery  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
+import signal  # noqa: E402
 import types  # noqa: E402
 
 OURS = "<steplens>/"  # how file names of ours look in stacks: nobody takes them for the user's code
@@ -81,11 +82,12 @@ class Child:
     def on_torch(self, torch):
         """Hook in, now that torch is there."""
         self.torch = torch
-        self.report.send("torch", version=torch.__version__)
+        build = torch.version.cuda or getattr(torch.version, "hip", None)
+        self.report.send("torch", version=torch.__version__, device_build=build)
         if self.ranges is not None:
             self.ranges.on_torch(torch)
         procs = sibling("procs")
-        tools = {name: sibling(name) for name in ("session", "sync", "procs", "report", "whole")}
+        tools = {name: sibling(name) for name in ("session", "sync", "procs", "report", "whole", "checks")}
         finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
         if not self.config["spawned"]:  # first: the other hooks are taken away again, and leave this one
@@ -275,6 +277,8 @@ def main(config_path, words):
         sys.orig_argv = [sys.executable] + target + config["argv"]
     atexit.register(child.finish)
     sibling("hooks").when_imported("torch", child.on_torch)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited from a launcher in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Stop begins with an interrupt
     sys.argv = []
     try:
         if config["module"]:

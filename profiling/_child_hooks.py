@@ -196,6 +196,7 @@ def connect(recorder, finder, hooks):
         action = getattr(finder, event)(*args)
         if event == "stepped":
             recorder.stepped_at = time.perf_counter()
+            recorder.checks.on_step()
         if action is None and event != "script_step":
             return
         if recorder.phase == "whole" and recorder.config["step_source"] != "whole":

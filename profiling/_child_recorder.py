@@ -14,7 +14,6 @@ EARLY_STEPS = 16  # the early recording ends after this many steps ...
 EARLY_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long and a few steps ...
 EARLY_FEW_STEPS = 8
 EARLY_MOST_SECONDS = 10.0  # ... which are not waited for where they are slow
-FEWEST_EVENTS = 0  # a recording without steps is kept when it holds more than that
 WALL_STEPS = 3  # steps timed without the profiler: at least so many ...
 WALL_SECONDS = 0.3  # ... and as many as fit in here ...
 WALL_MOST_STEPS = 50  # ... but no more than that
@@ -41,7 +40,7 @@ class Recorder:
     report
         Where events go.
     tools
-        The sibling modules by their last name: ``session``, ``sync``, ``procs``, ``report``, ``whole``.
+        The sibling modules by their last name: ``session``, ``sync``, ``procs``, ``report``, ``whole``, ``checks``.
     """
 
     def __init__(self, torch, config, report, tools):
@@ -50,8 +49,7 @@ class Recorder:
         self.lead = schedule["skip"] + schedule["warmup"]
         self.active, self.repeat = schedule["active"], schedule["repeat"]
         self.phase = IDLE
-        self.session = None
-        self.kept = None  # the early recording, until a window is written
+        self.session, self.kept = None, None  # kept: the early recording, until a window is written
         self.number = 0  # of the step that is open, or comes next
         self.cycle = 0
         self.rank = None
@@ -70,6 +68,7 @@ class Recorder:
         self._step_began = 0.0
         self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
         self._whole = tools["whole"].Whole(self)
+        self.checks = tools["checks"].Checks(torch, report)
         self.lock = threading.RLock()
 
     # What the finder says -----------------------------------------------------------------------------------------
@@ -92,7 +91,7 @@ class Recorder:
         if len(self.step_times) > 20000:  # a long run: the first ones and the newest ones are enough
             del self.step_times[5000:10000]
         self.number += 1
-        self._step_began = now
+        self._step_began, self.stepped_at = now, 0.0
         self.report.progress(self.number, self.phase, *self._done_of_total())
 
     def _end_step(self):
@@ -114,6 +113,7 @@ class Recorder:
         if begin is not None and not self.yielded:
             begin()
         self.in_step, self.stepped_at = True, 0.0
+        self.checks.on_step()
         if self.phase == WALL and self._wall_began is None:
             self._start_clock()
         if self.session is not None and self.session.running and self.marks_steps:
@@ -294,6 +294,7 @@ class Recorder:
             except Exception as error:
                 self.report.notice("lines", "The exact lines could not be written: %r" % (error,))
         self.traces.append(path)
+        self.checks.on_trace(session.devices)
         self.report.send(
             "trace", path=path, kind="own", steps=session.steps, source=self.source, devices=session.devices,
             unfinished=session.open_step, phase=self.phase, marked=self.marks_steps, events=session.size(),
@@ -388,7 +389,7 @@ class Recorder:
     def _keep_last(self, session):
         if self.kept is not None and not self.traces and len(session.steps) < len(self.kept.steps):
             session = self.kept  # the window had just begun: the early recording tells more
-        if session.steps or (not self.traces and session.size() > FEWEST_EVENTS):
+        if session.steps or (not self.traces and session.size() > 0):
             self._keep_trace(session)
 
     def summary(self):

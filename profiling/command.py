@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--interpreter", metavar="PATH", help="the Python that has torch (looked for beside the script)")
     where.add_argument("--cwd", default="", metavar="DIR", help="folder to start in (the script's)")
     where.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable; may repeat")
+    where.add_argument("--gpu", default="", metavar="N", help="GPUs it sees: 0, or 0,1, or none (all)")
     where.add_argument("--runs", default="", metavar="DIR", help="folder that receives the run's folder")
     where.add_argument("--name", default="", help="what the run is called")
     window = parser.add_argument_group("which steps")
@@ -85,6 +86,7 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
             options.modules,
             options.cuda_sync_events,
         ),
+        gpu=options.gpu,
         step_source=options.steps,
         stop_after_window=options.stop_after_window,
         line_ranges=tuple(options.line_ranges),

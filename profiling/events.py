@@ -55,6 +55,7 @@ class Gathered:
 
     progress: Progress = Progress("starting")
     torch_version: str = ""
+    device_build: str = ""  # CUDA or ROCm version that torch was built for; empty for a CPU build
     python_version: str = ""
     traces: list[dict[str, Any]] = field(default_factory=list)
     notices: dict[str, str] = field(default_factory=dict)
@@ -81,6 +82,7 @@ class Gathered:
                 self.progress = Progress("script")
         elif kind == "torch":
             self.torch_version = self.torch_version or str(event.get("version", ""))
+            self.device_build = self.device_build or str(event.get("device_build") or "")
         elif kind == "phase":
             self.progress = Progress(str(event["phase"]), int(event.get("step", 0)))
         elif kind == "step":

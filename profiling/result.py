@@ -12,13 +12,13 @@ from typing import Any
 
 from profiling import manifest
 from profiling.events import Gathered
+from profiling.notices import cost_of_marks, leading_summary, notices_of
+from profiling.nvml import NAME as GPU_METRICS
 from profiling.outcome import Failure, exit_in_words, hint_for, read_traceback
 from profiling.spec import RunSpec
 
 FEWEST_EVENTS_OF_A_FAILURE = 1000
 SMALLEST_TRACE_BYTES = 4096  # a file that broke off before this holds a header and no events
-
-MOST_COST_OF_MARKS = 1.3  # more than that, and the user is told how to make it less
 
 SOURCE_WORDS = {
     "script": "the script's own prof.step()",
@@ -89,6 +89,7 @@ def build_result(
     stopped: bool,
     killed: bool,
     seconds: float,
+    gpus: list[dict[str, Any]] | None = None,
 ) -> RunResult:
     """Judge a run that has ended, complete its manifest and clear the folder of what only the run needed."""
     traces = _usable_traces(folder, gathered, exit_status)
@@ -99,7 +100,7 @@ def build_result(
             failure = replace(failure, hint=hint_for(failure.title, tail))
     outcome = "killed" if killed else "stopped" if stopped else "ok" if exit_status == 0 else "failed"
     words = _words(outcome, exit_status, failure, bool(traces))
-    notices = _notices(gathered, traces, exit_status, tail)
+    notices = notices_of(gathered, traces, exit_status, tail, spec.gpu)
     plain = manifest.read(folder) or {"format": manifest.FORMAT}
     plain.update(
         state=outcome,
@@ -115,6 +116,8 @@ def build_result(
         notices=notices,
         failure=_failure_row(failure),
         line_ranges=_line_ranges(gathered),
+        gpus=gpus or None,
+        gpu_metrics=GPU_METRICS if gpus else None,
         output="output.log",
     )
     manifest.write(folder, plain)
@@ -168,49 +171,9 @@ def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -
     return first
 
 
-def _notices(gathered: Gathered, traces: list[dict[str, Any]], status: int, tail: str) -> list[str]:
-    found = list(gathered.notices.values())
-    if not traces and not gathered.torch_version and status == 0:
-        found.append("The script did not use torch: nothing was recorded.")
-    elif not traces and status == 0:
-        found.append("Nothing of torch ran while the script was recorded, so there is no trace.")
-    if "fork" in gathered.elsewhere or "spawn" in gathered.elsewhere:
-        found.append("Training ran in child processes that were not recorded; the trace shows the parent only.")
-    if any(event.get("cut") for event in traces):
-        found.append("The script ended while its trace was being written: the trace is cut off.")
-    elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
-        found.append("No complete step was found, so the trace has no step marks.")
-    found += _about_marks(gathered)
-    hint = hint_for("", tail)
-    if hint and status == 0:
-        found.append(hint)
-    return found
-
-
-def _about_marks(gathered: Gathered) -> list[str]:
-    """What a round that marks lines has to say: what the marks cost, or that nothing was marked."""
-    if not gathered.ranges:
-        return []
-    if not gathered.ranges.get("statements"):
-        return ["No statement was marked: no function of the imported files has the name that was asked for."]
-    cost = _marks_cost(gathered)
-    if cost is None:
-        return ["What the marks of the lines cost is not known: too few steps, or torch.compile is used."]
-    if cost < 1.005:
-        return ["The marks of the lines cost nothing that can be measured here."]
-    more = "" if cost <= MOST_COST_OF_MARKS else " Choose fewer functions to make it less."
-    return [f"The marks of the lines made a recorded step {cost:.2f} times as long.{more}"]
-
-
-def _leading(gathered: Gathered) -> dict[str, Any]:
-    """Summary of the process whose steps are told: the script's own, else the first rank that trained."""
-    trained = [s for s in gathered.summaries if s.get("steps")] or gathered.summaries
-    return min(trained, key=lambda s: (bool(s.get("spawned")), s.get("rank") or 0), default={})
-
-
 def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
     """Steps of the run: where they come from, how many, how long with and without the profiler (microseconds)."""
-    summary = _leading(gathered)
+    summary = leading_summary(gathered)
     times = summary.get("times", [])
     wall = summary.get("wall", [])
     steps = sum(row[0] for row in wall)
@@ -237,16 +200,8 @@ def _line_ranges(gathered: Gathered) -> dict[str, Any] | None:
     if not gathered.ranges:
         return None
     row = {k: v for k, v in gathered.ranges.items() if k not in ("ev", "t", "pid")}
-    row["cost_ratio"] = _marks_cost(gathered)
+    row["cost_ratio"] = cost_of_marks(gathered)
     return row
-
-
-def _marks_cost(gathered: Gathered) -> float | None:
-    """Median of the recorded steps with marks over that of the recorded steps without."""
-    times = _leading(gathered).get("times", [])
-    plain = [row[2] for row in times if row[1] == "base"]
-    marked = [row[2] for row in times if row[1] == "window"]
-    return statistics.median(marked) / statistics.median(plain) if plain and marked else None
 
 
 def _trace_row(folder: Path, event: dict[str, Any]) -> dict[str, Any]:

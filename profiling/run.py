@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -17,9 +18,10 @@ from typing import IO, Any
 from profiling import manifest
 from profiling.errors import ProfilingError
 from profiling.events import Gathered, Progress, Tail
+from profiling.nvml import Sampler
 from profiling.processes import WINDOWS, Tree
 from profiling.result import RunResult, build_result
-from profiling.spec import RunSpec
+from profiling.spec import NO_GPU, RunSpec
 
 CHILD = Path(__file__).with_name("_child.py")
 TAIL_BYTES = 64_000
@@ -78,6 +80,7 @@ class Run:
         self._tree: Tree | None = None
         self._readers: list[threading.Thread] = []
         self._began = 0.0
+        self.gpus = Sampler()
 
     # Start --------------------------------------------------------------------------------------------------------
 
@@ -115,6 +118,8 @@ class Run:
                 env[name] = value
             else:
                 env.pop(name, None)
+        if self.spec.gpu:
+            env["CUDA_VISIBLE_DEVICES"] = "" if self.spec.gpu == NO_GPU else self.spec.gpu
         stdin = {"inherit": None, "pipe": subprocess.PIPE, "null": subprocess.DEVNULL}[self.spec.stdin]
         flags: dict[str, Any] = (
             {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
@@ -196,6 +201,7 @@ class Run:
     def _watch(self) -> None:
         assert self._process is not None
         assert self._tree is not None
+        self.gpus.start()
         tail = Tail(self.folder / "events.jsonl")
         asked, rounds = 0, 0
         while self._process.poll() is None:
@@ -266,6 +272,10 @@ class Run:
                 self._log.close()
                 self._log = None
             tail, errors = (bytes(k[-TAIL_BYTES:]).decode("utf-8", "replace") for k in (self._tail, self._errors))
+        gpus: list[dict[str, Any]] = []
+        with contextlib.suppress(OSError):
+            self.gpus.stop()
+            gpus = self.gpus.write(self.folder)
         self.result = build_result(
             self.spec,
             self.folder,
@@ -276,6 +286,7 @@ class Run:
             stopped=bool(self._stop_asked),
             killed=self._killed,
             seconds=time.time() - self._began,
+            gpus=gpus,
         )
         self._done.set()
         if self._on_progress is not None:
@@ -308,7 +319,7 @@ def child_config(spec: RunSpec, folder: Path) -> dict[str, Any]:
 
 
 def run_blocking(spec: RunSpec, on_output: Output | None = None, on_progress: OnProgress | None = None) -> RunResult:
-    """Run to the end; Ctrl-C stops the script (and a second one kills it), and its result is still returned.
+    """Run to the end; Ctrl-C or SIGTERM stops the script, a second one kills it; its result is still returned.
 
     Raises
     ------
@@ -316,12 +327,18 @@ def run_blocking(spec: RunSpec, on_output: Output | None = None, on_progress: On
         Where nothing could be started.
     """
     run = Run(spec, on_output, on_progress)
-    run.start()
-    while True:
-        try:
-            result = run.wait(0.5)
-        except KeyboardInterrupt:
-            run.stop()
-            continue
-        if result is not None:
-            return result
+    on_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, lambda *_: run.stop()) if on_main else None  # else the script would live on
+    try:
+        run.start()
+        while True:
+            try:
+                result = run.wait(0.5)
+            except KeyboardInterrupt:
+                run.stop()
+                continue
+            if result is not None:
+                return result
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)

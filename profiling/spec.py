@@ -11,6 +11,7 @@ from typing import Any
 from profiling.errors import ProfilingError
 
 STEP_SOURCES = ("auto", "optimizer", "loader", "module", "whole")
+NO_GPU = "none"
 STDIN_MODES = ("inherit", "pipe", "null")
 
 
@@ -65,6 +66,9 @@ class RunSpec:
         Folder in which the script starts. Empty: the script's folder, or the current one for a module.
     env
         Variables to set beside the inherited ones; an empty value removes the variable.
+    gpu
+        Which GPUs the script sees, as ``CUDA_VISIBLE_DEVICES`` takes them (``0``, ``0,2``, a UUID); ``none`` hides all
+        of them, an empty text leaves the variable as it is.
     step_source
         What ends a step: ``auto`` looks at the loop itself, the others force one way.
     stop_after_window
@@ -90,6 +94,7 @@ class RunSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     schedule: Schedule = Schedule()
     options: Options = Options()
+    gpu: str = ""
     step_source: str = "auto"
     stop_after_window: bool = False
     line_ranges: tuple[str, ...] = ()
@@ -105,6 +110,8 @@ class RunSpec:
             raise ProfilingError("A run needs either a script or a module.", "", "Choose one of the two.")
         if self.step_source not in STEP_SOURCES:
             raise ProfilingError(f"Unknown step source: {self.step_source}.", "", f"One of {', '.join(STEP_SOURCES)}.")
+        if not all(part.strip() for part in self.gpu.split(",")) and self.gpu:
+            raise ProfilingError(f"This names no GPU: {self.gpu}.", "", "Write 0, or 0,1, or none.")
         if self.stdin not in STDIN_MODES:
             raise ProfilingError(f"Unknown way to connect the input: {self.stdin}.")
 

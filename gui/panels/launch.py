@@ -28,8 +28,8 @@ from gui.widgets.labels import Elided, button, heading, label, restyle
 from gui.widgets.launch_cards import RecordCard, StepsCard, form_card
 from profiling.errors import ProfilingError
 from profiling.interpreters import Interpreter, find_interpreters
-from profiling.preflight import Preflight, preflight
-from profiling.spec import RunSpec, package_module
+from profiling.preflight import Device, Preflight, preflight
+from profiling.spec import NO_GPU, RunSpec, package_module
 
 if TYPE_CHECKING:
     from gui.capture import Capture
@@ -120,11 +120,16 @@ class LaunchPage(QWidget):
         form.addRow(self.tr("Python"), _with(self.interpreter, button(self.tr("Choose…"), self._choose_python)))
         self.found = label("", "dim")
         self.remarks = label("", "", wrap=True, select=True)
+        self.gpu = QComboBox()
+        self.gpu.setAccessibleName(self.tr("GPUs that the script sees"))
+        self._offer_gpus(())
+        form.addRow(self.tr("GPU"), self.gpu)
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(self.found)
         words.addWidget(self.remarks)
         form.addRow("", words)
+        self.gpu.currentIndexChanged.connect(self._update)
         for line in (self.script, self.module, self.arguments, self.folder):
             line.textChanged.connect(self._update)
         self.script.editingFinished.connect(self.offer_interpreters)
@@ -174,6 +179,25 @@ class LaunchPage(QWidget):
         self._later.start()
         self._update()
 
+    def _offer_gpus(self, devices: tuple[Device, ...]) -> None:
+        """All, none, or one of those that the interpreter sees; what was chosen stays chosen."""
+        chosen = self.gpu.currentData() or ""
+        inherited = [part.strip() for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+        self.gpu.blockSignals(True)
+        self.gpu.clear()
+        self.gpu.addItem(self.tr("All that are visible"), "")
+        for device in devices:
+            number = inherited[device.index] if device.index < len(inherited) else str(device.index)
+            self.gpu.addItem(self.tr("{number}: {name}").format(number=number, name=device.name), number)
+        self.gpu.addItem(self.tr("None: run on the CPU"), NO_GPU)
+        self._choose_gpu(chosen)
+        self.gpu.blockSignals(False)
+
+    def _choose_gpu(self, chosen: str) -> None:
+        if self.gpu.findData(chosen) < 0:
+            self.gpu.addItem(chosen, chosen)
+        self.gpu.setCurrentIndex(self.gpu.findData(chosen))
+
     def _python_picked(self, _what: object) -> None:
         self._picked = True
 
@@ -188,6 +212,7 @@ class LaunchPage(QWidget):
             return
         self._found = found
         self.found.setText(found.words)
+        self._offer_gpus(found.devices)
         self.remarks.setText("\n".join(f"{r.text} {r.cure}".strip() for r in found.remarks))
         worst = found.remarks[0].level if found.remarks else "info"
         restyle(self.remarks, "role", {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
@@ -220,6 +245,7 @@ class LaunchPage(QWidget):
         self.folder.setText(spec.cwd)
         self._picked = True
         self.interpreter.setEditText(spec.interpreter)
+        self._choose_gpu(spec.gpu)
         self.record.fill(spec)
         self.steps.fill(spec)
 
@@ -277,6 +303,7 @@ class LaunchPage(QWidget):
             interpreter=self.interpreter.currentText().strip(),
             argv=argv,
             cwd=self.folder.text().strip(),
+            gpu=self.gpu.currentData() or "",
             **self.record.values(),
             **self.steps.values(),
             stdin="pipe",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gui.capture import Capture
     from profiling.events import Progress
 
+MOST_GPUS_SHOWN = 4
+
 
 class OutputPage(QWidget):
     """Shows the app's one run. Uses the signals of ``gui.capture.Capture``."""
@@ -235,9 +237,16 @@ class OutputPage(QWidget):
 
     def _tick(self) -> None:
         seconds = time.monotonic() - self._began
-        self.time.setText(
-            self.tr("{minutes}:{seconds:02d}").format(minutes=int(seconds) // 60, seconds=int(seconds) % 60)
-        )
+        words = self.tr("{minutes}:{seconds:02d}").format(minutes=int(seconds) // 60, seconds=int(seconds) % 60)
+        run = self._capture.run if self._capture is not None else None
+        for index, percent, used_bytes in run.gpus.now[:MOST_GPUS_SHOWN] if run is not None else ():
+            use = self.tr("GPU {index}: {percent} %, {memory}").format(
+                index=index,
+                percent=text.unknown() if percent is None else percent,
+                memory=text.unknown() if used_bytes is None else text.size(used_bytes),
+            )
+            words = f"{use}   {words}"
+        self.time.setText(words)
 
     def _show_state(self) -> None:
         running = self._capture is not None and self._capture.running

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from gui.session import Session
 from gui.widgets.terminal import LONGEST_LINE, LineBuilder, Terminal
 from profiling import manifest
 from profiling.events import Progress
+from profiling.preflight import Device
 from profiling.spec import Options, RunSpec, Schedule
 
 
@@ -124,6 +126,30 @@ def test_a_spec_fills_the_form(session: Session, tmp_path: Path) -> None:
     assert made.module == "pkg.train"
     assert (made.argv, made.cwd, made.schedule, made.options) == (spec.argv, spec.cwd, spec.schedule, spec.options)
     assert (made.step_source, made.line_ranges) == ("optimizer", ("a.py:f",))
+
+
+def test_the_gpus_that_are_there_can_be_chosen(session: Session, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
+    page = page_for(session, tmp_path / "train.py")
+    page._offer_gpus((Device(0, "NVIDIA L4", 1, 2), Device(1, "NVIDIA H100", 1, 2)))
+    assert page.spec().gpu == ""
+    page.gpu.setCurrentIndex(page.gpu.findText("5: NVIDIA H100"))
+    assert page.spec().gpu == "5"
+    page.fill(RunSpec("/some/python", script="a.py", gpu="none"))
+    page._later.stop()
+    assert page.gpu.currentText() == "None: run on the CPU"
+    page.fill(RunSpec("/some/python", script="a.py", gpu="0,1"))
+    page._later.stop()
+    assert page.spec().gpu == "0,1"
+
+
+def test_gpu_use_is_shown_while_it_runs(session: Session) -> None:
+    capture = session.ask("capture")
+    page = OutputPage(session)
+    capture.run = SimpleNamespace(gpus=SimpleNamespace(now=[(0, 87, 5 * 10**9), (1, None, None)]), running=False)
+    page._tick()
+    assert "GPU 0: 87 %" in page.time.text()
+    assert "GPU 1" in page.time.text()
 
 
 def test_a_file_of_a_package_offers_the_module(session: Session, tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.profiling import light
 from tests.profiling.runs import Seen, run_script
 from tests.shared import CASES
 
 _pool = ThreadPoolExecutor(2, thread_name_prefix="launch")
 _folder = tempfile.TemporaryDirectory(prefix="steplens-runs-")
+_quick = light.write(Path(_folder.name))
 _futures: dict[str, Future[Seen]] = {}
 
 
@@ -21,7 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
     config.addinivalue_line(
         "markers",
-        "launch(case=, name=, text=, files=, argv=, **spec): run this script; the fixture `seen` has the result",
+        "launch(case=, name=, text=, files=, argv=, whole_torch=, stop=, answers=, **spec): run this script; the "
+        "fixture `seen` has the result. `stop` asks it to stop once a trace is there, `answers` maps prompts to lines",
     )
 
 
@@ -57,6 +60,8 @@ def _launch(number: int, wishes: dict[str, Any]) -> Seen:
         script = folder / "train.py"
         script.write_text(wishes.pop("text"))
     argv = wishes.pop("argv", ())
+    if not wishes.pop("whole_torch", False):
+        wishes["env"] = {**_quick, **wishes.get("env", {})}
     return run_script(script, folder / "runs", *argv, **wishes)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from profiling.events import Progress
+from profiling.processes import descendants
 from profiling.result import RunResult
 from profiling.run import Run
 from profiling.spec import RunSpec
@@ -23,6 +26,8 @@ class Seen:
     stdout: str
     stderr: str
     phases: list[str]
+    stop_seconds: float = 0.0  # from asking to the end
+    left: set[int] = field(default_factory=set)  # processes that are still there
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -61,15 +66,44 @@ def start(spec: RunSpec) -> tuple[Run, Seen]:
     return run, seen
 
 
-def run_script(script: Path | str, root: Path, *argv: str, limit_s: float = 120, **changes: Any) -> Seen:
-    """Run a script to its end under this interpreter."""
+def run_script(
+    script: Path | str,
+    root: Path,
+    *argv: str,
+    limit_s: float = 120,
+    stop: bool = False,
+    answers: Mapping[str, str] | None = None,
+    **changes: Any,
+) -> Seen:
+    """Run a script to its end under this interpreter; ``stop`` asks it to end once a trace was written."""
+    if answers:
+        changes["stdin"] = "pipe"
     changes.setdefault("stdin", "null")
     target = {} if "module" in changes else {"script": str(script)}
     run, seen = start(RunSpec(sys.executable, argv=argv, runs_root=str(root), **target, **changes))
+    for prompt, line in (answers or {}).items():
+        _until(lambda prompt=prompt: prompt in seen.stdout, limit_s)  # type: ignore[misc]
+        run.write_stdin(line)
+    if stop:
+        _until(lambda: bool(run.gathered.traces), limit_s)
+        began = time.monotonic()
+        run.stop()
+        run.wait(20)
+        seen.stop_seconds = time.monotonic() - began
     result = run.wait(limit_s)
     if result is None:
         run.stop(now=True)
         result = run.wait(10)
         raise AssertionError(f"the run did not end: {seen.phases} {seen.stderr[-2000:]}")
     seen.result = result
+    assert run._process is not None
+    seen.left = descendants(run._process.pid)
     return seen
+
+
+def _until(condition: Callable[[], bool], limit_s: float) -> None:
+    """Look again and again until something is so."""
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.torch
 
 
 ENDLESS = """
-import atexit, torch
+import atexit, os, torch
+torch.autograd.set_detect_anomaly(True, check_nan=False)
+print("GPUs", os.environ["CUDA_VISIBLE_DEVICES"])
 w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
 atexit.register(print, "atexit ran", flush=True)
 try:
@@ -61,17 +63,20 @@ def test_a_loop_that_is_left_counts_its_last_step(seen: Seen) -> None:
     assert len(seen.steps) in (6, 7)  # marked only where the script ends soon after it
 
 
-@pytest.mark.launch(text=ENDLESS, stop_after_window=True, schedule=Schedule(0, 1, 2, 2))
+@pytest.mark.launch(text=ENDLESS, stop_after_window=True, gpu="none", schedule=Schedule(0, 1, 2, 2))
 def test_the_script_ends_after_the_window(seen: Seen) -> None:
-    assert seen.stdout.splitlines() == ["finally ran", "atexit ran"]
+    assert seen.stdout.splitlines() == ["GPUs ", "finally ran", "atexit ran"]
+    assert sum("Anomaly detection is on" in notice for notice in seen.result.notices) == 1
+    assert any("hidden from the script" in notice for notice in seen.result.notices)
     assert seen.result.script_exit == 0
     assert [len(row["steps"]) for row in seen.result.manifest["traces"]] == [2, 2]
     assert (seen.result.folder / "lines.json").is_file()
     assert (seen.result.folder / "sources" / "train.py").read_text() == ENDLESS
 
 
-@pytest.mark.launch(text=ENDLESS.replace("while True:", "for _ in range(4):"), schedule=Schedule(0, 0, 3, 1))
+@pytest.mark.launch(gpu="3", text=ENDLESS.replace("while True:", "for _ in range(4):"), schedule=Schedule(0, 0, 3, 1))
 def test_a_schedule_without_lead_records_at_once(seen: Seen) -> None:
+    assert seen.stdout.startswith("GPUs 3\n")
     assert seen.steps == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
 
 
