@@ -22,7 +22,7 @@ from gui.app import make_application, make_window
 from gui.loop import Loop
 from gui.main_window import MainWindow
 from gui.screenshot import dispose
-from gui.session import DONE, Document
+from gui.session import Document
 from gui.settings import Settings
 from profiling.spec import RunSpec, Schedule
 

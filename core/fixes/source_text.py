@@ -158,6 +158,11 @@ class SourceText:
             raise NotApplicable("the code is inside an f-string")  # places in those are not exact before Python 3.12
         self._edits.append((*self.span(node), text))
 
+    def rename(self, parameter: ast.arg, name: str) -> None:
+        """Give a parameter another name; its annotation stays."""
+        start = self._at(parameter.lineno, parameter.col_offset)
+        self._edits.append((start, start + len(parameter.arg), name))
+
     def insert_after(self, node: ast.expr | ast.keyword, text: str) -> None:
         """Put text right behind a node, and behind the parentheses around it."""
         at = self.span(node)[1]

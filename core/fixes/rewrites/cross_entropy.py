@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from core.fixes.naming import functional_name
+from core.fixes.naming import free_name, functional_name
 from core.fixes.rewrites.losses import match
 from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted
 
@@ -19,15 +19,18 @@ class Found:
     softmax: ast.Call
     assigned: ast.stmt | None  # statement that holds the log_softmax, to be dropped with it
     built: ast.Call | None = None  # where the NLLLoss object is built, for a loss that is an object
+    inner: ast.Call | None = None  # the nll_loss in the function that is called, which does other things too
 
 
 def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
     """``nll_loss(log_softmax(x, 1), t)`` -> ``cross_entropy(x, t)``.
 
-    Also over one name in between, through a function of this file that does nothing else, and for ``NLLLoss`` objects.
+    Also over one name in between, through a function of this file, and for ``NLLLoss`` objects.
     """
     scope = source.scope(place)
     found = [f for call in calls(scope) if (f := _loss(source, scope, call)) is not None]
+    for caller in () if found else _callers(source, scope):  # the loss lies in a function that is given log_softmax
+        found += [f for call in calls(caller) if (f := _loss(source, caller, call)) is not None]
     if len(found) != 1:
         raise NotApplicable("no nll_loss of a log_softmax" if not found else "several losses could be meant")
     loss = found[0]
@@ -35,6 +38,8 @@ def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
     if loss.built is not None:
         source.replace(loss.built.func, source.of(loss.built.func).removesuffix("NLLLoss") + "CrossEntropyLoss")
         source.replace(loss.call.args[0], scores)
+    elif loss.inner is not None:
+        _take_scores(source, loss.inner, loss.call, scores)
     else:
         source.replace(loss.call, f"{functional_name(source)}.cross_entropy({scores}{loss.rest})")
     if loss.assigned is not None:
@@ -45,19 +50,62 @@ def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
     )
 
 
+def _callers(source: SourceText, scope: ast.AST) -> list[FunctionNode]:
+    """Functions of this file that call a function of it."""
+    if not isinstance(scope, FunctionNode):
+        return []
+    functions = [n for n in ast.walk(source.tree) if isinstance(n, FunctionNode) and n is not scope]
+    return [n for n in functions if any(dotted(c.func) == scope.name for c in calls(n))]
+
+
 def _loss(source: SourceText, scope: ast.AST, call: ast.Call) -> Found | None:
     if not call.args:
         return None
     built = _nll_object(source, call)
     rest: list[ast.expr | ast.keyword] = [*call.args[1:], *call.keywords]
     text = "".join(f", {source.of(a)}" for a in rest)
+    inner = None
     if built is None and dotted(call.func).rpartition(".")[2] != "nll_loss":
         through = _through_function(source, call)
-        if through is None:
+        inner = _inner_loss(source, call) if through is None else None
+        if through is None and inner is None:
             return None
-        text = through
+        text = through or ""
     behind = _log_softmax_behind(source, scope, call.args[0])
-    return Found(call, text, *behind, built) if behind is not None else None
+    return Found(call, text, *behind, built, inner) if behind is not None else None
+
+
+def _own_function(source: SourceText, call: ast.Call) -> FunctionNode | None:
+    return next((n for n in source.tree.body if isinstance(n, FunctionNode) and n.name == dotted(call.func)), None)
+
+
+def _inner_loss(source: SourceText, call: ast.Call) -> ast.Call | None:
+    """The nll_loss in the called function, where its first argument goes nowhere else and nothing else calls it."""
+    own = _own_function(source, call)
+    if own is None or not own.args.args or isinstance(call.args[0], ast.Starred):
+        return None
+    uses = [n for n in ast.walk(source.tree) if isinstance(n, ast.Name | ast.Attribute) and dotted(n) == own.name]
+    given = own.args.args[0].arg
+    reads = [n for n in ast.walk(own) if isinstance(n, ast.Name) and n.id == given]
+    if len(uses) != 1 or len(reads) != 1:
+        return None
+    inner = source.parent(reads[0])
+    if not isinstance(inner, ast.Call) or not inner.args or inner.args[0] is not reads[0]:
+        return None
+    return inner if dotted(inner.func).rpartition(".")[2] == "nll_loss" else None
+
+
+def _take_scores(source: SourceText, inner: ast.Call, call: ast.Call, scores: str) -> None:
+    """Hand the scores to the function that has the loss; its parameter is named after what it holds now."""
+    own = source.function_of(inner)
+    assert own is not None
+    first = own.args.args[0]
+    names = {n.id for n in ast.walk(own) if isinstance(n, ast.Name)} | {a.arg for a in own.args.args}
+    name = free_name(scores if scores.isidentifier() else "scores", names - {first.arg})
+    rest = "".join(f", {source.of(a)}" for a in (*inner.args[1:], *inner.keywords))
+    source.replace(inner, f"{functional_name(source)}.cross_entropy({name}{rest})")
+    source.rename(first, name)
+    source.replace(call.args[0], scores)
 
 
 def _nll_object(source: SourceText, call: ast.Call) -> ast.Call | None:
@@ -75,7 +123,7 @@ def _nll_object(source: SourceText, call: ast.Call) -> ast.Call | None:
 
 def _through_function(source: SourceText, call: ast.Call) -> str | None:
     """Other arguments of the nll_loss that a function of this file does nothing but call, as the caller passes them."""
-    own = next((n for n in source.tree.body if isinstance(n, FunctionNode) and n.name == dotted(call.func)), None)
+    own = _own_function(source, call)
     if own is None or len(own.body) != 1 or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
         return None
     only = own.body[0]
