@@ -74,6 +74,7 @@ class LaunchPage(QWidget):
         row.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(inner)
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -130,7 +130,7 @@ class StepsCard(_Card):
             box.setRange(low, 1000)
             box.setValue(getattr(default, name))
             box.setAccessibleName(title)
-            box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+            box.setAlignment(Qt.AlignmentFlag.AlignCenter)
             box.setFixedWidth(64)
             self.numbers[name] = box
             row.addWidget(label(title, "dim"))
