@@ -13,8 +13,8 @@ import numpy as np
 
 from core.errors import TraceError
 from core.figures.model import Figures
-from core.kinds import SliceKind, TrackKind
-from core.suggestions import RuleContext
+from core.kinds import HOST_CALLS, SliceKind, TrackKind
+from core.suggestions import NotChecked, RuleContext
 from core.tables import I32, I64, Bool
 from core.trace import Trace
 
@@ -232,6 +232,36 @@ class Facts:
         return total_ns / max(self.n_steps, 1)
 
     # ----------------------------------------------------------------- device
+
+    @cached_property
+    def on_cpu(self) -> bool:
+        """The CPU does the computing: no device work, and no sign of any that was merely not recorded."""
+        trace = self.trace
+        if trace.has_device_work or trace.meta.devices or bool((trace.memory.device >= 0).any()):
+            return False
+        return not len(self.where(lambda name: "Launch" in name, *HOST_CALLS))
+
+    def require_compute(self) -> None:
+        """Raise `NotChecked` where the work was done by a device that was not recorded."""
+        if not self.trace.has_device_work and not self.on_cpu:
+            raise NotChecked(
+                "The trace holds no GPU work, but signs of a GPU: what the operators cost there is unknown. "
+                "Record with ProfilerActivity.CUDA."
+            )
+
+    def within_ranges(self, ids: I32, ranges: I32) -> Bool:
+        """bool[len(ids)]: which CPU slices start during one of these ranges of the same thread."""
+        sl, threads = self.trace.slices, self.trace.tracks.thread_id
+        out = np.zeros(len(ids), dtype=bool)
+        of_range, of_id = threads[sl.track_id[ranges]], threads[sl.track_id[ids]]
+        for thread in np.unique(of_range):
+            own = ranges[of_range == thread]
+            own = own[np.argsort(sl.start_ns[own], kind="stable")]
+            ends = np.maximum.accumulate(self.trace.end_ns[own])
+            mine = np.flatnonzero(of_id == thread)
+            at = np.searchsorted(sl.start_ns[own], sl.start_ns[ids[mine]], side="right") - 1
+            out[mine] = (at >= 0) & (sl.start_ns[ids[mine]] < ends[np.maximum(at, 0)])
+        return out
 
     @cached_property
     def work(self) -> I32:

@@ -48,7 +48,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     heavy = facts.in_steps(
         facts.matching(r"^aten::(linear|conv\dd|addmm|mm|matmul|layer_norm|batch_norm|embedding)$", SliceKind.CPU_OP)
     )
-    if len(backward) or len(heavy) < ctx.params["min_numbers"]:
+    # a dropout that draws random numbers: the model is in training mode, and the recording ends before its backward
+    training = facts.ops("aten::native_dropout", "aten::bernoulli_")
+    if len(backward) or len(training) or len(heavy) < ctx.params["min_numbers"]:
         return []
     heavy_here = facts.in_first_step(heavy)
     near = heavy_here if len(heavy_here) >= ctx.params["min_numbers"] else heavy

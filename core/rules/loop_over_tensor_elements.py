@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from core.kinds import SliceKind
 from core.rule_tools.chains import sibling_rows_raw
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -56,6 +57,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     loops = _loops(facts, int(ctx.params["min_repeats"]))
     by_start = {ops[0]: (ops, period) for ops, period in loops}
+    firsts = np.asarray(list(by_start), dtype=np.int32)
+    # a data set that makes its items one by one does what it is asked for: that is the loader's matter
+    loading = facts.matching(r"^enumerate\(DataLoader\)#", SliceKind.RANGE, SliceKind.CPU_OP)
+    for start in firsts[facts.within_ranges(firsts, loading)].tolist():
+        del by_start[start]
     out = []
     for starts in group_by_frame(ctx, facts, by_start).values():
         ops = [op for s in starts for op in by_start[s][0]]
@@ -64,15 +70,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             continue
         period = by_start[starts[0]][1]
         keep = {op for s in starts for op in by_start[s][0][:period]}
-        repeats = len(ops) / max(period, 1)
+        repeats = len(ops) / max(period, 1) / len(starts)
         out.append(
             suggestion(
                 ctx,
                 RULE.id,
                 "A Python loop goes over a tensor piece by piece: {repeats:.0f} rounds",
-                "The same {period} operators ({names}) run {repeats:.0f} times in a row and take "
-                "{took_ms:.2f} ms of CPU "
-                "time. On the whole tensor at once they would run a single time.",
+                "The same {period} operators ({names}) run {repeats:.0f} times in a row, {count} times over, and take "
+                "{took_ms:.2f} ms of CPU time. On the whole tensor at once they would run a single time.",
                 Fix(
                     "Work on the whole tensor at once.",
                     "for i in range(len(x)):\n    out.append(f(x[i]))\nout = torch.stack(out)",
@@ -86,6 +91,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ],
                 values={
                     "repeats": repeats,
+                    "count": len(starts),
                     "period": period,
                     "names": ", ".join(dict.fromkeys(ctx.trace.name(o) for o in by_start[starts[0]][0][:period])),
                     "took_ms": took / 1e6,

@@ -30,12 +30,11 @@ from core.kinds import SliceKind
 from core.rule_tools.attention import find_attention
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="unfused-attention",
     title="Attention is not fused",
-    needs=Needs.DEVICE,
     params=(
         Param("min_share", 0.05, "share of the kernels' time", "below it there is nothing to gain"),
         Param(
@@ -46,31 +45,41 @@ RULE = Rule(
         ),
     ),
 )
+_ON_GPU = (
+    "{count} times the scores of all pairs of tokens are computed, written to memory, read again for the softmax, and "
+    "read again for the second product: {took_ms:.2f} ms of kernels. The fused form never writes them. The saving "
+    "assumes that it takes {factor_pct:.0f} % of that time."
+)
+_ON_CPU = (
+    "{count} times the scores of all pairs of tokens are computed, written to memory, read again for the softmax, and "
+    "read again for the second product: {took_ms:.2f} ms. The fused form works through them in pieces that fit into "
+    "the caches. The saving assumes that it takes {factor_pct:.0f} % of that time."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
     facts = facts_of(ctx)
+    facts.require_compute()
+    whole = facts.window_ns if facts.on_cpu else facts.kernel_ns
     found = {ops[0]: ops for ops in find_attention(facts)}
     out = []
     for starts in group_by_frame(ctx, facts, found).values():
         ops = [op for s in starts for op in found[s]]
         work = facts.device_below_all(ops)
         work = work[ctx.trace.slices.kind[work] == SliceKind.KERNEL] if len(work) else work
-        took = total_ns(facts, work) if len(work) else 0
-        if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
+        took = total_ns(facts, ops if facts.on_cpu else work) if facts.on_cpu or len(work) else 0
+        if took < ctx.params["min_share"] * max(whole, 1):
             continue
         factor = ctx.params["fused_factor"]
         out.append(
             suggestion(
                 ctx,
                 RULE.id,
-                "Attention is computed in {per_time:.0f} separate operators, {share_pct:.0f} % of the "
-                "GPU's kernel time",
-                "{count} times the scores of all pairs of tokens are computed, written to memory, read "
-                "again for the softmax, "
-                "and read again for the second product: {took_ms:.2f} ms of kernels. The fused form never writes them. "
-                "The saving assumes that it takes {factor_pct:.0f} % of that time.",
+                "Attention is computed in {per_time:.0f} separate operators, {share_pct:.0f} % of the GPU's kernel time"
+                if len(work)
+                else "Attention is computed in {per_time:.0f} separate operators, {share_pct:.0f} % of the time",
+                _ON_GPU if len(work) else _ON_CPU,
                 Fix(
                     "Use the fused attention.",
                     "scores = q @ k.transpose(-2, -1) / math.sqrt(d)\nout = scores.softmax(-1) @ v",
@@ -80,19 +89,19 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ),
                 [
                     evidence(facts, "Attention computed", len(starts), "", starts),
-                    evidence(facts, "Kernels", len(work), "", work),
-                    evidence(facts, "Their time", took / 1e6, "ms", work),
+                    *([evidence(facts, "Kernels", len(work), "", work)] if len(work) else []),
+                    evidence(facts, "Their time", took / 1e6, "ms", work if len(work) else ops),
                 ],
                 values={
                     "count": len(starts),
                     "per_time": len(ops) / len(starts),
-                    "share_pct": 100 * took / max(facts.kernel_ns, 1),
+                    "share_pct": 100 * took / max(whole, 1),
                     "took_ms": took / 1e6,
                     "factor_pct": 100 * factor,
                 },
                 anchors=starts,
                 effects=[
-                    Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), factor),
+                    *([Effect(EffectKind.SCALE_DEVICE, tuple(work.tolist()), factor)] if len(work) else []),
                     Effect(EffectKind.SCALE_HOST, tuple(ops), factor),
                 ],
                 hint="call:softmax,matmul,bmm,einsum",

@@ -24,7 +24,6 @@ the reference article on a loss function with seven faults (#6: 5.2 to 5.0 ms of
 
 from __future__ import annotations
 
-from core.kinds import SliceKind
 from core.rule_tools.chains import CHAINS, find_chains
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -79,7 +78,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ],
                 values={"count": len(losses), "took_ms": total_ns(facts, ops) / 1e6},
                 anchors=losses,
-                effects=[effect] if facts.of_kind(SliceKind.KERNEL).size else [],
+                effects=[effect] if saved or len(kernels) else [],
                 hint="call:nll_loss,nll,NLLLoss,criterion",
             )
         )
