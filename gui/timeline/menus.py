@@ -75,6 +75,7 @@ def slice_menu(view: TimelineView, slice_id: int, time_ns: float) -> QMenu:
         start, end = int(trace.slices.start_ns[slice_id]), int(trace.end_ns[slice_id])
         menu.addAction(_tr("Select its time"), lambda: document.select_range(TimeRange(start, max(end, start + 1))))
         menu.addAction(_tr("Copy its name"), lambda: QGuiApplication.clipboard().setText(trace.name(slice_id)))
+        menu.addAction(_tr("Copy all about it as text") + "\tCtrl+C", view.copy_text)
         menu.addAction(_tr("Follow its arrow"), lambda: view.follow(forward=True))
         menu.addAction(_tr("Back along its arrow"), lambda: view.follow(forward=False))
         menu.addSeparator()

@@ -13,6 +13,7 @@ from core.errors import TraceError
 from core.trace import Trace
 from core.trim import trim
 from gui import jobs
+from gui.models import args_text
 from gui.timeline.export import save_png, save_svg
 
 if TYPE_CHECKING:
@@ -87,3 +88,11 @@ def _failed(view: TimelineView, dialog: QProgressDialog, error: BaseException) -
     dialog.canceled.disconnect()
     dialog.close()
     view.session.raise_error(error)
+
+
+def arguments_text(trace: Trace, slice_id: int, progress: Any) -> list[str]:
+    """Arguments of a slice as lines (in a worker thread); none where the file cannot be read any more."""
+    try:
+        return [f"{name}: {value}" for name, value in args_text.lines(trace.args(slice_id))]
+    except TraceError:
+        return []

@@ -7,17 +7,19 @@ the lane, brackets follow flows, J L go along the sync points, Backspace and Alt
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from core.lanes import LaneIndex
+from gui import jobs
 from gui.evidence import window_about
 from gui.session import Document, Mark, Session, TimeRange
-from gui.timeline import navigation
+from gui.timeline import navigation, saving
 from gui.timeline.axis import Origin
 from gui.timeline.axis_bar import AxisBar
 from gui.timeline.canvas import Canvas
@@ -303,6 +305,21 @@ class TimelineView(QWidget):
             if step >= 0:
                 return float(steps.start_ns[step])
         return 0.0
+
+    def copy_text(self) -> None:
+        """Copy what is known of the selected slice as text, its arguments with it (read again off the GUI thread)."""
+        selected, document = self.document.selected_slice, self.document
+        if not 0 <= selected < len(document.trace.slices):
+            return
+        figures = document.analysis.figures if document.analysis else None
+        known = slice_lines(document.trace, figures, selected)
+        jobs.run(
+            document,
+            partial(saving.arguments_text, document.trace, selected),
+            lambda more: QGuiApplication.clipboard().setText("\n".join([*known, *more])),
+            self.session.raise_error,
+            key="copy",
+        )
 
     def toggle_legend(self) -> None:
         """Show or hide what the colours mean."""

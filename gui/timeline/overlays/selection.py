@@ -35,6 +35,20 @@ def paint(painter: QPainter, frame: Frame) -> None:
             painter.drawRect(rect)
 
 
+def _shade_other_rows(painter: QPainter, frame: Frame, tracks: set[int], left: float, right: float) -> None:
+    """Shade the rows that a stretch limited to some tracks leaves out."""
+    by_key, pinned_px = frame.layout.by_key, frame.layout.pinned_px
+    for row in frame.visible_rows():
+        members = [by_key[k].track_id for k in row.members] if not row.expanded else []
+        if row.track_id in tracks or tracks.intersection(members):
+            continue
+        top = float(frame.row_y(row))
+        bottom = top + row.height
+        top = top if row.pinned else max(top, float(pinned_px))
+        if bottom > top:
+            painter.fillRect(QRectF(left, top, right - left, bottom - top), frame.palette.shade)
+
+
 def _paint_range(painter: QPainter, frame: Frame) -> None:
     chosen = frame.document.selected_range
     if chosen is None:
@@ -44,6 +58,8 @@ def _paint_range(painter: QPainter, frame: Frame) -> None:
     right = min(max(x1, frame.left_px), frame.width_px)
     painter.fillRect(QRectF(frame.left_px, 0, left - frame.left_px, frame.height_px), frame.palette.shade)
     painter.fillRect(QRectF(right, 0, frame.width_px - right, frame.height_px), frame.palette.shade)
+    if chosen.tracks:
+        _shade_other_rows(painter, frame, set(chosen.tracks), left, right)
     painter.setPen(QPen(frame.palette.accent, 1))
     for x in (x0, x1):
         if frame.left_px <= x <= frame.width_px:

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QGuiApplication, QNativeGestureEvent, QPointingDevice, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from core.kinds import TrackKind
 from gui.session import TimeRange
 from gui.timeline.axis import Origin
 from gui.timeline.frame import HEADER_PX
+from gui.timeline.menus import slice_menu
 from gui.timeline.view import TimelineView
 from tests.gui.timeline.conftest import place
 from tests.trace_builder import TraceBuilder, rows
@@ -136,6 +138,65 @@ def test_shift_drag_selects_time_and_its_border_can_be_moved(view: TimelineView)
     assert view.document.selected_range is not None
     assert view.document.selected_range.start_ns == pytest.approx(chosen.start_ns, abs=2 * frame.ns_per_px)
     assert view.document.selected_range.end_ns == pytest.approx(frame.time_at(900), abs=2 * frame.ns_per_px)
+
+
+def test_shift_drag_over_rows_selects_their_tracks_alone(view: TimelineView) -> None:
+    frame = view.canvas.frame()
+    ops = next(r for r in view.rows.rows if r.track_kind == TrackKind.CPU_OPS)
+    top = frame.row_y(ops)
+    drag(view, QPoint(400, top + 2), QPoint(800, top + ops.height - 2), SHIFT)
+    chosen = view.document.selected_range
+    assert chosen is not None
+    assert chosen.tracks == (ops.track_id,)
+    before = chosen
+    drag(view, QPoint(800, top + 4), QPoint(900, top + 4))  # its border keeps the tracks
+    chosen = view.document.selected_range
+    assert chosen is not None
+    assert chosen.tracks == before.tracks
+    assert chosen.end_ns > before.end_ns
+    stream = next(r for r in view.rows.rows if r.track_kind == TrackKind.DEVICE_STREAM)
+    drag(view, QPoint(400, top + 2), QPoint(800, frame.row_y(stream) + 4), SHIFT)
+    chosen = view.document.selected_range
+    assert chosen is not None
+    assert {ops.track_id, stream.track_id} <= set(chosen.tracks)
+    drag(view, QPoint(400, top + 2), QPoint(800, top + 2), SHIFT)
+    chosen = view.document.selected_range
+    assert chosen is not None
+    assert chosen.tracks == ()
+
+
+def test_pinching_zooms_about_the_pointer(view: TimelineView) -> None:
+    at = QPointF(700, 300)
+    time, width = view.canvas.frame().time_at(700), view.document.viewport.width_ns
+    where = QPointF(view.canvas.mapToGlobal(at.toPoint()))
+    zoom = Qt.NativeGestureType.ZoomNativeGesture
+    event = QNativeGestureEvent(zoom, QPointingDevice.primaryPointingDevice(), 2, at, at, where, 0.25, QPointF())
+    QApplication.sendEvent(view.canvas, event)
+    assert view.document.viewport.width_ns == pytest.approx(width / 1.25, rel=1e-6)
+    assert view.canvas.frame().time_at(700) == pytest.approx(time, abs=1)
+
+
+def test_backspace_returns_to_the_view_before(view: TimelineView) -> None:
+    before = window_of(view)
+    view.document.zoom_to(100.0, 2000.0)
+    QTest.keyClick(view, Qt.Key.Key_Backspace)
+    assert window_of(view) == before
+
+
+def test_the_menu_of_a_slice_copies_its_name_and_a_picture(view: TimelineView, qtbot: QtBot) -> None:
+    trace = view.document.trace
+    slice_id = rows(trace, "aten::item")[0]
+    actions = {a.text(): a for a in slice_menu(view, slice_id, 0.0).actions()}
+    actions["Copy its name"].trigger()
+    assert QGuiApplication.clipboard().text() == "aten::item"
+    view.document.select(slice_id)
+    QTest.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: "\n" in QGuiApplication.clipboard().text())
+    assert QGuiApplication.clipboard().text().startswith("aten::item")
+    actions["Copy a picture of the timeline"].trigger()
+    assert QGuiApplication.clipboard().pixmap().size() == view.size()
+    actions["Arrows of all below the selection"].trigger()
+    assert view.canvas.all_flows
 
 
 def test_drag_on_the_axis_selects_time(view: TimelineView) -> None:
