@@ -17,7 +17,7 @@ from core.figures.gaps import find_gaps
 from core.figures.lookup import View
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable, StepFigures, Summary, SyncTable
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
-from core.figures.stepping import mean, runs_ahead, step_figures
+from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
 from core.figures.verdict import Verdict, judge, judge_without_device
@@ -53,13 +53,13 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     step_of = assign(view, steps)
     tell(0.15, "device")
     times = dev.device_times(view)
-    loop = dev.busy_window(view, steps)
     tell(0.25, "sync points")
     syncs = find_syncs(view, steps, step_of)
     per_step = step_figures(view, steps, step_of, times, syncs)
+    every, loop = dev.busy_window(view, steps), dev.busy_window(view, steps, odd_steps(per_step))
     tell(0.45, "idle time")
     windows = budget_windows(view, steps, per_step, dev.anchors(view, steps, step_of))
-    gaps = find_gaps(view, times, _hull(union_all((windows.covered, loop))), steps, syncs)
+    gaps = find_gaps(view, times, _hull(union_all((windows.covered, every))), steps, syncs)
     tell(0.65, "operators and kernels")
     operators, kernels, ranges, modules, python = _stats(view)
     tell(0.9, "summary")

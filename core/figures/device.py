@@ -44,12 +44,21 @@ def device_times(view: View) -> DeviceTimes:
     return DeviceTimes(of(every), of(is_kernel), of(is_kernel & ~collective), of(is_kernel & collective))
 
 
-def busy_window(view: View, steps: StepTable) -> Spans:
-    """Where utilisation is measured: inside the marked steps, else the whole trace (also with inferred steps)."""
+def busy_window(view: View, steps: StepTable, odd: Bool | None = None) -> Spans:
+    """Where utilisation is measured: inside the marked steps, else the whole trace (also with inferred steps).
+
+    Parameters
+    ----------
+    odd
+        bool[n_steps]: steps that are left out as warm-up or outliers, with the time between them and their
+        neighbours. They would make the share contradict the means, which leave them out, too.
+    """
     if len(steps) and not bool(steps.inferred.any()):
+        keep = np.ones(len(steps), dtype=bool) if odd is None or odd.all() else ~odd
+        start_ns, end_ns = steps.start_ns[keep], steps.end_ns[keep]
         # From a step to the next the loop goes on; a hole longer than a step is another recording's beginning.
-        covered = union(steps.start_ns, steps.end_ns)
-        near = covered.start[1:] - covered.end[:-1] <= int(np.median(steps.end_ns - steps.start_ns))
+        covered = union(start_ns, end_ns)
+        near = covered.start[1:] - covered.end[:-1] <= int(np.median(end_ns - start_ns))
         return union_all((covered, union(covered.end[:-1][near], covered.start[1:][near])))
     first, last = view.trace.span_ns
     return union(np.array([first], dtype=np.int64), np.array([last], dtype=np.int64))

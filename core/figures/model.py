@@ -115,7 +115,7 @@ class Summary:
     period_ns: float | None = None
     sustained_step_ns: float | None = None
     replay_error_pct: float | None = None
-    gpu_busy_pct: float | None = None  # union of device work in the steps' windows (trace window without steps)
+    gpu_busy_pct: float | None = None  # union of device work in the marked steps but warm-up and outliers (else: trace)
     kernel_busy_pct: float | None = None  # torch-tb-profiler's "GPU Utilization": kernels only
     sync_points_per_step: float | None = None
     sync_wait_ns_per_step: float | None = None

@@ -76,6 +76,12 @@ def _busy(view: View, steps: StepTable, times: DeviceTimes) -> I64:
     return result
 
 
+def odd_steps(figures: StepFigures) -> Bool:
+    """Steps that no figure is taken from, since they are warm-up or outliers: bool[n]; none where no other counts."""
+    odd = np.array([why.startswith(("warm-up", "outlier")) for why in figures.why_not], dtype=bool)
+    return odd & ~figures.counted
+
+
 def mean(values: I64 | F64, mask: Bool) -> float | None:
     """Mean of the values under a mask; None when there are none."""
     return float(values[mask].mean()) if mask.any() else None

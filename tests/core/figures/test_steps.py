@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,3 +175,26 @@ def test_median_of_others(values):
     array = np.array(values, dtype=np.int64)
     expected = [float(np.median(np.delete(array, i))) for i in range(len(array))]
     assert median_of_others(array).tolist() == expected
+
+
+@pytest.mark.parametrize("durations", [[900, 100, 100, 100, 100], [100, 100, 900, 100, 100], [900, 800, 100, 100, 100]])
+def test_warm_up_and_outliers_are_not_in_the_busy_share(durations):
+    """The share beside the budget is of the same steps as the budget: a step of start-up must not dilute it."""
+    builder, at = TraceBuilder(), 0
+    for number, length in enumerate(durations):
+        builder.step(number, at, length).launch("k", at=at + 1, call=3, start=at + 5, dur=60)
+        at += length
+    figures = compute_figures(builder.build())
+    budget = figures.budget
+    assert not figures.step_figures.counted.all()
+    assert figures.summary.gpu_busy_pct == pytest.approx(60, abs=0.1)
+    assert figures.summary.kernel_busy_pct == pytest.approx(60, abs=0.1)
+    assert list(figures.busy_by_device_pct.values()) == [pytest.approx(60, abs=0.1)]
+    assert list(figures.busy_by_stream_pct.values()) == [pytest.approx(60, abs=0.1)]
+    assert figures.summary.gpu_busy_pct == pytest.approx(100 * budget.busy_ns / budget.period_ns, abs=1)
+    assert figures.gaps.start_ns.min() < 1000 * 100  # the idle time of the others is still shown
+
+
+def test_the_only_step_is_in_the_busy_share_whatever_it_is():
+    builder = TraceBuilder().step(0, 0, 100).launch("k", at=1, call=3, start=5, dur=60)
+    assert compute_figures(builder.build()).summary.gpu_busy_pct == pytest.approx(60)
