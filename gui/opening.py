@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
 from gui import jobs, store, text, warmup
 from gui.session import Document, Session
@@ -49,6 +49,16 @@ def load_document(path: Path, progress: jobs.Progress) -> tuple[Trace, RunRecord
     from gui.timeline.prepared import prepare
 
     return trace, run_of(trace.path), finder_for(trace), prepare(trace)
+
+
+def title_of(trace: Trace, run: RunRecord | None) -> str:
+    """Name of a trace on its tab: the file, the folder of several ranks, with the run that made it."""
+    several = len(trace.sources) > 1 and len({s.path.parent for s in trace.sources}) == 1
+    path = trace.path.parent if several else trace.path
+    title = path.name if run is None else f"{run.name} · {path.name}"
+    if trace.meta.simulated and "simulated" not in title:
+        title = QCoreApplication.translate("Opener", "{name} (simulated)").format(name=title)
+    return title
 
 
 def analyze_trace(trace: Trace, source: SourceFinder | None, on_partial: Any, progress: jobs.Progress) -> Analysis:
@@ -135,9 +145,7 @@ class Opener(QObject):
         trace, run, finder, prepared = loaded
         document = Document(trace)
         document.prepared = prepared
-        document.title = path.name if run is None else f"{run.name} · {path.name}"
-        if trace.meta.simulated and "simulated" not in document.title:
-            document.title = self.tr("{name} (simulated)").format(name=document.title)
+        document.title = title_of(trace, run)
         document.run, document.finder = run, finder
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)

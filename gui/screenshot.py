@@ -66,6 +66,7 @@ def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from core.run_folder import run_of
     from gui.app import make_application, make_window
+    from gui.opening import title_of
     from gui.session import Document
     from gui.settings import MemorySettings
 
@@ -78,6 +79,7 @@ def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int
     document = Document(trace)
     document.kept = False
     document.run = run_of(trace.path) if trace.sources else None
+    document.title = title_of(trace, document.run) if trace.sources else ""
     window.session.add_document(document)
     if analysis is not None:
         document.set_analysis(analysis)

@@ -46,7 +46,6 @@ PANELS = (
     "tour",
     "verdict",
     "plan",
-    "cpu_time",
     "details",
     "selection",
     "operators",

@@ -14,6 +14,7 @@ from gui.panels import PanelSpec
 from gui.session import DISMISSED, DONE, LATER, Document, Session
 from gui.widgets.card import Action, Body, Card, Link
 from gui.widgets.charts import FallingBars, bars_unit
+from gui.widgets.cpu_time_view import CpuTimeView
 from gui.widgets.fold import Fold
 from gui.widgets.labels import Elided, button, heading, label, restyle
 from gui.widgets.outcomes import OutcomeList
@@ -62,6 +63,7 @@ class PlanPanel(QWidget):
         column.addWidget(self._small)
         column.addWidget(self._notes)
         column.addWidget(self._outcomes)
+        column.addWidget(CpuTimeView(self._session, self._document))
         column.addStretch(1)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)

@@ -1,16 +1,13 @@
-"""Where the CPU's time goes, beside the plan of a trace in which no device worked; and how to record one."""
+"""Where the CPU's time goes, under the plan of a trace in which no device worked; and how to record one."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
 from gui import text
-from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.cpu_time import CpuTime, Share
 from gui.widgets.labels import button
@@ -19,24 +16,15 @@ ROWS = 6
 LOADER = BREAKDOWN_PARTS.index("dataloader")
 
 
-class CpuTimePanel(QWidget):
+class CpuTimeView(CpuTime):
     """Uses the document's ``analysisChanged`` and the session's ``themeChanged``; hidden where a device worked."""
 
     def __init__(self, session: Session, document: Document) -> None:
         super().__init__()
         self._session, self._document = session, document
         self._shown: Figures | None = None
-        self.rows = CpuTime()
-        self.rows.setObjectName("scrolled")
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(self.rows)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(8, 0, 8, 8)
-        box.addWidget(area)
         document.analysisChanged.connect(self.show_all)
-        session.themeChanged.connect(self.rows.update)
+        session.themeChanged.connect(self.update)
         self.show_all()
 
     def show_all(self) -> None:
@@ -47,7 +35,7 @@ class CpuTimePanel(QWidget):
         if not wanted or analysis is None or analysis.figures is self._shown:
             return
         self._shown = figures = analysis.figures
-        self.rows.clear()
+        self.clear()
         self._add_table(self.tr("Where the CPU time goes"), "operators", figures.operators)
         if len(figures.modules):
             self._add_table(self.tr("Modules"), "modules", figures.modules)
@@ -73,11 +61,11 @@ class CpuTimePanel(QWidget):
             if stats.host_self_ns[row] > 0
         ]
         note = self.tr("By time of their own, without what they call; of {time} in all.")
-        self.rows.add_title(title, note.format(time=text.duration(whole)))
-        self.rows.add_rows(shares, whole)
+        self.add_title(title, note.format(time=text.duration(whole)))
+        self.add_rows(shares, whole)
         if len(stats) > len(shares):
             words = self.tr("All {count} in a table").format(count=text.count(len(stats)))
-            self.rows.add_widget(button(words, partial(self._session.panelRequested.emit, panel_id), "link"))
+            self.add_widget(button(words, partial(self._session.panelRequested.emit, panel_id), "link"))
 
     def _add_loader(self, figures: Figures) -> None:
         chosen = figures.step_figures.counted
@@ -86,13 +74,13 @@ class CpuTimePanel(QWidget):
         parts = figures.step_figures.breakdown_ns[chosen].sum(axis=0)
         if not parts[LOADER] or not parts.sum():
             return
-        self.rows.add_title(self.tr("Data loader"))
+        self.add_title(self.tr("Data loader"))
         words = self.tr("The steps spend {share} of their time waiting for the next batch: {time} per step.")
         share = text.percent(100 * float(parts[LOADER]) / float(parts.sum()))
-        self.rows.add_text(words.format(share=share, time=text.duration(float(parts[LOADER]) / int(chosen.sum()))))
+        self.add_text(words.format(share=share, time=text.duration(float(parts[LOADER]) / int(chosen.sum()))))
 
     def _add_how_to(self) -> None:
-        self.rows.add_title(self.tr("To see a GPU here"))
+        self.add_title(self.tr("To see a GPU here"))
         if self._document.trace.meta.devices:
             words = self.tr(
                 "The trace names a device but holds no work of it: record with ProfilerActivity.CUDA (or that of your "
@@ -103,15 +91,6 @@ class CpuTimePanel(QWidget):
                 "Run the script on a machine with a GPU, its model and batches moved to the device, and record with "
                 "ProfilerActivity.CUDA. Profiled from here, StepLens does so by itself where torch finds a GPU."
             )
-        self.rows.add_text(words)
+        self.add_text(words)
         if self._session.can("profile"):
-            self.rows.add_widget(button(self.tr("Profile a script…"), partial(self._session.ask, "profile"), "link"))
-
-
-def create(session: Session, document: Document | None) -> QWidget:
-    """Make the panel."""
-    assert document is not None
-    return CpuTimePanel(session, document)
-
-
-PANEL = PanelSpec("cpu_time", "CPU time", "side", create)
+            self.add_widget(button(self.tr("Profile a script…"), partial(self._session.ask, "profile"), "link"))
