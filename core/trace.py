@@ -145,6 +145,15 @@ class Trace:
         return (int(self.slices.start_ns.min()), int(self.end_ns.max()))
 
     @cached_property
+    def extent_ns(self) -> tuple[int, int]:
+        """First and last time of anything that is drawn, ns: slices, and the curves of memory and counters."""
+        times = [self.memory.time_ns, *(counter.time_ns for counter in self.counters)]
+        ends = [bound for t in times if len(t) for bound in (int(t.min()), int(t.max()))]
+        if len(self.slices):
+            ends += self.span_ns
+        return (min(ends), max(ends)) if ends else (0, 0)
+
+    @cached_property
     def end_ns(self) -> I64:
         """int64[n_slices]: end of each slice, ns."""
         end = self.slices.start_ns + self.slices.dur_ns

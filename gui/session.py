@@ -60,7 +60,7 @@ class Document(QObject):
         self.analysis: Analysis | None = None
         self.analysis_running = False
         self.analysis_error: BaseException | None = None
-        self.viewport = Viewport(*trace.span_ns)
+        self.viewport = Viewport(*trace.extent_ns)
         self.selected_slice = -1
         self.selected_range: TimeRange | None = None
         self.highlighted: tuple[int, ...] = ()

@@ -193,6 +193,8 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     kernels = f"kernels alone {percent(summary.kernel_busy_pct)}" if summary.kernel_busy_pct is not None else ""
     busy = percent(summary.gpu_busy_pct) if trace.has_device_work else f"{UNKNOWN}: no device work was recorded"
     yield f"  {'GPU busy':<15}{busy:>10}   {page.paint(kernels, 'dim')}"
+    each = [f"GPU {device} {percent(share)}" for device, share in sorted(analysis.figures.busy_by_device_pct.items())]
+    yield from page.wrap(f"the mean of {', '.join(each)}", "    ") if len(each) > 1 else ()
     if summary.kernels_per_step is not None:
         yield f"  {'kernels':<15}{count(summary.kernels_per_step):>10}   {page.paint('per step', 'dim')}"
 

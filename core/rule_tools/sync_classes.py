@@ -228,13 +228,15 @@ def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str
 
 def _names_before(facts: Facts, call: int, limit: int = 24) -> list[str]:
     """Names of the outermost ops before a call on its thread, nearest first."""
-    top = operators_of(facts, call)[0]
-    return [facts.trace.name(i) for i in facts.siblings_before(top, limit)]
+    around = operators_of(facts, call)
+    return [facts.trace.name(i) for i in facts.siblings_before(around[0], limit)] if around else []
 
 
 def _has_fresh_list(facts: Facts, path: tuple[str, ...], call: int) -> bool:
     """Was a tensor made from Python data right before the indexing op?"""
     ids = operators_of(facts, call)
+    if not ids:
+        return False
     index = next((i for i in ids if facts.trace.name(i) in _INDEXING), ids[0])
     return any(facts.trace.name(i) in ("aten::lift_fresh", "aten::detach_") for i in facts.siblings_before(index, 6))
 
@@ -257,7 +259,8 @@ def _move(
     if int(HostMemory.PINNED) in memory:
         return "blocking-pinned-copy"
     size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
-    if 0 <= size <= SMALL_BYTES and made_from(facts, operators_of(facts, calls[0])[0]):
+    around = operators_of(facts, calls[0])  # none where the call and the operator cross
+    if 0 <= size <= SMALL_BYTES and around and made_from(facts, around[0]):
         return "constant-copied-each-step"
     if 0 <= size <= MODULE_BYTES and any(name.startswith("nn.Module: ") for name in stack):
         return "constant-copied-each-step"  # moved inside a module's forward: no batch, but something it keeps

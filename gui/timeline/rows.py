@@ -210,7 +210,9 @@ def _counter_rows(trace: Trace, devices: list[int]) -> list[Row]:
         for device in devices:
             title = _tr("GPU {index} busy").format(index=device) if many else _tr("GPU busy")
             rows.append(_counter(f"busy/{device}", title, device))
-    for device in sorted({int(d) for d in np.unique(trace.memory.device)}) if len(trace.memory) else ():
+    used = sorted({int(d) for d in np.unique(trace.memory.device)}) if len(trace.memory) else []
+    many = many or sum(device >= 0 for device in used) > 1  # one may hold memory without working
+    for device in used:
         if device < 0:
             title = _tr("CPU memory")
         else:

@@ -104,3 +104,11 @@ def test_other_units():
     assert units.measure("x", "") == "x"
     assert units.measure(0.00001234, "") == "0.00001234"
     assert clip("a" * 50, 20) == "a" * 13 + "…" + "a" * 6
+
+
+def test_each_device_is_named_where_there_are_several():
+    builder = TraceBuilder().step(1, 0, 100).step(2, 100, 100)
+    for device, dur in ((0, 80), (1, 40)):
+        builder.kernel("k", 5, dur, device=device).kernel("k", 105, dur, device=device)
+    trace = builder.build()
+    assert "the mean of GPU 0 80 %, GPU 1 40 %" in report(trace, analyze(trace))

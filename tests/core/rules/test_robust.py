@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,3 +72,36 @@ def test_odd_and_damaged_traces(path: Path) -> None:
     except TraceError as error:
         pytest.skip(f"cannot be opened: {error.title}")
     check(trace)
+
+
+def _same_start(event: dict[str, Any], rng: random.Random) -> None:
+    event["ts"] = 1_000_000.0 if rng.random() < 0.3 else event["ts"]
+
+
+def _no_length(event: dict[str, Any], rng: random.Random) -> None:
+    event["dur"] = 0 if rng.random() < 0.3 else event.get("dur", 0)
+
+
+def _crossing(event: dict[str, Any], rng: random.Random) -> None:
+    if rng.random() < 0.2:
+        event["ts"] += rng.uniform(-300, 300)
+        event["dur"] = rng.uniform(0, 600)
+
+
+def _odd_arguments(event: dict[str, Any], rng: random.Random) -> None:
+    args = event.get("args")
+    if isinstance(args, dict) and args and rng.random() < 0.3:
+        args[rng.choice(sorted(args))] = rng.choice([None, -1, 10**9, 2**63, "", "{0}", [[]], {"a": 1}, True, 1e300])
+    elif rng.random() < 0.1:
+        event["args"] = rng.choice([5, True, "text", [1]])
+
+
+@pytest.mark.parametrize("damage", [_same_start, _no_length, _crossing, _odd_arguments], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_programs(seed: int, damage: Callable[[dict[str, Any], random.Random], None]) -> None:
+    whole = json.loads(simulate(random_program(seed).step, 4, stacks=seed % 2 == 0, sustained=False).to_json())
+    rng = random.Random(seed)
+    for event in whole["traceEvents"]:
+        if event.get("ph") == "X":
+            damage(event, rng)
+    check(keep(json.dumps(whole).encode()))

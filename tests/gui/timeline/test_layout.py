@@ -8,6 +8,7 @@ import pytest
 from core.kinds import TrackKind
 from core.lanes import LaneIndex
 from core.trace import Trace
+from gui.session import Document
 from gui.timeline.layout import GROUP_PX, LANE_PX, Layout, Row, RowKind
 from gui.timeline.rows import build_rows
 from tests.gui.conftest import training
@@ -218,3 +219,15 @@ def test_rows_of_the_same_name_have_keys_of_their_own() -> None:
 def test_a_trace_without_slices_has_no_rows_to_show() -> None:
     layout = layout_of(TraceBuilder().instant("nothing", 5).build())
     assert [r for r in layout.scrolled if r.kind is RowKind.SLICES] == []
+
+
+def test_memory_beyond_the_last_slice_is_in_view_and_says_whose_it_is(tmp_path: Path) -> None:
+    builder = TraceBuilder().op("aten::empty", 0, 5)
+    for ts, device in ((0, 0), (90, 0), (150, 1)):
+        builder.memory(ts, 100, 100, 200, device=device)
+    trace = builder.build(tmp_path / "t.json")
+    assert trace.span_ns == (0, 5_000)
+    assert trace.extent_ns == (0, 150_000)
+    assert Document(trace).viewport.end_ns >= 150_000
+    titles = [row.title for row in build_rows(trace, LaneIndex(trace))]
+    assert {"GPU 0 memory", "GPU 1 memory"} <= set(titles)
