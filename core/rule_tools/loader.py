@@ -8,6 +8,7 @@ from typing import Any
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
+from core.suggestions import Evidence
 
 
 @dataclass(frozen=True)
@@ -78,3 +79,19 @@ def workers_factor(found: LoaderFinding, speed: float, of_period: bool = False) 
     cost = (found.step_ns if of_period else found.per_step_ns) * speed
     left = max(cost - rest, 0.0)
     return float(min(max(left / max(found.per_step_ns, 1.0), 0.01), 1.0))
+
+
+def idle_evidence(facts: Facts, found: LoaderFinding) -> tuple[Evidence, ...]:
+    """The part of the loader's time that left the GPU idle; nothing where none of its work was recorded."""
+    if not facts.trace.has_device_work:
+        return ()
+    return (Evidence("of it, the GPU had nothing to do", round(found.idle_ns / 1e6, 4), "ms", found.slices),)
+
+
+def worker_call(workers: float, *, pinned: bool, more: str = "") -> str:
+    """The fix as code, with as many workers as its text says; pinned memory only where a GPU copies from it."""
+    pin = ", pin_memory=True" if pinned else ""
+    return (
+        f"loader = DataLoader(\n    data, batch_size=32, num_workers={max(round(workers), 1)}, {more}"
+        f"persistent_workers=True{pin}\n)"
+    )

@@ -25,7 +25,11 @@ pytorch/pytorch#80167; accelerate#1714.
 
 from __future__ import annotations
 
-from core.rule_tools.report import SyncTexts, sync_suggestions
+from dataclasses import replace
+
+from core.rule_tools.facts import Facts
+from core.rule_tools.optimizers import built, grouped_keyword, seen_class
+from core.rule_tools.report import Group, SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="grad-scaler-read-back", title="The gradient scaler reads back", needs=Needs.DEVICE)
@@ -51,8 +55,7 @@ TEXTS = SyncTexts(
             "    loss = model(x).sum()\n"
             "loss.backward()\n"
             "optimizer.step()\n"
-            "# or keep the scaler, with\n"
-            "optimizer = torch.optim.AdamW(params, fused=True)"
+            "# or keep the scaler, with\n" + built("", "params, fused=True")
         ),
         url="https://pytorch.org/docs/stable/amp.html",
         risk="bfloat16 has fewer digits than float16 and needs a GPU of compute capability 8.0 or later.",
@@ -65,4 +68,16 @@ TEXTS = SyncTexts(
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
-    return sync_suggestions(ctx, RULE.id, TEXTS)
+    return sync_suggestions(ctx, RULE.id, TEXTS, advise=_advise)
+
+
+def _advise(facts: Facts, group: Group) -> Fix | None:
+    """The fix for the optimizer that was seen; one without a fused form leaves bfloat16 only."""
+    del group
+    name = seen_class(facts)
+    if not name:
+        return None
+    after, _, _ = TEXTS.fix.after.partition("# or keep")
+    if grouped_keyword(name) == "fused":
+        return replace(TEXTS.fix, after=f"{after}# or keep the scaler, with\n{built(name, 'params, fused=True')}")
+    return Fix("Use bfloat16, which needs no scaler.", TEXTS.fix.before, after.rstrip(), TEXTS.fix.url, TEXTS.fix.risk)

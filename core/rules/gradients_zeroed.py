@@ -34,6 +34,14 @@ RULE = Rule(
     title="Gradients are filled with zeros",
     params=(Param("min_tensors", 2, "tensors per call", "a single one may be something else"),),
 )
+_ON_GPU = (
+    "{count} tensors were cleared in {times} calls: {host_ms:.2f} ms of CPU time and {device_ms:.2f} ms of the GPU. "
+    "Dropped gradients need neither, and the next backward pass writes them instead of adding to them."
+)
+_ON_CPU = (
+    "{count} tensors were cleared in {times} calls: {host_ms:.2f} ms. Dropped gradients need no clearing, and the next "
+    "backward pass writes them instead of adding to them."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -61,9 +69,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Gradients are filled with zeros in every step instead of being dropped",
-            "{count} tensors were cleared in {times} calls: {host_ms:.2f} ms of CPU time and "
-            "{device_ms:.2f} ms of the GPU. "
-            "Dropped gradients need neither, and the next backward pass writes them instead of adding to them.",
+            _ON_GPU if len(work) else _ON_CPU,
             Fix(
                 "Drop the gradients.",
                 "optimizer.zero_grad(set_to_none=False)",

@@ -12,7 +12,8 @@ The training process waits for the next batch of its workers, so the GPU runs ou
 Blind spots
 -----------
 The first batch of an epoch takes long by nature (the workers start) and a single long wait is not reported. Worker
-processes are not in the trace: which transform is slow cannot be said from it.
+processes are not in the trace: which transform is slow cannot be said from it. Nor is it how many cores are free: where
+the CPU does the computing, the saving is an upper bound, and the text says so.
 
 How to fix
 ----------
@@ -29,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.rule_tools.facts import facts_of
-from core.rule_tools.loader import loader_finding, workers_factor
+from core.rule_tools.loader import idle_evidence, loader_finding, worker_call, workers_factor
 from core.rule_tools.report import evidence, suggestion
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
@@ -43,11 +44,25 @@ RULE = Rule(
         Param("more_workers", 2, "times as many", "the saving is worked out for twice the workers"),
     ),
 )
+_ON_GPU = (
+    "The worker processes deliver batches more slowly than the GPU uses them up: the training process waited "
+    "{each_ms:.2f} ms for each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker "
+    "processes are not in this trace, so it cannot say which part of the loading is slow. The saving assumes "
+    "{workers:.0f} times as many workers, which do not slow each other down."
+)
+_ON_CPU = (
+    "The worker processes deliver batches more slowly than the training uses them up: it waited {each_ms:.2f} ms for "
+    "each of {count} batches. Worker processes are not in this trace, so it cannot say which part of the loading is "
+    "slow. The saving is an upper bound: it assumes {workers:.0f} times as many workers on cores that are free. How "
+    "many are free is not in the trace; where the training itself uses all of them, more workers make it slower."
+)
+_WORKERS = 2  # of the example in the fix
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the loader once."""
     facts = facts_of(ctx)
+    with_gpu, times = facts.trace.has_device_work, ctx.params["more_workers"]
     found = loader_finding(facts, "_MultiProcessingDataLoaderIter", ctx.params["min_share"])
     if found is None:
         return []
@@ -56,30 +71,26 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if len(np.unique(rows)) < max(ctx.params["min_steps"] * facts.n_steps, 1):
         return []
     # the workers now need one whole period per batch; with twice as many they need half of it
-    factor = workers_factor(found, 1.0 / ctx.params["more_workers"], of_period=True)
+    factor = workers_factor(found, 1.0 / times, of_period=True)
     return [
         suggestion(
             ctx,
             RULE.id,
             "The step waits {share_pct:.0f} % of its time for the data loader's workers",
-            "The worker processes deliver batches more slowly than the GPU uses them up: the training process waited "
-            "{each_ms:.2f} ms for each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. "
-            "Worker processes are not in this trace, so it cannot say which part of the loading is slow. "
-            "The saving assumes {workers:.0f} times as many workers, which do not slow each other down.",
+            _ON_GPU if with_gpu else _ON_CPU,
             Fix(
                 "Give the loader more workers, or each batch less work.",
-                "loader = DataLoader(data, batch_size=32, num_workers=2)",
-                "loader = DataLoader(\n    data, batch_size=32, num_workers=8, prefetch_factor=4,\n"
-                "    persistent_workers=True, pin_memory=True\n)",
+                f"loader = DataLoader(data, batch_size=32, num_workers={_WORKERS})",
+                worker_call(_WORKERS * times, pinned=not facts.on_cpu, more="prefetch_factor=4, "),
                 "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
                 "More workers than free CPU cores slow each other down; each needs memory.",
             ),
             [
                 evidence(facts, "Batches waited for", len(found.slices), "", found.slices),
                 evidence(facts, "Wait per step", found.per_step_ns / 1e6, "ms", found.slices),
-                evidence(facts, "of it, the GPU had nothing to do", found.idle_ns / 1e6, "ms", found.slices),
+                *idle_evidence(facts, found),
             ],
-            values=found.values() | {"workers": ctx.params["more_workers"]},
+            values=found.values() | {"workers": times},
             anchors=found.slices,
             effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
         )

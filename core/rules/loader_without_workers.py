@@ -13,7 +13,8 @@ waits for all of it.
 Blind spots
 -----------
 For tiny data sets that are in memory already, workers cost more than they save. Loader time during which the GPU is
-still busy costs nothing and is not counted.
+still busy costs nothing and is not counted. How many cores are free is not in the trace: on a machine that computes on
+the CPU the saving is an upper bound, and the text says so.
 
 How to fix
 ----------
@@ -28,7 +29,7 @@ loading'; PyTorch's former pattern matcher (SynchronizedDataLoader).
 from __future__ import annotations
 
 from core.rule_tools.facts import facts_of
-from core.rule_tools.loader import loader_finding, workers_factor
+from core.rule_tools.loader import idle_evidence, loader_finding, worker_call, workers_factor
 from core.rule_tools.report import evidence, suggestion
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
@@ -41,11 +42,24 @@ RULE = Rule(
         Param("workers", 4, "processes", "a number that most machines have cores for; the saving is worked out for it"),
     ),
 )
+_ON_GPU = (
+    "Each batch is read and put together by the thread that also starts the GPU's work: {each_ms:.2f} ms for each of "
+    "{count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker processes prepare the next "
+    "batches while the GPU computes this one. The saving assumes {workers:.0f} workers that do not slow each other "
+    "down."
+)
+_ON_CPU = (
+    "Each batch is read and put together by the thread that also runs the training: {each_ms:.2f} ms for each of "
+    "{count} batches. Worker processes prepare the next batches beside it. The saving is an upper bound: it assumes "
+    "{workers:.0f} workers on cores that are free. How many are free is not in the trace; where the training itself "
+    "uses all of them, the workers take time from it."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the loader once."""
     facts = facts_of(ctx)
+    with_gpu = facts.trace.has_device_work
     found = loader_finding(facts, "_SingleProcessDataLoaderIter", ctx.params["min_share"])
     if found is None:
         return []
@@ -55,16 +69,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The data loader works in the training process itself and takes {share_pct:.0f} % of the step",
-            "Each batch is read and put together by the thread that also starts the GPU's work: {each_ms:.2f} ms for "
-            "each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker processes "
-            "prepare the next batches while the GPU computes this one. The saving assumes {workers:.0f} "
-            "workers that do not slow each other down.",
+            _ON_GPU if with_gpu else _ON_CPU,
             Fix(
                 "Let worker processes prepare the batches.",
                 "loader = DataLoader(data, batch_size=32)",
-                "loader = DataLoader(\n"
-                "    data, batch_size=32, num_workers=4, persistent_workers=True, pin_memory=True\n"
-                ")",
+                worker_call(ctx.params["workers"], pinned=not facts.on_cpu),
                 "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
                 "Each worker holds a copy of the data set object; the script needs an `if __name__ == "
                 "'__main__':` guard "
@@ -73,7 +82,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             [
                 evidence(facts, "Batches fetched", len(found.slices), "", found.slices),
                 evidence(facts, "Time in the loader per step", found.per_step_ns / 1e6, "ms", found.slices),
-                evidence(facts, "of it, the GPU had nothing to do", found.idle_ns / 1e6, "ms", found.slices),
+                *idle_evidence(facts, found),
             ],
             values=found.values() | {"workers": ctx.params["workers"]},
             anchors=found.slices,

@@ -24,7 +24,11 @@ PyTorch optimizer documentation (capturable, fused).
 
 from __future__ import annotations
 
-from core.rule_tools.report import SyncTexts, sync_suggestions
+from dataclasses import replace
+
+from core.rule_tools.facts import Facts
+from core.rule_tools.optimizers import built, class_of, grouped_keyword
+from core.rule_tools.report import Group, SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="optimizer-read-back", title="The optimizer reads back", needs=Needs.DEVICE)
@@ -50,4 +54,15 @@ TEXTS = SyncTexts(
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
-    return sync_suggestions(ctx, RULE.id, TEXTS)
+    return sync_suggestions(ctx, RULE.id, TEXTS, advise=_advise)
+
+
+def _advise(facts: Facts, group: Group) -> Fix | None:
+    """The fix for the optimizer that was seen."""
+    names = [class_of(facts.trace.name(r)) for o in group.occurrences for r in facts.ranges_around(o.calls[0])]
+    name = next(filter(None, names), "")
+    if not name:
+        return None
+    fused = ", fused=True" if grouped_keyword(name) == "fused" else ""
+    before = built(name, 'params, lr=torch.tensor(1e-3, device="cuda")')
+    return replace(TEXTS.fix, before=before, after=built(name, f"params, lr=1e-3{fused}"))

@@ -28,6 +28,7 @@ import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
+from core.rule_tools.optimizers import built, class_of, grouped_keyword
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
 
@@ -63,6 +64,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts.require_compute()
     factor = ctx.params["cpu_factor" if facts.on_cpu else "fused_factor"]
     steps = facts.in_steps(facts.matching(r"^Optimizer\.step#", SliceKind.RANGE))
+    steps = steps[~facts.inside(steps, steps)]  # an optimizer made of others: the whole of it
     small = facts.matching(_SMALL, SliceKind.CPU_OP)
     grouped = facts.matching(r"_foreach_|_fused_|multi_tensor", SliceKind.CPU_OP)
     kernels = facts.matching(r"multi_tensor_apply|FusedAdam|fused_adam", SliceKind.KERNEL)
@@ -88,13 +90,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 RULE.id,
                 "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step",
                 _ON_CPU if facts.on_cpu else _ON_GPU,
-                Fix(
-                    "Use the fused optimizer.",
-                    "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)",
-                    "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)",
-                    "https://pytorch.org/docs/stable/optim.html",
-                    "The results may differ in the last digits; on the CPU, fused=True needs torch 2.4.",
-                ),
+                _fix(class_of(name)),
                 [
                     evidence(facts, "Operators", len(ops), "", ops),
                     evidence(facts, "Their CPU time", host / 1e6, "ms", ops),
@@ -116,6 +112,36 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             )
         )
     return out
+
+
+def _fix(optimizer: str) -> Fix:
+    """The fix for the class that was seen: not every one has a fused form."""
+    url, given = "https://pytorch.org/docs/stable/optim.html", "model.parameters(), lr=1e-3"
+    way = grouped_keyword(optimizer)
+    if way == "fused":
+        return Fix(
+            "Use the fused optimizer.",
+            built(optimizer, f"{given}, foreach=False"),
+            built(optimizer, f"{given}, fused=True"),
+            url,
+            "The results may differ in the last digits; on the CPU, fused=True needs torch 2.4.",
+        )
+    if way == "foreach":
+        return Fix(
+            "Let the optimizer work on all parameters at once; this class has no fused form.",
+            built(optimizer, f"{given}, foreach=False"),
+            built(optimizer, f"{given}, foreach=True"),
+            url,
+            "Takes about as much extra memory as the parameters for a moment.",
+        )
+    return Fix(
+        "Write the optimizer's step with torch._foreach_ functions, which take lists of tensors, or use the "
+        "fused class of torch.optim that does the same.",
+        "for p in params:\n    p.add_(p.grad, alpha=-lr)",
+        "torch._foreach_add_(params, [p.grad for p in params], alpha=-lr)",
+        url,
+        "The results may differ in the last digits.",
+    )
 
 
 def _within(ctx: RuleContext, range_id: int, ids: np.ndarray) -> np.ndarray:

@@ -117,3 +117,42 @@ def test_a_forward_pass_in_training_mode_is_not_called_evaluation() -> None:
     rule = "evaluation-with-gradients"
     assert run_rule(rule, on_cpu(lambda m: forward(m, False))()).outcome is Outcome.FOUND
     assert run_rule(rule, on_cpu(lambda m: forward(m, True))()).outcome is Outcome.CLEAN
+
+
+@pytest.mark.parametrize(("rule", "workers"), [("loader-without-workers", 0), ("loader-starves-step", 2)])
+def test_a_slow_loader_on_the_cpu_is_told_in_words_of_the_cpu(rule: str, workers: int) -> None:
+    def program(m: Machine) -> None:
+        m.loader(9000, workers)
+        _work(m)
+
+    result = run_rule(rule, on_cpu(program)())
+    assert result.outcome is Outcome.FOUND, result
+    shown = result.suggestions[0]
+    texts = [shown.headline, shown.explanation, shown.fix.summary, shown.fix.after, shown.fix.risk]
+    texts += [e.label for e in shown.evidence]
+    assert not any("GPU" in text or "pin_memory" in text for text in texts)
+    assert "upper bound" in shown.explanation  # how many cores are free is not in the trace
+    assert "free" in shown.explanation
+    assert f"num_workers={4 if not workers else 2 * workers}" in shown.fix.after  # as many as the text assumes
+
+
+def test_the_fix_names_the_optimizer_that_was_seen() -> None:
+    def program(name: str) -> Program:
+        def run(m: Machine) -> None:
+            _work(m)
+            with m.range(f"Optimizer.step#{name}.step"):
+                for _ in range(60):
+                    with m.op("aten::add_", us=20):
+                        pass
+
+        return run
+
+    for name, before, after in (
+        ("SGD", "torch.optim.SGD(", "fused=True"),
+        ("RMSprop", "torch.optim.RMSprop(", "foreach=True"),
+        ("Lion", "p.add_(", "_foreach_add_"),
+    ):
+        fix = run_rule("single-tensor-optimizer", on_cpu(program(name))()).suggestions[0].fix
+        assert before in fix.before
+        assert after in fix.after
+        assert "AdamW" not in fix.before + fix.after
