@@ -83,9 +83,7 @@ COMMANDS = (
         lambda w: w.save_picture(),
         True,
     ),
-    Command(
-        "close", "File", QT_TRANSLATE_NOOP("commands", "Close trace"), ("Ctrl+W",), lambda w: w.close_current(), True
-    ),
+    Command("close", "File", QT_TRANSLATE_NOOP("commands", "Close tab"), ("Ctrl+W",), lambda w: w.close_tab()),
     Command("settings", "File", QT_TRANSLATE_NOOP("commands", "Settings…"), ("Ctrl+,",), lambda w: w.settings_dialog()),
     Command("quit", "File", QT_TRANSLATE_NOOP("commands", "Quit"), ("Ctrl+Q",), lambda w: w.close()),
     Command(

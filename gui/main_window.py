@@ -282,6 +282,12 @@ class MainWindow(WindowActions, QMainWindow):
             if not documents:
                 self.show_page("start")
 
+    def close_tab(self) -> None:
+        """Close the tab in front, be it a trace or a page."""
+        key = self._key_of_tab(self.top.tabs.currentIndex())
+        if key is not None:
+            self._close_key(key)
+
     # Work, errors, theme -------------------------------------------------------------------------------------
 
     def _work_started(self, key: str, title: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSizePolicy, QTabBar, QWidget
+from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QWidget
 
 from gui.widgets.labels import button, heading, label
 from gui.widgets.search import SearchField
+from gui.widgets.tabs import DocumentTabs
 
 COMPACT_PX = 1180
 SEARCH_DELAY_MS = 120
@@ -33,15 +34,7 @@ class TopBar(QFrame):
         self.menu_button.setAccessibleName(self.tr("Menu"))
         self.menu_button.setShortcut("Alt+M")
         self.name = heading("StepLens", 1.5)
-        self.tabs = QTabBar()
-        self.tabs.setObjectName("documents")
-        self.tabs.setMovable(True)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
-        self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
-        self.tabs.setUsesScrollButtons(True)
-        self.tabs.setAccessibleName(self.tr("Open traces"))
-        self.tabs.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.tabs = DocumentTabs()
         self.search = SearchField()
         self.search.setMinimumWidth(130)
         self.search.setMaximumWidth(330)

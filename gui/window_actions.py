@@ -124,11 +124,6 @@ class WindowActions(_Base):
     def _saved(self, path: Path, _result: Any) -> None:
         self.session.set_status(self.tr("Saved {name}").format(name=path.name))
 
-    def close_current(self) -> None:
-        """Close the current tab."""
-        if self.session.current is not None:
-            self.session.close_document(self.session.current)
-
     # View ----------------------------------------------------------------------------------------------------
 
     def typical_step(self) -> None:
