@@ -7,7 +7,6 @@ the runs' folders. It is written after every change, whole or not at all, so tha
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -28,7 +27,6 @@ FORMAT = "steplens.project/1"
 NAME, COPIES = "project.json", "copies"
 NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
 LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
-ROUNDING = 1e-3  # relative: float32 sums in another order differ by less, a changed computation by more
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class AppliedFix:
     summary: str
     diff: str
     saving_ns: int | None  # predicted alone
+    key: str = ""  # of the suggestion, in the trace it came from
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,9 @@ def fix_of(suggestion: Suggestion, edit: ProposedEdit) -> AppliedFix:
     """What is kept of a fix that was applied."""
     source = suggestion.source
     place = f"{source.file}:{source.line}" if source else ""
-    return AppliedFix(suggestion.rule_id, suggestion.headline, place, edit.summary, edit.diff, suggestion.saving.ns)
+    return AppliedFix(
+        suggestion.rule_id, suggestion.headline, place, edit.summary, edit.diff, suggestion.saving.ns, suggestion.key
+    )
 
 
 def predicted_step(analysis: Analysis, chosen: Iterable[int]) -> float | None:
@@ -295,47 +296,6 @@ def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ..
     if wall and host and host > 1.2 * wall:
         reasons.append("profiler")
     return tuple(reasons)
-
-
-# The same results? --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ResultCheck:
-    """Losses of two runs under the same seed.
-
-    ``status`` is ``same`` (within rounding), ``differs``, or ``unknown`` (not recorded, or nothing in common).
-    ``first`` is the first backward pass that differs, ``largest`` the largest relative difference, ``compared`` the
-    number of values that both runs have.
-    """
-
-    status: str
-    compared: int = 0
-    first: int | None = None
-    largest: float | None = None
-
-
-def compare_losses(
-    before: tuple[float | None, ...] | None, after: tuple[float | None, ...] | None, allowed: float = ROUNDING
-) -> ResultCheck:
-    """Compare the losses of two runs, backward pass by backward pass."""
-    if not before or not after:
-        return ResultCheck("unknown")
-    first, largest, compared = None, 0.0, 0
-    for i, (a, b) in enumerate(zip(before, after, strict=False)):
-        if a is None and b is None:  # not finite in both
-            continue
-        compared += 1
-        if a is None or b is None:
-            difference = math.inf
-        else:
-            difference = abs(a - b) / max(abs(a), abs(b), 1e-12)
-        largest = max(largest, difference)
-        if difference > allowed and first is None:
-            first = i
-    if not compared:
-        return ResultCheck("unknown")
-    return ResultCheck("same" if first is None else "differs", compared, first, largest)
 
 
 # Running a copy -----------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ class RunRecord:
     sources: Mapping[str, Path] = field(default_factory=dict)  # path when it ran -> copy in the folder
     traces: tuple[Path, ...] = ()
     losses: tuple[float | None, ...] | None = None  # of each backward pass; None: not recorded
+    parameters: tuple[tuple[float, float] | None, ...] | None = None  # (sum, length) of each, at the script's end
 
     @property
     def trace(self) -> Path | None:
@@ -75,6 +76,7 @@ def read_run(folder: Path) -> RunRecord | None:
         sources,
         tuple(t for t in traces if t is not None),
         read_losses(folder / LOSSES),
+        read_parameters(folder / LOSSES),
     )
 
 
@@ -89,6 +91,16 @@ def read_losses(path: Path) -> tuple[float | None, ...] | None:
     if not isinstance(values, dict) or not str(values.get("format", "")).startswith("steplens.losses/"):
         return None
     return tuple(_number(v) for v in _list(values.get("values")))
+
+
+def read_parameters(path: Path) -> tuple[tuple[float, float] | None, ...] | None:
+    """Sum and length of each parameter at the end of a run; None where they were not asked for."""
+    values = _read(path)
+    rows = values.get("parameters") if isinstance(values, dict) else None
+    if not isinstance(rows, list):
+        return None
+    pairs = [[_number(v) for v in _list(row)] for row in rows]
+    return tuple((p[0], p[1]) if len(p) == 2 and p[0] is not None and p[1] is not None else None for p in pairs)
 
 
 def finder_for(trace: Trace) -> SourceFinder:

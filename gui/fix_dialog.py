@@ -16,7 +16,8 @@ from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label
 
 if TYPE_CHECKING:
-    from gui.loop import Loop, Proposal
+    from gui.loop import Loop
+    from gui.proposals import Proposal
 
 CONTEXT_LINES = 3
 DOTS = "⋯"

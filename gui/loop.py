@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 import weakref
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from core.errors import TraceError
-from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, can_propose
-from core.fixes.files import AppliedEdit
-from core.fixes.of_run import attempt_for_run
+from core.fixes import ProposedEdit, apply_to_copy, apply_to_file
+from core.fixes.files import AppliedEdit, applied_in
 from core.project import (
     Figures,
     Iteration,
@@ -29,22 +30,13 @@ from core.project import (
     source_root,
 )
 from core.run_folder import RunRecord, read_run, run_of
-from core.suggestions import Suggestion
 from gui import jobs
+from gui.proposals import Proposal, proposal_for
 from gui.session import DONE, Document, Session
 from gui.settings import Settings
 
 if TYPE_CHECKING:
     from gui.capture import Capture
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a suggestion's fix does to the code of a run; ``edit`` is None where ``reason`` says why."""
-
-    run: RunRecord | None
-    edit: ProposedEdit | None
-    reason: str = ""
 
 
 class Loop(QObject):
@@ -65,11 +57,14 @@ class Loop(QObject):
         self._projects: dict[str, Project] = {}
         self._proposals: dict[tuple[int, str], Proposal] = {}
         self._watched: set[Document] = set()
+        self._planned: dict[str, tuple[Project, Iteration]] = {}  # by script: changed copies that are still to run
         self._pending: Iteration | None = None  # the changed copy that runs now
+        self._env: dict[Path, Mapping[str, str]] = {}  # variables of the runs of this session; never written anywhere
         self.judged: int | None = None  # number of the iteration that was just measured
         self.applied: list[AppliedEdit] = []  # in the user's own files, newest last
         session.documentsChanged.connect(self._documents)
         session.currentChanged.connect(self._follow)
+        session.runChanged.connect(self._run_changed)
 
     # Projects ----------------------------------------------------------------------------------------------------
 
@@ -139,6 +134,8 @@ class Loop(QObject):
         run = self.run_of(document) if document is not None else None
         if run is not None:
             self.project = self.project_of(run)
+            known = {applied.backup for applied in self.applied}
+            self.applied += [a for a in applied_in(run.folder / "backups") if a.backup not in known]
             self.changed.emit()
 
     def run_of(self, document: Document) -> RunRecord | None:
@@ -165,7 +162,17 @@ class Loop(QObject):
             self.judged = fresh.number
         self._keep(project.with_iteration(fresh))
         if measured_now:
+            self._tick_parent(project.get(fresh.parent), fresh)
             self._session.pageRequested.emit("iterations")
+
+    def _tick_parent(self, parent: Iteration | None, measured: Iteration) -> None:
+        """What was applied and has run is done, on the plan it came from."""
+        run = read_run(Path(parent.run_folder)) if parent is not None else None
+        document = self.document_of(run) if run is not None else None
+        found = document.analysis.suggestions if document is not None and document.analysis else ()
+        for index, suggestion in enumerate(found):
+            if document is not None and suggestion.key in {fix.key for fix in measured.fixes}:
+                document.set_suggestion_state(index, DONE)
 
     # From a suggestion to a diff ---------------------------------------------------------------------------------
 
@@ -176,22 +183,8 @@ class Loop(QObject):
             return Proposal(None, None)
         key = (id(document), suggestion.key)
         if key not in self._proposals:
-            self._proposals[key] = self._propose(document, suggestion)
+            self._proposals[key] = proposal_for(self.run_of(document), suggestion)
         return self._proposals[key]
-
-    def _propose(self, document: Document, suggestion: Suggestion) -> Proposal:
-        run = self.run_of(document)
-        if run is None:
-            return Proposal(None, None, self.tr("This trace was not recorded here, so its code is not at hand."))
-        if not can_propose(suggestion.rule_id):
-            return Proposal(run, None, self.tr("This fix is not a mechanical change: it needs your judgement."))
-        edit, reason = attempt_for_run(run, suggestion)
-        if edit is not None:
-            return Proposal(run, edit)
-        words = reason or self.tr("the file is not among those that the run kept")
-        return Proposal(
-            run, None, self.tr("The change cannot be derived from the code: {reason}.").format(reason=words)
-        )
 
     def can_apply(self, document: Document, index: int) -> bool:
         """Whether a suggestion's fix can be derived as a diff of the run's own code."""
@@ -257,18 +250,37 @@ class Loop(QObject):
         capture = self.capture
         if capture is None:
             return
-        names = ", ".join(fix.rule_id for fix in planned.fixes)
-        name = Path(project.script).name
-        title = self.tr("{name}, round {number}: {fix}").format(name=name, number=planned.number, fix=names)
+        title = self.tr("{name}, round {number}").format(name=Path(project.script).name, number=planned.number)
+        env = self._env.get(run.folder, {})
         try:
-            spec = from_json({**moved_spec(run.spec, root, copy), "name": title[:120]})
+            spec = replace(from_json({**moved_spec(run.spec, root, copy), "name": title[:120]}), env=env)
         except (ProfilingError, TypeError) as error:
             self._session.raise_error(error)
             return
-        capture.start(spec)
-        if capture.run is None:
+        self._planned[os.path.abspath(spec.script)] = (project, planned)
+        if set(env) != set(run.spec.get("env") or ()):  # their values are not kept: they may be secrets
+            self._session.set_status(self.tr("Set the variables of the first run again, then press Run."))
+            capture.show_launcher(spec)
             return
-        self._pending = replace(planned, run_folder=str(capture.run.folder))
+        capture.start(spec)
+        self._attach(spec.script)
+
+    def _run_changed(self) -> None:
+        """A run began or ended, from wherever it was started."""
+        capture = self.capture
+        if capture is not None and capture.running and capture.run is not None and capture.spec is not None:
+            self._env[Path(capture.run.folder)] = dict(capture.spec.env)
+            self._attach(capture.spec.script)
+
+    def _attach(self, script: str) -> None:
+        """Where a changed copy runs, its round is kept from now on, whatever becomes of the run."""
+        capture, found = self.capture, self._planned.get(os.path.abspath(script))
+        if capture is None or capture.run is None or found is None:
+            return
+        project, planned = found
+        del self._planned[os.path.abspath(script)]
+        project = self._projects.get(str(project.folder), project)
+        self._pending = replace(planned, number=project.next_number(), run_folder=str(capture.run.folder))
         self._keep(project.with_iteration(self._pending))
         capture.ended.connect(self._ended, Qt.ConnectionType.UniqueConnection)
 

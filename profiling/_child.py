@@ -87,13 +87,15 @@ class Child:
         if self.ranges is not None:
             self.ranges.on_torch(torch)
         procs = sibling("procs")
-        tools = {name: sibling(name) for name in ("session", "sync", "procs", "report", "whole", "checks")}
+        tools = {name: sibling(name) for name in ("session", "sync", "procs", "report", "whole", "checks", "guard")}
         finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
         if not self.config["spawned"]:  # first: the other hooks are taken away again, and leave this one
             last = (sibling("recorder").PRIME, sibling("recorder").WINDOW)
             path = os.path.join(self.config["folder"], "losses.json")
-            self.losses = sibling("losses").Losses(torch, self.recorder, path, last)
+            self.losses = sibling("losses").Losses(
+                torch, self.recorder, path, last, self.config.get("parameters", False)
+            )
             self.losses.install()
         self.hooks = sibling("hooks").Hooks(torch, finder, self.recorder, self.report, procs.is_loader_worker)
         sibling("hooks").connect(self.recorder, finder, self.hooks)

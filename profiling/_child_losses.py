@@ -1,7 +1,8 @@
 """Keeps the losses of the first steps, so that two runs under one seed can be compared.
 
 A loss is what ``backward()`` is called on. Its value is read when the script has ended, so nothing waits for the
-device; the hook takes itself away before the window is recorded, so that the trace shows nothing of it.
+device; the hook takes itself away before the window is recorded, so that the trace shows nothing of it. Where asked,
+the parameters that an optimizer steps are summed up as well, once the script has ended.
 Runs in the user's interpreter: standard library and torch only.
 """
 
@@ -10,6 +11,7 @@ import json
 import os
 
 MOST = 2000
+MOST_PARAMETERS = 20_000
 
 
 class Losses:
@@ -23,14 +25,19 @@ class Losses:
         File that receives the values.
     last_phases
         Phases in which the hook takes itself away.
+    parameters
+        Keep sums of the parameters too.
     """
 
-    def __init__(self, torch, recorder, path, last_phases):
+    def __init__(self, torch, recorder, path, last_phases, parameters=False):
         self.torch, self.recorder, self.path, self.last_phases = torch, recorder, path, last_phases
         self.pid = os.getpid()
         self.kept = []
         self._original = None
         self._hook = None
+        self._optimizers = set()  # ids of those whose parameters are kept
+        self._parameters = []  # storage only: what an optimizer does to a parameter in place is seen
+        self._wanted = parameters
 
     def install(self):
         """Hook in; before any other hook of ``backward``, which then wraps this one and gives it back."""
@@ -43,6 +50,26 @@ class Losses:
             return original(self, *args, **kwargs)
 
         self._hook = tensor.backward = backward
+        if self._wanted:
+            from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+            register_optimizer_step_pre_hook(self._keep_parameters)
+
+    def _keep_parameters(self, optimizer, args, kwargs):
+        if id(optimizer) not in self._optimizers and os.getpid() == self.pid:
+            self._optimizers.add(id(optimizer))
+            found = [p.data for group in optimizer.param_groups for p in group["params"]]
+            self._parameters += found[: MOST_PARAMETERS - len(self._parameters)]
+
+    def _sums(self):
+        """Sum and length (square root of the sum of squares) of each parameter, in double precision."""
+        double = self.torch.float64
+        sums = []
+        for p in self._parameters:
+            size = self.torch.linalg.vector_norm(p.detach(), dtype=double if p.is_floating_point() else None)
+            pair = (float(p.sum(dtype=double)), float(size))
+            sums.append(list(pair) if all(v - v == 0 for v in pair) else None)
+        return sums
 
     def take(self, loss):
         """Keep a loss; its storage only, since the graph behind it must be free to go."""
@@ -59,13 +86,16 @@ class Losses:
     def write(self):
         """Read the values and write them; a device in a bad state costs the losses, not the run."""
         self.remove()
-        if not self.kept or os.getpid() != self.pid:
+        if not (self.kept or self._parameters) or os.getpid() != self.pid:
             return
         values = []
         for loss in self.kept:
             value = None if loss is None else float(loss)
             values.append(value if value is not None and value - value == 0 else None)  # inf and nan are no JSON
+        content = {"format": "steplens.losses/1", "values": values}
+        if self._wanted:
+            content["parameters"] = self._sums()
         partial = self.path + ".partial"
         with open(partial, "w", encoding="utf-8") as handle:
-            json.dump({"format": "steplens.losses/1", "values": values}, handle)
+            json.dump(content, handle)
         os.replace(partial, self.path)

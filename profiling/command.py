@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     window.add_argument("--steps", choices=STEP_SOURCES, default="auto", help="what ends a step (auto)")
     window.add_argument("--stop-after-window", action="store_true", help="end the script once the steps are recorded")
     window.add_argument("--no-wall", action="store_true", help="do not time steps without the profiler")
+    window.add_argument("--parameters", action="store_true", help="keep sums of the parameters, to compare runs by")
     window.add_argument("--whole-seconds", type=float, default=20.0, metavar="S", help="longest stretch without steps")
     what = parser.add_argument_group("what is recorded")
     for name in ("shapes", "memory", "stacks"):
@@ -71,7 +72,7 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
             raise ProfilingError(f"--env {pair}: write NAME=VALUE.")
         env[name] = value
     return RunSpec(
-        interpreter=options.interpreter or _interpreter(options.script or ""),
+        interpreter=_absolute(options.interpreter) or _interpreter(options.script or ""),
         script=options.script or "",
         module=options.module or "",
         argv=tuple(argv),
@@ -91,10 +92,18 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
         stop_after_window=options.stop_after_window,
         line_ranges=tuple(options.line_ranges),
         measure_wall=not options.no_wall,
+        parameters=options.parameters,
         sync_lines=not options.no_sync_lines,
         whole_seconds=options.whole_seconds,
         runs_root=options.runs,
         name=options.name,
+    )
+
+
+def _absolute(path: str | None) -> str:
+    """A path as it holds in another folder too; links are kept (they are what a virtual environment is)."""
+    return (
+        os.path.abspath(os.path.expanduser(path)) if path and os.path.exists(os.path.expanduser(path)) else path or ""
     )
 
 

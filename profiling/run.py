@@ -312,6 +312,7 @@ def child_config(spec: RunSpec, folder: Path) -> dict[str, Any]:
         "stop_after_window": spec.stop_after_window,
         "line_ranges": list(spec.line_ranges),
         "measure_wall": spec.measure_wall,
+        "parameters": spec.parameters,
         "sync_lines": spec.sync_lines,
         "whole": spec.step_source in ("auto", "whole"),
         "whole_seconds": spec.whole_seconds,

@@ -80,6 +80,8 @@ class RunSpec:
         Time a few steps without the profiler before the window.
     sync_lines
         On CUDA, run one warm-up step under ``torch.cuda.set_sync_debug_mode("warn")`` and keep each warning's stack.
+    parameters
+        Keep sums of the parameters at the script's end, to compare two runs by more than their losses.
     whole_seconds
         Longest stretch recorded where no step can be found.
     runs_root
@@ -100,6 +102,7 @@ class RunSpec:
     line_ranges: tuple[str, ...] = ()
     measure_wall: bool = True
     sync_lines: bool = True
+    parameters: bool = False
     whole_seconds: float = 20.0
     stdin: str = "inherit"
     runs_root: str = ""

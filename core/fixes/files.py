@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import os
 import shutil
 import tokenize
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from core.errors import TraceError
@@ -18,6 +19,7 @@ from core.fixes.propose import ProposedEdit
 
 LARGEST_COPY_BYTES = 2_000_000  # a bigger file is data: linked, not copied
 MOST_FILES = 20_000
+NOTE_END, NOTE_FORMAT = ".applied.json", "steplens.applied/1"
 SKIPPED = {"__pycache__", "node_modules", "site-packages", "wandb", "mlruns"}
 
 
@@ -166,6 +168,11 @@ class AppliedEdit:
     edit: ProposedEdit
     backup: Path
 
+    @property
+    def note(self) -> Path:
+        """File beside the backup that says where it belongs, so that the change can be undone in a later session."""
+        return self.backup.with_name(self.backup.name + NOTE_END)
+
     def undo(self) -> None:
         """Put the old text back.
 
@@ -181,6 +188,7 @@ class AppliedEdit:
                 hint=f"The text before the fix is kept in {self.backup}.",
             )
         write_atomically(self.edit.path, self.backup.read_bytes())
+        self.note.unlink(missing_ok=True)
         self.backup.unlink()
 
 
@@ -206,8 +214,38 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None) -> AppliedEdi
     folder.mkdir(parents=True, exist_ok=True)
     backup = _free(folder / f"{edit.path.name}.before-{edit.rule_id}")
     write_atomically(backup, data)
+    applied = AppliedEdit(edit, backup)
+    write_atomically(applied.note, json.dumps({"format": NOTE_FORMAT, **asdict(edit), "path": str(edit.path)}).encode())
     write_atomically(edit.path, _encoded(edit.after, backup))
-    return AppliedEdit(edit, backup)
+    return applied
+
+
+def applied_in(backups: Path) -> list[AppliedEdit]:
+    """Changes that `apply_to_file` made with this folder for its backups and that still stand, oldest first.
+
+    A change counts where the user's file is what it left; a folder that came from elsewhere can thus undo nothing but
+    what it holds the old and the new text of.
+    """
+    try:
+        notes = sorted(backups.glob(f"*{NOTE_END}"), key=lambda path: path.stat().st_mtime_ns)
+    except OSError:
+        return []
+    found = (_applied(note) for note in notes)
+    return [applied for applied in found if applied is not None]
+
+
+def _applied(note: Path) -> AppliedEdit | None:
+    backup = note.with_name(note.name.removesuffix(NOTE_END))
+    try:
+        values = json.loads(note.read_bytes())
+        if values.pop("format", "") != NOTE_FORMAT:
+            return None
+        applied = AppliedEdit(ProposedEdit(**{**values, "path": Path(values["path"])}), backup)
+        old = read_source(backup)
+        stands = applied.edit.path.read_bytes() == _encoded(applied.edit.after, backup)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, LookupError, TraceError):
+        return None
+    return applied if stands and old == applied.edit.before else None
 
 
 def _encoded(text: str, like: Path) -> bytes:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
-from core.project import Iteration, Judgement, Project, ResultCheck, compare_losses, judge
+from core.project import AppliedFix, Iteration, Judgement, Project, judge
+from core.results import ResultCheck, compare_losses, compare_parameters
 from core.run_folder import read_run
 from gui import text
 from gui.models.columns import Column, ColumnModel
@@ -150,6 +151,7 @@ class IterationsPage(QWidget):
             )
         found = judge(parent, last)
         sentences = [self._change(found), self._prediction(found), *self._why(found), self._same(checks[last.number])]
+        sentences.append(self._same_parameters(parent, last))
         return " ".join(s for s in sentences if s)
 
     def _change(self, found: Judgement) -> str:
@@ -202,6 +204,18 @@ class IterationsPage(QWidget):
             )
         return self.tr("Whether the losses stayed the same is unknown: they were not recorded.")
 
+    def _same_parameters(self, before: Iteration, after: Iteration) -> str:
+        """Nothing where they were not asked for."""
+        old, new = read_run(Path(before.run_folder)), read_run(Path(after.run_folder))
+        check = compare_parameters(old.parameters if old else None, new.parameters if new else None)
+        if check.status == "same":
+            return self.tr("So are the parameters at the end ({count} compared).").format(count=check.compared)
+        if check.status == "differs":
+            return self.tr("The parameters at the end differ, the first of them is number {number}.").format(
+                number=(check.first or 0) + 1
+            )
+        return ""
+
     # The table ---------------------------------------------------------------------------------------------------
 
     def _checks(self, project: Project) -> dict[int, ResultCheck]:
@@ -245,7 +259,7 @@ class IterationsPage(QWidget):
             state = states.get(iteration.state, iteration.state)
         else:
             state = ""
-        name = "; ".join(fix.title for fix in iteration.fixes) or self.tr("as it was")
+        name = "; ".join(_short(fix) for fix in iteration.fixes) or self.tr("as it was")
         return self.tr("{name} ({state})").format(name=name, state=state) if state else name
 
     def _outcome(self, found: Judgement | None) -> str:
@@ -338,6 +352,13 @@ def _sides(diff: str) -> tuple[str, str]:
     before = [line[1:] if line[:1] in " -" else "⋯" for line in lines if not line.startswith("+")]
     after = [line[1:] if line[:1] in " +" else "⋯" for line in lines if not line.startswith("-")]
     return "\n".join(before).lstrip("⋯\n"), "\n".join(after).lstrip("⋯\n")
+
+
+def _short(fix: AppliedFix) -> str:
+    """What was done, in the first words of its summary; the place where the title could not tell it."""
+    words = fix.summary.partition(":")[0].partition(",")[0].rstrip(".")
+    place = PurePath(fix.place.replace("\\", "/")).name
+    return f"{words} ({place})" if place and words else words or fix.title
 
 
 def _step(iteration: Iteration) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,6 @@ from core.project import (
     Figures,
     Iteration,
     Project,
-    compare_losses,
     figures_of,
     fix_of,
     judge,
@@ -23,6 +24,7 @@ from core.project import (
     project_folder,
     source_root,
 )
+from core.results import compare_losses, compare_parameters
 from core.run_folder import RunRecord, finder_for, read_losses, read_run
 from core.suggestions import PlanStep
 from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
@@ -189,3 +191,46 @@ def test_no_run(tmp_path, content):
     assert read_run(tmp_path) is None
     assert read_losses(tmp_path / "run.json") is None
     assert read_run(tmp_path / "none") is None
+
+
+def test_parameters_are_compared_by_sum_and_length():
+    assert compare_parameters(None, ((1.0, 1.0),)).status == "unknown"
+    assert compare_parameters(((1.0, 1.0),), ((1.0, 1.0), (1.0, 1.0))).status == "unknown"
+    assert compare_parameters(((1e-9, 5.0), None), ((2e-9, 5.0), None)).status == "same"  # sums next to nothing
+    parted = compare_parameters(((1.0, 5.0), (2.0, 4.0)), ((1.0, 5.0), (2.1, 4.0)))
+    assert (parted.status, parted.first, parted.compared) == ("differs", 1, 2)
+
+
+KILLED = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from core.project import Iteration, Project
+project = Project(Path(sys.argv[1]), "train.py")
+n = 0
+while True:
+    project = project.with_iteration(Iteration(n % 40, "/runs/" + "x" * 2000, float(n), None))
+    project.save()
+    n += 1
+    print(n, flush=True)
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_a_whole_project(tmp_path):
+    folder = tmp_path / "p"
+    for kill_after in (1, 3, 8):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        assert writer.stdout is not None
+        for _ in range(kill_after):
+            assert writer.stdout.readline()
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+        project = load_project(folder)
+        assert project is not None
+        assert len(project.iterations) >= min(kill_after, 40)

@@ -178,7 +178,8 @@ def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
     capture.ended.emit()
     assert load_project(loop.project.folder).iterations[1].state == "failed"
     window.session.ask("rounds")
-    assert window.pages["iterations"].model.index(1, 0).data() == "Python tests a tensor (the script failed)"
+    name = window.pages["iterations"].model.index(1, 0).data()
+    assert name == "Let the device check it (train.py:5) (the script failed)"
 
 
 def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_folder, tmp_path):

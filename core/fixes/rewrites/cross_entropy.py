@@ -102,7 +102,8 @@ def _take_scores(source: SourceText, inner: ast.Call, call: ast.Call, scores: st
     first = own.args.args[0]
     names = {n.id for n in ast.walk(own) if isinstance(n, ast.Name)} | {a.arg for a in own.args.args}
     name = free_name(scores if scores.isidentifier() else "scores", names - {first.arg})
-    rest = "".join(f", {source.of(a)}" for a in (*inner.args[1:], *inner.keywords))
+    others: list[ast.expr | ast.keyword] = [*inner.args[1:], *inner.keywords]
+    rest = "".join(f", {source.of(a)}" for a in others)
     source.replace(inner, f"{functional_name(source)}.cross_entropy({name}{rest})")
     source.rename(first, name)
     source.replace(call.args[0], scores)

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import TraceError
 from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, read_source
+from core.fixes.files import applied_in
 
 
 @pytest.fixture
@@ -76,6 +77,26 @@ def test_users_file_with_backup_and_undo(project):
     applied.undo()
     assert (project / "train.py").read_bytes() == before
     assert not applied.backup.exists()
+
+
+def test_a_change_can_be_undone_in_a_later_session(project, tmp_path):
+    before = (project / "train.py").read_bytes()
+    made = apply_to_file(edit_of(project), tmp_path / "backups")
+    (found,) = applied_in(tmp_path / "backups")
+    assert found == made
+    found.undo()
+    assert (project / "train.py").read_bytes() == before
+    assert applied_in(tmp_path / "backups") == []
+    assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_a_change_that_was_worked_on_is_not_offered_for_undo(project, tmp_path):
+    apply_to_file(edit_of(project), tmp_path / "backups")
+    (project / "train.py").write_text("my own work\n")
+    assert applied_in(tmp_path / "backups") == []
+    for note in (tmp_path / "backups").glob("*.json"):
+        note.write_text("{")
+    assert applied_in(tmp_path / "backups") == []
 
 
 def test_undo_does_not_destroy_later_work(project, tmp_path):

@@ -18,7 +18,7 @@ import pytest
 from core.analysis import Analysis, analyze
 from core.fixes import attempt
 from core.importing import open_trace
-from core.project import compare_losses
+from core.results import compare_losses
 from core.suggestions import Suggestion
 
 ROOT = Path(__file__).parents[3]
