@@ -87,6 +87,14 @@ def span(start_ns: int, end_ns: int) -> Spans:
     return union(np.array([start_ns], dtype=np.int64), np.array([end_ns], dtype=np.int64))
 
 
+def ascending(time_ns: I64) -> I64:
+    """Return the distinct instants in ascending order: `np.unique`, which hashes first, is slower for sorted runs."""
+    time_ns = np.sort(time_ns, kind="stable")
+    new = np.ones(len(time_ns), dtype=bool)
+    np.not_equal(time_ns[1:], time_ns[:-1], out=new[1:])
+    return time_ns[new]
+
+
 def contains(spans: Spans, time_ns: I64) -> Bool:
     """Tell for each instant whether it lies inside: bool, shape of ``time_ns``."""
     at = np.searchsorted(spans.start, time_ns, side="right") - 1
@@ -169,6 +177,6 @@ def cut(spans: Spans, at_ns: I64) -> tuple[I64, I64]:
     The pieces touch each other, so that they are no `Spans`.
     """
     inner = at_ns[contains(spans, at_ns) & ~np.isin(at_ns, spans.start)]
-    start = np.unique(np.concatenate((spans.start, inner)))
-    end = np.unique(np.concatenate((spans.end, inner)))
+    start = ascending(np.concatenate((spans.start, inner)))
+    end = ascending(np.concatenate((spans.end, inner)))
     return start, end

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.figures.gaps import spend
 from core.figures.model import SyncTable
-from core.intervals import Spans, coverage, cut, subtract
+from core.intervals import Spans, ascending, coverage, cut, subtract
 from core.tables import I64
 
 
@@ -39,6 +39,6 @@ def wait_bounds(syncs: SyncTable, kernels: Spans, window: Spans) -> tuple[I64, i
         return alone, 0
     following = np.append(begin[inside][1:], last)
     alone[inside] = np.minimum(wait[inside], coverage(idle, begin[inside], following))
-    start, end = cut(idle, np.unique(begin[inside]))
+    start, end = cut(idle, ascending(begin[inside]))
     spent, _ = spend(begin[inside], wait[inside], start, end - start)
     return alone, int(spent.sum())

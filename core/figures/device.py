@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.figures.lookup import NEVER, View
+from core.figures.lookup import NEVER, View, distinct
 from core.intervals import Spans, coverage, union, union_all
 from core.kinds import SliceKind
 from core.tables import F64, I32, I64, Bool, StepTable
@@ -75,7 +75,7 @@ def busy_by_stream(view: View, window: Spans) -> dict[int, float]:
     """Track id -> percentage of the window during which that stream worked."""
     slices, tracks = view.trace.slices, view.trace.tracks
     result = {}
-    for track in np.unique(slices.track_id[view.work]):
+    for track in distinct(slices.track_id[view.work]):
         rows = np.arange(tracks.first_id[track], tracks.end_id[track])
         rows = rows[view.trace.device_work_mask[rows] & view.valid[rows]]
         share = share_of(window, union(slices.start_ns[rows], view.trace.end_ns[rows]))

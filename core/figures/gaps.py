@@ -9,7 +9,7 @@ import numpy as np
 from core.figures.device import DeviceTimes
 from core.figures.lookup import View
 from core.figures.model import GapTable, SyncTable
-from core.intervals import Spans, coverage, intersect, subtract, union
+from core.intervals import Spans, ascending, coverage, intersect, subtract, union
 from core.kinds import GapCause, SliceKind, SyncKind
 from core.tables import I32, I64, StepTable
 
@@ -59,7 +59,7 @@ def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, s
     cause = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
     blame = np.concatenate([p[3] for p in parts]) if parts else np.zeros(0, np.int32)
     device = np.repeat(np.array(view.devices, dtype=np.int32), [len(p[0]) for p in parts])
-    start, end, origin = _split_at(start, end, np.unique(np.concatenate((steps.start_ns, steps.end_ns))))
+    start, end, origin = _split_at(start, end, ascending(np.concatenate((steps.start_ns, steps.end_ns))))
     return GapTable(
         start_ns=start,
         end_ns=end,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from core.figures.names import NameClasses, classify
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
-from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, Bool
+from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, U8, Bool
 from core.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
@@ -81,7 +82,7 @@ class View:
     @cached_property
     def host_calls(self) -> I32:
         """int32[k]: runtime and driver calls."""
-        return np.flatnonzero(np.isin(self.trace.slices.kind, HOST_CALLS)).astype(np.int32)
+        return np.flatnonzero(of_kinds(self.trace.slices.kind, HOST_CALLS)).astype(np.int32)
 
     @cached_property
     def saw_calls(self) -> bool:
@@ -91,11 +92,11 @@ class View:
     @cached_property
     def devices(self) -> tuple[int, ...]:
         """Device indexes with work, ascending."""
-        return tuple(int(d) for d in np.unique(self.device[self.work]))
+        return tuple(distinct(self.device[self.work]))
 
     def by_kind(self, *kinds: SliceKind) -> I32:
         """Slices of these kinds with a countable duration: int32[k], in table order."""
-        hit = np.isin(self.trace.slices.kind, kinds) & self.valid
+        hit = of_kinds(self.trace.slices.kind, kinds) & self.valid
         return np.flatnonzero(hit).astype(np.int32)
 
     def named(self, ids: I32, classes: Bool) -> I32:
@@ -120,6 +121,14 @@ class View:
         launches[self.named(calls, self.names.launch)] = True
         launches[self.trace.links.launched_by] = True
         return np.flatnonzero(launches).astype(np.int32)
+
+
+def of_kinds(kind: U8, kinds: Sequence[SliceKind]) -> Bool:
+    """Tell for each slice whether it is of one of some kinds: `np.isin` by a look-up table."""
+    wanted = np.zeros(256, dtype=bool)
+    wanted[list(kinds)] = True
+    result: Bool = wanted[kind]
+    return result
 
 
 def distinct(values: I32 | I64) -> list[int]:
@@ -152,7 +161,7 @@ def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind,
         here = np.flatnonzero(track_id == track)
         found[here] = first - 1 + np.searchsorted(slices.start_ns[first:last], time_ns[here], side="right")
         found[here[found[here] < first]] = -1
-    wanted = np.isin(slices.kind, kinds)
+    wanted = of_kinds(slices.kind, kinds)
     todo = np.flatnonzero(found >= 0)
     while len(todo):
         at = found[todo]

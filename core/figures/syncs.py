@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.figures.lookup import View, innermost, launch_start, outermost_op, thread_tracks
+from core.figures.lookup import View, distinct, innermost, launch_start, outermost_op, thread_tracks
 from core.figures.model import SyncTable
 from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind, TrackKind
 from core.tables import I32, I64, U8, Bool, StepTable
@@ -157,13 +157,13 @@ def _waited_work(view: View, calls: I32, kind: U8, copies: I32) -> I32:
     if not len(work) or not len(open_):
         return waited
     # Which device or event is meant is not in the trace; the work that ends right before the call returns tells.
-    for source in np.unique(view.source[calls[open_]]):
+    for source in distinct(view.source[calls[open_]]):
         here = open_[view.source[calls[open_]] == source]
         waited[here] = _latest_before(view, work[view.source[work] == source], calls[here])
     of_stream = open_[kind[open_] == SyncKind.STREAM]
     stream = _stream_of_calls(view, calls[of_stream])
     tracks = view.trace.slices.track_id[work]
-    for track in np.unique(stream[stream >= 0]):
+    for track in distinct(stream):
         here = of_stream[stream == track]
         found = _latest_before(view, work[tracks == track], calls[here])
         waited[here] = np.where(found >= 0, found, waited[here])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.figures.lookup import View, distinct
-from core.intervals import Spans, contains, subtract, union
+from core.intervals import Spans, ascending, contains, subtract, union
 from core.kinds import HOST_CALLS, SliceKind
 from core.replay.graph import Graph
 from core.replay.lanes import others_busy
@@ -174,8 +174,7 @@ class Changes:
         graph, op_of = self._graph, self._view.trace.links.op_of
         calls = graph.waits.slice_id
         syncs = graph.waits.sync_id >= 0
-        ops = np.unique(op_of[calls[waits & syncs]])
-        ops = ops[ops >= 0]
+        ops = distinct(op_of[calls[waits & syncs]])
         return waits | (syncs & np.isin(op_of[calls], ops))
 
     def _own_copies(self, waits: Bool) -> Bool:
@@ -238,7 +237,7 @@ class Changes:
     def _scaled(self, effect: Effect) -> _Touched:
         """Multiply durations of device slices; inside a graph launch the whole shrinks by what its part loses."""
         work, slices = self._graph.work, self._view.trace.slices
-        ids = np.unique(np.array(effect.slices, dtype=np.int64))
+        ids = ascending(np.array(effect.slices, dtype=np.int64))
         piece = work.piece_of[ids]
         ids, piece = ids[piece >= 0], piece[piece >= 0]
         lost = np.bincount(piece, weights=slices.dur_ns[ids] * (1.0 - effect.factor), minlength=len(work))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.intervals import Spans, contains
+from core.intervals import Spans, ascending, contains
 from core.tables import F64, I64
 
 
@@ -44,7 +44,7 @@ def host_time(changes: Iterable[tuple[Spans, float]]) -> HostTime:
     changes = [(spans, speed) for spans, speed in changes if len(spans)]
     if not changes:
         return HostTime(np.zeros(0, dtype=np.int64), np.zeros(0))
-    edges = np.unique(np.concatenate([a for spans, _ in changes for a in (spans.start, spans.end)]))
+    edges = ascending(np.concatenate([a for spans, _ in changes for a in (spans.start, spans.end)]))
     speed = np.ones(len(edges) - 1)
     for spans, factor in changes:
         inside = contains(spans, edges[:-1])

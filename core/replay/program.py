@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.figures.lookup import distinct
 from core.replay.graph import Graph
 from core.replay.waits import QUEUE_LIMIT
 from core.tables import F64, I32, I64, Bool
@@ -162,7 +163,7 @@ def _room(graph: Graph, blocks: I32, repeated: bool) -> list[Room]:
     of_block = block_of_group(graph)
     sizes = np.diff(graph.first_piece)
     found: list[Room] = []
-    for stream in np.unique(graph.group_stream):
+    for stream in distinct(graph.group_stream):
         own = np.flatnonzero((graph.group_stream == stream) & chosen[of_block])
         if not len(own):
             continue

@@ -108,7 +108,7 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> Waits:
 
 def call_cost(view: View, work: Work) -> int:
     """Median duration of the calls that launch a kernel: what a call costs that does not wait, ns."""
-    launches = np.unique(work.launch_id[work.launch_id >= 0])
+    launches = np.array(distinct(work.launch_id), dtype=np.int32)
     kernels = launches[np.isin(launches, view.named(launches, view.names.launch))] if len(launches) else launches
     if not len(kernels):
         return _DEFAULT_CALL_NS
