@@ -15,7 +15,7 @@ from gui import panels
 
 log = logging.getLogger(__name__)
 
-SWITCH_S = 0.0005  # how long a working thread keeps the interpreter while the GUI thread wants it (5 ms by default)
+SWITCH_S = 0.0002  # how long a working thread keeps the interpreter while the GUI thread wants it (5 ms by default)
 MODULES = (
     "gui.timeline.view",
     "gui.document_page",
