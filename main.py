@@ -81,7 +81,7 @@ def window(paths: Sequence[str]) -> int:
     if "" in paths:
         raise UsageError("a path is empty; is a variable of the shell unset?")
     missing = [p for p in paths if not Path(p).exists()]
-    if missing:
+    if missing and len(missing) == len(paths):  # else the window opens the others, and says which are missing
         close = difflib.get_close_matches(paths[0], COMMANDS, 1)
         if missing[0] == paths[0] and close and len(paths[0]) < 16:
             raise UsageError(f"unknown command {paths[0]!r}, did you mean {close[0]!r}?")

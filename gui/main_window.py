@@ -108,6 +108,7 @@ class MainWindow(WindowActions, QMainWindow):
         session.currentChanged.connect(self._show_current)
         session.themeChanged.connect(self._apply_theme)
         session.errorRaised.connect(self.show_error)
+        session.openRequested.connect(self.banner.clear)
         session.pageRequested.connect(self.show_page)
         session.panelRequested.connect(self.show_panel)
         session.recentChanged.connect(self._recent_changed)
@@ -231,7 +232,6 @@ class MainWindow(WindowActions, QMainWindow):
             page.lay_out(self.width(), self.stack.height() or self.height())
             self._choose_tab(document)
             self.setWindowTitle(self.tr("{title} – StepLens").format(title=document.title))
-            self.banner.hide()
             self.top.search.show_query(document.search_query, document.trace)
             self.focus_timeline()
         else:

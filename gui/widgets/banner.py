@@ -11,7 +11,7 @@ from gui.widgets.labels import Elided, button, heading, label
 
 
 class ErrorBanner(QFrame):
-    """Title, detail and hint of an error; stays until closed or until something opens."""
+    """Title, detail and hint of an error, or several listed; stays until closed or until something else is opened."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -20,7 +20,8 @@ class ErrorBanner(QFrame):
         self.detail = label("", "dim", wrap=True, select=True)
         self.hint = label("", "", wrap=True, select=True)
         self.title.setWordWrap(True)
-        close = button("×", self.hide, "flat", self.tr("Close this message"))
+        self._shown: list[tuple[str, str, str]] = []
+        close = button("×", self.clear, "flat", self.tr("Close this message"))
         close.setAccessibleName(self.tr("Close this message"))
         texts = QVBoxLayout()
         texts.setSpacing(2)
@@ -32,11 +33,22 @@ class ErrorBanner(QFrame):
         row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()
 
+    def clear(self) -> None:
+        """Forget what was shown."""
+        self._shown.clear()
+        self.hide()
+
     def show_error(self, title: str, detail: str, hint: str) -> None:
-        """Show one error, in the place of the one before."""
+        """Show one error more; the first keeps its place when several files fail together."""
+        if (title, detail, hint) not in self._shown:
+            self._shown.append((title, detail, hint))
+        if len(self._shown) > 1:
+            lines = [" ".join(part for part in error if part) for error in self._shown]
+            title = self.tr("{count} things went wrong").format(count=len(lines))
+            detail, hint = "\n".join(line[:400] for line in lines[-8:]), ""
         self.title.setText(title)
         for widget, text in ((self.detail, detail), (self.hint, hint)):
-            widget.setText(text[:1500])
+            widget.setText(text[:3000])
             widget.setVisible(bool(text))
         self.setAccessibleName(f"{title} {detail} {hint}".strip())
         self.show()

@@ -453,3 +453,17 @@ def test_torch_is_never_imported() -> None:
         "import sys, gui.app, gui.main_window, gui.panels as p; p.of_area('bottom'); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_of_several_files_the_good_ones_open_and_every_bad_one_is_named(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    good = training(1).write(tmp_path / "good.json")
+    (tmp_path / "notes.txt").write_text("no trace", encoding="utf-8")
+    window.session.open([tmp_path / "missing.json", good, tmp_path / "notes.txt"])
+    qtbot.waitUntil(lambda: not window.opener.busy and len(window.session.documents) == 1, timeout=20_000)
+    assert window.banner.isVisible()
+    assert "missing.json" in window.banner.detail.text()
+    assert "notes.txt" in window.banner.detail.text()
+    window.session.open([good])
+    assert not window.banner.isVisible()
