@@ -38,7 +38,7 @@ RULE = Rule(
     needs=Needs.DEVICE,
     params=(
         Param("min_steps", 2, "steps", "once is warm-up"),
-        Param("min_calls", 8, "calls", "without steps: fewer can be the start of the program"),
+        Param("min_calls", 8, "calls", "where one step or none is recorded: fewer can be the start of the program"),
     ),
 )
 _CALLS = r"^(cuda|hip)(Malloc(Async|Managed|Pitch|3D)?|Free(Async|Host)?|HostAlloc|MallocHost|HostMalloc|HostFree)$"
@@ -78,11 +78,13 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Steps allocate GPU memory with the driver: {count} calls",
+            "Steps allocate GPU memory with the driver: {count} calls"
+            if facts.n_steps
+            else "GPU memory is still being allocated with the driver: {count} calls",
             "PyTorch normally keeps the memory it has once allocated. Here the driver was asked "
-            "{count} times during the "
-            "steps ({freed} times to free, which waits for the whole GPU), {took_ms:.2f} ms of CPU time. The cause is "
-            "usually torch.cuda.empty_cache() in the loop, or inputs whose size keeps growing.",
+            "{count} times ({freed} times to free, which waits for the whole GPU), {took_ms:.2f} ms of CPU time. "
+            "In a loop, the cause is usually torch.cuda.empty_cache(), or inputs whose size keeps growing; in the "
+            "first iteration it is normal.",
             Fix(
                 "Keep the memory.",
                 "torch.cuda.empty_cache()      # in the training loop",
@@ -95,6 +97,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             values={"count": len(calls), "freed": len(freed), "took_ms": took / 1e6},
             anchors=calls,
             effects=[Effect(EffectKind.REMOVE_WORK, tuple(int(c) for c in calls))],
+            informational=not facts.n_steps,  # a program that runs once has to allocate once
             hint="call:empty_cache",
         )
     ]

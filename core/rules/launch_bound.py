@@ -43,6 +43,12 @@ RULE = Rule(
     params=(
         Param("max_busy_pct", 60, "% of the time", "above it the GPU has little left to gain from faster launches"),
         Param("max_kernel_us", 25, "us", "the typical (median) kernel: a launch with its operator costs about as much"),
+        Param(
+            "max_host_us",
+            300,
+            "us per kernel",
+            "a CPU that needs longer does other work than launching: no graph helps",
+        ),
         Param("min_share", 0.2, "share of the time idle by launching", "below it other causes dominate"),
         Param("min_kernels", 20, "kernels", "a handful of launches says nothing about a program"),
         Param(
@@ -70,6 +76,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     tops = _outermost_ops(facts)
     host_us = total_ns(facts, tops) / len(kernels) / 1e3
+    if host_us > ctx.params["max_host_us"]:
+        return []
     launches = facts.trace.links.launch_of[kernels]
     return [
         suggestion(
@@ -125,6 +133,8 @@ def _idle_by_launching(facts: Facts) -> tuple[int, list[int]]:
 
 
 def _outermost_ops(facts: Facts) -> list[int]:
-    """Operators directly on a thread, inside the steps: the CPU's part that a graph would replay."""
+    """Operators directly on a thread that launch something, inside the steps: what a graph would replay."""
     ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
-    return [int(i) for i in ops[facts.trace.slices.parent_id[ops] < 0]]
+    ops = ops[facts.trace.slices.parent_id[ops] < 0]
+    launching: list[int] = ops[facts.device_counts(ops) > 0].tolist()
+    return launching
