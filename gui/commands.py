@@ -229,6 +229,17 @@ TIMELINE_KEYS = (
     ("K", QT_TRANSLATE_NOOP("commands", "Show or hide the legend")),
     ("Esc", QT_TRANSLATE_NOOP("commands", "Clear the selection")),
 )
+MOUSE = (
+    (QT_TRANSLATE_NOOP("commands", "Wheel"), QT_TRANSLATE_NOOP("commands", "Zoom about the pointer")),
+    (QT_TRANSLATE_NOOP("commands", "Shift+wheel"), QT_TRANSLATE_NOOP("commands", "Move in time")),
+    (QT_TRANSLATE_NOOP("commands", "Drag"), QT_TRANSLATE_NOOP("commands", "Move the view")),
+    (
+        QT_TRANSLATE_NOOP("commands", "Shift+drag"),
+        QT_TRANSLATE_NOOP("commands", "Select a stretch of time (also: drag along the time axis)"),
+    ),
+    (QT_TRANSLATE_NOOP("commands", "Double click"), QT_TRANSLATE_NOOP("commands", "Zoom to a slice")),
+    (QT_TRANSLATE_NOOP("commands", "Right click"), QT_TRANSLATE_NOOP("commands", "Copy, export, hide, pin")),
+)
 SEARCH_KEYS = (
     ("Alt+1 … Alt+9", QT_TRANSLATE_NOOP("commands", "Views under the timeline")),
     ("Enter  Shift+Enter", QT_TRANSLATE_NOOP("commands", "In the search field: next and previous hit")),

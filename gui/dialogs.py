@@ -113,6 +113,8 @@ class KeysPage(QDialog):
         grid.setVerticalSpacing(4)
         left: list[tuple[str | None, str]] = [(None, self.tr("In the timeline"))]
         left += [(keys, commands.translated(words)) for keys, words in commands.TIMELINE_KEYS + commands.SEARCH_KEYS]
+        left.append((None, self.tr("With the mouse")))
+        left += [(commands.translated(gesture), commands.translated(words)) for gesture, words in commands.MOUSE]
         right: list[tuple[str | None, str]] = []
         for menu in commands.MENUS:
             listed = [c for c in commands.COMMANDS if c.menu == menu and c.keys]
