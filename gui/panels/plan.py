@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from core.analysis import Analysis
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
 from gui.models import code_context
@@ -137,7 +139,7 @@ class PlanPanel(QWidget):
             else:
                 self._column.addWidget(card)
         small, notes = self._small.column.count(), self._notes.column.count()
-        self._small.set_words(self.tr("Show %n smaller one(s), below 1 % of the step", "", small) if small else "")
+        self._small.set_words(self.tr("Smaller, below 1 % of the step: {count}").format(count=small) if small else "")
         self._notes.set_words(self.tr("Good to know: {count}").format(count=notes) if notes else "")
 
     def _toggle_small(self, opened: bool) -> None:
@@ -197,20 +199,23 @@ class PlanPanel(QWidget):
             return
         assert now is not None
         assert analysis is not None
-        end = plan[-1].predicted_step_ns
+        states = [[self._state(analysis.suggestions[i]) for i in step.suggestions] for step in plan]
+        values = falling(now, analysis, [DISMISSED in of_step for of_step in states])
+        done = [k for k, of_step in enumerate(states, 1) if all(state == DONE for state in of_step)]
+        end = values[-1]
         self.total.setText(
             self.tr("{now} → {end} ({change})").format(
                 now=text.duration(now), end=text.duration(end), change="−" + text.percent(100 * (now - end) / now)
             )
         )
         restyle(self.total, "role", "saved" if end < now else "dim")
-        done = [
-            k
-            for k, step in enumerate(plan, 1)
-            if all(self._state(analysis.suggestions[i]) == DONE for i in step.suggestions)
-        ]
-        self.bars.show_values([now, *(float(p.predicted_step_ns) for p in plan)], done)
-        self.caption.set_text(self.tr("predicted sustained step after each fix, {unit}").format(unit=bars_unit(now)))
+        self.bars.show_values(values, done)
+        words = self.tr("predicted sustained step after each fix, {unit}").format(unit=bars_unit(now))
+        if done:
+            ticked = now - sum(values[k - 1] - values[k] for k in done)
+            frame = self.tr("{words}; with those done: {time}")
+            words = frame.format(words=words, time=text.duration(ticked))
+        self.caption.set_text(words)
 
     # States --------------------------------------------------------------------------------------------------
 
@@ -320,15 +325,20 @@ class PlanPanel(QWidget):
         document, session = self._document, self._session
         state = self._state(suggestion)
         actions: list[Action] = []
+        own = document.run_folder is not None
+        foreign = self.tr("Needs a recording made here: press Profile script above, then this works on your own code.")
         if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
-            can = session.ask("can_apply_fix", document, index) if session.can("can_apply_fix") else True
+            can = bool(session.ask("can_apply_fix", document, index)) if session.can("can_apply_fix") else True
+            tip = self.tr("Shows the change first; your own file is not touched.")
+            if not can:
+                tip = self.tr("There is no mechanical edit for this place: change it by hand.") if own else foreign
             actions.append(
                 Action(
-                    self.tr("Apply to a copy, re-run"),
+                    self.tr("Apply to a copy, re-run…"),
                     partial(session.ask, "apply_fix", document, index),
                     primary=True,
-                    tip=self.tr("Shows the change first; your own file is not touched."),
-                    enabled=bool(can),
+                    tip=tip,
+                    enabled=can,
                 )
             )
         if session.can("find_line") and not (suggestion.source and suggestion.source.exact):
@@ -336,12 +346,16 @@ class PlanPanel(QWidget):
                 Action(
                     self.tr("Find the line"),
                     partial(session.ask, "find_line", document, index),
-                    tip=self.tr("Runs the script once more and records the exact line."),
+                    tip=self.tr("Runs the script once more and records the exact line.") if own else foreign,
+                    enabled=own,
                 )
             )
-        for chosen, words in ((DONE, self.tr("Done")), (LATER, self.tr("Later"))):
+        for chosen, words, undo in (
+            (DONE, self.tr("Done"), self.tr("Not done yet")),
+            (LATER, self.tr("Later"), self.tr("Now after all")),
+        ):
             back = state == chosen
-            name = self.tr("Not {state}").format(state=words.lower()) if back else words
+            name = undo if back else words
             actions.append(Action(name, partial(self._set_state, index, "" if back else chosen)))
         if state == DISMISSED:
             actions.append(Action(self.tr("Take back"), partial(self._set_state, index, "")))
@@ -366,6 +380,16 @@ class PlanPanel(QWidget):
         self._document.set_suggestion_state(index, DISMISSED, reason)
         self._cards[index].rebuild()
         self.show_states()
+
+
+def falling(now: float, analysis: Analysis, dismissed: Sequence[bool]) -> list[float]:
+    """Step times in ns: now, then after each step of the plan. One that was dismissed brings nothing."""
+    values, before = [now], now
+    for step, left_out in zip(analysis.plan, dismissed, strict=True):
+        after = float(step.predicted_step_ns)
+        values.append(values[-1] - (0.0 if left_out else before - after))
+        before = after
+    return values
 
 
 def create(session: Session, document: Document | None) -> QWidget:

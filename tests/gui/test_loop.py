@@ -21,7 +21,7 @@ from gui import allow_file, jobs
 from gui.fix_dialog import FixDialog, near_lines
 from gui.loop import Loop
 from gui.screenshot import settle
-from gui.session import DISMISSED, DONE, Document
+from gui.session import DISMISSED, DONE, LATER, Document
 from tests.gui.conftest import training
 
 SCRIPT = """import torch
@@ -306,3 +306,16 @@ def test_compare_needs_two(window, loop, run_folder):
     document = shown(window, run_folder, 1_000_000.0)
     window.session.close_document(document)
     assert "Open two traces" in window.pages["compare"].words.text()
+
+
+def test_next_passes_over_what_is_for_later(window, loop, run_folder):
+    others = tuple(replace(SUGGESTION, rule_id=rule) for rule in ("host-list-index", "scalar-read-back"))
+    document = shown(window, run_folder, 1_000_000.0, (SUGGESTION, *others))
+    document.show_suggestion(0)
+    document.set_suggestion_state(1, LATER)
+    document.step_suggestion(1)
+    assert document.current_suggestion == 2
+    document.set_suggestion_state(2, DONE)
+    document.set_suggestion_state(0, DONE)
+    document.step_suggestion(1)
+    assert document.current_suggestion in (0, 1, 2)  # nothing is open: all are walked through again

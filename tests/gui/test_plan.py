@@ -186,7 +186,7 @@ def test_small_savings_are_shown_when_asked_for(
     assert shown.at.text() == "1 of 2"
     document.step_suggestion(-1)
     assert document.current_suggestion == 1
-    line = next(b for b in shown.findChildren(QPushButton) if "smaller" in b.text() and b.isVisible())
+    line = next(b for b in shown.findChildren(QPushButton) if "Smaller" in b.text() and b.isVisible())
     line.click()
     assert card.isVisible()
     document.step_suggestion(1)
@@ -237,3 +237,14 @@ def test_code_is_plain_text(qapp: QApplication) -> None:
     assert code.toPlainText() == "- <b>x</b>\n+ <i>y</i>"
     assert len(code.extraSelections()) == 2
     code.deleteLater()
+
+
+def test_predicted_time_follows_what_is_done_and_dismissed(window: MainWindow, document: Document) -> None:
+    caption, total = panel(window).caption, panel(window).total
+    assert "with those done" not in caption.toolTip() + caption.full_text()
+    document.set_suggestion_state(0, DONE)
+    assert "with those done: 760" in caption.full_text().replace(text.THIN, " ")
+    document.set_suggestion_state(1, DISMISSED, "small on purpose")
+    assert "760" in total.text()  # what was dismissed brings nothing
+    document.set_suggestion_state(1, "")
+    assert "700" in total.text()
