@@ -271,7 +271,9 @@ def _floors(results: Sequence[RuleResult]) -> dict[str, str]:
 
 
 def _device_unseen(trace: Trace) -> bool:
-    """Launches without device work: what the device does, and so what a fix saves, is unknown."""
+    """Launches without device work, or a file that breaks off: what the device does and a fix saves is unknown."""
+    if trace.report.is_cut_off:
+        return True
     if trace.has_device_work:
         return False
     view = View(trace)

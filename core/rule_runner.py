@@ -196,6 +196,8 @@ def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
 
 
 def _no_device_reason(trace: Trace, kinds: set[int]) -> str:
+    if trace.report.is_cut_off:
+        return "The file ends early: the GPU's work, if there was any, came after the cut. Record or copy it again."
     if any(kind in kinds for kind in HOST_CALLS):
         return (
             "The trace has calls to the GPU's runtime but no GPU work was recorded, so what the GPU did is unknown. "

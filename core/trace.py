@@ -71,6 +71,9 @@ class ImportNote:
     example: str = ""
 
 
+CUT_CODES = frozenset({"truncated", "gzip-truncated"})  # notes of a file that breaks off
+
+
 @dataclass(frozen=True)
 class ImportReport:
     """What the importer read, kept, dropped and repaired."""
@@ -78,6 +81,11 @@ class ImportReport:
     events_read: int
     events_kept: int
     notes: tuple[ImportNote, ...] = ()
+
+    @property
+    def is_cut_off(self) -> bool:
+        """The file ends before the recording does: what came after is missing, perhaps all of the device's work."""
+        return any(n.code in CUT_CODES for n in self.notes)
 
     @property
     def dropped(self) -> dict[str, int]:

@@ -108,5 +108,6 @@ def things_to_know(document: Document) -> list[str]:
         n.title.replace("{count}", text.count(n.count)) for n in document.trace.report.notes if n.severity != "info"
     ]
     if document.analysis is not None:
-        notes += [n.title for n in document.analysis.figures.doctor if n.severity != "info"]
+        said = {n.title.replace("{count}", str(n.count)) for n in document.trace.report.notes}
+        notes += [n.title for n in document.analysis.figures.doctor if n.severity != "info" and n.title not in said]
     return notes

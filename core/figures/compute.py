@@ -20,7 +20,7 @@ from core.figures.stats import device_stats, operator_stats, self_time, thread_s
 from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
-from core.figures.verdict import Verdict, judge, judge_without_device
+from core.figures.verdict import Verdict, judge, judge_cut_off, judge_without_device
 from core.intervals import Spans, subtract, union, union_all
 from core.kinds import SliceKind, TrackKind
 from core.tables import F64, StepTable
@@ -116,6 +116,8 @@ def final_verdict(
 
     With a sustained step time the suggestions are priced: no best saving then means that none has a known one.
     """
+    if trace.report.is_cut_off:
+        return judge_cut_off()
     if sustained_ns is not None and best_saving_pct is None:
         best_saving_pct = 0.0
     exposed = figures.extra.get("exposed_communication_ns")

@@ -12,6 +12,7 @@ from core.figures.notes import TEXTS, NoteText
 from core.figures.steps import infer_steps
 from core.kinds import GapCause, SliceKind
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, StepTable
+from core.trace import CUT_CODES
 
 _EXAMPLES = 20  # slices shown with a note: enough to look at, few enough to jump through
 _SKEW_NS = 1_000  # device work that starts this much before its launch shows clocks that disagree
@@ -80,6 +81,8 @@ def _from_import(view: View) -> list[DoctorNote]:
         if note.severity == "info" and code == note.code:
             continue
         flag, consequence = _IMPORT_FLAGS.get(note.code, (0, "The figures use what was repaired."))
+        if note.code in CUT_CODES:
+            consequence = "Every figure is of what is left: none of them is the run's, and the device's may be unknown."
         if note.dropped:
             consequence = "{count} events are missing from every figure."
         title = note.title.replace("{count}", str(note.count)).replace("{", "{{").replace("}", "}}")
@@ -123,6 +126,8 @@ def _start_up(budget: Budget) -> list[DoctorNote]:
 def _device(view: View) -> list[DoctorNote]:
     trace, links = view.trace, view.trace.links
     launches = view.named(view.host_calls, view.names.launch)
+    if not len(view.work) and trace.report.is_cut_off:
+        return []  # the note about the cut says why
     if not len(view.work):
         if len(launches):
             return [_note("gpu-events-missing/launched", launches, count=len(launches))]

@@ -40,11 +40,14 @@ TEMPLATES: Mapping[str, str] = {
     "host_python": "The device idles {share_pct:.0f} % of the time, most of it while the CPU runs Python code between "
     "its launches.",
     "host_compile": "The device idles {share_pct:.0f} % of the time, most of it while code is compiled or loaded.",
-    "start_up": "The recording is start-up for {share_pct:.0f} % of its time, so it says nothing about training.",
+    "start_up": "Start-up takes {share_pct:.0f} % of the recording and no steps are marked, so the pace of the loop is "
+    "unknown; savings are rough figures for the rest of the recording.",
     "unknown_cause": "The device idles {share_pct:.0f} % of the time, and nothing recorded says why.",
     "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
     "cpu_only": "The trace holds CPU work only, so there is no device to be kept busy.",
     "loader_cpu": "The data loader takes {share_pct:.0f} % of the step.",
+    "cut_off": "The file ends early: what came after is missing, and GPU work may be among it. What is left is shown, "
+    "but what limits the step cannot be judged from it.",
     "empty": "The trace holds no work that could be judged.",
 }
 
@@ -127,6 +130,11 @@ def _host(budget: Budget, share_pct: float) -> Verdict:
             return _verdict("unknown", "start_up", share_pct=100.0 * idle[most] / float(budget.period_ns or 1))
         return _verdict("host_bound", "host_compile", share_pct=share_pct)
     return _verdict("host_bound", "host_python" if most == GapCause.PYTHON else "host_launch", share_pct=share_pct)
+
+
+def judge_cut_off() -> Verdict:
+    """Judge nothing: a file that breaks off holds no fair share of any kind of work."""
+    return _verdict("unknown", "cut_off")
 
 
 def judge_without_device(names_device: bool, loader_share: float | None, has_slices: bool) -> Verdict:

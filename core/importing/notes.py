@@ -127,9 +127,9 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
     "truncated": (
         "error",
         False,
-        "The file is incomplete: it ends in the middle of the recording.",
-        "Everything up to the cut is shown. The job probably ended while it was writing; profile again, or copy "
-        "the file again.",
+        "The file ends early: what came after is missing (GPU work may be among it).",
+        "Everything up to the cut is shown; there is no verdict and no plan, since both could be wrong. The job "
+        "probably ended while it was writing: profile again, or copy the file again.",
     ),
     "brackets-missing": (
         "warning",
@@ -152,8 +152,9 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
     "gzip-truncated": (
         "error",
         False,
-        "The file is incomplete: the compressed data breaks off.",
-        "Everything up to the cut is shown. Copy the file again, or profile again.",
+        "The file ends early: what came after is missing (GPU work may be among it).",
+        "Everything up to the cut of the compressed data is shown; there is no verdict and no plan, since both could "
+        "be wrong. Copy the file again, or profile again.",
     ),
     "gzip-checksum": (
         "warning",

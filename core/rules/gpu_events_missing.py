@@ -37,7 +37,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
     launches = facts.where(lambda n: "Launch" in n or "MemcpyAsync" in n, *HOST_CALLS)
-    if trace.has_device_work or not len(launches):
+    if trace.has_device_work or trace.report.is_cut_off or not len(launches):
         return []
     return [
         suggestion(

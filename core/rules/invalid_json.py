@@ -44,7 +44,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The file was damaged and has been repaired (events concerned: {count})",
+            "The file ends early: what came after is missing"
+            if trace.report.is_cut_off
+            else "The file was damaged and has been repaired (events concerned: {count})",
             "The most important: {title} {advice}",
             Fix("Record again, or live with the loss."),
             [evidence(facts, "What is left begins here", len(trace.slices), "slices", some)],

@@ -51,6 +51,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     if not trace.meta.devices or trace.has_device_work:
         return []
+    if trace.report.is_cut_off:
+        raise NotChecked("The file ends early: the GPU's work may have come after the cut. Record or copy it again.")
     if len(facts.where(lambda n: "Launch" in n, *HOST_CALLS)):
         raise NotChecked("Launches were recorded but no GPU work, so what ran on the GPU is unknown.")
     heavy = facts.in_steps(facts.matching(_HEAVY, SliceKind.CPU_OP))

@@ -50,14 +50,19 @@ class ImportReportPanel(QScrollArea):
         grid.setVerticalSpacing(10)
         grid.setColumnStretch(1, 1)
         rank = {"error": 0, "warning": 1, "info": 2}
-        lines: list[tuple[str, str, str, tuple[int, ...]]] = [
-            (n.severity, self._title(n.title, n.count), self._advice(n.advice, n.example), ()) for n in report.notes
-        ]
-        lines += [
-            (d.severity, title, " ".join(p for p in (consequence, cure) if p), d.slices)
-            for d in doctor
-            for title, consequence, cure in [_texts(d)]
-        ]
+        # What the importer found odd the doctor judges, too: once is enough, with what the doctor knows of it.
+        twins = {d.title: d for d in doctor}
+        lines: list[tuple[str, str, str, tuple[int, ...]]] = []
+        for n in report.notes:
+            twin = twins.pop(n.title.replace("{count}", str(n.count)), None)
+            advice = self._advice(n.advice, n.example)
+            parts = [_texts(twin)[1] if twin else "", advice]
+            slices = twin.slices if twin else ()
+            lines.append((n.severity, self._title(n.title, n.count), " ".join(p for p in parts if p), slices))
+        for d in doctor:
+            if d.title in twins:
+                title, consequence, cure = _texts(d)
+                lines.append((d.severity, title, " ".join(p for p in (consequence, cure) if p), d.slices))
         for severity, title, advice, slices in sorted(lines, key=lambda line: rank.get(line[0], 3)):
             self._add(grid, severity, title, advice, slices)
         if not lines:
