@@ -243,6 +243,8 @@ MOUSE = (
 SEARCH_KEYS = (
     ("Alt+1 … Alt+9", QT_TRANSLATE_NOOP("commands", "Views under the timeline")),
     ("Enter  Shift+Enter", QT_TRANSLATE_NOOP("commands", "In the search field: next and previous hit")),
+    ("Alt+R  Alt+F", QT_TRANSLATE_NOOP("commands", "In the search field: regular expression, filter")),
+    ("Ctrl+C", QT_TRANSLATE_NOOP("commands", "Copy all about the selected slice as text")),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,12 @@ class CounterData:
         self.trace = trace
         self._busy: dict[int, Lane] = {}
         self._series: dict[tuple[str, int], Series | None] = {}
+
+    @cached_property
+    def working(self) -> tuple[int, ...]:
+        """Devices that did something, worked out once from all slices."""
+        tracks = np.unique(self.trace.slices.track_id[self.trace.device_ids])
+        return tuple(sorted({int(d) for d in self.trace.tracks.device[tracks]}))
 
     def busy(self, device: int) -> Lane:
         """Union of a device's work."""

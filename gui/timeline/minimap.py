@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from core.kinds import DEVICE_WORK, SliceKind, TrackKind
+from core.kinds import SliceKind, TrackKind
 from core.lanes import Lane, LaneIndex
 from core.lod import coverage
 from gui.painting import guarded
@@ -195,11 +195,7 @@ class Minimap(QWidget):
         return None
 
     def _device_lanes(self) -> list[Lane]:
-        trace = self._document.trace
-        if not np.isin(trace.slices.kind, DEVICE_WORK).any():
-            return []
-        devices = np.unique(trace.tracks.device[trace.slices.track_id[trace.device_ids]])
-        return [self._counters.busy(int(d)) for d in devices.tolist()][:4]
+        return [self._counters.busy(device) for device in self._counters.working[:4]]
 
     # Pointer -------------------------------------------------------------------------------------------------
 

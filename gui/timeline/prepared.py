@@ -42,6 +42,7 @@ def prepare(trace: Trace, whole: bool = True) -> Prepared:
     index, counters = LaneIndex(trace), CounterData(trace)
     rows = build_rows(trace, index)
     look = looks(trace, False)
+    _ = trace.end_ns, trace.span_ns, trace.has_device_work  # kept by the trace once worked out
     if whole:
         for track in range(len(trace.tracks)):
             for lane in index.lanes(track):
@@ -49,7 +50,7 @@ def prepare(trace: Trace, whole: bool = True) -> Prepared:
         for row in rows:
             if row.is_python:
                 index.summary(row.track_id)
-        for device in sorted({int(d) for d in trace.tracks.device if d >= 0}):
+        for device in counters.working:
             _ = counters.busy(device).covered_ns
         for row in rows:
             if row.key.startswith(("memory/", "counter/")):
