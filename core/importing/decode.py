@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from core.errors import TraceError
@@ -21,8 +23,10 @@ from core.importing.scan import (
 )
 from core.importing.streams import BLOCK_BYTES, Text
 
+_BORDER_WINDOW_BYTES = 1 << 16  # an event's border is looked for in as much of a piece's end
 PIECE_BYTES = 1 << 20  # decoded in about 7 ms: a window in the same process is not held up for longer
 Tick = Callable[[], None]
+Read = Callable[[], bytes]
 
 
 class Future(Protocol):
@@ -42,9 +46,17 @@ class Decoder(Protocol):
 
     depth: int  # pieces it can hold at once
     piece_bytes: int  # about how large it wants them
+    reads_files: bool  # elsewhere, so that the text of a plain file need not be sent there
 
     def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
         """Start decoding a piece."""
+        ...
+
+    def submit_range(self, path: Path, base: int, size: int, raw_backslashes: bool, read: Read) -> Future:
+        """Start decoding a piece of a plain file that the decoder reads itself (where ``reads_files``).
+
+        ``read`` gives the piece where the decoder cannot read it (any more).
+        """
         ...
 
 
@@ -64,10 +76,15 @@ class InlineDecoder:
 
     depth = 1
     piece_bytes = PIECE_BYTES
+    reads_files = False
 
     def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
         """Decode the piece at once."""
         return _Done(decode_piece(text, base, raw_backslashes))
+
+    def submit_range(self, path: Path, base: int, size: int, raw_backslashes: bool, read: Read) -> Future:
+        """Decode the piece at once."""
+        return self.submit(read(), base, raw_backslashes)
 
 
 class _RawBackslashes(Exception):
@@ -117,7 +134,7 @@ class _Reading:
     ) -> None:
         self._text, self._decoder, self._tick, self._note = text, decoder, tick, note
         self._raw = raw_backslashes
-        self._pending: deque[tuple[Future, bytes, int]] = deque()
+        self._pending: deque[tuple[Future, Read, int, int]] = deque()
         self._results: list[EventColumns] = []
         self._carry = b""
         self._base = 0
@@ -128,7 +145,11 @@ class _Reading:
         with self._text:
             layout, buffer = self._head()
             self._base = layout.start
-            self._events(buffer)
+            if self._decoder.reads_files and not self._text.wrapped:
+                self._ranges()
+                buffer = b""
+            if not self._ended:
+                self._events(buffer)
             footer = self._finish(layout)
         for code in layout.repairs:
             self._note(code, "header", 1)
@@ -191,7 +212,32 @@ class _Reading:
             parts, size = [text], len(text)
             if len(self._pending) >= self._decoder.depth:
                 self._collect(len(self._pending) - self._decoder.depth + 1)
+        self._collect(len(self._pending))
         self._rest.append(b"".join(parts))
+
+    def _ranges(self) -> None:
+        """Let the decoder read a plain file itself, so that its text need not pass through here.
+
+        Where that is not possible (any more), and for the last pieces, reading goes on here at ``self._base``.
+        """
+        text, piece_bytes = self._text, self._decoder.piece_bytes
+        while not self._ended and self._base + 2 * piece_bytes < text.size_bytes:
+            end = self._base + piece_bytes
+            cut = last_border(text.at(end - _BORDER_WINDOW_BYTES, _BORDER_WINDOW_BYTES))
+            self._tick()
+            if cut <= 0:
+                break  # a huge event, or no list of events any more
+            size = end - _BORDER_WINDOW_BYTES + cut - self._base
+            read = partial(text.at, self._base, size)
+            future = self._decoder.submit_range(text.path, self._base, size, self._raw, read)
+            self._pending.append((future, read, self._base, size))
+            self._base += size
+            text.go_on_at(self._base)
+            if len(self._pending) >= self._decoder.depth:
+                self._collect(len(self._pending) - self._decoder.depth + 1)
+        if self._ended:
+            self._collect(len(self._pending))
+        text.go_on_at(self._base)
 
     def _last(self, text: bytes) -> None:
         """Decode what is left at the end of the file."""
@@ -209,20 +255,25 @@ class _Reading:
         self._take(walk_piece(whole, base, self._raw, final=True), whole, base)
 
     def _submit(self, piece: bytes) -> None:
-        self._pending.append((self._decoder.submit(piece, self._base, self._raw), piece, self._base))
+        future = self._decoder.submit(piece, self._base, self._raw)
+        self._pending.append((future, lambda: piece, self._base, len(piece)))
         self._base += len(piece)
 
     def _collect(self, count: int) -> None:
         """Take the results of the oldest pieces, in order."""
         for _ in range(count):
-            future, piece, base = self._pending.popleft()
+            future, piece_of, base, size = self._pending.popleft()
             if self._ended:
-                self._rest.append(piece)
+                self._rest.append(piece_of())
                 continue
             while not future.done():
                 self._tick()
             result = future.result()
             self._tick()
+            if not self._carry and not result.ended and not result.raw_backslashes and result.consumed == size:
+                self._take(result, b"", base)
+                continue
+            piece = piece_of()
             if self._carry:
                 piece = self._carry + piece
                 base -= len(self._carry)

@@ -276,8 +276,9 @@ def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _R
     if bool((external[calls] < 0).any()):
         external = np.where(external < 0, _ints("external_2021", args, calls & (external < 0)), external)
     copies = _ints("bytes", args, on_device)
-    if bool((kinds == SliceKind.KERNEL).any()) and bool((copies < 0).any()):
-        copies = np.where(copies < 0, _ints("size", args, on_device & (kinds != SliceKind.KERNEL)), copies)
+    sized = on_device & (kinds != SliceKind.KERNEL)
+    if bool((copies[sized] < 0).any()):
+        copies = np.where(copies < 0, _ints("size", args, sized), copies)
     durations = rows.dur[mask]
     invalid = int((durations == NO_DURATION).sum())
     if invalid:

@@ -14,7 +14,7 @@ from core.importing.repair import Unreadable, parse_event
 
 _EVENT_KEY = rb'"(?:ph|name|cat|pid|tid|ts|id|dur|args|s|bp)"\s*:'
 BORDER = re.compile(rb"\}\s*,?\s*(?=\{\s*" + _EVENT_KEY + rb")")
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.S)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.S)  # possessive: a string without end costs one look
 _SKIP = re.compile(rb"[\s,\x00]*")
 _SCALAR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,\]\[{}"]+', re.S)
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import struct
 import zipfile
 import zlib
@@ -57,9 +58,10 @@ class Text:
     def __init__(self, path: Path, note: Note = lambda code, example, count: None) -> None:
         self.path = path
         self.read_bytes = 0
-        self._file_size = 0
+        self._file_size = self.size_bytes = 0
         try:
             self._file = path.open("rb")
+            self.size_bytes = os.fstat(self._file.fileno()).st_size
         except OSError as error:
             raise _unreadable(path, error) from error
         try:
@@ -83,9 +85,20 @@ class Text:
         self._file.close()
 
     def at(self, start: int, size: int) -> bytes:
-        """Return bytes at a place of a plain file (one for which ``wrapped`` is False)."""
+        """Return bytes at a place of a plain file (one for which ``wrapped`` is False); `read` goes on where it was."""
+        here = self._file.tell()
+        try:
+            self._file.seek(start)
+            return self._file.read(size)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        finally:
+            self._file.seek(here)
+
+    def go_on_at(self, start: int) -> None:
+        """Let `read` of a plain file go on at a place, as if everything before had been read."""
         self._file.seek(start)
-        return self._file.read(size)
+        self.read_bytes = start
 
     @property
     def consumed_bytes(self) -> int:

@@ -67,3 +67,34 @@ def test_calling_off_ends_the_workers(path, monkeypatch):
     assert len(started) == 1
     with pytest.raises(ProcessLookupError):
         os.kill(started[0], 0)
+
+
+@pytest.mark.parametrize("state", ["whole", "cut", "footer", "early end", "odd", "vanishing"])
+def test_pieces_read_by_the_workers_give_the_same(path, tmp_path, monkeypatch, state):
+    """Plain files are read by the workers themselves, whatever state they are in."""
+    text = path.read_bytes()[:2_000_000]
+    end = text.rindex(b",\n  {")
+    if state == "whole":
+        text = text[:end] + b"\n  ]\n}\n"
+    elif state == "footer":
+        text = text[:end] + b'\n  ], "filler": "' + b"x" * 600_000 + b'", "traceName": "the end"}'
+    elif state == "early end":
+        early = text.index(b",\n  {", 500_000)
+        text = text[:early] + b'\n  ], "more": [' + text[early + 1 : end] + b"]}"
+    elif state == "odd":
+        odd = text.index(b",\n  {", 700_000)
+        text = text[:odd] + b', {"ph": "X", "name": "a\\qb", "ts": NaN}, 5' + text[odd:end] + b"\n]}"
+    damaged = tmp_path / "t.json"
+    damaged.write_bytes(text)
+    monkeypatch.setattr(Pool, "piece_bytes", 1 << 17)
+    here = open_trace(damaged, workers=0)
+    if state == "vanishing":
+        original = Pool.submit_range
+
+        def submit_range(self, path, *details):
+            return original(self, tmp_path / "nowhere.json" if details[0] > 500_000 else path, *details)
+
+        monkeypatch.setattr(Pool, "submit_range", submit_range)
+    there = open_trace(damaged, workers=1)
+    _same(here, there)
+    assert (here.report, here.meta, here.sources) == (there.report, there.meta, there.sources)
