@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass
 from typing import Any
 
 from profiling.events import Gathered
 from profiling.outcome import hint_for
 from profiling.spec import NO_GPU
 
+SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
+SLOW_STEP = 1.5  # times the median: a step that took longer had a hiccup
 MOST_COST_OF_MARKS = 1.3  # more than that, and the user is told how to make it less
 
 
 def notices_of(gathered: Gathered, traces: list[dict[str, Any]], status: int, tail: str, gpu: str = "") -> list[str]:
     """Sentences about a run: what was not recorded and why, what spoils its times, what the marks cost."""
-    found = list(gathered.notices.values())
+    steps = any(event.get("steps") for event in traces)  # then the parent of the ranks has nothing to say
+    found = [text for key, text in gathered.notices.items() if not (key == "whole" and steps)]
     if not traces and not gathered.torch_version and status == 0:
         found.append("The script did not use torch: nothing was recorded.")
     elif not traces and status == 0:
@@ -26,10 +30,23 @@ def notices_of(gathered: Gathered, traces: list[dict[str, Any]], status: int, ta
     elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
         found.append("No complete step was found, so the trace has no step marks.")
     found += _about_marks(gathered) + _about_device(gathered, traces, gpu)
+    found += _about_times(gathered)
     hint = hint_for("", tail)
     if hint and status == 0:
         found.append(hint)
     return found
+
+
+def _about_times(gathered: Gathered) -> list[str]:
+    """That the two step times contradict each other: the profiler makes no step faster."""
+    times = step_times(gathered)
+    if not times.wall_us or not times.profiled_us or times.wall_us <= SLOWER_UNPROFILED * times.profiled_us:
+        return []
+    return [
+        f"A step took longer without the profiler ({times.wall_us / 1000:.3g} ms) than while it was recorded "
+        f"({times.profiled_us / 1000:.3g} ms): something else used the machine meanwhile, or the loop had not reached "
+        "its pace. Do not compare the two; record again with more steps to skip."
+    ]
 
 
 def _about_marks(gathered: Gathered) -> list[str]:
@@ -67,6 +84,36 @@ def leading_summary(gathered: Gathered) -> dict[str, Any]:
     """Summary of the process whose steps are told: the script's own, else the first rank that trained."""
     trained = [s for s in gathered.summaries if s.get("steps")] or gathered.summaries
     return min(trained, key=lambda s: (bool(s.get("spawned")), s.get("rank") or 0), default={})
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Microseconds per step: ``wall_us`` without the profiler over ``timed`` steps, ``profiled_us`` in the window."""
+
+    wall_us: float | None
+    profiled_us: float | None
+    timed: int
+
+
+def step_times(gathered: Gathered) -> StepTimes:
+    """One step's time with and without the profiler; one slow step among a few does not decide either of them.
+
+    Without a device it is the median of the timed steps. With one a single step's time on the host says little, since
+    the device may lag behind: there it is the time of all of them, the device synchronised at both ends, less what the
+    slow ones took longer than the median.
+    """
+    summary = leading_summary(gathered)
+    times, clocked = summary.get("times", []), summary.get("wall", [])
+    each = [float(row[2]) for row in times if row[1] == "wall"]
+    profiled = [float(row[2]) for row in times if row[1] == "window"]
+    timed = sum(row[0] for row in clocked)
+    wall = sum(row[1] for row in clocked) / timed if timed else None
+    if wall is not None and each:
+        usual = statistics.median(each)
+        on_device = any(event.get("devices") for event in gathered.traces)
+        hiccups = sum(one - usual for one in each if one > SLOW_STEP * usual)
+        wall = max(wall - hiccups / timed, usual) if on_device else usual
+    return StepTimes(wall, statistics.median(profiled) if profiled else None, timed)
 
 
 def cost_of_marks(gathered: Gathered) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import statistics
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from profiling import manifest
 from profiling.events import Gathered
-from profiling.notices import cost_of_marks, leading_summary, notices_of
+from profiling.notices import cost_of_marks, leading_summary, notices_of, step_times
 from profiling.nvml import NAME as GPU_METRICS
 from profiling.outcome import Failure, exit_in_words, hint_for, read_traceback
 from profiling.spec import RunSpec
@@ -175,11 +174,8 @@ def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
     """Steps of the run: where they come from, how many, how long with and without the profiler (microseconds)."""
     summary = leading_summary(gathered)
     times = summary.get("times", [])
-    wall = summary.get("wall", [])
-    steps = sum(row[0] for row in wall)
-    wall_us = sum(row[1] for row in wall) / steps if steps else None
-    profiled = [row[2] for row in times if row[1] == "window"]
-    profiled_us = statistics.median(profiled) if profiled else None
+    measured = step_times(gathered)
+    wall_us, profiled_us, steps = measured.wall_us, measured.profiled_us, measured.timed
     source = summary.get("source", "")
     return {
         "source": source,
