@@ -16,6 +16,8 @@ from core.trace import Trace
 
 MANIFEST, SOURCES, LOSSES = "run.json", "sources", "losses.json"
 LARGEST_BYTES = 50_000_000
+_OWN = Path(__file__).resolve().parents[1]
+SAMPLES, EXAMPLE = _OWN / "resources" / "samples", _OWN / "examples" / "reference_story"
 
 
 @dataclass(frozen=True)
@@ -104,13 +106,31 @@ def read_parameters(path: Path) -> tuple[tuple[float, float] | None, ...] | None
 
 
 def finder_for(trace: Trace) -> SourceFinder:
-    """Return a finder that reads the run's own copies of the sources, and its record of exact lines, where it can."""
+    """Return a finder that reads the run's own copies of the sources, and its record of exact lines, where it can.
+
+    For the app's own sample traces it reads the examples that they are about.
+    """
     run = run_of(trace.path)
     if run is None:
-        return SourceFinder(trace)
+        return SourceFinder(trace, [EXAMPLE] if _is_sample(trace) else [])
     record = read_line_record(run.folder, trace.path.name.removesuffix(".json"))
     copies = _inside(run.folder, SOURCES)  # a folder from elsewhere may hold a link to anywhere in its place
     return SourceFinder(trace, [copies] if copies is not None else [], record)
+
+
+def kept_source(run: RunRecord | None, trace: Trace, file: str) -> Path | None:
+    """Return the app's own copy of a source that a trace names: the run's, or the example's for a sample trace."""
+    if run is not None:
+        return run.copy_of(file)
+    path = EXAMPLE / file
+    return path if _is_sample(trace) and path.name == file and path.is_file() else None
+
+
+def _is_sample(trace: Trace) -> bool:
+    try:
+        return trace.path.resolve().parent == SAMPLES and EXAMPLE.is_dir()
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> Any:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from core.analysis import Analysis
+from core.run_folder import kept_source
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
 from gui.models import code_context
@@ -304,9 +305,9 @@ class PlanPanel(QWidget):
         )
 
     def _code(self, suggestion: Suggestion) -> tuple[code_context.CodeLine, ...]:
-        """Lines around the place, from the run's own copy of the source; empty for a trace from elsewhere."""
-        run, source = self._document.run, suggestion.source
-        copy = run.copy_of(source.file) if run is not None and source is not None else None
+        """Lines around the place, from our own copy of the source; empty for a trace from elsewhere."""
+        document, source = self._document, suggestion.source
+        copy = kept_source(document.run, document.trace, source.file) if source is not None else None
         if copy is None or source is None:
             return ()
         return code_context.around(copy, source.line, (*source.candidates, source.line))
@@ -325,7 +326,7 @@ class PlanPanel(QWidget):
         document, session = self._document, self._session
         state = self._state(suggestion)
         actions: list[Action] = []
-        own = document.run_folder is not None
+        own = bool(document.run_folder)
         foreign = self.tr("Needs a recording made here: press Profile script above, then this works on your own code.")
         if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
             can = bool(session.ask("can_apply_fix", document, index)) if session.can("can_apply_fix") else True
@@ -355,8 +356,7 @@ class PlanPanel(QWidget):
             (LATER, self.tr("Later"), self.tr("Now after all")),
         ):
             back = state == chosen
-            name = undo if back else words
-            actions.append(Action(name, partial(self._set_state, index, "" if back else chosen)))
+            actions.append(Action(undo if back else words, partial(self._set_state, index, "" if back else chosen)))
         if state == DISMISSED:
             actions.append(Action(self.tr("Take back"), partial(self._set_state, index, "")))
         else:

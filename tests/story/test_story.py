@@ -13,6 +13,7 @@ from core.figures.compute import compute_figures
 from core.importing import open_trace
 from core.pricing import price
 from core.rule_runner import run_rules
+from core.run_folder import finder_for, kept_source
 from core.source import SourceFinder
 from core.suggestions import Outcome
 from tests.simulator import Run
@@ -193,3 +194,16 @@ def test_the_samples_in_the_repository_are_simulated_and_show_the_same(size: Siz
     figures = compute_figures(trace)
     shown = {s.rule_id for r in run_rules(trace, figures) for s in r.suggestions if not s.informational}
     assert shown & LOSS_RULES == EXPECTED[stage]
+
+
+def test_the_lines_of_a_sample_are_named_exactly_and_those_of_a_copy_elsewhere_are_not(tmp_path: Path) -> None:
+    copy = tmp_path / "train.json.gz"
+    copy.write_bytes(sample_path(0).read_bytes())
+    for path, exact in ((sample_path(0), True), (copy, False)):
+        trace = open_trace(path)
+        results = run_rules(trace, compute_figures(trace), source=finder_for(trace))
+        place = next(s.source for r in results for s in r.suggestions if s.rule_id == "host-list-index")
+        assert place is not None
+        assert place.exact is exact
+        assert (kept_source(None, trace, "stage0.py") is not None) is exact
+        assert kept_source(None, trace, "../stage0.py") is None
