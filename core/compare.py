@@ -200,8 +200,16 @@ def _table(before: Mapping[str, Side], after: Mapping[str, Side]) -> tuple[Diffe
 
 
 def match_suggestions(before: Iterable[Suggestion], after: Iterable[Suggestion]) -> tuple[SuggestionChange, ...]:
-    """Pair suggestions by rule and place; the folder does not count, since runs are made from copies."""
+    """Pair suggestions by rule and place; the folder does not count, since runs are made from copies.
+
+    What is left is paired by rule and function, since two versions of a script often have names of their own.
+    """
     left, right = _by_place(before), _by_place(after)
+    for old in [key for key in left if key not in right]:
+        rule, _, function = old
+        others = [key for key in right if key not in left and key[0] == rule and key[2] == function]
+        if function and len(others) == 1:
+            right[old] = right.pop(others[0])
     changes = [SuggestionChange(s, right.get(key)) for key, s in left.items()]
     changes += [SuggestionChange(None, s) for key, s in right.items() if key not in left]
     order: dict[str, int] = {GONE: 0, NEW: 1, SAME: 2}

@@ -264,7 +264,9 @@ class ComparePage(QWidget):
         for name, field, show in fields:
             old, new = getattr(found.before, field), getattr(found.after, field)
             change = ""
-            if old and new is not None and not field.endswith("_pct"):
+            if old is not None and new is not None and field.endswith("_pct"):
+                change = self.tr("{points} points").format(points=f"{new - old:+.0f}".replace("-", "−"))
+            elif old and new is not None:
                 change = signed(100.0 * (new - old) / old)
             rows.append((name, show(old), show(new), change))
         return rows
@@ -329,8 +331,23 @@ class ComparePage(QWidget):
             return
         from gui.timeline.view import TimelineView
 
-        for document in (before, after):
-            self.timelines.addWidget(TimelineView(self._session, document))
+        views = []
+        for side, document in ((self.tr("Before"), before), (self.tr("After"), after)):
+            view = TimelineView(self._session, document)
+            for part in (view.strip, view.minimap):  # they show the whole trace; here a step of each is what counts
+                part.hide()
+            words = label(self.tr("{side}: {name}").format(side=side, name=document.title), "dim")
+            words.setContentsMargins(4, 4, 4, 2)
+            held = QWidget()
+            column = QVBoxLayout(held)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.setSpacing(0)
+            column.addWidget(words)
+            column.addWidget(view, 1)
+            self.timelines.addWidget(held)
+            views.append(view)
+        for here, there in (views, views[::-1]):  # a row of one stands beside the same row of the other
+            here.scroll_bar.valueChanged.connect(there.scroll_bar.setValue)
         self._link = Link(before, after, self)
         self._link.begin()
 

@@ -97,3 +97,11 @@ def test_suggestions_are_matched_by_rule_and_place_not_by_folder():
     changes = match_suggestions([SUGGESTION, other], [moved])
     assert [(c.state, c.either.source.function) for c in changes] == [(GONE, "evaluate"), (SAME, "train_step")]
     assert match_suggestions([], [other])[0].state == NEW
+
+
+def test_suggestions_of_a_script_with_another_name_are_paired_by_function():
+    assert SUGGESTION.source is not None
+    renamed = replace(SUGGESTION, source=replace(SUGGESTION.source, file="stage3.py"))
+    assert [c.state for c in match_suggestions([SUGGESTION], [renamed])] == [SAME]
+    second = replace(renamed, source=replace(renamed.source, file="other.py"))
+    assert [c.state for c in match_suggestions([SUGGESTION], [renamed, second])] == [GONE, NEW, NEW]  # cannot be told
