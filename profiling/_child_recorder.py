@@ -40,7 +40,7 @@ class Recorder:
     report
         Where events go.
     tools
-        The sibling modules by their last name: ``session``, ``sync``, ``procs``, ``report``, ``whole``, ``checks``.
+        The sibling modules by their last name, as ``_child.py`` lists them.
     """
 
     def __init__(self, torch, config, report, tools):
@@ -58,8 +58,7 @@ class Recorder:
         self.yielded = False  # the script's own profiler has the floor
         self.marks_steps = True  # False: the script's own prof.step() marks them
         self.in_step = False
-        self.source = ""
-        self.traces = []
+        self.source, self.traces = "", []
         self.step_times = []  # (number, phase, microseconds)
         self.wall = []  # (steps, microseconds)
         self.stepped_at = 0.0  # when an optimizer last stepped in the open step
@@ -69,6 +68,7 @@ class Recorder:
         self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
         self._whole = tools["whole"].Whole(self)
         self.checks = tools["checks"].Checks(torch, report)
+        self._guard = tools["guard"].Guard(self)
         self.lock = threading.RLock()
 
     # What the finder says -----------------------------------------------------------------------------------------
@@ -81,6 +81,7 @@ class Recorder:
             return
         with self.lock:
             self.source = source
+            self._guard.on_boundary(time.perf_counter(), self.in_step and action != "begin")
             if action in ("step", "pause") and self.in_step:
                 self._end_step()
             if action in ("begin", "step"):
@@ -254,10 +255,8 @@ class Recorder:
 
     def _done_of_total(self):
         total = {WINDOW: self.active, SKIP: self.lead, EARLY: self.lead, WALL: WALL_STEPS}.get(self.phase, 0)
-        if self.phase == EARLY:
-            return min(self.number, total), total
-        if self.phase == WALL:
-            return min(self._wall_steps, total), total
+        if self.phase in (EARLY, WALL):
+            return min(self.number if self.phase == EARLY else self._wall_steps, total), total
         return (total - max(0, self._left), total) if total else (0, 0)
 
     def new_session(self, all_threads=False, **changes):
@@ -269,6 +268,7 @@ class Recorder:
         if self.session is None:
             self.session = self.new_session()
         self.session.start()
+        self._guard.watch()
 
     def _drop_session(self):
         session, self.session = self.session, None
@@ -309,25 +309,25 @@ class Recorder:
             if self.yielded:
                 return
             self.yielded = True
-            session, self.session = self.session, None
-            if session is None:
-                return
-            if session.running:
-                session.stop()
-                if self.phase != BASE:
-                    self._keep_cut(session)
-            if self.phase in (PRIME, WINDOW, EARLY, WHOLE, BASE):
-                self.to(SKIP, 1)
+            self.cut()
+
+    def cut(self):
+        """End the recording that is on, and keep what it has; with the lock held."""
+        session, self.session = self.session, None
+        if session is None:
+            return
+        if session.running:
+            session.stop()
+            better = self.kept is None or len(session.steps) >= len(self.kept.steps)
+            if session.steps and better and self.phase != BASE:
+                self.kept = session
+        if self.phase in (PRIME, WINDOW, EARLY, WHOLE, BASE):
+            self.to(SKIP, 1)
 
     def take_back(self):
         """The script's own profiler has stopped: ours may go on where it was cut."""
         with self.lock:
             self.yielded = False
-
-    def _keep_cut(self, session):
-        better = self.kept is None or len(session.steps) >= len(self.kept.steps)
-        if session.steps and better:
-            self.kept = session
 
     # The end ----------------------------------------------------------------------------------------------------
 

@@ -102,9 +102,8 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
 
 def _absolute(path: str | None) -> str:
     """A path as it holds in another folder too; links are kept (they are what a virtual environment is)."""
-    return (
-        os.path.abspath(os.path.expanduser(path)) if path and os.path.exists(os.path.expanduser(path)) else path or ""
-    )
+    whole = os.path.expanduser(path or "")
+    return os.path.abspath(whole) if whole and os.path.exists(whole) else whole
 
 
 def _interpreter(script: str) -> str:

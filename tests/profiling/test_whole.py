@@ -98,3 +98,20 @@ def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
     run = Run(RunSpec(str(tmp_path / "no-python"), script=str(script), runs_root=str(tmp_path / "runs")))
     with pytest.raises(ProfilingError, match="cannot be started"):
         run.start()
+
+
+AFTER = """
+import time, torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+for _ in range(5):
+    o.zero_grad(); (w @ w).sum().backward(); o.step()
+end = time.time() + 7
+while time.time() < end: time.sleep(0.01)
+w.detach().sin()
+"""
+
+
+@pytest.mark.launch(text=AFTER)
+def test_what_comes_after_the_loop_is_not_recorded_without_end(seen: Seen) -> None:
+    assert len(seen.steps) == 5
+    assert seen.count("aten::sin") == 0
