@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from core.analysis import Analysis
+from core.analysis import WORTH_PCT, Analysis
 from core.run_folder import kept_source
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
@@ -21,8 +21,6 @@ from gui.widgets.cpu_time_view import CpuTimeView
 from gui.widgets.fold import Fold
 from gui.widgets.labels import Elided, button, heading, label, restyle
 from gui.widgets.outcomes import OutcomeList
-
-WORTH_PCT = 1.0  # below that a saving is noise and no card promises anything
 
 
 class PlanPanel(QWidget):
