@@ -175,7 +175,7 @@ class Document(QObject):
         self.suggestionChanged.emit()
 
     def step_suggestion(self, offset: int) -> None:
-        """Show the next (+1) or previous (-1) open suggestion; at either end stay there."""
+        """Show the next (+1) or previous (-1) open suggestion, around the ends."""
         found = self.analysis.suggestions if self.analysis else ()
         shown = self._steppable()
         order = [i for i in shown if self.suggestion_state.get(found[i].key) not in (DONE, DISMISSED, LATER)]
@@ -183,7 +183,7 @@ class Document(QObject):
         if not order:
             return
         if self.current_suggestion in order:
-            at = min(max(order.index(self.current_suggestion) + offset, 0), len(order) - 1)
+            at = (order.index(self.current_suggestion) + offset) % len(order)
         else:
             later = [k for k, i in enumerate(order) if i > self.current_suggestion]
             at = (later[0] if later else 0) if offset > 0 else (later[0] - 1 if later else len(order) - 1)

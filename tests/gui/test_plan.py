@@ -146,9 +146,14 @@ def test_parts_that_are_installed_get_their_buttons(window: MainWindow, document
     asked: list[tuple[Any, ...]] = []
     window.session.provide("apply_fix", lambda *args: asked.append(args))
     window.session.provide("find_line", lambda *args: asked.append(args))
-    button(cards(window)[0], "Apply to a copy, re-run").click()
+    button(cards(window)[0], "Apply to a copy, re-run…").click()
     assert asked == [(document, 0)]
     document.show_suggestion(1)
+    search = button(cards(window)[1], "Find the line")
+    assert not search.isEnabled()  # the trace was not recorded here, and the button says so
+    assert "Profile script" in search.toolTip()
+    document.run_folder = document.trace.path.parent
+    cards(window)[1].rebuild()
     button(cards(window)[1], "Find the line").click()
     assert asked[1] == (document, 1)
 
