@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
@@ -61,6 +63,7 @@ class Capture(QObject):
         self._newest: Progress | None = None
         self._finished: RunResult | None = None
         self._titles: dict[Path, str] = {}
+        self._began: set[Path] = set()  # folders of the runs started from this window
         self._sought_in: Path | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(FLUSH_MS)
@@ -92,6 +95,7 @@ class Capture(QObject):
             self._session.raise_error(error)
             return
         self.run, self.spec, self.progress = run, spec, Progress("starting")
+        self._began.add(Path(run.folder))
         self.started.emit()
         self._session.runChanged.emit()
         self._session.pageRequested.emit("output")
@@ -208,8 +212,24 @@ class Capture(QObject):
         if find_line.needs_the_user(content["spec"]):  # its variables are not kept: they may be secrets
             self._session.set_status(self.tr("Set the variables of the first run again, then press Run."))
             self.show_launcher(spec)
+        elif not self.is_own(folder):
+            self.show_foreign(spec)
         else:
             self.start(spec)
+
+    def is_own(self, folder: Path) -> bool:
+        """Whether a run was started by this user. A folder from elsewhere names a program that nobody here chose."""
+        if folder in self._began:
+            return True
+        settings: Any = self._session.ask("capture_settings")
+        roots = [default_runs_root()] + ([runs_root(settings)] if settings is not None else [])
+        return any(os.path.realpath(folder.parent) == os.path.realpath(root) for root in roots)
+
+    def show_foreign(self, spec: RunSpec) -> None:
+        """Show what a run from elsewhere would start, and let the user decide."""
+        words = self.tr("This run comes from elsewhere. Look at what it would start, then press Run.")
+        self._session.set_status(words)
+        self.show_launcher(spec)
 
     def _show_found(self) -> None:
         """Make the suggestion that was searched the current one, once the new trace is diagnosed."""

@@ -262,6 +262,9 @@ class Loop(QObject):
             self._session.set_status(self.tr("Set the variables of the first run again, then press Run."))
             capture.show_launcher(spec)
             return
+        if not capture.is_own(run.folder):
+            capture.show_foreign(spec)
+            return
         capture.start(spec)
         self._attach(spec.script)
 

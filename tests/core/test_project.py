@@ -234,3 +234,20 @@ def test_a_process_that_is_killed_while_it_writes_leaves_a_whole_project(tmp_pat
         project = load_project(folder)
         assert project is not None
         assert len(project.iterations) >= min(kill_after, 40)
+
+
+def test_copies_of_sources_behind_a_link_are_not_read(tmp_path):
+    """A folder that was sent may hold a link to anywhere in place of the copies."""
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "train.py").write_text("password = 1\n")
+    (folder / "run.json").write_bytes(orjson.dumps({"format": "steplens.run/1"}))
+    trace = TraceBuilder(with_stack=1).python("train.py(1): f", 0, 10).build(folder / "trace.json")
+    (folder / "sources").symlink_to(tmp_path / "secret", target_is_directory=True)
+    assert read_run(folder) is not None
+    assert finder_for(trace).resolve("train.py") is None
+    (folder / "sources").unlink()
+    (folder / "sources").mkdir()
+    (folder / "sources" / "train.py").write_text("x = 1\n")
+    assert finder_for(trace).resolve("train.py") == folder / "sources" / "train.py"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -231,3 +232,23 @@ def test_runs_are_listed_and_renamed(session: Session, tmp_path: Path, qtbot: An
     page.rename(run, "a better name")
     assert json.loads((run.folder / "run.json").read_text())["name"] == "a better name"
     qtbot.waitUntil(lambda: any(page.table.item(r, 0).text() == "a better name" for r in range(2)))
+
+
+def test_a_run_from_elsewhere_is_told_from_ones_own(session: Session, tmp_path: Path) -> None:
+    """A folder that was sent names an interpreter and a script: no single click may start them."""
+    capture, settings = session.ask("capture"), session.ask("capture_settings")
+    settings.set("runs/folder", str(tmp_path / "mine"))
+    foreign = tmp_path / "Downloads" / "2026-01-01_train.py"
+    foreign.mkdir(parents=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "run").mkdir()
+    assert capture.is_own(tmp_path / "mine" / "run")
+    assert capture.is_own(manifest.default_runs_root() / "run")
+    assert not capture.is_own(foreign)
+    pages: list[str] = []
+    session.pageRequested.connect(pages.append)
+    spec = RunSpec(sys.executable, script=str(foreign / "train.py"))
+    capture.show_foreign(spec)
+    assert not capture.running
+    assert capture.wished == spec
+    assert "elsewhere" in session.status

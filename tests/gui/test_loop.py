@@ -59,8 +59,17 @@ class FakeCapture(QObject):
         self.run = self
         self.folder = folder
 
+        self.shown: list[object] = []
+        self.own = True
+
     def start(self, spec: object) -> None:
         self.specs.append(spec)
+
+    def is_own(self, folder: Path) -> bool:
+        return self.own
+
+    def show_foreign(self, spec: object) -> None:
+        self.shown.append(spec)
 
 
 @pytest.fixture
@@ -166,6 +175,18 @@ def test_copy_is_made_and_run_with_the_same_options(window, loop, run_folder, tm
     page = window.pages["iterations"]
     assert "the prediction held" in page.words.text()
     assert page.model.rowCount() == 2
+
+
+def test_a_run_from_elsewhere_is_shown_before_it_is_run(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    capture.own = False
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    jobs.wait_all()
+    settle()
+    assert not capture.specs
+    assert len(capture.shown) == 1
 
 
 def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
