@@ -143,6 +143,11 @@ class _Writer:
 def _step(out: _Writer, number: int, stop: int) -> None:
     rng = out.rng
     start = out.now
+
+    def ops() -> None:
+        for _ in range(4):
+            out.op(rng.choice(_OPS), _TID, rng.randrange(0, 3))
+
     for layer in _LAYERS:
         for block in range(3):
             if out.count >= stop:
@@ -153,7 +158,7 @@ def _step(out: _Writer, number: int, stop: int) -> None:
                 f"nn.Module: {layer}_{block}",
                 f"model.py({rng.randrange(20, 60)}): forward",
             ]
-            out.frames(frames, lambda: [out.op(rng.choice(_OPS), _TID, rng.randrange(0, 3)) for _ in range(4)] and None)
+            out.frames(frames, ops)
     out.slice(
         "user_annotation",
         f"ProfilerStep#{number}",

