@@ -9,7 +9,8 @@ from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from core.figures.model import BREAKDOWN_PARTS, Figures
-from core.kinds import GapCause
+from core.kinds import GapCause, SliceKind
+from core.lod import LEVELS
 from gui import text, theme
 from gui.evidence import slices_of
 from gui.painting import guarded
@@ -17,7 +18,7 @@ from gui.session import Document, Session
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
 from gui.timeline.labels import draw_text, slice_font
-from gui.timeline.palette import Palette, blend, palette
+from gui.timeline.palette import Palette, blend, fill, palette
 from gui.timeline.rects import draw_rects
 
 STRIP_PX = 44
@@ -37,7 +38,7 @@ def periods_ns(figures: Figures) -> NDArray[np.int64]:
     return np.where(f.period_ns > 0, f.period_ns, f.dur_ns)
 
 
-BOUNDS = ("left_out", "waiting", "loader", "device", "host", "unknown")
+BOUNDS = ("left_out", "waiting", "loader", "device", "host", "unknown", "cpu")
 
 
 def bounds_of(figures: Figures) -> NDArray[np.uint8]:
@@ -60,6 +61,7 @@ def bounds_of(figures: Figures) -> NDArray[np.uint8]:
         (known, "host"),
         (loading > LOADING * length, "loader"),
         (f.gpu_busy_ns >= 0, "host"),
+        (np.full(len(length), not figures.devices), "cpu"),
     )
     return np.select([r[0] for r in rules], [BOUNDS.index(r[1]) for r in rules], BOUNDS.index("unknown")).astype(
         np.uint8
@@ -73,6 +75,7 @@ def bound_colour(bound: str, pal: Palette) -> QColor:
         "loader": blend(QColor(theme.gap_color(GapCause.LOADER, pal.dark)), pal.strip, 0.9),
         "device": blend(pal.good, pal.strip, 0.75),
         "host": blend(pal.accent, pal.strip, 0.75),
+        "cpu": blend(fill(SliceKind.CPU_OP, LEVELS, pal.dark), pal.strip, 0.75),
     }.get(bound, pal.grey)
 
 
@@ -84,6 +87,7 @@ def bound_text(bound: str) -> str:
         "device": _tr("the device was busy"),
         "host": _tr("the device waited for the CPU"),
         "left_out": _tr("left out of the means"),
+        "cpu": _tr("only the CPU was recorded"),
     }.get(bound, _tr("use of the device not known"))
 
 

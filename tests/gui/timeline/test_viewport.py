@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gui.timeline.viewport import Viewport
@@ -16,6 +16,7 @@ def test_zoom_keeps_the_anchor_where_it_is() -> None:
     assert view.width_ns == pytest.approx(100_000)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
 @given(st.floats(-1e9, 1e9), st.floats(1, 1e9), st.lists(st.floats(0.01, 100), max_size=8))
 def test_the_view_never_leaves_the_trace_by_more_than_a_tenth(start: float, width: float, factors: list[float]) -> None:
     view = Viewport(0, 10_000_000)
