@@ -63,3 +63,15 @@ def test_sets_are_replayed_once() -> None:
 
     planner(gain, 6).plan(range(6))
     assert len(asked) == len(set(asked))
+
+
+def test_independent_fixes_are_not_replayed_in_every_turn() -> None:
+    asked: list[frozenset[int]] = []
+
+    def gain(fixes: frozenset[int]) -> float:
+        asked.append(fixes)
+        return float(sum(10 - i for i in fixes))
+
+    turns = planner(gain, 8).plan(range(8))
+    assert [t.fix for t in turns] == list(range(8))
+    assert len(asked) <= 8 + 8  # each by itself, and the sets that the plan consists of
