@@ -61,14 +61,14 @@ def copy_without_blocking(source: SourceText, place: Place) -> tuple[str, str]:
     scope = source.scope(place)
     found = [c for c in calls(scope) if _is_batch_copy(source, c)]
     near = [c for c in found if place.touches(source.statement(c))]
-    moves = [c for c in (found if near or not place.exact else []) if not _has(c, "non_blocking", True)]
-    loaders = [c for c in loaders_of(source, place) if not _has(c, "pin_memory", True)]
+    moves = [c for c in (found if near or not place.exact else []) if not _chosen(c, "non_blocking")]
+    loaders = [c for c in loaders_of(source, place) if not _chosen(c, "pin_memory")]
     for call in moves:
         set_argument(source, call, "non_blocking", "True")
     for call in loaders:
         set_argument(source, call, "pin_memory", "True")
     if not moves and not loaders:
-        raise NotApplicable("no copy of a batch and no DataLoader in this file")
+        raise NotApplicable("no copy of a batch that waits and no DataLoader without pinned memory in this file")
     return (
         "Copy from pinned memory, without waiting for the copy.",
         "Pinned memory cannot be swapped out: large batches take that much RAM. Do not change the host tensor "
@@ -206,6 +206,12 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 def _has(call: ast.Call, name: str, value: object) -> bool:
     node = _keyword(call, name)
     return isinstance(node, ast.Constant) and node.value is value
+
+
+def _chosen(call: ast.Call, name: str) -> bool:
+    """Whether an argument is on, or depends on something (``pin_memory=device.type == "cuda"``): that is left alone."""
+    node = _keyword(call, name)
+    return node is not None and not (isinstance(node, ast.Constant) and not node.value)
 
 
 def _has_main_guard(source: SourceText) -> bool:

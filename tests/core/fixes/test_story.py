@@ -51,3 +51,10 @@ def test_stage_0_to_the_end():
 def test_other_stages(stage, rule, function, marker, expected):
     text = (STORY / f"{stage}.py").read_text("utf-8")
     assert expected in fixed(text, rule, function, marker)
+
+
+def test_pinned_memory_that_depends_on_the_device_is_left_alone():
+    suggestion = Suggestion("copy-not-overlapped", "t", source=SourceRef("common.py", 84, "train", False))
+    edit, why = attempt((STORY / "common.py").read_text("utf-8"), suggestion, "common.py")
+    assert edit is None
+    assert "no copy of a batch that waits" in why
