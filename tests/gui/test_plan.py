@@ -139,6 +139,7 @@ def test_dismiss_keeps_the_reason(window: MainWindow, document: Document) -> Non
 
 
 def test_parts_that_are_installed_get_their_buttons(window: MainWindow, document: Document) -> None:
+    document.run_folder = document.trace.path.parent
     window.session._services.clear()
     window.session.servicesChanged.emit()
     document.show_suggestion(0)
@@ -149,13 +150,16 @@ def test_parts_that_are_installed_get_their_buttons(window: MainWindow, document
     button(cards(window)[0], "Apply to a copy, re-run…").click()
     assert asked == [(document, 0)]
     document.show_suggestion(1)
-    search = button(cards(window)[1], "Find the line")
-    assert not search.isEnabled()  # the trace was not recorded here, and the button says so
-    assert "Profile script" in search.toolTip()
-    document.run_folder = document.trace.path.parent
-    cards(window)[1].rebuild()
-    [b for b in cards(window)[1].findChildren(QPushButton) if b.text() == "Find the line"][-1].click()
+    button(cards(window)[1], "Find the line").click()
     assert asked[1] == (document, 1)
+
+
+def test_a_button_that_cannot_work_here_says_why(window: MainWindow, document: Document) -> None:
+    window.session.provide("can_apply_fix", lambda *_: False)
+    document.show_suggestion(1)
+    search = button(cards(window)[1], "Find the line")
+    assert not search.isEnabled()  # the trace was not recorded here
+    assert "Profile script" in search.toolTip()
 
 
 def test_outcomes_can_be_unfolded_with_their_reasons(window: MainWindow, document: Document) -> None:
