@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, Flag, auto
 from typing import TYPE_CHECKING, Any
 
+from core.words import fill
+
 if TYPE_CHECKING:
     from core.figures.model import Figures
     from core.source import SourceFinder
@@ -151,12 +153,12 @@ class Suggestion:
     @property
     def headline(self) -> str:
         """The title with its values filled in."""
-        return self.title.format_map(dict(self.values))
+        return fill(self.title, self.values)
 
     @property
     def explanation(self) -> str:
         """``why`` with its values filled in."""
-        return self.why.format_map(dict(self.values))
+        return fill(self.why, self.values)
 
     @property
     def key(self) -> str:

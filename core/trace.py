@@ -26,6 +26,7 @@ from core.tables import (
     ThreadTable,
     TrackTable,
 )
+from core.words import fill
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class ImportNote:
     advice: str
     dropped: bool  # events were left out (else repaired or only odd)
     example: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The title with its count filled in."""
+        return fill(self.title, {"count": self.count})
 
 
 CUT_CODES = frozenset({"truncated", "gzip-truncated"})  # notes of a file that breaks off

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from core.kinds import SliceKind
+from core.words import fill
 from gui import text
 from gui.session import Document, Session
 from gui.widgets.labels import Elided, button, label, plain_tip
@@ -105,9 +106,11 @@ class StatusBar(QFrame):
 def things_to_know(document: Document) -> list[str]:
     """Titles of what the importer and the doctor found odd (not of plain information)."""
     notes = [
-        n.title.replace("{count}", text.count(n.count)) for n in document.trace.report.notes if n.severity != "info"
+        fill(n.title, {"count": n.count}, {"count": text.count(n.count)})
+        for n in document.trace.report.notes
+        if n.severity != "info"
     ]
     if document.analysis is not None:
-        said = {n.title.replace("{count}", str(n.count)) for n in document.trace.report.notes}
+        said = {n.headline for n in document.trace.report.notes}
         notes += [n.title for n in document.analysis.figures.doctor if n.severity != "info" and n.title not in said]
     return notes

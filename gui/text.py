@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from core.kinds import GapCause
+from core.words import fill
 
 THIN = "\u202f"  # narrow no-break space between a number and its unit, and between thousands
 
@@ -166,7 +167,7 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     """A rule's text in the user's language with its values; the bare template where a value is missing."""
     words = translate("rules", template)
     with contextlib.suppress(KeyError, ValueError, IndexError, AttributeError):
-        words = words.format_map(dict(values))
+        words = fill(words, values)
     return words.replace("`", "")
 
 

@@ -13,6 +13,7 @@ from core.figures.steps import infer_steps
 from core.kinds import GapCause, SliceKind
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, StepTable
 from core.trace import CUT_CODES
+from core.words import fill
 
 _EXAMPLES = 20  # slices shown with a note: enough to look at, few enough to jump through
 _SKEW_NS = 1_000  # device work that starts this much before its launch shows clocks that disagree
@@ -68,7 +69,7 @@ def _note(key: str, slices: object = (), **values: int | float | str) -> DoctorN
 
 def _filled(code: str, text: NoteText, slices: object, values: dict[str, int | float | str]) -> DoctorNote:
     ids = tuple(int(i) for i in list(slices)[:_EXAMPLES])  # type: ignore[call-overload]
-    title, consequence, cure = (template.format_map(values) for template in text[1:])
+    title, consequence, cure = (fill(template, values) for template in text[1:])
     return DoctorNote(code, text.severity, title, consequence, cure, ids, text[1:], values)
 
 
@@ -84,8 +85,8 @@ def _from_import(view: View) -> list[DoctorNote]:
         if note.code in CUT_CODES:
             consequence = "Every figure is of what is left: none of them is the run's, and the device's may be unknown."
         if note.dropped:
-            consequence = "{count} events are missing from every figure."
-        title = note.title.replace("{count}", str(note.count)).replace("{", "{{").replace("}", "}}")
+            consequence = "{count} {count|event is|events are} missing from every figure."
+        title = note.title  # a template of the count, as the consequence is
         cure = note.advice.replace("{", "{{").replace("}", "}}")
         slices = np.flatnonzero(flags & flag) if flag else ()
         text = NoteText(note.severity, title, consequence, cure)

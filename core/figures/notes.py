@@ -32,17 +32,21 @@ TEXTS: Mapping[str, NoteText] = {
     "no-steps-marked/inferred": NoteText(
         "warning",
         "The trace has no step markers.",
-        "{count} iterations were worked out from annotations, loader or optimizer marks; they are called inferred.",
+        "{count} {count|iteration was|iterations were} worked out from annotations, loader or optimizer marks; "
+        "{count|it is|they are} called inferred.",
         _RECORD_STEPS,
     ),
     "no-steps-marked/giant": NoteText(
         "info",
-        "The only marked step holds about {count} iterations.",
+        "The only marked step holds about {count} {count|iteration|iterations}.",
         "Its time and all figures per step are those of all of them together.",
         _RECORD_STEPS,
     ),
     "warmup-captured": NoteText(
-        "info", "Warm-up is in the recording.", "{count} of {steps} steps are left out of the means.", _WARM_UP
+        "info",
+        "Warm-up is in the recording.",
+        "{count} of {steps} {steps|step|steps} {count|is|are} left out of the means.",
+        _WARM_UP,
     ),
     "warmup-captured/start-up": NoteText(
         "warning",
@@ -53,7 +57,7 @@ TEXTS: Mapping[str, NoteText] = {
     "steps-truncated": NoteText(
         "info",
         "Steps at the border of the recording are cut off.",
-        "{count} of {steps} steps are left out of the means.",
+        "{count} of {steps} {steps|step|steps} {count|is|are} left out of the means.",
         "Record more steps.",
     ),
     "steps-truncated/all": NoteText(
@@ -64,13 +68,13 @@ TEXTS: Mapping[str, NoteText] = {
     ),
     "outlier-step": NoteText(
         "info",
-        "{count} steps take far longer than the others.",
-        "They are left out of the means.",
-        "Look at what they do besides: a checkpoint, an evaluation, logging.",
+        "{count} {count|step takes|steps take} far longer than the others.",
+        "{count|It is|They are} left out of the means.",
+        "Look at what {count|it does|they do} besides: a checkpoint, an evaluation, logging.",
     ),
     "gpu-events-missing/launched": NoteText(
         "error",
-        "{count} kernels were launched, but no device work was recorded.",
+        "{count} {count|kernel was|kernels were} launched, but no device work was recorded.",
         _UNKNOWN_BUSY,
         "Record ProfilerActivity.CUDA; allow the counters to users (NVreg_RestrictProfilingToAdminUsers=0, or run as "
         "administrator); let no second profiler run; on WSL update the driver.",
@@ -83,19 +87,21 @@ TEXTS: Mapping[str, NoteText] = {
     ),
     "orphan-kernels": NoteText(
         "info",
-        "{orphans} pieces of device work have no launch in the trace; {launches} launches have no device work in it.",
+        "{orphans} {orphans|piece of device work has|pieces of device work have} no launch in the trace; "
+        "{launches} {launches|launch has|launches have} no device work in it.",
         "Such work is counted as work, but in no step and under no operator.",
         "Usually they lie at the border of the recording; record more steps, or with larger profiler buffers.",
     ),
     "orphan-kernels/many": NoteText(
         "warning",
-        "{launches} of {all} launches have no device work in the trace.",
+        "{launches} of {all} {all|launch|launches} {launches|has|have} no device work in the trace.",
         "The device may have been busier than it seems, unless they were captured into a graph.",
         "Record fewer steps at once, or with larger profiler buffers.",
     ),
     "clock-skew": NoteText(
         "warning",
-        "{count} pieces of device work start before they are launched.",
+        "{count} {count|piece of device work starts before it is|pieces of device work start before they are} "
+        "launched.",
         "The clocks of host and device disagree; launch delays and waits are off by as much.",
         "Update the driver and PyTorch; record again.",
     ),
@@ -119,7 +125,7 @@ TEXTS: Mapping[str, NoteText] = {
     ),
     "profiler-overhead/stacks": NoteText(
         "info",
-        "{count} Python calls were recorded, {rate:.0f} in a millisecond.",
+        "{count} {count|Python call was|Python calls were} recorded, {rate:.0f} in a millisecond.",
         "Recording each of them slows the CPU down; the device's times do not change.",
         "Before working on the CPU side, record once without stacks and compare the step times.",
     ),

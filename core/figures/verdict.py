@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.figures.model import Budget
 from core.kinds import GapCause
+from core.words import fill
 
 # A device that works nine tenths of the time sets the pace: less than a tenth is left to be won on the host.
 DEVICE_BOUND_SHARE = 0.90
@@ -63,7 +64,7 @@ class Verdict:
     @property
     def text(self) -> str:
         """The sentence in English."""
-        return self.template.format_map(dict(self.values))
+        return fill(self.template, self.values)
 
 
 def _verdict(code: str, template: str, **values: float) -> Verdict:

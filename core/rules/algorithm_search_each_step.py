@@ -56,8 +56,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "cuDNN looks for the best algorithm again in every step",
-            "{count} convolutions measured several algorithms before they ran ({took_ms:.2f} ms of CPU time), in "
-            "{steps} steps. That happens for every new input size.",
+            "{count} {count|convolution|convolutions} measured several algorithms before they ran ({took_ms:.2f} ms of "
+            "CPU time), in "
+            "{steps} {steps|step|steps}. That happens for every new input size.",
             Fix(
                 "Keep sizes constant, or do not search.",
                 "torch.backends.cudnn.benchmark = True",

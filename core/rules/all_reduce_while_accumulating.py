@@ -61,7 +61,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Gradients are averaged {per:.0f} times per step of the optimizer",
-            "Gradients are collected over {per:.0f} micro steps, but sent in each of them: {count} collectives "
+            "Gradients are collected over {per:.0f} micro steps, but sent in each of them: {count} "
+            "{count|collective|collectives} "
             "({took_ms:.1f} ms) could be left out.",
             Fix(
                 "Send only in the last micro step.",

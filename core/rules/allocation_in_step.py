@@ -78,11 +78,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Steps allocate GPU memory with the driver: {count} calls"
+            "Steps allocate GPU memory with the driver: {count} {count|call|calls}"
             if facts.n_steps
-            else "GPU memory is still being allocated with the driver: {count} calls",
+            else "GPU memory is still being allocated with the driver: {count} {count|call|calls}",
             "PyTorch normally keeps the memory it has once allocated. Here the driver was asked "
-            "{count} times ({freed} times to free, which waits for the whole GPU), {took_ms:.2f} ms of CPU time. "
+            "{count} {count|time|times} ({freed} {freed|time|times} to free, which waits for the whole GPU), "
+            "{took_ms:.2f} ms of CPU time. "
             "In a loop, the cause is usually torch.cuda.empty_cache(), or inputs whose size keeps growing; in the "
             "first iteration it is normal.",
             Fix(

@@ -56,7 +56,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The memory pool changes its size in {count} steps",
+            "The memory pool changes its size in {count} {count|step|steps}",
             "PyTorch's pool should settle after the first steps; here the driver is asked for "
             "memory, or given some back, again "
             "and again. Usually the inputs change their size.",

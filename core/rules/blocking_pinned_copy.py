@@ -33,7 +33,8 @@ TEXTS = SyncTexts(
     title="A copy to the GPU is asked for in a way that waits for its end",
     why=(
         "From pinned memory a copy runs by itself, but this call waits for its end, because non_blocking was not "
-        "set. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, "
+        "set. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
+        "{count|call|calls}, "
         "{wait_ms:.2f} ms of it waiting for the GPU."
     ),
     fix=Fix(

@@ -61,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "The forward pass is computed twice to save memory that is not short: {peak_gib:.1f} of "
             "{size_gib:.1f} GiB used",
-            "Checkpointing ran {count} blocks again in the backward pass ({took_ms:.1f} ms of CPU "
+            "Checkpointing ran {count} {count|block|blocks} again in the backward pass ({took_ms:.1f} ms of CPU "
             "time, and the GPU's work again). "
             "At its peak the memory was {share_pct:.0f} % full.",
             Fix(

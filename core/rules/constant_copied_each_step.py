@@ -41,8 +41,10 @@ RULE = Rule(id="constant-copied-each-step", title="A constant is copied to the G
 TEXTS = SyncTexts(
     title="The same small tensor is copied from the CPU to the GPU again and again",
     why=(
-        "A tensor of {kib:.2f} KiB that lives on the CPU is sent to the GPU {count} times, though its size never "
-        "changes. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, "
+        "A tensor of {kib:.2f} KiB that lives on the CPU is sent to the GPU {count} {count|time|times}, though its "
+        "size never "
+        "changes. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
+        "{count|call|calls}, "
         "{wait_ms:.2f} ms of it waiting for the GPU. For such a copy the CPU waits until the GPU has done "
         "everything before it."
     ),

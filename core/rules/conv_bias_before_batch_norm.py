@@ -62,7 +62,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Convolutions add a bias that the batch norm right after them removes",
-            "{count} convolutions have a bias, but batch norm subtracts the mean of its input, so "
+            "{count} {count|convolution has|convolutions have} a bias, but batch norm subtracts the mean of its input, "
+            "so "
             "the bias has no effect. "
             "Adding it costs a kernel each time, and another in the backward pass.",
             Fix(

@@ -48,7 +48,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "{count} slices cross others of their row",
+            "{count} {count|slice crosses|slices cross} others of their row",
             "They are drawn on lanes of their own. Times 'inside' them are worked out from "
             "intervals, not from nesting.",
             Fix("Nothing need be done."),

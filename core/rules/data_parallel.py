@@ -44,7 +44,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "DataParallel drives {devices} GPUs from one process",
             "In every step the model is copied to all GPUs and the results are collected again: "
-            "{count} calls, {took_ms:.1f} ms "
+            "{count} {count|call|calls}, {took_ms:.1f} ms "
             "of CPU time. One process per GPU needs neither.",
             Fix(
                 "Use DistributedDataParallel.",

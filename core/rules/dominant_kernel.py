@@ -62,7 +62,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "One kernel takes {share_pct:.0f} % of the kernel time: {kernel}",
-            "{count} launches took {took_ms:.2f} ms. {kernel} is where the GPU spends its time; "
+            "{count} {count|launch|launches} took {took_ms:.2f} ms. {kernel} is where the GPU spends its time; "
             "Nsight Compute tells what "
             "limits it.",
             Fix(

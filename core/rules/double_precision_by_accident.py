@@ -62,7 +62,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "Kernels compute in double precision: {share_pct:.1f} % of the kernel time",
-                "{count} kernels work on 64-bit numbers ({names}), {took_ms:.2f} ms. NumPy's default "
+                "{count} {count|kernel works|kernels work} on 64-bit numbers ({names}), {took_ms:.2f} ms. NumPy's "
+                "default "
                 "type is double, and "
                 "one such tensor makes everything computed from it double, too. The saving assumes that "
                 "{left_pct:.0f} % of the time is left.",

@@ -69,7 +69,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "Copies that only change type or layout take {share_pct:.0f} % of the GPU's time",
-                "{count} operators ({names}) copy data within the GPU and compute nothing: {took_ms:.2f} "
+                "{count} {count|operator|operators} ({names}) copy data within the GPU and compute nothing: "
+                "{took_ms:.2f} "
                 "ms. Not all of "
                 "them can go; the saving assumes half.",
                 Fix(

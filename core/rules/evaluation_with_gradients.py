@@ -64,7 +64,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "A graph for gradients is recorded, but there is no backward pass",
-            "{count} operators were recorded for a backward pass that does not happen in this trace. "
+            "{count} {count|operator was|operators were} recorded for a backward pass that does not happen in this "
+            "trace. "
             "That costs time on the CPU "
             "and keeps every intermediate result in memory.",
             Fix(

@@ -33,7 +33,8 @@ TEXTS = SyncTexts(
     title="`{call}` stops the CPU until the GPU has reached an event",
     why=(
         "The program waits until the GPU has reached a mark. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} "
-        "ms looked at inside these {count} calls, {wait_ms:.2f} ms of it waiting for the GPU. It is often a time "
+        "ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU. It is often a "
+        "time "
         "measurement (`elapsed_time`) read too early."
     ),
     fix=Fix(

@@ -35,7 +35,8 @@ TEXTS = SyncTexts(
     title="`{call}` stops the CPU until the GPU has finished everything",
     why=(
         "The program asks to wait until the GPU is done. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms "
-        "looked at inside these {count} calls. During that time it queues nothing, and afterwards the GPU starts "
+        "looked at inside the {count} {count|call|calls}. During that time it queues nothing, and afterwards the GPU "
+        "starts "
         "with an empty queue. Results do not need this: work on one stream is in order anyhow."
     ),
     fix=Fix(

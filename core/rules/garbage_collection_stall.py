@@ -55,7 +55,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Python's garbage collector stops the step for {took_ms:.1f} ms",
-            "{count} times the collector went through all objects of the program, and nothing was launched meanwhile.",
+            "{count} {count|time|times} the collector went through all objects of the program, and nothing was "
+            "launched meanwhile.",
             Fix(
                 "Let it run when it does not hurt.",
                 "for step, batch in enumerate(loader):\n    train(batch)",

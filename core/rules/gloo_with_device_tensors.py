@@ -59,7 +59,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "GPU tensors are sent with gloo, through the CPU",
-            "{count} collectives ({took_ms:.1f} ms) ran with gloo, and their tensors were copied from the GPU first.",
+            "{count} {count|collective|collectives} ({took_ms:.1f} ms) ran with gloo, and their tensors were copied "
+            "from the GPU first.",
             Fix(
                 "Use NCCL for GPU tensors.",
                 'dist.init_process_group("gloo")',

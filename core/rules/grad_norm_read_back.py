@@ -34,7 +34,8 @@ TEXTS = SyncTexts(
     title="The gradient norm is read back in every step",
     why=(
         "The norm is known only after the whole backward pass, and the CPU waits for it before it can start the "
-        "optimizer. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these {count} calls, "
+        "optimizer. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
+        "{count|call|calls}, "
         "{wait_ms:.2f} ms of it waiting for the GPU."
     ),
     fix=Fix(

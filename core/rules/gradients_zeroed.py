@@ -35,11 +35,13 @@ RULE = Rule(
     params=(Param("min_tensors", 2, "tensors per call", "a single one may be something else"),),
 )
 _ON_GPU = (
-    "{count} tensors were cleared in {times} calls: {host_ms:.2f} ms of CPU time and {device_ms:.2f} ms of the GPU. "
+    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:.2f} ms of CPU time and "
+    "{device_ms:.2f} ms of the GPU. "
     "Dropped gradients need neither, and the next backward pass writes them instead of adding to them."
 )
 _ON_CPU = (
-    "{count} tensors were cleared in {times} calls: {host_ms:.2f} ms. Dropped gradients need no clearing, and the next "
+    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:.2f} ms. Dropped "
+    "gradients need no clearing, and the next "
     "backward pass writes them instead of adding to them."
 )
 

@@ -69,7 +69,7 @@ def _breaks(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "torch.compile has cut the program into {frames} pieces",
-            "Compiled code runs as {frames} separate regions, {count} calls altogether. Between two "
+            "Compiled code runs as {frames} separate regions, {count} {count|call|calls} altogether. Between two "
             "of them Python takes "
             "over, and nothing is fused across. Different models compiled one by one look the same.",
             Fix(
@@ -113,7 +113,8 @@ def _recompiles(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "torch.compile compiles again while the program is running",
-            "{functions} compiled functions exist in several versions, and {count} compilations lie inside later steps "
+            "{functions} compiled functions exist in several versions, and {count} "
+            "{count|compilation lies|compilations lie} inside later steps "
             "({took_ms:.1f} ms). A version is made when an input does not fit the assumptions of the "
             "one before, usually "
             "because a size has changed.",

@@ -34,11 +34,12 @@ from core.suggestions import Effect, EffectKind, Fix, Rule, RuleContext, Suggest
 
 RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand")
 _ON_GPU = (
-    "{count} times, {per_time} small operators one after the other take {host_ms:.2f} ms of CPU time to launch "
-    "{kernels} kernels, which run for {device_ms:.2f} ms. The built-in needs one or two launches."
+    "{count} {count|time|times}, {per_time} small operators one after the other take {host_ms:.2f} ms of CPU time to "
+    "launch "
+    "{kernels} {kernels|kernel|kernels}, which run for {device_ms:.2f} ms. The built-in needs one or two launches."
 )
 _ON_CPU = (
-    "{count} times, {per_time} small operators run one after the other, {host_ms:.2f} ms "
+    "{count} {count|time|times}, {per_time} small operators run one after the other, {host_ms:.2f} ms "
     "altogether; each reads and writes "
     "memory by itself. The built-in goes over the data once or twice."
 )

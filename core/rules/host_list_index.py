@@ -39,7 +39,7 @@ TEXTS = SyncTexts(
     why=(
         "Python's numbers are first made into a CPU tensor of {kib:.1f} KiB and then copied to the GPU, and the "
         "CPU waits for that copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these "
-        "{count} calls, {wait_ms:.2f} ms of it waiting for the GPU."
+        "{count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU."
     ),
     fix=Fix(
         summary="Make the index on the GPU.",

@@ -53,7 +53,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             values={
                 "kinds": len(notes),
                 "count": sum(n.count for n in notes),
-                "title": worst.title.replace("{count}", str(worst.count)),
+                "title": worst.headline,
                 "advice": worst.advice,
             },
             anchors=[],

@@ -46,13 +46,15 @@ RULE = Rule(
 )
 _ON_GPU = (
     "The worker processes deliver batches more slowly than the GPU uses them up: the training process waited "
-    "{each_ms:.2f} ms for each of {count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker "
+    "{each_ms:.2f} ms for each of {count} {count|batch|batches}, during {idle_ms:.2f} ms of which the GPU had nothing "
+    "to do. Worker "
     "processes are not in this trace, so it cannot say which part of the loading is slow. The saving assumes "
     "{workers:.0f} times as many workers, which do not slow each other down."
 )
 _ON_CPU = (
     "The worker processes deliver batches more slowly than the training uses them up: it waited {each_ms:.2f} ms for "
-    "each of {count} batches. Worker processes are not in this trace, so it cannot say which part of the loading is "
+    "each of {count} {count|batch|batches}. Worker processes are not in this trace, so it cannot say which part of the "
+    "loading is "
     "slow. The saving is an upper bound: it assumes {workers:.0f} times as many workers on cores that are free. How "
     "many are free is not in the trace; where the training itself uses all of them, more workers make it slower."
 )

@@ -44,14 +44,18 @@ RULE = Rule(
 )
 _ON_GPU = (
     "Each batch is read and put together by the thread that also starts the GPU's work: {each_ms:.2f} ms for each of "
-    "{count} batches, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker processes prepare the next "
-    "batches while the GPU computes this one. The saving assumes {workers:.0f} workers that do not slow each other "
+    "{count} {count|batch|batches}, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker processes "
+    "prepare the next "
+    "batches while the GPU computes this one. The saving assumes {workers:.0f} {workers|worker|workers} that do not "
+    "slow each other "
     "down."
 )
 _ON_CPU = (
     "Each batch is read and put together by the thread that also runs the training: {each_ms:.2f} ms for each of "
-    "{count} batches. Worker processes prepare the next batches beside it. The saving is an upper bound: it assumes "
-    "{workers:.0f} workers on cores that are free. How many are free is not in the trace; where the training itself "
+    "{count} {count|batch|batches}. Worker processes prepare the next batches beside it. The saving is an upper bound: "
+    "it assumes "
+    "{workers:.0f} {workers|worker|workers} on cores that are free. How many are free is not in the trace; where the "
+    "training itself "
     "uses all of them, the workers take time from it."
 )
 

@@ -61,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Memory grows by {mib:.1f} MiB with every step",
-            "Even the least memory in use grows from step to step, in {count} steps in a row. "
+            "Even the least memory in use grows from step to step, in {count} {count|step|steps} in a row. "
             "Something keeps tensors alive, "
             "most often a list of losses that keeps their graphs, too.",
             Fix(

@@ -71,7 +71,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The model runs on the CPU although there is a GPU: {device}",
-            "{count} heavy operators computed on the CPU for {took_ms:.1f} ms, and nothing was launched on the GPU.",
+            "{count} {count|heavy operator|heavy operators} computed on the CPU for {took_ms:.1f} ms, and nothing was "
+            "launched on the GPU.",
             Fix(
                 "Move the model and its inputs to the GPU.",
                 "model = Net()\nout = model(x)",

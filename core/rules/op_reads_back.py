@@ -35,7 +35,8 @@ TEXTS = SyncTexts(
     title="`{op}` waits for the GPU inside itself",
     why=(
         "This operator needs something from the GPU before it can go on. The CPU spent {host_ms:.2f} ms of the "
-        "{window_ms:.1f} ms looked at inside these {count} calls, {wait_ms:.2f} ms of it waiting for the GPU. "
+        "{window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the "
+        "GPU. "
         "Path: {op_path}."
     ),
     fix=Fix(

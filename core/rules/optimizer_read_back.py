@@ -37,7 +37,8 @@ TEXTS = SyncTexts(
     title="The optimizer reads a value back from the GPU in every step",
     why=(
         "Inside the optimizer's step the CPU waits for a value from the GPU. The CPU spent {host_ms:.2f} ms of the "
-        "{window_ms:.1f} ms looked at inside these {count} calls, {wait_ms:.2f} ms of it waiting for the GPU."
+        "{window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the "
+        "GPU."
     ),
     fix=Fix(
         summary="Use the fused form, or a learning rate that is a plain number.",

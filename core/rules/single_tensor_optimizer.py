@@ -47,12 +47,14 @@ RULE = Rule(
     ),
 )
 _ON_GPU = (
-    "{optimizer} ran {count} operators in {times} steps, {host_ms:.2f} ms of CPU time for kernels of "
+    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:.2f} ms of CPU time "
+    "for kernels of "
     "{device_ms:.2f} ms. The fused form does the same in a few launches. The saving assumes that {left_pct:.0f} % of "
     "the CPU time is left."
 )
 _ON_CPU = (
-    "{optimizer} ran {count} operators in {times} steps, {host_ms:.2f} ms; each goes over memory by itself. The fused "
+    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:.2f} ms; each goes "
+    "over memory by itself. The fused "
     "form goes over each parameter once. The saving assumes that {left_pct:.0f} % of the time is left."
 )
 _SMALL = r"^aten::(add_|mul_|addcmul_|addcdiv_|sqrt|div_|lerp_|sub_|_addcmul_|maximum)$"

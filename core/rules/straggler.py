@@ -65,7 +65,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Rank {rank} is the slowest: the others wait {lost_ms:.1f} ms for it",
-            "In {count} collectives rank {rank} arrives last (its own part of them is the shortest), "
+            "In {count} {count|collective|collectives} rank {rank} arrives last (its own part of them is the "
+            "shortest), "
             "and the other ranks wait in "
             "them. All ranks run at its pace.",
             Fix(

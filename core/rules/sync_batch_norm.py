@@ -49,10 +49,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "SyncBatchNorm communicates {count} times",
+            "SyncBatchNorm communicates {count} {count|time|times}",
             "Every such layer gathers its statistics from all ranks and waits for them: "
             "{took_ms:.1f} ms of CPU time in "
-            "{count} calls.",
+            "{count} {count|call|calls}.",
             Fix(
                 "Use a norm that needs no other rank, where accuracy allows it.",
                 "model = nn.SyncBatchNorm.convert_sync_batchnorm(model)",

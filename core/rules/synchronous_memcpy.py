@@ -32,7 +32,8 @@ TEXTS = SyncTexts(
     title="`{call}` copies and waits until the copy is done",
     why=(
         "This call comes from a library or extension, not from PyTorch's own copies. The CPU spent {host_ms:.2f} "
-        "ms of the {window_ms:.1f} ms looked at inside these {count} calls, {wait_ms:.2f} ms of it waiting for the "
+        "ms of the {window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting "
+        "for the "
         "GPU. Path: {op_path}."
     ),
     fix=Fix(

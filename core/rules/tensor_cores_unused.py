@@ -81,7 +81,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The tensor cores are idle: {share_pct:.0f} % of the kernel time goes to products they could compute",
-            "{count} matrix products and convolutions took {took_ms:.2f} ms in single precision. In "
+            "{count} {count|matrix product|matrix products} and convolutions took {took_ms:.2f} ms in single "
+            "precision. In "
             "mixed precision the "
             "tensor cores do them. The saving assumes that {left_pct:.0f} % of the time is left.",
             Fix(

@@ -48,7 +48,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "DDP walks through the whole graph in every step to find unused parameters",
-            "{count} searches took {took_ms:.2f} ms of CPU time in Python alone. They are only "
+            "{count} {count|search|searches} took {took_ms:.2f} ms of CPU time in Python alone. They are only "
             "needed where some parameters get "
             "no gradient.",
             Fix(

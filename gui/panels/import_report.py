@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from core.figures.model import DoctorNote
+from core.words import fill
 from gui import text
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -54,7 +55,7 @@ class ImportReportPanel(QScrollArea):
         twins = {d.title: d for d in doctor}
         lines: list[tuple[str, str, str, tuple[int, ...]]] = []
         for n in report.notes:
-            twin = twins.pop(n.title.replace("{count}", str(n.count)), None)
+            twin = twins.pop(n.headline, None)
             advice = self._advice(n.advice, n.example)
             parts = [_texts(twin)[1] if twin else "", advice]
             slices = twin.slices if twin else ()
@@ -72,7 +73,7 @@ class ImportReportPanel(QScrollArea):
         self.setWidget(inner)
 
     def _title(self, title: str, count: int) -> str:
-        return _rules(title).replace("{count}", text.count(count))
+        return fill(_rules(title), {"count": count}, {"count": text.count(count)})
 
     def _advice(self, advice: str, example: str) -> str:
         if not example:

@@ -1,0 +1,57 @@
+"""Words for one thing and for many, in every text that counts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from core.figures.notes import TEXTS
+from core.importing.notes import NOTES
+from core.rule_runner import load_rules
+from core.rule_tools.texts import rule_texts
+from core.words import counted, fill
+
+COUNTS = ("count", "steps", "times", "orphans", "launches", "all", "kernels", "freed", "calls")
+# A number of one with the word for many after it, whatever stands between them and the noun.
+WRONG = re.compile(
+    r"(?<![\d.,])1 (?:\w+ )?(?:steps|events|slices|calls|kernels|launches|operators|batches|times(?! as)|pieces)\b"
+)
+
+
+def test_the_form_follows_the_value():
+    template = "{count} {count|step takes|steps take} {long:.1f} ms"
+    assert fill(template, {"count": 1, "long": 2.0}) == "1 step takes 2.0 ms"
+    assert fill(template, {"count": 2, "long": 2.0}) == "2 steps take 2.0 ms"
+    assert fill(template, {"count": 1, "long": 2.0}, {"count": "one"}) == "one step takes 2.0 ms"
+    with pytest.raises(KeyError):
+        fill(template, {"long": 1.0})
+
+
+def test_counted():
+    assert counted(1, "step") == "1 step"
+    assert counted(2000, "step") == "2,000 steps"
+    assert counted(0, "copy", "copies") == "0 copies"
+
+
+class Ones(dict):
+    """One of everything that is counted; other values are of no matter here."""
+
+    def __missing__(self, key: str) -> object:
+        return 1 if key in COUNTS else 3
+
+
+TEMPLATES = [
+    *(text for _, _, title, advice in NOTES.values() for text in (title, advice)),
+    *(text for note in TEXTS.values() for text in note[1:]),
+    *(text for item in load_rules() if item.module for text in rule_texts(item.module)),
+]
+
+
+def test_no_text_says_one_things() -> None:
+    texts = []
+    for template in TEMPLATES:
+        values = Ones()
+        texts.append(fill(template, {name: values[name] for name in re.findall(r"\{(\w+)", template)}))
+    assert len(texts) > 400
+    assert [text for text in texts if WRONG.search(text)] == []
