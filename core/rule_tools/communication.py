@@ -11,9 +11,8 @@ from core.rule_tools.facts import Facts
 from core.rule_tools.intervals import outside_ns, union
 from core.tables import FLAG_COMMUNICATION, I32, I64
 
-_NAME = re.compile(
-    r"^nccl(Dev)?|rccl|AllReduce_|ReduceScatter_|AllGather_|multimem_all_reduce|cross_device_reduce", re.IGNORECASE
-)
+# Searched in lower-case names.
+_NAME = re.compile(r"^nccl|rccl|allreduce_|reducescatter_|allgather_|multimem_all_reduce|cross_device_reduce")
 _BYTES = {"Float": 4, "float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Long": 8, "Int": 4, "Byte": 1, "Char": 1}
 
 
@@ -22,9 +21,16 @@ def collectives(facts: Facts) -> I32:
     sl = facts.trace.slices
     kernels = facts.kernels
     flagged = (sl.flags[kernels] & FLAG_COMMUNICATION) != 0
-    named = np.isin(kernels, facts.where(_NAME.search, SliceKind.KERNEL))
+    named = np.isin(kernels, _by_name(facts))
     found: I32 = kernels[flagged | named]
     return found
+
+
+def _by_name(facts: Facts) -> I32:
+    held = facts.memo.get("collectives by name")
+    if held is None:
+        held = facts.memo["collectives by name"] = facts.where(lambda n: _NAME.search(n.lower()), SliceKind.KERNEL)
+    return held  # type: ignore[no-any-return]
 
 
 def exposed_ns(facts: Facts, comm: I32) -> I64:
