@@ -265,6 +265,7 @@ class PlanPanel(QWidget):
         """Show a card from its top, and as much of it as fits."""
         bar, room = self.area.verticalScrollBar(), self.area.viewport().height()
         inner = self.area.widget()
+        assert inner is not None
         y = card.mapTo(inner, QPoint(0, 0)).y()
         top, bottom = y - 8, y + card.sizeHint().height() + 8
         if top < bar.value() or bottom - top > room:
