@@ -14,6 +14,7 @@ from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I
 from core.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
+_COUNTED_BELOW = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,8 @@ def distinct(values: I32 | I64) -> list[int]:
     """Distinct numbers of an array of row numbers, ascending, -1 (none) left out: `np.unique` without its sorting."""
     if not len(values):
         return []
+    if int(values.max()) > _COUNTED_BELOW:  # numbers of a file's own, such as devices, may be any
+        return [int(i) for i in np.unique(values) if i >= 0]
     return [int(i) for i in np.flatnonzero(np.bincount(np.maximum(values, -1) + 1)[1:])]
 
 

@@ -255,8 +255,10 @@ def _what_it_is(body: bytes) -> tuple[str, str, str] | None:
         )
     if b"\x00" in body[:4096] or body[:1] not in b'{["ntf-0123456789':
         return "it is a binary or plain text file", "", ""
+    if len(body) > HEADER_LIMIT_BYTES:
+        return f"its first {HEADER_LIMIT_BYTES >> 20} MB hold no traceEvents", "", ""
     try:
-        value = orjson.loads(body) if len(body) <= HEADER_LIMIT_BYTES else None
+        value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
     if isinstance(value, dict):

@@ -123,3 +123,13 @@ def test_a_stray_clock_does_not_change_the_totals():
     assert far.pop("stray") == (1000, 1000, 1)
     assert far == expected
     assert expected["aten::op3"] == (6000, 6000, 2)
+
+
+def test_devices_may_have_any_number():
+    """One damaged event must not cost memory by the size of its number."""
+    builder = TraceBuilder().step(1, 0, 1000)
+    numbers = (0, 5, 10**9, 2**31 - 1)
+    for device in numbers:
+        builder.kernel("k", 10, 500, device=device)
+    figures = compute_figures(builder.build())
+    assert figures.busy_by_device_pct == dict.fromkeys(numbers, 50.0)
