@@ -9,7 +9,8 @@ from typing import Any
 from core.compare import GONE, NEW, SAME, Comparison, Difference, Side, comparable_step
 from core.figures.model import Summary
 from core.reporting.json import suggestion_values, summary_values, trace_values, us
-from core.reporting.text import PLAIN, Page, clip, place
+from core.reporting.phrases import place
+from core.reporting.text import PLAIN, Page, clip
 from core.reporting.units import UNKNOWN, count, duration, percent
 from core.trace import Trace
 

@@ -13,12 +13,25 @@ from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
 from core.reporting import picture
 from core.reporting.page_style import style
-from core.reporting.text import CAUSES, VERDICTS, budget_title, occurrences, place, printable, saving_unit, sync_groups
+from core.reporting.phrases import (
+    CAUSES,
+    budget_title,
+    busy_basis,
+    occurrences,
+    place,
+    printable,
+    saving_unit,
+    saving_words,
+    steps_in_means,
+    verdict_word,
+)
+from core.reporting.text import sync_groups
 from core.reporting.units import count, duration, measure, percent
 from core.run_folder import finder_for, run_of
 from core.source import SourceFinder
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
+from core.words import counted
 
 TOP_ROWS = 15
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -42,7 +55,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -
     finder = finder or finder_for(trace)
     sections = (
         _head(trace),
-        _verdict(analysis),
+        _verdict(trace, analysis),
         _times(trace, analysis),
         _budget(analysis),
         _timeline(trace, analysis),
@@ -66,7 +79,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -
 def _head(trace: Trace) -> Iterator[str]:
     start_ns, end_ns = trace.span_ns
     names = Counter(device.name for device in trace.meta.devices)
-    facts = [f"{trace.report.events_read:,} events", duration(end_ns - start_ns)]
+    facts = [counted(trace.report.events_read, "event"), duration(end_ns - start_ns)]
     facts += [name if n == 1 else f"{n} × {name}" for name, n in names.items()]
     facts += [f"torch {trace.meta.torch_version}"] if trace.meta.torch_version else []
     facts += [f"rank {trace.meta.rank}"] if trace.meta.rank is not None else []
@@ -75,10 +88,10 @@ def _head(trace: Trace) -> Iterator[str]:
         yield '<p class="warn">This trace was written by a simulator: it was not recorded on a device.</p>'
 
 
-def _verdict(analysis: Analysis) -> Iterator[str]:
+def _verdict(trace: Trace, analysis: Analysis) -> Iterator[str]:
     summary = analysis.figures.summary
     colour = {"healthy": "saved", "unknown": "warn"}.get(summary.verdict, "wait")
-    word = VERDICTS.get(summary.verdict, summary.verdict)
+    word = verdict_word(trace, summary.verdict)
     yield f'<div class="verdict"><b class="{colour}">{e(word)}</b><span>{e(summary.verdict_text)}</span></div>'
 
 
@@ -87,11 +100,16 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
     error = summary.replay_error_pct
     replay = "" if error is None else f"; replay within {percent(abs(error))}"
     tiles = [
-        ("Sustained step", duration(summary.sustained_step_ns), f"per step if the loop ran for ever{replay}", True),
+        (
+            "Sustained step",
+            duration(summary.sustained_step_ns),
+            f"the one to go by: the loop's pace if it ran for ever{replay}",
+            True,
+        ),
         ("Host step", duration(summary.step_ns), "a step as the CPU sees it", False),
         ("Device step", duration(summary.device_step_ns), "first to last device work of a step", False),
         ("Period", duration(summary.period_ns), "from one step's device work to the next", False),
-        ("GPU busy", percent(summary.gpu_busy_pct), "any work on the device", False),
+        ("GPU busy", percent(summary.gpu_busy_pct), f"any work on the device {busy_basis(analysis)}".strip(), False),
         ("Sync wait", duration(summary.sync_wait_ns_per_step), _sync_note(analysis), False),
     ]
     yield '<div class="tiles">'
@@ -104,8 +122,7 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
     if not summary.steps:
         yield '<p class="warn">No step is marked in this trace, so times per step are unknown.</p>'
     else:
-        kind = "inferred " if summary.inferred else ""
-        yield f'<p class="faint">Means over {summary.steps} {kind}steps.</p>'
+        yield f'<p class="faint">Means over {steps_in_means(analysis)}.</p>'
     if summary.enqueue_bound:
         yield (
             '<p class="warn">The CPU runs ahead of the device here: the host step is only the time to enqueue a step, '
@@ -218,11 +235,13 @@ def _card(
     if saving.ns is None:
         gain = '<span class="gain faint">saving unknown</span>'
     else:
-        share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
-        gain = f'<span class="gain saved">−{e(duration(saving.ns))}{e(share)}</span>'
+        in_plan = saving.ns if saving.together_ns is None else saving.together_ns
+        words = f"−{duration(in_plan)}" if in_plan > 0 else "nothing alone" if saving.ns <= 0 else "nothing more"
+        gain = f'<span class="gain {"saved" if in_plan > 0 else "faint"}">{e(words)}</span>'
     facts = [suggestion.severity, occurrences(suggestion)]
-    if saving.basis:
-        facts.append(f"alone,{unit}, {saving.basis}")
+    if saving.ns is not None:
+        alone = f"alone saves {saving_words(suggestion)}{unit}" if saving.ns > 0 else "alone saves nothing"
+        facts.append(f"{alone}, {saving.basis}")
     if predicted_ns is not None:
         facts.append(f"then {duration(predicted_ns)} per step")
     parts = [

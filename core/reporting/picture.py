@@ -10,7 +10,7 @@ import numpy as np
 
 from core.figures.model import Figures
 from core.kinds import SliceKind, TrackKind
-from core.reporting.text import printable
+from core.reporting.phrases import printable
 from core.reporting.units import duration, significant
 from core.tables import FLAG_COMMUNICATION
 from core.trace import Trace

@@ -12,33 +12,25 @@ from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
+from core.reporting.phrases import (
+    CAUSES,
+    budget_title,
+    busy_basis,
+    occurrences,
+    place,
+    printable,
+    saving_unit,
+    saving_words,
+    steps_in_means,
+    verdict_word,
+)
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
 from core.run_folder import finder_for, run_of
 from core.source import SourceFinder
-from core.suggestions import Outcome, RuleResult, SourceRef, Suggestion
+from core.suggestions import Outcome, RuleResult, Suggestion
 from core.trace import Trace
+from core.words import counted
 
-VERDICTS = {
-    "healthy": "Healthy",
-    "host_bound": "Host-bound",
-    "device_bound": "Device-bound",
-    "input_bound": "Input-bound",
-    "sync_bound": "Sync-bound",
-    "communication_bound": "Communication-bound",
-    "unknown": "Unknown",
-}
-CAUSES = {
-    GapCause.LOADER: "idle: waiting for the data loader",
-    GapCause.SYNC: "idle: refilling after a wait",
-    GapCause.LAUNCH: "idle: CPU busy launching",
-    GapCause.PYTHON: "idle: CPU in Python",
-    GapCause.COPY: "idle: CPU in a blocking copy",
-    GapCause.COMPILE: "idle: compiling or loading modules",
-    GapCause.COLLECTOR: "idle: garbage collector",
-    GapCause.COMMUNICATION: "idle: communication",
-    GapCause.ALLOC: "idle: allocating device memory",
-    GapCause.UNKNOWN: "idle: nothing recorded says why",
-}
 STYLES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "green": "32", "cyan": "36"}
 TOP_SYNCS = 8
 
@@ -78,11 +70,6 @@ class Page:
 PLAIN = Page()
 
 
-def printable(text: str) -> str:
-    """Names come from the trace: no control character of theirs reaches the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def clip(text: str, columns: int) -> str:
     """Shorten to that many columns, keeping both ends of a long name."""
     text = printable(text).replace("\n", " ")
@@ -92,40 +79,13 @@ def clip(text: str, columns: int) -> str:
     return f"{text[: columns - tail - 1]}…{text[-tail:]}" if columns > 8 else text[:columns]
 
 
-def place(source: SourceRef | None) -> str:
-    """Return ``file:line in function``; a line that is only the function's start says so."""
-    if source is None:
-        return ""
-    about = "" if source.exact else " (about)"
-    return f"{source.file}:{source.line} in {source.function}{about}"
-
-
-def budget_title(analysis: Analysis) -> str:
-    """Heading of the budget: of one step's period, or of all that was recorded."""
-    length = duration(analysis.figures.budget.period_ns)
-    what = f"a period of {length} goes" if analysis.figures.summary.steps else f"the recorded {length} go"
-    return f"Where {what}, seen from the device"
-
-
-def saving_unit(analysis: Analysis) -> str:
-    """What a saving is of: of a step where steps are known, else of the whole recording."""
-    return " per step" if analysis.figures.summary.steps else " of the whole recording"
-
-
-def occurrences(suggestion: Suggestion) -> str:
-    """How often a fault was seen, and in how many steps where steps are known."""
-    steps = len(suggestion.steps)
-    times = f"seen {suggestion.occurrences:,} times" if suggestion.occurrences != 1 else "seen once"
-    return f"{times} in {steps} steps" if steps > 1 else f"{times} in one step" if steps else times
-
-
 def report(
     trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceFinder | None = None, every: bool = False
 ) -> str:
     """Return the whole report, ending in a line feed; ``every``: with the suggestions that save next to nothing."""
     sections = (
         _head(trace, page),
-        _verdict(analysis, page),
+        _verdict(trace, analysis, page),
         _step_times(trace, analysis, page),
         _budget(analysis, page),
         _plan(trace, analysis, page, every),
@@ -140,7 +100,7 @@ def report(
 def _head(trace: Trace, page: Page) -> Iterator[str]:
     start_ns, end_ns = trace.span_ns
     names = Counter(device.name for device in trace.meta.devices)
-    facts = [f"{trace.report.events_read:,} events", duration(end_ns - start_ns)]
+    facts = [counted(trace.report.events_read, "event"), duration(end_ns - start_ns)]
     facts += [name if n == 1 else f"{n} x {name}" for name, n in names.items()]
     if trace.meta.torch_version:
         facts.append(f"torch {trace.meta.torch_version}")
@@ -153,9 +113,9 @@ def _head(trace: Trace, page: Page) -> Iterator[str]:
         yield page.paint("This trace was written by a simulator: it was not recorded on a device.", "yellow")
 
 
-def _verdict(analysis: Analysis, page: Page) -> Iterator[str]:
+def _verdict(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     summary = analysis.figures.summary
-    word = VERDICTS.get(summary.verdict, summary.verdict)
+    word = verdict_word(trace, summary.verdict)
     colour = {"healthy": "green", "unknown": "yellow"}.get(summary.verdict, "red")
     yield ""
     yield page.paint(word, "bold", colour)
@@ -173,16 +133,21 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
             "  ",
         )
     else:
-        kind = "inferred " if summary.inferred else ""
-        yield page.paint(f"  means over {summary.steps} {kind}steps", "dim")
+        yield page.paint(f"  means over {steps_in_means(analysis)}", "dim")
     error = summary.replay_error_pct
     replay = "" if error is None else f"; replay within {percent(abs(error))}"
-    rows = [
+    wall = run.wall_step_ns if (run := run_of(trace.path)) is not None else None
+    rows = [  # the one to go by first; the others say what else is called a step's time
+        ("sustained step", summary.sustained_step_ns, f"the one to go by: the loop's own pace{replay}"),
         ("host step", summary.step_ns, "a step as the CPU sees it (ProfilerStep)"),
-        ("device step", summary.device_step_ns, "first to last device work launched in a step"),
-        ("period", summary.period_ns, "from one step's device work to the next one's"),
-        ("sustained step", summary.sustained_step_ns, f"per step if the loop ran for ever{replay}"),
     ]
+    if wall is not None:
+        rows.append(("wall step", wall, "by the clock, without the profiler"))
+    if trace.has_device_work or trace.meta.devices:
+        rows += [
+            ("period", summary.period_ns, "from one step's device work to the next one's"),
+            ("device step", summary.device_step_ns, "first to last device work launched in a step"),
+        ]
     for name, value, meaning in rows if summary.steps else ():
         yield f"  {name:<15}{duration(value):>10}   {page.paint(clip(meaning, max(20, page.width - 30)), 'dim')}"
     if summary.enqueue_bound:
@@ -191,6 +156,7 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
             "  ",
         )
     kernels = f"kernels alone {percent(summary.kernel_busy_pct)}" if summary.kernel_busy_pct is not None else ""
+    kernels = "; ".join(part for part in (kernels, busy_basis(analysis)) if part)
     busy = percent(summary.gpu_busy_pct) if trace.has_device_work else f"{UNKNOWN}: no device work was recorded"
     yield f"  {'GPU busy':<15}{busy:>10}   {page.paint(kernels, 'dim')}"
     each = [f"GPU {device} {percent(share)}" for device, share in sorted(analysis.figures.busy_by_device_pct.items())]
@@ -267,9 +233,11 @@ def _card(
     if saving.ns is None:
         facts = [f"{suggestion.severity}", "saving unknown"]
     else:
-        share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
-        amount = f"{duration(saving.ns)}{share}{unit}" if saving.ns else "nothing"
-        facts = [suggestion.severity, f"alone saves {amount}, {saving.basis}"]
+        alone = f"alone saves {saving_words(suggestion)}{unit}" if saving.ns > 0 else "alone saves nothing"
+        facts = [suggestion.severity, f"{alone}, {saving.basis}"]
+        if saving.together_ns is not None and saving.together_ns != saving.ns:
+            more = f"−{duration(saving.together_ns)}" if saving.together_ns > 0 else "nothing"
+            facts.append(f"{more} in the plan")
     if predicted_ns is not None:
         facts.append(f"then {duration(predicted_ns)} per step")
     facts.append(occurrences(suggestion))

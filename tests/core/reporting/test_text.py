@@ -9,7 +9,10 @@ import pytest
 
 from core.analysis import analyze
 from core.reporting import units
-from core.reporting.text import Page, clip, printable, report
+from core.reporting.html import page as page_of
+from core.reporting.phrases import printable, saving_words
+from core.reporting.text import Page, clip, report
+from core.suggestions import Saving, Suggestion
 from tests.core.reporting.cases import NOTE, SUGGESTION, training, with_suggestions
 from tests.trace_builder import TraceBuilder
 
@@ -112,3 +115,35 @@ def test_each_device_is_named_where_there_are_several():
         builder.kernel("k", 5, dur, device=device).kernel("k", 105, dur, device=device)
     trace = builder.build()
     assert "the mean of GPU 0 80 %, GPU 1 40 %" in report(trace, analyze(trace))
+
+
+def test_the_report_says_over_how_many_of_the_steps_the_means_are():
+    builder = TraceBuilder()
+    for number, (at, length) in enumerate([(0, 900), (900, 100), (1000, 100), (1100, 100)]):
+        builder.step(number, at, length).launch("k", at=at + 1, call=3, start=at + 5, dur=60)
+    trace = builder.build()
+    analysis = analyze(trace)
+    assert "means over 3 of 4 steps" in report(trace, analysis)
+    assert "Means over 3 of 4 steps." in page_of(trace, analysis)
+    one = TraceBuilder().step(0, 0, 100).launch("k", at=1, call=3, start=5, dur=60).build()
+    assert "means over 1 step\n" in report(one, analyze(one))
+
+
+def test_a_recording_of_the_cpu_alone_is_called_so_everywhere():
+    builder = TraceBuilder(gpu=None)
+    for number in range(3):
+        builder.step(number, number * 100, 100).op("aten::mm", number * 100 + 1, 90)
+    trace = builder.build()
+    analysis = analyze(trace)
+    assert analysis.figures.summary.verdict == "unknown"  # in JSON the code stays
+    for text in (report(trace, analysis), page_of(trace, analysis)):
+        assert "CPU only" in text
+        assert "Unknown" not in text
+    assert "device step" not in report(trace, analysis)
+
+
+def test_a_saving_of_nothing_is_said_in_words():
+    suggestion = Suggestion("x", "Title", saving=Saving(0, 0.0, "replayed"))
+    assert saving_words(suggestion) == "nothing alone"
+    assert saving_words(replace(suggestion, saving=Saving(2_000_000, 5.0, "replayed"))) == "2 ms (5.0 %)"
+    assert saving_words(replace(suggestion, saving=Saving())) == "unknown"

@@ -1,0 +1,94 @@
+"""Words that the report has in common with the page: verdicts, causes, places, savings."""
+
+from __future__ import annotations
+
+from core.analysis import Analysis
+from core.kinds import GapCause
+from core.reporting.units import UNKNOWN, duration, percent
+from core.suggestions import SourceRef, Suggestion
+from core.trace import Trace
+from core.words import counted
+
+VERDICTS = {
+    "healthy": "Healthy",
+    "host_bound": "Host-bound",
+    "device_bound": "Device-bound",
+    "input_bound": "Input-bound",
+    "sync_bound": "Sync-bound",
+    "communication_bound": "Communication-bound",
+    "unknown": "Unknown",
+}
+CAUSES = {
+    GapCause.LOADER: "idle: waiting for the data loader",
+    GapCause.SYNC: "idle: refilling after a wait",
+    GapCause.LAUNCH: "idle: CPU busy launching",
+    GapCause.PYTHON: "idle: CPU in Python",
+    GapCause.COPY: "idle: CPU in a blocking copy",
+    GapCause.COMPILE: "idle: compiling or loading modules",
+    GapCause.COLLECTOR: "idle: garbage collector",
+    GapCause.COMMUNICATION: "idle: communication",
+    GapCause.ALLOC: "idle: allocating device memory",
+    GapCause.UNKNOWN: "idle: nothing recorded says why",
+}
+
+
+def printable(text: str) -> str:
+    """Names come from the trace: no control character of theirs reaches the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def place(source: SourceRef | None) -> str:
+    """Return ``file:line in function``; a line that is only the function's start says so."""
+    if source is None:
+        return ""
+    about = "" if source.exact else " (about)"
+    return f"{source.file}:{source.line} in {source.function}{about}"
+
+
+def budget_title(analysis: Analysis) -> str:
+    """Heading of the budget: of one step's period, or of all that was recorded."""
+    length = duration(analysis.figures.budget.period_ns)
+    what = f"a period of {length} goes" if analysis.figures.summary.steps else f"the recorded {length} go"
+    return f"Where {what}, seen from the device"
+
+
+def verdict_word(trace: Trace, verdict: str) -> str:
+    """The verdict in a word or two, the same as in the window: a CPU recording is no riddle."""
+    if verdict == "unknown" and not trace.report.is_cut_off and not trace.has_device_work and len(trace.slices):
+        return "No device work" if trace.meta.devices else "CPU only"
+    return VERDICTS.get(verdict, verdict)
+
+
+def steps_in_means(analysis: Analysis) -> str:
+    """Over which steps the means are taken: ``9 of 10 steps``."""
+    summary, counted_steps = analysis.figures.summary, int(analysis.figures.step_figures.counted.sum())
+    kind = "inferred step" if summary.inferred else "step"
+    whole = counted(summary.steps, kind)
+    return whole if counted_steps == summary.steps else f"{counted_steps:,} of {whole}"
+
+
+def busy_basis(analysis: Analysis) -> str:
+    """What the busy share is of, where it is not of the counted steps."""
+    summary = analysis.figures.summary
+    return "" if summary.steps and not summary.inferred else "of the whole recording"
+
+
+def saving_words(suggestion: Suggestion) -> str:
+    """What a suggestion saves alone, ``nothing alone`` where the replay says none."""
+    saving = suggestion.saving
+    if saving.ns is None:
+        return UNKNOWN
+    share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
+    return f"{duration(saving.ns)}{share}" if saving.ns > 0 else "nothing alone"
+
+
+def saving_unit(analysis: Analysis) -> str:
+    """What a saving is of: of a step where steps are known, else of the whole recording."""
+    return " per step" if analysis.figures.summary.steps else " of the whole recording"
+
+
+def occurrences(suggestion: Suggestion) -> str:
+    """How often a fault was seen, and in how many steps where steps are known."""
+    steps = len(suggestion.steps)
+    times = f"seen {suggestion.occurrences:,} times" if suggestion.occurrences != 1 else "seen once"
+    return f"{times} in {steps:,} steps" if steps > 1 else f"{times} in one step" if steps else times
