@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gui.loop import Loop
 
 
+NAME_PX = 280
+
+
 class IterationsPage(QWidget):
     """The iteration table. Uses ``changed`` of ``gui.loop.Loop``."""
 
@@ -116,14 +119,14 @@ class IterationsPage(QWidget):
         self.words.setText(self._verdict(project, checks))
         self.chart.show_rounds([(i.number, _step(i), i.predicted_ns) for i in rounds])
         self.model.replace(self._columns(project, checks))
-        self.table.fit_columns(240)
+        self.table.fit_columns(NAME_PX)
         wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
         self.choose(wanted)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Give the columns their room once there is one."""
         super().showEvent(event)
-        QTimer.singleShot(0, self.table, partial(self.table.fit_columns, 240))
+        QTimer.singleShot(0, self.table, partial(self.table.fit_columns, NAME_PX))
 
     def choose(self, number: int) -> None:
         """Select a round."""
@@ -233,14 +236,18 @@ class IterationsPage(QWidget):
         figures = [i.figures for i in rounds]
         pairs = [(i, project.get(i.parent)) for i in rounds]
         judged = [judge(parent, i) if parent is not None else None for i, parent in pairs]
+        of_gpu = [
+            Column(self.tr("GPU busy"), "pct", [_known(f.gpu_busy_pct) for f in figures]),
+            Column(self.tr("Sync points"), "count", [_known(f.sync_points) for f in figures], self.tr("per step")),
+        ]
+        on_gpu = any(f.gpu_busy_pct is not None or f.sync_points is not None for f in figures)
         return [
             Column(self.tr("What was fixed"), "name", [self._name(i) for i in rounds]),
             Column(self.tr("Round"), "count", [i.number for i in rounds]),
             Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures]),
             Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures]),
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
-            Column(self.tr("GPU busy"), "pct", [_known(f.gpu_busy_pct) for f in figures]),
-            Column(self.tr("Sync points"), "count", [_known(f.sync_points) for f in figures], self.tr("per step")),
+            *(of_gpu if on_gpu else ()),  # a run on the CPU alone has neither
             Column(self.tr("Predicted"), "text", [_signed(j.predicted_pct if j else None) for j in judged]),
             Column(self.tr("Measured"), "text", [_signed(j.measured_pct if j else None) for j in judged]),
             Column(self.tr("Prediction"), "text", [self._outcome(j) for j in judged]),
@@ -294,6 +301,7 @@ class IterationsPage(QWidget):
     def _show_below(self, number: int) -> None:
         while (item := self._below_box.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
+                widget.hide()
                 widget.deleteLater()
         project = self.project()
         iteration = project.get(number) if project is not None else None
