@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 import resources
+from core.analysis import Analysis
+from gui import text
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.labels import button, heading, label
@@ -18,18 +20,26 @@ FOLDER = Path(resources.__file__).resolve().parent / "samples"
 translate = QCoreApplication.translate
 
 
+WAITS = ("constant-copied-each-step", "control-flow-on-device-tensor", "host-list-index")  # of the example's loss
+
+
 @dataclass(frozen=True)
 class Station:
-    """One trace of the example: its file, title, what to see, and the rule whose suggestion shows it."""
+    """One trace of the example: its file, title, what to see, and the rule whose suggestion shows it.
+
+    ``words`` hold for the program whatever was measured; every figure stands in ``told``, a template that
+    `values_of` fills from the trace on screen, so that the tour cannot contradict what is shown below it.
+    """
 
     file: str
     title: str
     words: str
+    told: str
     rule: str
 
 
-def _story(stage: int, title: str, words: str, rule: str) -> Station:
-    return Station(f"story_stage{stage}_simulated.json.gz", title, words, rule)
+def _story(stage: int, title: str, words: str, told: str, rule: str) -> Station:
+    return Station(f"story_stage{stage}_simulated.json.gz", title, words, told, rule)
 
 
 def stations() -> tuple[Station, ...]:
@@ -47,8 +57,12 @@ def _waits() -> tuple[Station, ...]:
                 "tour",
                 "The loss makes its class weights on the CPU and copies them to the GPU in every step. A copy from "
                 "ordinary memory makes the CPU wait until the GPU is through with all that was queued before: the red "
-                "stretch. Look at what the card says it saves: alone next to nothing, because the wait only moves on "
-                "to the next line that waits. Together the fixes of all three waits save a quarter of the step.",
+                "stretch.",
+            ),
+            translate(
+                "tour",
+                "Alone this fix saves {alone}, because the wait only moves on to the next line that waits. The fixes "
+                "of all three waits together save {waits} ({waits_share} of the step).",
             ),
             "constant-copied-each-step",
         ),
@@ -57,10 +71,10 @@ def _waits() -> tuple[Station, ...]:
             translate("tour", "The wait has moved to an assert"),
             translate(
                 "tour",
-                "The weights now live on the GPU, and the step is hardly shorter, as the card had said. The same wait "
-                "stands at the next line that needs an answer from the GPU: an assert on a GPU tensor. The check can "
-                "be made where the labels are made, on the CPU.",
+                "The weights now live on the GPU. The same wait stands at the next line that needs an answer from the "
+                "GPU: an assert on a GPU tensor. The check can be made where the labels are made, on the CPU.",
             ),
+            translate("tour", "A step takes {sustained}, and the CPU still waits {waited} of it."),
             "control-flow-on-device-tensor",
         ),
         _story(
@@ -70,18 +84,20 @@ def _waits() -> tuple[Station, ...]:
                 "tour",
                 "The labels are checked in the data set. Now range() waits: used as an index it is a list of Python "
                 "numbers, which has to be copied to the GPU. torch.arange on the device needs no copy. This is the "
-                "last wait, so this fix gets what all three of them promised.",
+                "last wait: no other takes its place.",
             ),
+            translate("tour", "So this fix alone saves {alone} ({alone_share} of the step)."),
             "host-list-index",
         ),
         _story(
             3,
-            translate("tour", "No wait is left: the CPU runs ahead"),
+            translate("tour", "No wait is left: now the launches count"),
             translate(
                 "tour",
-                "The CPU queues one step while the GPU still works on the one before. What the loss still has is many "
-                "small operators where one would do: each costs the CPU a launch and the GPU a pass over its data.",
+                "The CPU no longer stops for the GPU. What the loss still has is many small operators where one would "
+                "do: each costs the CPU a launch and the GPU a pass over its data.",
             ),
+            translate("tour", "The GPU is busy {busy} of the time. One operator instead saves {alone} a step."),
             "hand-written-composite-op",
         ),
     )
@@ -95,10 +111,14 @@ def _operators() -> tuple[Station, ...]:
             translate("tour", "Do not be fooled: the same fix with a large batch"),
             translate(
                 "tour",
-                "This is the program of the last station with a thousand large images. Without waits its host step is "
-                "sixty times shorter than with them, and that is no speed: it is only the time to queue the work. "
-                "Compare it with the sustained step above: the GPU needs as long as before. Who looks at the host "
-                "step alone celebrates too early. With so much work for the GPU the waits had cost nothing.",
+                "This is the program of the last station with a large batch of large images. Without waits its host "
+                "step is only the time to queue the work: who looks at it alone celebrates too early. With so much "
+                "work for the GPU the waits had cost next to nothing.",
+            ),
+            translate(
+                "tour",
+                "Queueing a step takes {step}, but a step is done every {sustained}: the GPU needs {ratio} times as "
+                "long, and is busy {busy} of the time.",
             ),
             "enqueue-time",
         ),
@@ -108,8 +128,9 @@ def _operators() -> tuple[Station, ...]:
             translate(
                 "tour",
                 "Back to the small batch: nn.NLLLoss does in one call what the hand-written lines did. But it is made "
-                "again in every step, which costs the CPU a little each time and is easily moved to __init__.",
+                "again in every step, which costs the CPU time and is easily moved to __init__.",
             ),
+            translate("tour", "Made once, it saves {alone} a step."),
             "object-built-in-step",
         ),
         _story(
@@ -120,6 +141,7 @@ def _operators() -> tuple[Station, ...]:
                 "Log-softmax is written out, and the loss reads its result back from memory. nn.CrossEntropyLoss does "
                 "both at once, and with fewer rounding errors.",
             ),
+            translate("tour", "It saves {alone} a step."),
             "hand-written-composite-op",
         ),
         _story(
@@ -127,9 +149,10 @@ def _operators() -> tuple[Station, ...]:
             translate("tour", "The loss is no longer worth a look"),
             translate(
                 "tour",
-                "All seven faults of the loss are gone, and the step takes a third less time than at the start. What "
-                "is left is not about the loss but about the batch: how it is copied, and how often it is read.",
+                "The faults of the loss are gone. What is left to fix is not about the loss but about the batch: how "
+                "it is copied, and how often it is read.",
             ),
+            translate("tour", "A step takes {sustained} now. Reading the batch once less saves {alone}."),
             "float-batch-copied",
         ),
         _story(
@@ -140,9 +163,46 @@ def _operators() -> tuple[Station, ...]:
                 "torch.compile on so small a function gains nothing, and the app says so. This is the end of the tour: "
                 "open a trace of your own, or let the app profile your script.",
             ),
+            translate("tour", "A step takes {sustained}."),
             "compile-without-gain",
         ),
     )
+
+
+def values_of(analysis: Analysis, rule: str) -> dict[str, str]:
+    """Figures that a station may speak of, as text; what is unknown is left out."""
+    summary, found = analysis.figures.summary, analysis.suggestions
+    step_ns = summary.sustained_step_ns
+    alone = next((s.saving for s in found if s.rule_id == rule), None)
+    waits_ns = sum(s.saving.together_ns or 0 for s in found if s.rule_id in WAITS)
+    values: dict[str, str] = {}
+    for name, ns in (
+        ("step", summary.step_ns),
+        ("sustained", step_ns),
+        ("waited", summary.sync_wait_ns_per_step),
+        ("alone", alone.ns if alone is not None else None),
+        ("waits", waits_ns or None),
+    ):
+        if ns is not None:
+            values[name] = text.duration(ns)
+    if step_ns:
+        values["waits_share"] = text.percent(100 * waits_ns / step_ns)
+        if summary.step_ns:
+            values["ratio"] = text.count(round(step_ns / summary.step_ns))
+    if alone is not None and alone.pct is not None:
+        values["alone_share"] = text.percent(alone.pct)
+    if summary.gpu_busy_pct is not None:
+        values["busy"] = text.percent(summary.gpu_busy_pct)
+    return values
+
+
+def told(station: Station, analysis: Analysis | None) -> str:
+    """Sentence with the trace's own figures; empty until all of them are known."""
+    values = values_of(analysis, station.rule) if analysis is not None else {}
+    try:
+        return station.told.format(**values)
+    except KeyError:
+        return ""
 
 
 def sample(number: int) -> Path:
@@ -171,7 +231,7 @@ class TourBar(QFrame):
             return
         every = stations()
         station = every[self._stage]
-        self._rule = station.rule
+        self._station, self._target = station, -1
         number = self.tr("Example, {number} of {count} (simulated)").format(number=self._stage + 1, count=len(every))
         texts = QVBoxLayout()
         texts.setSpacing(2)
@@ -181,27 +241,35 @@ class TourBar(QFrame):
         head.addWidget(label(number, "faint"))
         head.addStretch(1)
         texts.addLayout(head)
-        texts.addWidget(label(station.words, "dim", wrap=True))
+        self.words = label(station.words, "dim", wrap=True)
+        texts.addWidget(self.words)
         self.show_it = button(self.tr("Show it"), self._show)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 8, 16, 8)
         row.setSpacing(8)
         row.addLayout(texts, 1)
         row.addWidget(self.show_it)
-        if self._stage > 0:
-            row.addWidget(button(self.tr("Back"), partial(self._go, self._stage - 1)))
+        self.back = button(self.tr("Back"), partial(self._go, self._stage - 1))
+        self.back.setEnabled(self._stage > 0)  # it keeps its place: what is pressed again and again does not move
+        row.addWidget(self.back)
         if self._stage + 1 < len(every):
             self.next = button(self.tr("Next fix"), partial(self._go, self._stage + 1), "primary")
-            row.addWidget(self.next)
+        else:
+            self.next = button(self.tr("End tour"), self._end, "primary", self.tr("Close the example"))
+        self.next.setMinimumWidth(96)
+        row.addWidget(self.next)
         document.analysisChanged.connect(self._enable)
+        session.currentChanged.connect(self._arrived)
         self._enable()
 
     def _index(self) -> int:
         found = self._document.analysis.suggestions if self._document.analysis else ()
-        return next((k for k, s in enumerate(found) if s.rule_id == self._rule), -1)
+        return next((k for k, s in enumerate(found) if s.rule_id == self._station.rule), -1)
 
     def _enable(self) -> None:
         self.show_it.setEnabled(self._index() >= 0)
+        sentences = (self._station.words, told(self._station, self._document.analysis))
+        self.words.setText(" ".join(s for s in sentences if s))
 
     def _show(self) -> None:
         index = self._index()
@@ -209,7 +277,25 @@ class TourBar(QFrame):
             self._document.show_suggestion(index)
 
     def _go(self, stage: int) -> None:
+        """Open another station; it takes this one's place once it is there."""
+        self._target = stage
         self._session.open([sample(stage)])
+
+    def _arrived(self) -> None:
+        shown = self._session.current
+        if self._target >= 0 and shown is not None and stage_of(shown) == self._target:
+            self._target = -1
+            QTimer.singleShot(0, self._session, partial(_close, self._session, self._document))
+
+    def _end(self) -> None:
+        """Leave the example for where traces are opened and scripts are profiled."""
+        QTimer.singleShot(0, self._session, partial(_close, self._session, self._document))
+        self._session.pageRequested.emit("start")
+
+
+def _close(session: Session, document: Document) -> None:
+    if document in session.documents:
+        session.close_document(document)
 
 
 def start(session: Session) -> None:

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import re
+
+import pytest
 from pytestqt.qtbot import QtBot
 
+from core.analysis import analyze
+from core.importing import open_trace
 from gui.main_window import MainWindow
 from gui.panels import tour
 from gui.session import Document
@@ -25,15 +30,65 @@ def test_an_ordinary_trace_shows_no_tour(window: MainWindow, document: Document)
 
 def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot) -> None:
     window.run_command("learn")
+    seen = None
     for stage in range(5):  # the last of them is the illusion at the size of the article
-        qtbot.waitUntil(lambda stage=stage: len(window.session.documents) == stage + 1, timeout=20_000)  # type: ignore[misc]
-        document = window.session.documents[stage]
+        qtbot.waitUntil(lambda stage=stage: _stage(window) == stage, timeout=20_000)  # type: ignore[misc]
+        document = window.session.current
+        assert document is not None
+        assert document is not seen
+        seen = document
         qtbot.waitUntil(lambda d=document: d.analysis is not None and not d.analysis_running, timeout=30_000)  # type: ignore[misc]
+        qtbot.waitUntil(lambda: len(window.session.documents) == 1)  # one tab all the way
         shown = bar(window)
         assert shown.isVisible()
         assert "simulated" in document.title
+        assert tour.told(tour.stations()[stage], document.analysis) in shown.words.text()
         shown.show_it.click()
         suggestion = document.suggestion(document.current_suggestion)
         assert suggestion is not None
         assert suggestion.rule_id == tour.stations()[stage].rule
         shown.next.click()
+
+
+def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot: QtBot) -> None:
+    window.session.open([tour.sample(len(tour.stations()) - 1)])
+    qtbot.waitUntil(lambda: _stage(window) == len(tour.stations()) - 1, timeout=20_000)
+    shown = bar(window)
+    assert shown.next.text() == "End tour"
+    assert shown.next.x() > shown.back.x()
+    shown.next.click()
+    qtbot.waitUntil(lambda: not any(tour.stage_of(d) >= 0 for d in window.session.documents))
+    assert window.session.current is None
+
+
+def _stage(window: MainWindow) -> int:
+    return tour.stage_of(window.session.current) if window.session.current is not None else -1
+
+
+def test_the_words_say_what_the_figures_say() -> None:
+    """Numbers come from the trace alone, and what the words claim of it holds."""
+    number = re.compile(r"\d|hundred|sixty|thousand|third|quarter|half the|twice|seven", re.IGNORECASE)
+    analyses = []
+    for k, station in enumerate(tour.stations()):
+        analysis = analyze(open_trace(tour.sample(k)))
+        analyses.append(analysis)
+        assert not number.search(station.words), station.title
+        assert not number.search(station.told), station.title
+        assert tour.told(station, analysis), station.title
+        assert any(s.rule_id == station.rule for s in analysis.suggestions), station.title
+    waits = [{s.rule_id for s in a.suggestions} & set(tour.WAITS) for a in analyses]
+    assert waits[0] == set(tour.WAITS)  # all three waits
+    assert waits[2] == {tour.WAITS[2]}  # the last wait
+    assert not any(waits[3:])  # no wait is left
+    saved = [{s.rule_id: s.saving for s in a.suggestions} for a in analyses]
+    assert (saved[2][tour.WAITS[2]].ns or 0) > 5 * (saved[0][tour.WAITS[0]].ns or 0)  # it only moves on, till the last
+    verdicts = [a.figures.summary.verdict for a in analyses]
+    assert verdicts[:5] == ["sync_bound"] * 3 + ["host_bound", "device_bound"]
+    with_waits = analyze(open_trace(tour.FOLDER / "article_stage2_simulated.json.gz")).figures.summary
+    without = analyses[4].figures.summary
+    assert without.sustained_step_ns == pytest.approx(with_waits.sustained_step_ns, rel=0.02)  # cost next to nothing
+    assert (saved[8]["compile-without-gain"].ns or 0) == 0
+
+
+def test_figures_that_are_not_known_yet_are_not_told() -> None:
+    assert tour.told(tour.stations()[0], None) == ""
