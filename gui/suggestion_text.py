@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QCoreApplication
 
 from core.analysis import Analysis
@@ -39,13 +41,18 @@ def _how_often(suggestion: Suggestion) -> str:
 
 
 def saving(suggestion: Suggestion) -> str:
-    """What it saves a step, with a sign that says how sure that is; empty for a note."""
+    """What it saves in the plan, after the fixes above it (alone where it is in none), and how sure that is.
+
+    Empty for a note. The reports show the same number.
+    """
     priced = suggestion.saving
+    if suggestion.informational:
+        return ""
     if priced.ns is None and not priced.together_ns:
-        return "" if suggestion.informational else text.unknown()
-    best = max(priced.ns or 0, priced.together_ns or 0)
+        return text.unknown()
+    best = (priced.ns or 0) if priced.together_ns is None else priced.together_ns
     if best <= 0:
-        return translate("plan", "nothing alone") if not suggestion.informational else ""
+        return translate("plan", "nothing more") if (priced.ns or 0) > 0 else translate("plan", "nothing alone")
     if priced.basis == "bounded":
         return translate("plan", "up to {saving}").format(saving=text.saving(best))
     return ("≈ " if priced.basis == "rough" else "") + text.saving(best)
@@ -55,30 +62,68 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
     """What it saves alone and after the fixes before it, and how that is known."""
     priced, lines = suggestion.saving, list[str]()
     assumed = any(effect.is_assumed for effect in suggestion.effects)
+    steps = analysis is None or analysis.figures.summary.steps > 0
+    rough = translate("plan", "a rough figure: the replay does not fit this trace well")
+    if assumed:
+        rough = translate("plan", "a rough figure: it rests on the assumption stated above")
+    elif not steps:
+        rough = translate("plan", "a rough figure: no steps are marked, so what one step takes is unknown")
+    elif analysis is not None and analysis.figures.summary.inferred:
+        rough = translate("plan", "a rough figure: the steps are not marked but inferred")
     basis = {
         "replayed": translate("plan", "from a replay of this trace"),
         "measured": translate("plan", "measured in this trace"),
         "bounded": translate("plan", "an upper bound"),
-        "rough": translate("plan", "a rough figure: it rests on the assumption stated above")
-        if assumed
-        else translate("plan", "a rough figure: the replay does not fit this trace well"),
+        "rough": rough,
     }
     if priced.ns is None:
         lines.append(translate("plan", "What it saves is unknown: this trace does not tell."))
+    elif priced.ns <= 0:
+        lines.append(
+            translate("plan", "Alone it saves nothing, {basis}.").format(basis=basis.get(priced.basis or "", "?"))
+        )
     else:
         share = f" ({text.percent(priced.pct)})" if priced.pct is not None else ""
-        lines.append(
-            translate("plan", "Alone it saves {time}{share} a step, {basis}.").format(
-                time=text.duration(priced.ns), share=share, basis=basis.get(priced.basis or "", "?")
-            )
+        words = (
+            translate("plan", "Alone it saves {time}{share} a step, {basis}.")
+            if steps
+            else translate("plan", "Alone it saves {time}{share} of the whole recording, {basis}.")
         )
+        lines.append(words.format(time=text.duration(priced.ns), share=share, basis=basis.get(priced.basis or "", "?")))
     if priced.together_ns is not None and priced.together_ns != priced.ns:
         lines.append(
-            translate("plan", "After the fixes before it, it saves {time} more.").format(
+            translate("plan", "In the plan, after the fixes above it, it saves {time} more.").format(
                 time=text.duration(priced.together_ns)
             )
+            if priced.together_ns > 0
+            else translate("plan", "In the plan, after the fixes above it, it saves nothing more.")
         )
     for step in analysis.plan if analysis else ():
         if index in step.suggestions and step.note:
             lines.append(translate("rules", step.note))
     return " ".join(lines)
+
+
+def nothing_found(has_device: bool) -> str:
+    """What to say where no card has anything to offer."""
+    if not has_device:
+        return translate(
+            "plan",
+            "No device work was recorded, so nothing can be said about waits for a device, and nothing was found that "
+            "would save the CPU's time. What the CPU does is shown below.",
+        )
+    return translate(
+        "plan",
+        "Healthy: nothing that StepLens checks would save 1 % of a step or more. To go faster, look at the kernels "
+        "themselves: batch size, precision, or the model.",
+    )
+
+
+def falling(now: float, analysis: Analysis, dismissed: Sequence[bool]) -> list[float]:
+    """Step times in ns: now, then after each step of the plan. One that was dismissed brings nothing."""
+    values, before = [now], now
+    for step, left_out in zip(analysis.plan, dismissed, strict=True):
+        after = float(step.predicted_step_ns)
+        values.append(values[-1] - (0.0 if left_out else before - after))
+        before = after
+    return values

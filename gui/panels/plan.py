@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from core.analysis import WORTH_PCT, Analysis
+from core.analysis import WORTH_PCT
 from core.run_folder import kept_source
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
@@ -163,43 +162,32 @@ class PlanPanel(QWidget):
             words = self.tr("Looking for what could be faster…")
         elif document.analysis_running:
             words = self.tr("Working out what each fix saves…")
-        elif not document.trace.has_device_work or not any(
-            self._worth(s) for s in analysis.suggestions if not s.informational
-        ):
-            words = self._nothing_found()
+        elif document.trace.report.is_cut_off:
+            words = self.tr("The file ends early, so what a fix would save is unknown: there is no plan.")
+        elif not any(self._worth(s) for s in analysis.suggestions if not s.informational):
+            words = suggestion_text.nothing_found(document.trace.has_device_work)
+        elif not document.trace.has_device_work:
+            words = self.tr("No device work was recorded: these are about the CPU's own time.")
         self.message.setText(words)
         self.message.setVisible(bool(words))
 
     def _worth(self, suggestion: Suggestion) -> bool:
-        return (
-            suggestion.saving.pct is None or suggestion.saving.pct >= WORTH_PCT or bool(suggestion.saving.together_ns)
-        )
-
-    def _nothing_found(self) -> str:
-        if not self._document.trace.has_device_work:
-            return self.tr(
-                "No device work was recorded, so nothing can be said about waits for a device. What the CPU does is "
-                "shown below."
-            )
-        return self.tr(
-            "Healthy: nothing that StepLens checks would save 1 % of a step or more. To go faster, look at the "
-            "kernels themselves: batch size, precision, or the model."
-        )
+        saving = suggestion.saving
+        return saving.pct is None or saving.pct >= WORTH_PCT or bool(saving.together_ns)
 
     def _show_plan(self) -> None:
         analysis = self._document.analysis
         now = analysis.figures.summary.sustained_step_ns if analysis else None
         plan = analysis.plan if analysis else ()
         known = now is not None and bool(plan)
-        self.bars.setVisible(known)
-        self.caption.setVisible(known)
-        self.total.setVisible(known)
+        for widget in (self.bars, self.caption, self.total):
+            widget.setVisible(known)
         if not known:
             return
         assert now is not None
         assert analysis is not None
         states = [[self._state(analysis.suggestions[i]) for i in step.suggestions] for step in plan]
-        values = falling(now, analysis, [DISMISSED in of_step for of_step in states])
+        values = suggestion_text.falling(now, analysis, [DISMISSED in of_step for of_step in states])
         done = [k for k, of_step in enumerate(states, 1) if all(state == DONE for state in of_step)]
         end = values[-1]
         self.total.setText(
@@ -209,7 +197,9 @@ class PlanPanel(QWidget):
         )
         restyle(self.total, "role", "saved" if end < now else "dim")
         self.bars.show_values(values, done)
-        words = self.tr("predicted sustained step after each fix, {unit}").format(unit=bars_unit(now))
+        words = self.tr("predicted step after each fix, {unit}; on the cards: what each adds").format(
+            unit=bars_unit(now)
+        )
         if done:
             ticked = now - sum(values[k - 1] - values[k] for k in done)
             frame = self.tr("{words}; with those done: {time}")
@@ -379,16 +369,6 @@ class PlanPanel(QWidget):
         self._document.set_suggestion_state(index, DISMISSED, reason)
         self._cards[index].rebuild()
         self.show_states()
-
-
-def falling(now: float, analysis: Analysis, dismissed: Sequence[bool]) -> list[float]:
-    """Step times in ns: now, then after each step of the plan. One that was dismissed brings nothing."""
-    values, before = [now], now
-    for step, left_out in zip(analysis.plan, dismissed, strict=True):
-        after = float(step.predicted_step_ns)
-        values.append(values[-1] - (0.0 if left_out else before - after))
-        before = after
-    return values
 
 
 def create(session: Session, document: Document | None) -> QWidget:

@@ -1,0 +1,56 @@
+"""What a card says a fix saves: the number of the reports, no signed zero, a step only where there are steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.analysis import Analysis, analyze
+from core.suggestions import Saving, Suggestion
+from gui import suggestion_text
+from tests.trace_builder import TraceBuilder
+
+
+def suggestion(**saving: Any) -> Suggestion:
+    return Suggestion("x", "Title", saving=Saving(**saving))
+
+
+@pytest.mark.parametrize(
+    ("saving", "words"),
+    [
+        ({"ns": 2_000_000, "pct": 20.0, "basis": "replayed", "together_ns": 500_000}, "−500\u202fµs"),
+        ({"ns": 2_000_000, "pct": 20.0, "basis": "replayed"}, "−2.00\u202fms"),
+        ({"ns": 2_000_000, "pct": 20.0, "basis": "replayed", "together_ns": 0}, "nothing more"),
+        ({"ns": 0, "pct": 0.0, "basis": "replayed"}, "nothing alone"),
+        ({"ns": 0, "pct": 0.0, "basis": "replayed", "together_ns": 500_000}, "−500\u202fµs"),
+        ({}, "unknown"),
+    ],
+)
+def test_the_number_on_a_card_is_the_one_in_the_plan(saving: dict[str, Any], words: str) -> None:
+    assert suggestion_text.saving(suggestion(**saving)) == words
+
+
+def analysis(steps: int) -> Analysis:
+    builder = TraceBuilder()
+    for number in range(max(steps, 1)):
+        if steps:
+            builder.step(number, number * 100, 100)
+        builder.launch("k", at=number * 100 + 1, call=3, start=number * 100 + 5, dur=60)
+    return analyze(builder.build())
+
+
+def test_without_steps_nothing_is_said_of_a_step() -> None:
+    rough = suggestion(ns=2_000_000, pct=20.0, basis="rough")
+    words = suggestion_text.saves(analysis(0), 0, rough)
+    assert "of the whole recording" in words
+    assert "a step," not in words
+    assert "no steps are marked" in words
+    assert "a step," in suggestion_text.saves(analysis(3), 0, rough)
+
+
+def test_nothing_is_said_in_words() -> None:
+    words = suggestion_text.saves(analysis(3), 0, replace(suggestion(), saving=Saving(0, 0.0, "replayed", 500_000)))
+    assert words.startswith("Alone it saves nothing")
+    assert "in the plan, after the fixes above it, it saves 500\u202fµs more" in words.lower()
