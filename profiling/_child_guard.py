@@ -10,7 +10,7 @@ import threading
 import time
 
 LOOK_SECONDS = 0.5
-FIRST_SECONDS = 5.0  # for the first step: compilers and loaders start there
+FIRST_SECONDS = 30.0  # for the first step: compilers and loaders start there
 LEAST_SECONDS = 2.0  # for others: a busy loop without steps gives a hundred megabytes a second
 TIMES_A_STEP = 3.0
 

@@ -57,8 +57,7 @@ class Recorder:
         self.broken = False  # a fault of ours: hands off for the rest of the run
         self.yielded = False  # the script's own profiler has the floor
         self.marks_steps = True  # False: the script's own prof.step() marks them
-        self.in_step = False
-        self.source, self.traces = "", []
+        self.in_step, self.source, self.traces = False, "", []
         self.step_times = []  # (number, phase, microseconds)
         self.wall = []  # (steps, microseconds)
         self.stepped_at = 0.0  # when an optimizer last stepped in the open step
@@ -322,7 +321,8 @@ class Recorder:
             if session.steps and better and self.phase != BASE:
                 self.kept = session
         if self.phase in (PRIME, WINDOW, EARLY, WHOLE, BASE):
-            self.to(SKIP, 1)
+            anew = self.phase == EARLY and not session.steps and not self.yielded
+            self.to(IDLE if anew else SKIP, 1)
 
     def take_back(self):
         """The script's own profiler has stopped: ours may go on where it was cut."""

@@ -10,6 +10,7 @@ from typing import Any
 PHASE_WORDS = {
     "starting": "Starting the interpreter",
     "script": "Running, no training seen yet",
+    "idle": "Waiting for the next step",
     "whole": "Recording the whole run",
     "early": "Recording the first steps, in case the script is short",
     "skip": "Passing over steps",

@@ -264,6 +264,7 @@ def phase_words(phase: str) -> str:
     return {
         "starting": tr("capture", "Starting the interpreter"),
         "script": tr("capture", "Running, no training seen yet"),
+        "idle": tr("capture", "Waiting for the next step"),
         "whole": tr("capture", "Running, no training seen yet"),
         "early": tr("capture", "Recording the first steps, in case the script is short"),
         "skip": tr("capture", "Passing over steps"),
