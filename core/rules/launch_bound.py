@@ -78,7 +78,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     host_us = total_ns(facts, tops) / len(kernels) / 1e3
     if host_us > ctx.params["max_host_us"]:
         return []
-    launches = facts.trace.links.launch_of[kernels]
+    launches = facts.trace.links.launch_of[kernels][:400]
     return [
         suggestion(
             ctx,
@@ -102,9 +102,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             [
                 evidence(facts, "Kernels", len(kernels), "", kernels),
                 evidence(facts, "Typical (median) duration", typical_us, "us", kernels),
-                evidence(
-                    facts, "GPU idle while the CPU was launching", by_launch / 1e6, "ms", blamed or launches[:400]
-                ),
+                evidence(facts, "GPU idle while the CPU was launching", by_launch / 1e6, "ms", blamed or launches),
             ],
             values={
                 "busy_pct": busy,
