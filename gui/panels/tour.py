@@ -44,7 +44,7 @@ def _story(stage: int, title: str, words: str, told: str, rule: str) -> Station:
 
 def stations() -> tuple[Station, ...]:
     """All stations, in the user's language."""
-    return (*_waits(), *_operators())
+    return (*_waits(), _illusion(), *_operators())
 
 
 def _waits() -> tuple[Station, ...]:
@@ -103,25 +103,29 @@ def _waits() -> tuple[Station, ...]:
     )
 
 
-def _operators() -> tuple[Station, ...]:
-    """An illusion, and what is left without waits."""
-    return (
-        Station(
-            "article_stage3_simulated.json.gz",
-            translate("tour", "Do not be fooled: the same fix with a large batch"),
-            translate(
-                "tour",
-                "This is the program of the last station with a large batch of large images. Without waits its host "
-                "step is only the time to queue the work: who looks at it alone celebrates too early. With so much "
-                "work for the GPU the waits had cost next to nothing.",
-            ),
-            translate(
-                "tour",
-                "Queueing a step takes {step}, but a step is done every {sustained}: the GPU needs {ratio} times as "
-                "long, and is busy {busy} of the time.",
-            ),
-            "enqueue-time",
+def _illusion() -> Station:
+    """The last fix again, where the GPU is the limit."""
+    return Station(
+        "article_stage3_simulated.json.gz",
+        translate("tour", "Do not be fooled: the same fix with a large batch"),
+        translate(
+            "tour",
+            "This is the program of the last station with a large batch of large images. Without waits its host "
+            "step is only the time to queue the work: who looks at it alone celebrates too early. With so much "
+            "work for the GPU the waits had cost next to nothing.",
         ),
+        translate(
+            "tour",
+            "Queueing a step takes {step}, but a step is done every {sustained}: the GPU needs {ratio} times as "
+            "long, and is busy {busy} of the time.",
+        ),
+        "enqueue-time",
+    )
+
+
+def _operators() -> tuple[Station, ...]:
+    """What is left without waits."""
+    return (
         _story(
             4,
             translate("tour", "One operator, built anew each time"),
