@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> None:
             ways = [("plain", plain), ("launched", launched)]
             for way, work in ways if round_ % 2 == 0 else ways[::-1]:  # whoever is first finds the cooler caches
                 rows[way].append(timed(lambda work=work: work(script, options.steps, Path(name))))
-    print(f"{machine()}, load {os.getloadavg()[0]:.1f}")
+    print(machine())
     print(f"{script.name}, {options.steps} steps, medians of {options.rounds} alternating rounds")
     for way, samples in rows.items():
         wall, cpu = (statistics.median(column) for column in zip(*samples, strict=True))
