@@ -88,7 +88,8 @@ def window(paths: Sequence[str]) -> int:
         say(f"error: {missing[0]}: there is no such file. main.py --help lists the commands.")
         return UNUSABLE_INPUT
     try:
-        from gui.app import run
+        with _uninterrupted():
+            from gui.app import run
     except ImportError as error:
         say(f"error: the window cannot be loaded: {error}. The headless commands work without it (main.py --help).")
         return UNUSABLE_INPUT
@@ -172,7 +173,9 @@ def screenshot_command(options: argparse.Namespace, progress: Progress) -> int:
     if options.start_us is not None and not -math.inf < options.start_us < options.end_us < math.inf:
         raise UsageError("--start-us and --end-us must be numbers, the first smaller than the second")
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    from gui.screenshot import screenshot
+    with _uninterrupted():
+        import gui.main_window  # noqa: F401 - the screenshot imports it late
+        from gui.screenshot import screenshot
 
     screenshot(options, progress)
     progress.clear()
@@ -195,7 +198,7 @@ def profile_command(options: argparse.Namespace, progress: Progress) -> int:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Put a Ctrl+C off while modules load: numpy does not survive one in the middle of its import."""
+    """Put a Ctrl+C off while modules load: numpy and Qt do not survive one in the middle of their import."""
     pressed: list[int] = []
     try:
         before = signal.signal(signal.SIGINT, lambda *_: pressed.append(1))

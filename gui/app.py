@@ -110,11 +110,12 @@ def run(paths: list[Path]) -> int:
         )
         return NO_SCREEN
     app = make_application()
+    # From here on Ctrl+C is no exception, which would tear widgets down half made; and it waits for the event loop.
+    signal.signal(signal.SIGINT, lambda *_: QTimer.singleShot(0, app.quit))
     warmup.share_interpreter()
     window = make_window()
     hooks = errors.CrashHooks(window.show_error, window)
     hooks.install()
-    signal.signal(signal.SIGINT, lambda *_: app.quit())
     beat = QTimer(window)  # lets Python see Ctrl+C while Qt waits
     beat.timeout.connect(int)
     beat.start(500)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
-from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -134,7 +134,7 @@ class CrashHooks(QObject):
 
     def _hook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
-            QCoreApplication.quit()
+            QTimer.singleShot(0, QCoreApplication.quit)  # not at once: the event loop may be yet to begin
             return
         log.error("uncaught", exc_info=(kind, error, trace))
         self._caught.emit(error.with_traceback(trace))

@@ -1,4 +1,4 @@
-"""A fault while painting is reported; it does not take the process down."""
+"""A fault while painting, or a Ctrl+C at a bad moment: neither takes the process down nor is lost."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import ast
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 import gui
+from gui.errors import CrashHooks
 from gui.painting import guarded
 
 
@@ -60,3 +62,12 @@ def test_every_paint_event_is_guarded(path: Path) -> None:
 
 def test_the_check_above_can_fail() -> None:
     assert _unguarded("class A:\n    def paintEvent(self, event): ...\n") == [2]
+
+
+def test_ctrl_c_before_the_event_loop_is_not_lost(qapp: QApplication) -> None:
+    hooks = CrashHooks(lambda error: None)
+    hooks._hook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    late: list[int] = []
+    QTimer.singleShot(20_000, lambda: (late.append(1), qapp.quit()))
+    qapp.exec()
+    assert not late
