@@ -367,6 +367,8 @@ class PlanPanel(QWidget):
 
     def _dismissed(self, index: int, reason: str) -> None:
         self._document.set_suggestion_state(index, DISMISSED, reason)
+        if self._session.can("save_allow_file"):
+            self._session.set_status(self.tr("Dismissed here. The File menu saves it as an allow file for CI, too."))
         self._cards[index].rebuild()
         self.show_states()
 

@@ -52,7 +52,7 @@ class RecordCard(_Card):
                 (
                     "stacks",
                     self.tr("Python stacks"),
-                    self.tr("name the line of code; the dearest: steps are often 1.3 to 2 times as long"),
+                    self.tr("name the line of code; costs the most: steps often take 1.3 to 2 times as long"),
                 ),
                 ("shapes", self.tr("Shapes of tensors"), self.tr("needed by the advice about sizes; a few percent")),
                 ("memory", self.tr("Memory"), self.tr("every allocation; a few percent, and a larger file")),
@@ -144,6 +144,8 @@ class StepsCard(_Card):
             self.tr("End the script once the window is recorded (its finally and atexit still run)")
         )
         form.addRow("", self.stop_after)
+        self.parameters = QCheckBox(self.tr("Keep sums of the parameters at the end, to compare results by"))
+        form.addRow("", self.parameters)
 
     def fill(self, spec: RunSpec) -> None:
         """Show what a spec says."""
@@ -152,6 +154,7 @@ class StepsCard(_Card):
         self.source.setCurrentIndex(max(0, self.source.findData(spec.step_source)))
         self.wall.setChecked(spec.measure_wall)
         self.stop_after.setChecked(spec.stop_after_window)
+        self.parameters.setChecked(spec.parameters)
 
     def values(self) -> dict[str, Any]:
         """Fields of a ``RunSpec``."""
@@ -160,6 +163,7 @@ class StepsCard(_Card):
             "step_source": self.source.currentData(),
             "measure_wall": self.wall.isChecked(),
             "stop_after_window": self.stop_after.isChecked(),
+            "parameters": self.parameters.isChecked(),
         }
 
 
