@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from core.call_stacks import has_call_stacks
 from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
 from core.source_frames import Frame, is_library, is_other_library, is_user_frame, parse_frame, parse_old_stack
@@ -236,15 +237,7 @@ class SourceFinder:
     def _has_old_stacks(self) -> bool:
         if bool((self._trace.slices.kind == SliceKind.PYTHON).any()):
             return False
-        strings = self._trace.strings
-        likely = [
-            strings.id_of(name) for name in ("aten::to", "aten::zero_", "aten::add_", "aten::conv2d", "aten::linear")
-        ]
-        for name_id in likely:
-            ops = np.flatnonzero(self._trace.slices.name_id == (name_id if name_id >= 0 else -2))
-            if any(self._call_stack(int(op)) for op in ops[:: max(len(ops) // 4, 1)][:4]):
-                return True
-        return False
+        return has_call_stacks(self._trace)
 
     def _call_stack(self, slice_id: int) -> str:
         try:

@@ -166,6 +166,11 @@ class Suggestion:
         place = f"{self.source.file}:{self.source.function}" if self.source else str(self.values.get("op_path", ""))
         return f"{self.rule_id}|{place}"
 
+    @property
+    def is_about_recording(self) -> bool:
+        """A note on the recording as a whole: its evidence is an example, and no place to be taken to."""
+        return self.informational and self.occurrences <= 1 and not self.steps and self.source is None
+
     def priced(self, saving: Saving, severity: str) -> Suggestion:
         """Return a copy with a saving and a severity."""
         return replace(self, saving=saving, severity=severity)

@@ -166,7 +166,7 @@ class Document(QObject):
         self.current_suggestion = index if suggestion else -1
         if suggestion is not None:
             ids = evidence.slices_of(suggestion)
-            if ids:
+            if ids and not suggestion.is_about_recording:
                 self.show_slices(ids)
                 figures = self.analysis.figures if self.analysis else None
                 self.select(evidence.lead_of(self.trace, figures, suggestion))

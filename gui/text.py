@@ -81,10 +81,10 @@ def percent(value: float | None) -> str:
 
 
 def size(n_bytes: float | None) -> str:
-    """Bytes in powers of 1024 with the short names people use."""
+    """Bytes in powers of 1024, called as the reports and the rules call them."""
     if n_bytes is None:
         return unknown()
-    value, units = float(n_bytes), ("B", "KB", "MB", "GB", "TB")
+    value, units = float(n_bytes), ("B", "KiB", "MiB", "GiB", "TiB")
     for unit in units:
         if abs(value) < 1024 or unit == units[-1]:
             return (f"{value:.0f}" if unit == "B" else _digits(value)) + THIN + unit

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from core.call_stacks import has_call_stacks
 from core.figures.lookup import View
 from core.figures.model import Budget, DoctorNote, StepFigures
 from core.figures.notes import TEXTS, NoteText
@@ -152,7 +153,7 @@ def _device(view: View) -> list[DoctorNote]:
 def _recorded(view: View) -> list[DoctorNote]:
     meta = view.trace.meta
     notes = []
-    has_python = bool((view.trace.slices.kind == SliceKind.PYTHON).any())
+    has_python = bool((view.trace.slices.kind == SliceKind.PYTHON).any()) or has_call_stacks(view.trace)
     if meta.with_stack and not has_python:
         notes.append(_note("stacks-missing"))
     missing = []

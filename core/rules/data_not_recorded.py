@@ -23,6 +23,7 @@ PyTorch profiler documentation.
 
 from __future__ import annotations
 
+from core.call_stacks import has_call_stacks
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
@@ -35,7 +36,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
     missing = []
-    if not len(facts.of_kind(SliceKind.PYTHON)):
+    if not len(facts.of_kind(SliceKind.PYTHON)) and not has_call_stacks(trace):
         missing.append("with_stack=True")
     if trace.meta.record_shapes is False:
         missing.append("record_shapes=True")
@@ -49,8 +50,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Recorded without {missing}: some faults cannot be looked for",
-            "Rules that need the missing data say so and are not counted as clean. Without stacks, "
-            "no suggestion can name a line of code.",
+            "Rules that need the missing data say so and are not counted as clean. Without stacks, no suggestion "
+            "can name a line of code."
+            if "with_stack=True" in missing
+            else "Rules that need the missing data say so and are not counted as clean.",
             Fix(
                 "Record again with these options.",
                 "with profile() as prof:",

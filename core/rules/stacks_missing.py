@@ -23,6 +23,7 @@ pytorch/pytorch#100253, #121219, #117515.
 
 from __future__ import annotations
 
+from core.call_stacks import has_call_stacks
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
@@ -37,8 +38,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not trace.meta.with_stack or len(facts.of_kind(SliceKind.PYTHON)):
         return []
     ops = facts.of_kind(SliceKind.CPU_OP)
-    near = ops[:1200]  # close together in the file
-    if not len(ops) or any(facts.args(int(o)).get("Call stack") for o in near[:: max(len(near) // 12, 1)][:12]):
+    if not len(ops) or has_call_stacks(trace):
         return []
     return [
         suggestion(

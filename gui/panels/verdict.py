@@ -157,7 +157,7 @@ class VerdictBand(QFrame):
 
     def _word(self, verdict: str) -> str:
         trace = self._document.trace
-        if verdict == "unknown" and not trace.has_device_work:
+        if verdict == "unknown" and not trace.has_device_work and not trace.report.is_cut_off:
             return self.tr("No device work") if trace.meta.devices else self.tr("CPU only")
         return text.verdict(verdict)
 

@@ -1,0 +1,28 @@
+"""Whether a trace names lines without recording Python: torch 1.8 to 1.11 wrote a ``Call stack`` on operators."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.errors import TraceError
+from core.kinds import SliceKind
+from core.trace import Trace
+
+# Operators called from the user's own code more often than others: some carry a stack where any do.
+_LIKELY = ("aten::to", "aten::zero_", "aten::add_", "aten::conv2d", "aten::linear")
+
+
+def has_call_stacks(trace: Trace) -> bool:
+    """Look at a few operators; False where the file cannot be read any more."""
+    ops = np.flatnonzero(trace.slices.kind == SliceKind.CPU_OP)
+    near = ops[:1200]  # arguments that lie close together in the file are read fast
+    samples = [near[:: max(len(near) // 12, 1)][:12]]
+    for name in _LIKELY:
+        name_id = trace.strings.id_of(name)
+        if name_id >= 0:
+            named = ops[trace.slices.name_id[ops] == name_id]
+            samples.append(named[:: max(len(named) // 4, 1)][:4])
+    try:
+        return any(trace.args(int(op)).get("Call stack") for sample in samples for op in sample)
+    except (TraceError, OSError):
+        return False
