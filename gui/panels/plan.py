@@ -202,8 +202,8 @@ class PlanPanel(QWidget):
         )
         if done:
             ticked = now - sum(values[k - 1] - values[k] for k in done)
-            frame = self.tr("{words}; with those done: {time}")
-            words = frame.format(words=words, time=text.duration(ticked))
+            frame = self.tr("with those done: {time}, predicted")
+            words = frame.format(time=text.duration(ticked))
         self.caption.set_text(words)
 
     # States --------------------------------------------------------------------------------------------------
