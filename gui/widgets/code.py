@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QColor, QResizeEvent, QTextBlockFormat, QTextCursor, QTextOption
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from gui import theme
 from gui.models.code_context import CodeLine
@@ -40,36 +40,59 @@ def hunk_lines(diff: str) -> list[str]:
     return lines
 
 
+def without_common_indent(lines: Sequence[str]) -> list[str]:
+    """Lines of a diff without the blanks that all of them begin with after their mark."""
+    bodies = [line[2:] for line in lines if line[2:].strip()]
+    common = min((len(body) - len(body.lstrip(" ")) for body in bodies), default=0)
+    return [line[:2] + line[2 + common :] for line in lines]
+
+
 class _Code(QPlainTextEdit):
-    """Read-only code as high as its lines, some of them on coloured ground."""
+    """Read-only code, some lines on coloured ground. Long lines are wrapped: no part of a change is out of sight."""
 
     def __init__(self, lines: Sequence[str], name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setPlainText("\n".join(lines))
         self.setReadOnly(True)
         self.setFont(theme.mono_font(-1))
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        metrics = self.fontMetrics()
-        widest = max((metrics.horizontalAdvance(line) for line in lines), default=0)
-        bar = self.horizontalScrollBar().sizeHint().height() if widest > 250 else 0
-        self.setFixedHeight(metrics.lineSpacing() * max(1, len(lines)) + 22 + bar)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._set_lines(len(lines))
+
+    def _set_lines(self, count: int) -> None:
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * max(1, count) + 22)
+
+    def _fit(self) -> None:
+        """Be as high as the lines are when wrapped to this width."""
+        block, count = self.document().firstBlock(), 0
+        while block.isValid():
+            self.blockBoundingRect(block)  # lays it out
+            count += max(1, block.layout().lineCount())
+            block = block.next()
+        self._set_lines(count)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Another width breaks the lines elsewhere."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Another font has other widths and heights."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit()
 
     def colour(self, grounds: Mapping[int, str]) -> None:
         """Put lines (by number, from 0) on a ground."""
-        marks = []
         for number, ground in grounds.items():
-            mark = QTextEdit.ExtraSelection()
-            form = QTextCharFormat()
+            form = QTextBlockFormat()  # of the block, so that a wrapped line has it on its whole width
             form.setBackground(QColor(ground))
-            form.setProperty(int(QTextFormat.Property.FullWidthSelection.value), True)
-            cursor = QTextCursor(self.document().findBlockByNumber(number))
-            mark.format, mark.cursor = form, cursor  # type: ignore[attr-defined]
-            marks.append(mark)
-        self.setExtraSelections(marks)
+            QTextCursor(self.document().findBlockByNumber(number)).mergeBlockFormat(form)
 
 
 class CodeDiff(_Code):
@@ -79,7 +102,7 @@ class CodeDiff(_Code):
         self._show(diff_lines(before, after), name, parent)
 
     def _show(self, every: Sequence[str], name: str, parent: QWidget | None) -> None:
-        lines = [*every[:MAX_LINES], *(["…"] if len(every) > MAX_LINES else [])]
+        lines = [*without_common_indent(every[:MAX_LINES]), *(["…"] if len(every) > MAX_LINES else [])]
         _Code.__init__(self, lines, name, parent)
         t = theme.current()
         grounds = {"-": t.removed, "+": t.added}

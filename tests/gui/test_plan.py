@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QInputDialog, QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
 from core.suggestions import Saving
 from core.trace import Trace
-from gui import store, text
+from gui import store, text, theme
 from gui.main_window import MainWindow
 from gui.session import DISMISSED, DONE, Document
 from gui.widgets.card import Card
@@ -244,7 +245,8 @@ def test_diff_lines() -> None:
 def test_code_is_plain_text(qapp: QApplication) -> None:
     code = CodeDiff("<b>x</b>", "<i>y</i>", "fix")
     assert code.toPlainText() == "- <b>x</b>\n+ <i>y</i>"
-    assert len(code.extraSelections()) == 2
+    grounds = [code.document().findBlockByNumber(k).blockFormat().background().color() for k in range(2)]
+    assert grounds == [QColor(theme.current().removed), QColor(theme.current().added)]
     code.deleteLater()
 
 
