@@ -20,7 +20,7 @@ from gui.widgets.labels import button, label
 
 
 class SettingsDialog(QDialog):
-    """Changes are kept when the dialog is closed with "Keep"."""
+    """Changes are kept when the dialog is closed with "Save"."""
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,12 +52,21 @@ class SettingsDialog(QDialog):
         form.addRow("", label(hint, "faint", wrap=True))
         self._add(form, self.tr("Recent traces"), self.recent)
         self._add(form, self.tr("Trusted folders"), self.folders)
-        forget = button(self.tr("Trust it no longer"), self._forget)
+        hint = self.tr(
+            "Files in these folders are opened in your editor without asking, when a trace names one of them. A folder "
+            "comes here when you allow it as you open a line of code."
+        )
+        form.addRow("", label(hint, "faint", wrap=True))
+        self.forget = button(
+            self.tr("Remove from the list"), self._forget, tip=self.tr("Takes the chosen folders off the list.")
+        )
+        self.folders.itemSelectionChanged.connect(self._enable)
+        self._enable()
         row = QHBoxLayout()
-        row.addWidget(forget)
+        row.addWidget(self.forget)
         row.addStretch(1)
         row.addWidget(button(self.tr("Cancel"), self.reject))
-        row.addWidget(button(self.tr("Keep"), self.accept, "primary"))
+        row.addWidget(button(self.tr("Save"), self.accept, "primary"))
         box = QVBoxLayout(self)
         box.setContentsMargins(16, 16, 16, 16)
         box.setSpacing(12)
@@ -68,6 +77,9 @@ class SettingsDialog(QDialog):
     def _add(self, form: QFormLayout, name: str, widget: QWidget) -> None:
         widget.setAccessibleName(name)
         form.addRow(label(name, "dim"), widget)
+
+    def _enable(self) -> None:
+        self.forget.setEnabled(bool(self.folders.selectedItems()))
 
     def _forget(self) -> None:
         for item in self.folders.selectedItems():

@@ -86,7 +86,7 @@ class ImportReportPanel(QScrollArea):
         name = {
             "error": self.tr("error"),
             "warning": self.tr("careful"),
-            "info": self.tr("to know"),
+            "info": self.tr("note"),
         }.get(severity, severity)
         grid.addWidget(label(name, ROLES.get(severity, "faint")), row, 0, Qt.AlignmentFlag.AlignTop)
         texts = QVBoxLayout()
