@@ -73,7 +73,7 @@ class StatusBar(QFrame):
         trace, meta = document.trace, document.trace.meta
         figures = document.analysis.figures if document.analysis else None
         steps = len(figures.steps) if figures else len(trace.steps)
-        facts = [self.tr("{count} slices").format(count=text.count(len(trace.slices)))]
+        facts = [text.counted(self.tr("{count} {count|slice|slices}"), len(trace.slices))]
         inferred = figures is not None and figures.summary.inferred
         name = self.tr("{count} inferred steps") if inferred else self.tr("{count} steps")
         if steps == 1 and not inferred:

@@ -48,8 +48,10 @@ def seconds(value: float) -> str:
 
 
 def saving(ns: float | None) -> str:
-    """A saving with its sign: ``−28 µs``; "unknown" where it is not known."""
-    return unknown() if ns is None else "−" + duration(ns)
+    """A saving with its sign: ``−28 µs``; in words where it is not known or nothing."""
+    if ns is None:
+        return unknown()
+    return "−" + duration(ns) if ns > 0 else translate("text", "nothing")
 
 
 def _digits(value: float) -> str:
@@ -68,6 +70,11 @@ def count(value: float | None) -> str:
     if value != int(value) and abs(value) < 100:
         return f"{value:.1f}"
     return f"{value:,.0f}".replace(",", THIN)
+
+
+def counted(template: str, number: float, **values: str) -> str:
+    """Fill a number of things into a translated template: ``{count} {count|slice|slices}``."""
+    return fill(template, {"count": number, **values}, {"count": count(number)})
 
 
 def percent(value: float | None) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PySide6.QtGui import QAction, QCursor
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QAction, QCursor, QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.kinds import TrackKind
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gui.session import Session
     from gui.settings import Settings
     from gui.topbar import TopBar
+    from gui.widgets.banner import NoticeLine
 
     class _Base(QMainWindow):
         """What the window itself brings."""
@@ -44,6 +46,7 @@ class WindowActions(_Base):
     session: Session
     settings: Settings
     top: TopBar
+    notice: NoticeLine
     command_actions: dict[str, QAction]
 
     def _offer_services(self) -> None:
@@ -123,6 +126,9 @@ class WindowActions(_Base):
 
     def _saved(self, path: Path, _result: Any) -> None:
         self.session.set_status(self.tr("Saved {name}").format(name=path.name))
+        url = QUrl.fromLocalFile(str(path.absolute()))
+        words = self.tr("Saved as {path}").format(path=path.absolute())
+        self.notice.say(words, self.tr("Open"), partial(QDesktopServices.openUrl, url))
 
     # View ----------------------------------------------------------------------------------------------------
 
@@ -238,7 +244,7 @@ class WindowActions(_Base):
         for track in range(len(trace.tracks)):
             first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])
             kind = TrackKind(int(trace.tracks.kind[track])).name.lower().replace("_", " ")
-            note = self.tr("{kind} · {count} slices").format(kind=kind, count=end - first)
+            note = text.counted(self.tr("{kind} · {count} {count|slice|slices}"), end - first, kind=kind)
             name = trace.strings[int(trace.tracks.name_id[track])] or kind
             choices.append(dialogs.Choice(name, note, partial(self._show_track, document, track)))
         dialogs.Finder(self.tr("Find a track"), choices, self).open()

@@ -137,7 +137,7 @@ class OutputPage(QWidget):
                 phase=words, done=min(progress.done + 1, progress.total), total=progress.total
             )
         elif progress.step:
-            words = self.tr("{phase} · {steps} steps so far").format(phase=words, steps=text.count(progress.step))
+            words = text.counted(self.tr("{phase} · {count} {count|step|steps} so far"), progress.step, phase=words)
         left = self._time_left(progress)
         if left is not None:
             words = self.tr("{words} · about {time} left").format(words=words, time=text.duration(left * 1e9))
@@ -274,7 +274,7 @@ def phase_words(phase: str) -> str:
         "prime": tr("capture", "Warming the profiler up"),
         "window": tr("capture", "Recording the window"),
         "saving": tr("capture", "Saving the trace"),
-        "done": tr("capture", "The window is recorded, the script runs on"),
+        "done": tr("capture", "The chosen steps are recorded; the script runs on"),
         "ended": tr("capture", "Ended"),
     }.get(phase, phase)
 

@@ -181,7 +181,7 @@ class RunsPage(QWidget):
     def _delete(self) -> None:
         chosen = self.chosen()
         total = text.size(sum(run.size_bytes for run in chosen))
-        question = self.tr("Move {count} runs ({size}) to the bin?").format(count=len(chosen), size=total)
+        question = text.counted(self.tr("Move {count} {count|run|runs} ({size}) to the bin?"), len(chosen), size=total)
         if QMessageBox.question(self, self.tr("Delete"), question) == QMessageBox.StandardButton.Yes:
             self.delete(chosen)
 

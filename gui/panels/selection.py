@@ -86,15 +86,18 @@ class SelectionPanel(QWidget):
         parts = [
             self.tr("{time} long").format(time=text.duration(stats.wall_ns)),
             self.tr("GPU busy {share}").format(share=busy),
-            self.tr("waits {time} in {count} sync points").format(
-                time=text.duration(stats.sync_wait_ns), count=text.count(stats.syncs)
+            text.counted(
+                self.tr("waits {time} in {count} {count|sync point|sync points}"),
+                stats.syncs,
+                time=text.duration(stats.sync_wait_ns),
             ),
-            self.tr("{count} slices").format(count=text.count(stats.slices)),
+            text.counted(self.tr("{count} {count|slice|slices}"), stats.slices),
         ]
         if stats.copies:
             parts.append(
-                self.tr("{count} copies, {bytes} at {rate}").format(
-                    count=text.count(stats.copies),
+                text.counted(
+                    self.tr("{count} {count|copy|copies}, {bytes} at {rate}"),
+                    stats.copies,
                     bytes=text.size(stats.copy_bytes),
                     rate=text.rate(stats.copy_bytes, stats.copy_ns),
                 )

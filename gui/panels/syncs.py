@@ -34,8 +34,10 @@ class SyncsPanel(TableBox):
         syncs = analysis.figures.syncs
         self.model.replace(self._columns(syncs), syncs.slice_id)
         waited = int(syncs.wait_ns.sum())
-        note = self.tr("{count} sync points, {time} waited in all. Double-click a row to see the wait.")
-        self.note.setText(note.format(count=text.count(len(syncs)), time=text.duration(waited)))
+        note = self.tr(
+            "{count} {count|sync point|sync points}, {time} waited in all. Double-click a row to see the wait."
+        )
+        self.note.setText(text.counted(note, len(syncs), time=text.duration(waited)))
         if self._document.trace.has_device_work:
             self.set_empty(self.tr("The CPU never waits for the device in this trace."))
         else:

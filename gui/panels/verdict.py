@@ -232,7 +232,11 @@ class VerdictBand(QFrame):
             Shown(
                 tr("GPU busy"),
                 text.percent(summary.gpu_busy_pct),
-                tr("Share of the steps in which at least one kernel, copy or memset ran.")
+                (
+                    tr("Share of the steps (without warm-up) in which at least one kernel, copy or memset ran.")
+                    if summary.steps and not summary.inferred
+                    else tr("Share of the whole recording in which at least one kernel, copy or memset ran.")
+                )
                 + self._kernels_note(summary),
                 device,
             ),
@@ -240,8 +244,8 @@ class VerdictBand(QFrame):
                 tr("Sync wait"),
                 ns(waits),
                 tr(
-                    "Time per step in which the CPU is blocked until the device has finished ({count} sync points "
-                    "per step)."
+                    "Time per step in which the CPU is blocked until the device has finished (sync points per step: "
+                    "{count})."
                 ).format(count=text.count(summary.sync_points_per_step)),
                 device,
             ),

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QProgressDialog
 from core.errors import TraceError
 from core.trace import Trace
 from core.trim import trim
-from gui import jobs
+from gui import jobs, text
 from gui.models import args_text
 from gui.timeline.export import save_png, save_svg
 
@@ -81,7 +81,7 @@ def _trim(trace: Trace, path: Path, start_ns: int, end_ns: int, tracks: list[int
 def _saved(view: TimelineView, dialog: QProgressDialog, path: Path, count: Any) -> None:
     dialog.canceled.disconnect()
     dialog.close()
-    view.session.set_status(_tr("Saved {count} slices to {name}").format(count=count, name=path.name))
+    view.session.set_status(text.counted(_tr("Saved {count} {count|slice|slices} to {name}"), count, name=path.name))
 
 
 def _failed(view: TimelineView, dialog: QProgressDialog, error: BaseException) -> None:

@@ -91,7 +91,7 @@ def header_lines(frame: Frame, row: Row) -> list[str]:
     if row.track_id >= 0:
         tracks = frame.trace.tracks
         count = int(tracks.end_id[row.track_id] - tracks.first_id[row.track_id])
-        lines.append(_tr("{count} slices").format(count=text.count(count)))
+        lines.append(text.counted(_tr("{count} {count|slice|slices}"), count))
     if row.kind is RowKind.SLICES and row.lanes > row.shown_lanes and row.expanded:
         words = _tr("{shown} of {lanes} lanes; the wheel scrolls them, dragging the lower border shows more")
         lines.append(words.format(shown=row.shown_lanes, lanes=row.lanes))

@@ -9,7 +9,7 @@ import pytest
 
 from core.analysis import Analysis, analyze
 from core.suggestions import Saving, Suggestion
-from gui import suggestion_text
+from gui import suggestion_text, text
 from tests.trace_builder import TraceBuilder
 
 
@@ -54,3 +54,11 @@ def test_nothing_is_said_in_words() -> None:
     words = suggestion_text.saves(analysis(3), 0, replace(suggestion(), saving=Saving(0, 0.0, "replayed", 500_000)))
     assert words.startswith("Alone it saves nothing")
     assert "in the plan, after the fixes above it, it saves 500\u202fµs more" in words.lower()
+
+
+def test_numbers_of_things_have_the_right_word_and_sizes_one_unit() -> None:
+    assert text.counted("{count} {count|slice|slices}", 1) == "1 slice"
+    assert text.counted("{count} {count|slice|slices}", 1200) == "1\u202f200 slices"
+    assert text.counted("{count} {count|run|runs} ({size})", 1, size="{odd|name}") == "1 run ({odd|name})"
+    assert text.saving(0) == "nothing"
+    assert text.size(65_536) == "64.0\u202fKiB"
