@@ -62,13 +62,15 @@ def assemble(
     paired = pair(columns)
     slices, unfinished = paired.slices, paired.unfinished
     columns.slices = empty(SliceColumns)
+    tick()
     kinds = kinds_of(columns, slices)
+    tick()
     _note_unnumbered_steps(columns, slices, kinds)
     tick()
-    places = place(columns, slices, kinds)
+    places = place(columns, slices, kinds, tick)
     tick()
     origin_ns = int(slices.time_ns.min()) if len(slices) else _first_instant(columns)
-    order = sort_order(slices, kinds, places.track_of)
+    order = sort_order(slices, kinds, places.track_of, tick)
     tick()
     names = _Names(columns, places)
     table, tracks = _slice_table(columns, slices, kinds, unfinished, places, order, origin_ns, names, tick)
@@ -95,10 +97,12 @@ def assemble(
     )
 
 
-def sort_order(slices: SliceColumns, kinds: U8, track_of: I32) -> I64:
+def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, tick: Tick = lambda: None) -> I64:
     """Row numbers in table order: by track, start, longest first; equal ones by kind and by the frames' ids."""
     order = np.argsort(slices.time_ns, kind="stable")
+    tick()
     order = order[np.argsort(track_of[order].astype(np.uint16 if len(order) < 65536 else np.int32), kind="stable")]
+    tick()
     time, track = slices.time_ns[order], track_of[order]
     same = (time[1:] == time[:-1]) & (track[1:] == track[:-1])
     if not same.any():

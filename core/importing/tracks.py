@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -116,14 +117,16 @@ class _Group:
     stream: int
 
 
-def place(columns: EventColumns, slices: SliceColumns, kinds: U8) -> Places:
+def place(columns: EventColumns, slices: SliceColumns, kinds: U8, tick: Callable[[], None] = lambda: None) -> Places:
     """Sort the slices of one file into tracks."""
     strings = columns.strings
     places = Places()
     track_kind = np.array(TRACK_OF_KIND, np.int64)[kinds]
     base = len(strings) + 1
     keys = (slices.pid.astype(np.int64) * base + slices.tid) * 16 + track_kind
+    tick()
     unique, first, inverse, counts = _unique(keys)
+    tick()
     groups = _groups(columns, slices, kinds, unique, first, inverse, counts, base)
     names = _Names(columns)
     order: list[_Group] = []
