@@ -35,6 +35,7 @@ from core.kinds import GapCause, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="launch-bound",
@@ -62,7 +63,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the whole program once."""
     facts = facts_of(ctx)
     busy = facts.busy_pct()
-    kernels = facts.kernels
+    kernels = _launched_alone(facts)
     if busy is None:
         raise NotChecked("The use of the GPU is unknown in this trace.")
     if len(kernels) < ctx.params["min_kernels"] or busy >= ctx.params["max_busy_pct"]:
@@ -118,6 +119,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
         )
     ]
+
+
+def _launched_alone(facts: Facts) -> I32:
+    """Kernels with a launch of their own: those of a CUDA graph share one, and a graph is the cure already."""
+    launch = facts.trace.links.launch_of[facts.kernels]
+    _, inverse, counts = np.unique(launch, return_inverse=True, return_counts=True)
+    alone: I32 = facts.kernels[(launch < 0) | (counts[inverse] == 1)]
+    return alone
 
 
 def _idle_by_launching(facts: Facts) -> tuple[int, list[int]]:

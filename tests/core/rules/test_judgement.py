@@ -17,6 +17,15 @@ def test_a_cpu_that_does_other_work_between_launches_is_not_called_launch_bound(
     assert run_rule("launch-bound", sim(lambda m: _kernels(m, 900))()).outcome is Outcome.CLEAN
 
 
+def test_kernels_of_a_graph_are_not_launched_one_by_one() -> None:
+    def program(m: Machine) -> None:
+        m.kernel_op("aten::relu", 5, host_us=60)
+        m.cpu(500)
+        m.graph([4.0] * 60)
+
+    assert run_rule("launch-bound", sim(program)()).outcome is Outcome.CLEAN
+
+
 def test_allocations_of_a_program_without_steps_are_a_note() -> None:
     def program(m: Machine) -> None:
         for _ in range(12):
