@@ -6,6 +6,7 @@ the parameters that an optimizer steps are summed up as well, once the script ha
 Runs in the user's interpreter: standard library and torch only.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -94,7 +95,8 @@ class Losses:
             values.append(value if value is not None and value - value == 0 else None)  # inf and nan are no JSON
         content = {"format": "steplens.losses/1", "values": values}
         if self._wanted:
-            content["parameters"] = self._sums()
+            with contextlib.suppress(Exception):  # a device without float64, say: then the losses alone are kept
+                content["parameters"] = self._sums()
         partial = self.path + ".partial"
         with open(partial, "w", encoding="utf-8") as handle:
             json.dump(content, handle)
