@@ -14,6 +14,8 @@ from gui.widgets.labels import label
 
 SIDE_PX, SIDE_MIN_PX = 384, 280
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.28, 300  # views under the timeline: of the height, and at most
+# Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.
+ABOUT_THE_WHOLE = ("selection", "rules", "import_report")
 COMPACT_PX = 84  # while there is nothing to show in them
 
 
@@ -154,7 +156,7 @@ class DocumentPage(QWidget):
         shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
         if chosen is not None and chosen != self._range:
             self.show_panel("selection")
-        elif shown == "selection" and chosen is None and self.document.selected_slice >= 0:
+        elif chosen is None and self.document.selected_slice >= 0 and shown in ABOUT_THE_WHOLE:
             self.show_panel("details")
         self._range = chosen
         if self._has_selection():

@@ -25,7 +25,7 @@ from gui.session import Document, Session
 from gui.settings import Settings
 from gui.statusbar import StatusBar
 from gui.topbar import COMPACT_PX, TopBar
-from gui.widgets.banner import ErrorBanner, WorkLine
+from gui.widgets.banner import ErrorBanner, NoticeLine, WorkLine
 from gui.widgets.labels import button, restyle
 from gui.window_actions import WindowActions
 
@@ -52,7 +52,7 @@ class MainWindow(WindowActions, QMainWindow):
 
     def _build(self) -> None:
         self.top = TopBar()
-        self.banner = ErrorBanner()
+        self.banner, self.notice = ErrorBanner(), NoticeLine()
         self.works = QVBoxLayout()
         self.works.setSpacing(0)
         self.stack = QStackedWidget()
@@ -63,6 +63,7 @@ class MainWindow(WindowActions, QMainWindow):
         box.setSpacing(0)
         box.addWidget(self.top)
         box.addWidget(self.banner)
+        box.addWidget(self.notice)
         box.addLayout(self.works)
         box.addWidget(self.stack, 1)
         box.addWidget(self.status)
@@ -242,7 +243,7 @@ class MainWindow(WindowActions, QMainWindow):
     def _add_tab(self, key: object, title: str) -> None:
         tabs = self.top.tabs
         tabs.blockSignals(True)
-        index = tabs.addTab(title.replace("&", "&&"))
+        index = tabs.insertTab(self._place_of(key), title.replace("&", "&&"))
         tabs.setTabData(index, key if isinstance(key, str) else id(key))
         close = button("×", partial(self._close_key, key), "flat", self.tr("Close this tab (Ctrl+W)"))
         close.setAccessibleName(self.tr("Close {title}").format(title=title))
@@ -250,6 +251,12 @@ class MainWindow(WindowActions, QMainWindow):
         close.setStyleSheet("padding: 0;")
         tabs.setTabButton(index, QTabBar.ButtonPosition.RightSide, close)
         tabs.blockSignals(False)
+
+    def _place_of(self, key: object) -> int:
+        """Where a new tab goes: before the trace that follows it among the documents, else to the end."""
+        documents = self.session.documents
+        later = documents[documents.index(key) + 1 :] if isinstance(key, Document) else []
+        return next((i for i in map(self._tab_of, later) if i >= 0), self.top.tabs.count())
 
     def _tab_of(self, key: object) -> int:
         data = key if isinstance(key, str) else id(key)

@@ -87,6 +87,7 @@ class Opener(QObject):
         self._session, self._settings = session, settings
         self._jobs: dict[str, jobs.Job] = {}
         self._analyses: dict[Document, jobs.Job] = {}
+        self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
         session.openRequested.connect(self.open)
         session.documentsChanged.connect(self._drop_closed)
@@ -99,12 +100,15 @@ class Opener(QObject):
 
     def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
         """Open each path in a tab; one that is open already is shown instead."""
+        if not self._jobs:
+            self._asked = []
         for path in paths:
             path = Path(path).absolute()
             shown = [d for d in self._session.documents if d.trace.sources and d.trace.path == path]
             if shown:
                 self._session.set_current(shown[0])
             elif str(path) not in self._jobs:
+                self._asked.append(str(path))
                 self._start(path, run_folder)
 
     def cancel(self, key: str) -> None:
@@ -150,8 +154,20 @@ class Opener(QObject):
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)
         self._session.remember(path, self._settings.get("files/recent_max"))
-        self._session.add_document(document)
+        self._add(document, key)
         self.analyze(document)
+
+    def _add(self, document: Document, key: str) -> None:
+        """Tabs stand in the order in which the files were named, whichever was read first; the first is in front."""
+        document.setProperty("asked", key)
+        session, place = self._session, self._place(key)
+        after = [k for k, d in enumerate(session.documents) if self._place(str(d.property("asked"))) > place >= 0]
+        current = session.current
+        front = current is None or not 0 <= self._place(str(current.property("asked"))) < place
+        session.add_document(document, after[0] if after else None, front=front)
+
+    def _place(self, key: str) -> int:
+        return self._asked.index(key) if key in self._asked else -1
 
     def _failed(self, key: str, error: BaseException) -> None:
         self._jobs.pop(key, None)

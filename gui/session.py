@@ -262,12 +262,13 @@ class Session(QObject):
         """Ask for traces to be opened (off the GUI thread, each in a tab of its own)."""
         self.openRequested.emit(paths, run_folder)
 
-    def add_document(self, document: Document) -> None:
-        """Add an opened trace and make it the current one."""
+    def add_document(self, document: Document, at: int | None = None, *, front: bool = True) -> None:
+        """Add an opened trace, at a place among the others (None: the last), and make it the current one."""
         document.setParent(self)
-        self.documents.append(document)
+        self.documents.insert(len(self.documents) if at is None else at, document)
         self.documentsChanged.emit()
-        self.set_current(document)
+        if front:
+            self.set_current(document)
 
     def set_current(self, document: Document | None) -> None:
         """Show one document (None: the start page, or another page)."""

@@ -56,6 +56,7 @@ class Canvas(QWidget):
         self.drop_y = -1  # where a dragged row would go
         self._told: tuple[tuple[int, int], list[str]] = ((-1, 0), [])  # tooltip of the slice hovered last
         self.quiet = False  # no tooltip while something is dragged
+        self._passed = False  # the view moved under a resting pointer: no tooltip until the pointer moves
         self._by_kind = self._looks = prepared.looks
         self._coarse = prepared.coarse_looks
         self._alike = np.zeros(len(document.trace.slices), np.uint8)
@@ -85,6 +86,7 @@ class Canvas(QWidget):
             session.themeChanged,
         ):
             signal.connect(self.update)
+        document.viewChanged.connect(self._view_moved)
 
     def sizeHint(self) -> QSize:
         return QSize(900, 420)
@@ -348,8 +350,13 @@ class Canvas(QWidget):
         painter.setClipping(False)
         if self.drop_y >= 0:
             painter.fillRect(QRectF(0, self.drop_y - 1, frame.width_px, 2), frame.palette.accent)
-        if self.pointer is not None and not self.quiet and not frame.vector:
+        if self.pointer is not None and self.tooltip_shown and not frame.vector:
             self._tooltip(painter, frame, self.pointer)
+
+    @property
+    def tooltip_shown(self) -> bool:
+        """What lies under the pointer is described."""
+        return self.pointer is not None and not (self.quiet or self._passed)
 
     def _tooltip(self, painter: QPainter, frame: Frame, at: QPointF) -> None:
         if at.x() < HEADER_PX:
@@ -367,9 +374,16 @@ class Canvas(QWidget):
 
     def point(self, position: QPointF | None) -> None:
         """Take over the pointer's place (None: it left)."""
-        self.pointer = position
+        self.pointer, self._passed = position, False
         hovered = self.slice_at(position) if position is not None and not self.quiet else -1
         if hovered != self.hovered:
             self.hovered = hovered
             self.document.hoverChanged.emit()
         self.update()
+
+    def _view_moved(self) -> None:
+        """What lay under the pointer is gone."""
+        self._passed = True
+        if self.hovered >= 0:
+            self.hovered = -1
+            self.document.hoverChanged.emit()

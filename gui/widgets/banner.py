@@ -54,6 +54,37 @@ class ErrorBanner(QFrame):
         self.show()
 
 
+class NoticeLine(QFrame):
+    """Something that was done, with a link to what came of it; stays until closed or until the next one."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("band")
+        self.words = Elided("")
+        self.link = button("", self._follow, "link")
+        self._run: Callable[[], object] | None = None
+        close = button("×", self.hide, "flat", self.tr("Close this message"))
+        close.setAccessibleName(self.tr("Close this message"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 4, 8, 4)
+        row.setSpacing(12)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.link)
+        row.addWidget(close)
+        self.hide()
+
+    def say(self, words: str, link: str, run: Callable[[], object]) -> None:
+        """Show a message; ``run`` is called when its link is clicked."""
+        self.words.set_text(words)
+        self.link.setText(link)
+        self._run = run
+        self.show()
+
+    def _follow(self) -> None:
+        if self._run is not None:
+            self._run()
+
+
 class WorkLine(QFrame):
     """One running job: what it does, how far it is, how long it will take, and Cancel."""
 

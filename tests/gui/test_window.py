@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -293,6 +293,72 @@ def test_a_stretch_of_time_brings_its_statistics_to_the_front(window: MainWindow
     window.show_panel("operators")
     document.select(4)
     assert page.bottom.currentIndex() == page.panel_ids().index("operators")
+    for panel_id in ("rules", "import_report"):  # they say nothing of a slice
+        window.show_panel(panel_id)
+        document.select(document.selected_slice + 1)
+        assert page.bottom.currentIndex() == page.panel_ids().index("details")
+    document.select_range(TimeRange(0, 400_000))
+    document.select(2)
+    assert page.bottom.currentIndex() == page.panel_ids().index("selection")
+
+
+def test_tabs_stand_in_the_order_in_which_the_files_were_named(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    paths = [tmp_path / f"{name}.json" for name in "abc"]
+    for path in paths:
+        training().write(path)
+    window.session.open(paths)
+    pending: list[tuple[Any, ...]] = []
+    for path in paths:  # the jobs are called off; their results come in the order that is worst
+        loaded = opening.load_document(path, lambda _fraction, _what: None)
+        window.opener._jobs[str(path)].cancel()
+        pending.append((str(path), path, None, loaded))
+    for number in (2, 0, 1):
+        window.opener._opened(*pending[number])
+    tabs = window.top.tabs
+    assert [d.title for d in window.session.documents] == ["a.json", "b.json", "c.json"]
+    assert [tabs.tabText(i) for i in range(tabs.count())] == ["a.json", "b.json", "c.json"]
+    assert window.session.current is window.session.documents[0]
+
+
+def test_what_was_saved_can_be_opened_from_its_message(window: MainWindow, document: Document, monkeypatch) -> None:
+    asked: list[QUrl] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: asked.append(url) or True)
+    window._saved(Path("/tmp/a report.html"), None)
+    assert window.notice.isVisible()
+    assert "a report.html" in window.notice.words.full_text()
+    assert asked == []  # only when asked to
+    window.notice.link.click()
+    assert [url.toLocalFile() for url in asked] == ["/tmp/a report.html"]
+
+
+def test_a_trace_opened_again_starts_on_the_typical_step_with_its_states(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    path = tmp_path / "again.json"
+    training().write(path)
+
+    def opened() -> Document:
+        window.session.open([path])
+        qtbot.waitUntil(lambda: window.session.current is not None and not window.opener.busy, timeout=20_000)
+        assert window.session.current is not None
+        return window.session.current
+
+    first = opened()
+    fresh = first.viewport.start_ns, first.viewport.end_ns
+    first.step_suggestion(1)
+    assert first.current_suggestion >= 0
+    first.set_suggestion_state(first.current_suggestion, "later")
+    states = dict(first.suggestion_state)
+    first.zoom_to(0, 50_000)
+    window.close_tab()
+    again = opened()
+    assert again is not first
+    assert (again.viewport.start_ns, again.viewport.end_ns) == fresh
+    assert again.current_suggestion == -1
+    assert again.selected_slice == -1
+    assert again.suggestion_state == states
 
 
 def test_window_state_is_kept_between_starts(qapp: QApplication, settings: Settings) -> None:

@@ -405,3 +405,16 @@ def test_state_of_the_view_comes_back(view: TimelineView, make_view: Callable[..
     assert other.state() == view.state()
     other.restore_state({"version": 1, "origin": 3, "by_name": "x"})
     assert not other.canvas.by_name
+
+
+def test_the_tooltip_goes_when_keys_move_the_view_and_comes_back_with_the_pointer(view: TimelineView) -> None:
+    item = int(rows(view.document.trace, "aten::mm")[0])
+    at = place(view, item)
+    view.canvas.point(at)
+    assert view.canvas.tooltip_shown
+    view.setFocus()
+    QTest.keyClick(view, Qt.Key.Key_D)
+    assert not view.canvas.tooltip_shown
+    assert view.canvas.hovered == -1
+    view.canvas.point(at + QPointF(1, 0))
+    assert view.canvas.tooltip_shown
