@@ -7,7 +7,8 @@ idle time: the CPU was in Python outside any operator, or nothing recorded says 
 
 Why it costs time
 -----------------
-A GPU that is given small pieces of work is idle between them.
+A GPU that is given small pieces of work is idle between them. Where Python was recorded, the function in which most of
+that time passes is named: the deepest one that still holds most of it.
 
 Blind spots
 -----------
@@ -15,7 +16,8 @@ Other tools give this advice for every cause of idleness; here every other cause
 
 How to fix
 ----------
-A larger batch (with the learning rate adapted), or several batches at once.
+Do what the named function does beside the step: in the loader's workers, on a thread that prepares the next batch, once
+before the loop, or on the GPU. Otherwise a larger batch (with the learning rate adapted), or several batches at once.
 
 Sources
 -------
@@ -24,12 +26,18 @@ torch-tb-profiler's utilisation advice; NVIDIA Nsight Systems expert rule 'GPU U
 
 from __future__ import annotations
 
+from pathlib import PurePath
+from typing import Any
+
 import numpy as np
 
-from core.kinds import GapCause
-from core.rule_tools.facts import facts_of
+from core.intervals import coverage, union
+from core.kinds import GapCause, SliceKind
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
-from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.source_frames import parse_frame
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="gpu-underfed",
@@ -39,7 +47,16 @@ RULE = Rule(
         Param("max_busy_pct", 50, "% of the time", "the threshold of torch-tb-profiler"),
         Param("min_unknown", 0.6, "share of the idle time", "less, and another cause explains it"),
         Param("min_work", 20, "pieces of GPU work", "fewer are an excerpt, not a program"),
+        Param("min_in_one", 0.6, "share of the idle time in Python", "a function that holds less is not the cause"),
     ),
+)
+_NAMED_TITLE = "The GPU is used only {busy_pct:.0f} % of the time: the CPU is in Python meanwhile, mostly in {place}"
+_NAMED_WHY = (
+    "{python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:.1f} ms per step "
+    "in "
+    "{place} alone ({share_pct:.0f} % of it). No wait, loader or launch explains it: nothing is queued until that code "
+    "is "
+    "done. The saving assumes that it is done beside the step."
 )
 
 
@@ -59,6 +76,13 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []  # short kernels: launching them is what takes the time, and that has a rule of its own
     if not length.sum() or length[unknown].sum() < ctx.params["min_unknown"] * length.sum():
         return []
+    values: dict[str, Any] = {
+        "busy_pct": busy,
+        "python_pct": 100.0 * length[gaps.cause[inside] == GapCause.PYTHON].sum() / length.sum(),
+    }
+    named = _function_that_holds_most(ctx, facts)
+    if named is not None:
+        return [_named(ctx, facts, named, values)]
     return [
         suggestion(
             ctx,
@@ -75,10 +99,73 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "A larger batch changes training; memory grows with it.",
             ),
             [evidence(facts, "GPU work", len(facts.work), "", facts.work[:2000])],
-            values={
-                "busy_pct": busy,
-                "python_pct": 100.0 * length[gaps.cause[inside] == GapCause.PYTHON].sum() / length.sum(),
-            },
+            values=values,
             occurrences=1,
         )
     ]
+
+
+def _named(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int], values: dict[str, Any]) -> Suggestion:
+    """The suggestion where one Python function holds most of the idle time."""
+    frames, held_ns, python_ns = named
+    launches = np.sort(ctx.trace.slices.start_ns[ctx.trace.links.launched_by])
+    start, end = ctx.trace.slices.start_ns[frames], ctx.trace.end_ns[frames]
+    quiet = frames[np.searchsorted(launches, start) == np.searchsorted(launches, end)]
+    longest = int(frames[np.argmax(ctx.trace.slices.dur_ns[frames])])
+    found = parse_frame(ctx.trace.name(longest))
+    place = f"{found.function} ({PurePath(found.file).name}:{found.line})" if found else ctx.trace.name(longest)
+    return suggestion(
+        ctx,
+        RULE.id,
+        _NAMED_TITLE,
+        _NAMED_WHY,
+        Fix(
+            "Do this work beside the step: in the loader's workers, on a thread that prepares the next batch, once "
+            "before "
+            "the loop, or on the GPU. Many small Python operations become fewer with torch.compile or CUDA graphs.",
+            "for batch in batches:\n    out = model(prepare(batch))",
+            "# prepare runs in worker processes while the GPU computes the batch before\n"
+            "for x in DataLoader(batches, collate_fn=prepare, num_workers=4, pin_memory=True):\n"
+            '    out = model(x.to("cuda", non_blocking=True))',
+            "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            "What runs beside the step must not depend on its result; each worker needs a CPU core and memory.",
+        ),
+        [
+            evidence(facts, "Calls of this function", len(frames), "", frames),
+            evidence(facts, "GPU idle during them", held_ns / 1e6, "ms", frames),
+            evidence(facts, "GPU work", len(facts.work), "", facts.work[:2000]),
+        ],
+        values=values
+        | {
+            "place": place,
+            "each_ms": facts.per_step(held_ns) / 1e6,
+            "share_pct": 100.0 * held_ns / max(python_ns, 1),
+        },
+        anchors=frames,
+        at=longest,
+        effects=[Effect(EffectKind.SCALE_HOST, tuple(quiet.tolist()), 0.0, assumed=True)] if len(quiet) else [],
+    )
+
+
+def _function_that_holds_most(ctx: RuleContext, facts: Facts) -> tuple[I32, int, int] | None:
+    """Calls of the deepest function that holds most of the idle time in Python, that time, and all of it, ns."""
+    gaps, sl, tracks = ctx.figures.gaps, ctx.trace.slices, ctx.trace.tracks
+    rows = np.flatnonzero((gaps.cause == GapCause.PYTHON) & (gaps.step_id >= 0) & (gaps.blame_id >= 0))
+    rows = rows[facts.use_steps[gaps.step_id[rows]]]
+    frames = facts.of_kind(SliceKind.PYTHON)
+    if not len(rows) or not len(frames):
+        return None
+    blamed = tracks.thread_id[sl.track_id[gaps.blame_id[rows]]]
+    thread = int(np.bincount(blamed[blamed >= 0]).argmax()) if (blamed >= 0).any() else -1
+    frames = frames[tracks.thread_id[sl.track_id[frames]] == thread]
+    idle = union(gaps.start_ns[rows], gaps.end_ns[rows])
+    held = coverage(idle, sl.start_ns[frames], ctx.trace.end_ns[frames])
+    total = np.bincount(sl.name_id[frames], weights=held)
+    wanted = np.flatnonzero(total >= max(ctx.params["min_in_one"] * idle.total_ns, 1))
+    if not len(wanted):
+        return None
+    mine = frames[np.isin(sl.name_id[frames], wanted) & (held > 0)]
+    heads = {int(name): int(mine[np.flatnonzero(sl.name_id[mine] == name)[0]]) for name in wanted}
+    deepest = max(heads, key=lambda name: len(facts.ancestors(heads[name])))
+    found: I32 = mine[sl.name_id[mine] == deepest]
+    return found, min(int(total[deepest]), idle.total_ns), idle.total_ns

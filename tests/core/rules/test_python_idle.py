@@ -1,0 +1,38 @@
+"""A GPU that waits for Python code: the function that holds most of that time is named, and priced."""
+
+from __future__ import annotations
+
+from core.analysis import analyze
+from core.trace import Trace
+from tests.trace_builder import TraceBuilder
+
+
+def program(prepare_us: float) -> Trace:
+    """Steps of a millisecond: ``prepare`` inside ``run`` in ``main``, then kernels of the rest."""
+    builder = TraceBuilder()
+    for number in range(4):
+        at = number * 1000.0
+        builder.step(number, at, 1000).python("train.py(1): main", at, 1000).python("train.py(9): run", at, 995)
+        builder.python("data.py(30): prepare", at + 1, prepare_us).python("data.py(50): resize", at + 2, prepare_us / 4)
+        for k in range(6):
+            start = at + prepare_us + 10 + 50 * k
+            builder.launch("k", at=start, call=3, start=start + 4, dur=48)
+    return builder.build()
+
+
+def test_the_deepest_function_that_holds_most_is_named_and_priced() -> None:
+    analysis = analyze(program(640))
+    found = next(s for s in analysis.suggestions if s.rule_id == "gpu-underfed")
+    assert "prepare (data.py:30)" in found.headline  # not main or run around it, nor a part of it
+    assert found.occurrences == 4
+    assert found.saving.pct is not None
+    assert 40 < found.saving.pct < 75
+    assert found.saving.basis == "rough"
+    assert found.source is not None
+    assert "workers" in found.fix.summary
+
+
+def test_a_busy_gpu_is_not_underfed() -> None:
+    analysis = analyze(program(100))
+    named = [s.headline for s in analysis.suggestions if s.rule_id == "gpu-underfed" and "prepare" in s.headline]
+    assert named == []
