@@ -100,8 +100,8 @@ def _pairs(flows: FlowColumns) -> tuple[I64, I64]:
     ends = np.flatnonzero(flows.phase == _FINISH)
     if not len(starts) or not len(ends):
         return starts[:0], ends[:0]
-    _, codes = np.unique(np.stack((flows.category.astype(np.int64), flows.flow_id)), axis=1, return_inverse=True)
-    codes = codes.reshape(-1)
+    _, number = np.unique(flows.flow_id, return_inverse=True)  # with axis=1 over both it would hold all threads up
+    codes = number.astype(np.int64) * (int(flows.category.max()) + 1) + flows.category
     order = np.argsort(codes[starts], kind="stable")
     starts = starts[order]
     at = np.searchsorted(codes[starts], codes[ends], side="left")
