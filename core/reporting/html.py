@@ -243,7 +243,7 @@ def _card(
         alone = f"alone saves {saving_words(suggestion)}{unit}" if saving.ns > 0 else "alone saves nothing"
         facts.append(f"{alone}, {saving.basis}")
     if predicted_ns is not None:
-        facts.append(f"then {duration(predicted_ns)} per step")
+        facts.append(f"then {duration(predicted_ns)}{unit}")
     parts = [
         '<section class="card"><header><h3>',
         f'<span class="number">{e(number)}</span>' if number else "",

@@ -239,7 +239,7 @@ def _card(
             more = f"−{duration(saving.together_ns)}" if saving.together_ns > 0 else "nothing"
             facts.append(f"{more} in the plan")
     if predicted_ns is not None:
-        facts.append(f"then {duration(predicted_ns)} per step")
+        facts.append(f"then {duration(predicted_ns)}{unit}")
     facts.append(occurrences(suggestion))
     yield from page.wrap(" · ".join(facts), "     ")
     if suggestion.source is not None:

@@ -147,3 +147,18 @@ def test_a_saving_of_nothing_is_said_in_words():
     assert saving_words(suggestion) == "nothing alone"
     assert saving_words(replace(suggestion, saving=Saving(2_000_000, 5.0, "replayed"))) == "2 ms (5.0 %)"
     assert saving_words(replace(suggestion, saving=Saving())) == "unknown"
+
+
+def test_without_steps_nothing_is_said_of_a_step():
+    builder = TraceBuilder()
+    for number in range(20):
+        at = number * 100
+        builder.launch("k", at=at, call=3, start=at + 4, dur=60)
+        builder.runtime("cudaDeviceSynchronize", at + 5, 62)
+    trace = builder.build()
+    analysis = analyze(trace)
+    assert any(s.saving.ns for s in analysis.suggestions)
+    text = report(trace, analysis)
+    assert "of the whole recording" in text
+    plan = text[text.index("Suggestions") : text.index("Also seen")]
+    assert "per step" not in plan
