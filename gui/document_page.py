@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from PySide6.QtCore import QByteArray, QCoreApplication, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from gui import panels
@@ -23,6 +24,11 @@ def bottom_px(height_px: int) -> int:
     """Height of the views under the timeline: less of a small window, where the timeline needs it more."""
     share = BOTTOM_SHARE if height_px > 760 else 0.24
     return max(min(round(height_px * share), BOTTOM_MAX_PX), 120)
+
+
+def side_px(width_px: int) -> int:
+    """Width of the plan at the right, in a window so wide."""
+    return min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
 
 
 class DocumentPage(QWidget):
@@ -87,13 +93,25 @@ class DocumentPage(QWidget):
         if not saved[0].isEmpty() and self.horizontal.restoreState(saved[0]):
             pass
         else:
-            side = min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
-            self.horizontal.setSizes([width_px - side, side])
+            self.horizontal.setSizes([width_px - side_px(width_px), side_px(width_px)])
         if saved[1].isEmpty() or not self.vertical.restoreState(saved[1]):
             self._height_px = height_px
             shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
             self._compact = shown == "details" and not self._has_selection()
             self._give_bottom(COMPACT_PX if self._compact else bottom_px(height_px))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """A window made smaller takes from the plan and the lower views, too, not from the timeline alone."""
+        super().resizeEvent(event)
+        old, new = event.oldSize(), event.size()
+        if not self._laid_out or not old.isValid():
+            return
+        side, bottom = self.horizontal.sizes()[-1], self.vertical.sizes()[-1]
+        if new.width() < old.width() and self.side.isVisible() and side > side_px(new.width()):
+            self.horizontal.setSizes([new.width() - side_px(new.width()), side_px(new.width())])
+        low = bottom_px(self.window().height())
+        if new.height() < old.height() and self.bottom.isVisible() and bottom > low:
+            self.vertical.setSizes([sum(self.vertical.sizes()) - low, low])
 
     def _has_selection(self) -> bool:
         return self.document.selected_slice >= 0 or self.document.selected_range is not None

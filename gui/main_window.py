@@ -110,6 +110,7 @@ class MainWindow(WindowActions, QMainWindow):
         session.themeChanged.connect(self._apply_theme)
         session.errorRaised.connect(self.show_error)
         session.openRequested.connect(self.banner.clear)
+        session.openRequested.connect(self.notice.hide)
         session.pageRequested.connect(self.show_page)
         session.panelRequested.connect(self.show_panel)
         session.recentChanged.connect(self._recent_changed)

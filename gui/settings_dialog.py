@@ -40,6 +40,8 @@ class SettingsDialog(QDialog):
         self.editor.setPlaceholderText("code --goto {file}:{line}")
         self.recent = QSpinBox()
         self.recent.setRange(0, 50)
+        self.recent.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.recent.setFixedWidth(64)
         self.recent.setValue(settings.get("files/recent_max"))
         self.folders = QListWidget()
         self.folders.addItems(settings.get("editor/allowed_folders"))

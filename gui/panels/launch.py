@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLineEdit,
+    QProgressBar,
     QRadioButton,
     QScrollArea,
     QVBoxLayout,
@@ -25,7 +27,7 @@ from gui import jobs
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.labels import Elided, button, heading, label, restyle
-from gui.widgets.launch_cards import RecordCard, StepsCard, form_card
+from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, form_card
 from profiling.errors import ProfilingError
 from profiling.interpreters import Interpreter, find_interpreters
 from profiling.preflight import Device, Preflight, preflight
@@ -96,6 +98,7 @@ class LaunchPage(QWidget):
 
     def _what(self) -> QFrame:
         card, form = form_card(self.tr("What to run"))
+        self._form = form
         self.script, self.module = QLineEdit(), QLineEdit()
         self.script.setPlaceholderText(self.tr("train.py"))
         self.module.setPlaceholderText(self.tr("package.train, as python -m takes it"))
@@ -104,7 +107,7 @@ class LaunchPage(QWidget):
         for choice in (self.as_script, self.as_module):
             self._kind.addButton(choice)
         self.as_script.setChecked(True)
-        form.addRow(self.as_script, _with(self.script, button(self.tr("Choose…"), self._choose_script)))
+        form.addRow(self.as_script, beside(self.script, button(self.tr("Choose…"), self._choose_script)))
         form.addRow(self.as_module, self.module)
         self.package_hint = button("", self._use_module, "link")
         form.addRow("", self.package_hint)
@@ -114,21 +117,30 @@ class LaunchPage(QWidget):
         )
         form.addRow(self.tr("Arguments"), self.arguments)
         self.folder = QLineEdit()
-        form.addRow(self.tr("Working folder"), _with(self.folder, button(self.tr("Choose…"), self._choose_folder)))
+        form.addRow(self.tr("Working folder"), beside(self.folder, button(self.tr("Choose…"), self._choose_folder)))
         self.interpreter = QComboBox()
         self.interpreter.setEditable(True)
         self.interpreter.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        form.addRow(self.tr("Python"), _with(self.interpreter, button(self.tr("Choose…"), self._choose_python)))
+        form.addRow(self.tr("Python"), beside(self.interpreter, button(self.tr("Choose…"), self._choose_python)))
         self.found = label("", "dim")
         self.remarks = label("", "", wrap=True, select=True)
         self.gpu = QComboBox()
         self.gpu.setAccessibleName(self.tr("GPUs that the script sees"))
         self._offer_gpus(())
         form.addRow(self.tr("GPU"), self.gpu)
+        self.asking = QProgressBar()
+        self.asking.setRange(0, 0)  # how long a Python takes to import torch is not known
+        self.asking.setTextVisible(False)
+        self.asking.setFixedWidth(120)
+        self.asking.setAccessibleName(self.tr("Asking this Python what it has"))
+        line = QHBoxLayout()
+        line.addWidget(self.asking)
+        line.addWidget(self.found, 1)
         words = QVBoxLayout()
         words.setSpacing(2)
-        words.addWidget(self.found)
+        words.addLayout(line)
         words.addWidget(self.remarks)
+        words.addStretch(1)
         form.addRow("", words)
         self.gpu.currentIndexChanged.connect(self._update)
         for line in (self.script, self.module, self.arguments, self.folder):
@@ -155,6 +167,12 @@ class LaunchPage(QWidget):
         row.addWidget(self.run_button)
         return bottom
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Sizes of fields are known with their style."""
+        super().showEvent(event)
+        for form in (self._form, self.record.form, self.steps.form):
+            align_labels(form)
+
     # Filling it -------------------------------------------------------------------------------------------------
 
     def offer_interpreters(self) -> None:
@@ -175,7 +193,9 @@ class LaunchPage(QWidget):
 
     def _interpreter_changed(self) -> None:
         self._found = None
-        self.found.setText(self.tr("Asking this Python what it has…") if self.interpreter.currentText() else "")
+        asked = bool(self.interpreter.currentText().strip())
+        self.found.setText(self.tr("Asking this Python what it has…") if asked else "")
+        self.asking.setVisible(asked)
         self.remarks.clear()
         self._later.start()
         self._update()
@@ -212,6 +232,7 @@ class LaunchPage(QWidget):
         if found.interpreter != self.interpreter.currentText().strip():
             return
         self._found = found
+        self.asking.hide()
         self.found.setText(found.words)
         self._offer_gpus(found.devices)
         self.remarks.setText("\n".join(f"{r.text} {r.cure}".strip() for r in found.remarks))
@@ -222,6 +243,7 @@ class LaunchPage(QWidget):
 
     def _not_checked(self, error: BaseException) -> None:
         self._found = None
+        self.asking.hide()
         self.found.clear()
         self.remarks.setText(str(error))
         self.remarks.setVisible(True)
@@ -368,15 +390,6 @@ def _origin(page: LaunchPage, found: Interpreter) -> str:
         "on the path": page.tr("Found on the path"),
     }
     return words.get(found.origin, found.origin)
-
-
-def _with(field: QWidget, *more: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setSpacing(8)
-    row.addWidget(field, 1)
-    for widget in more:
-        row.addWidget(widget)
-    return row
 
 
 def create(session: Session, document: Document | None) -> QWidget:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent, QTextLayout
+from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -184,6 +184,9 @@ class Clamped(QLabel):
     def lines(self, width_px: int) -> list[str]:
         """Text as it is broken for a width, the last allowed line elided where more would follow."""
         layout = QTextLayout(self.text(), self.font())
+        breaking = QTextOption()
+        breaking.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)  # a long word is not cut off
+        layout.setTextOption(breaking)
         layout.beginLayout()
         starts = []
         while (line := layout.createLine()).isValid():

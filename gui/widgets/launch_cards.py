@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QSpinBox,
     QVBoxLayout,
+    QWidget,
 )
 
 from gui.widgets.labels import heading, label
@@ -80,6 +81,7 @@ class RecordCard(_Card):
         self.lines.toggled.connect(self._changed)
         self.lines.toggled.connect(self.line_patterns.setEnabled)
         self.line_patterns.setEnabled(False)
+        self.lines.setMinimumHeight(28)  # its box stands beside the middle of the field
         grid.addWidget(self.lines, 6, 0)
         grid.addWidget(self.line_patterns, 6, 1)
 
@@ -180,6 +182,26 @@ def _fill(card: QFrame) -> tuple[QLabel, QFormLayout]:
     form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
     box.addLayout(form)
     return title, form
+
+
+def align_labels(form: QFormLayout) -> None:
+    """Make each label as high as its field, so that their texts stand on one line."""
+    for row in range(form.rowCount()):
+        name = form.itemAt(row, QFormLayout.ItemRole.LabelRole)
+        field = form.itemAt(row, QFormLayout.ItemRole.FieldRole)
+        widget = name.widget() if name is not None else None
+        if widget is not None and field is not None:
+            widget.setMinimumHeight(field.sizeHint().height())
+
+
+def beside(field: QWidget, *more: QWidget) -> QHBoxLayout:
+    """A field that takes the room which the widgets beside it leave."""
+    row = QHBoxLayout()
+    row.setSpacing(8)
+    row.addWidget(field, 1)
+    for widget in more:
+        row.addWidget(widget)
+    return row
 
 
 def form_card(title: str) -> tuple[QFrame, QFormLayout]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from gui.capture import split_arguments
 from gui.panels.launch import LaunchPage
@@ -21,7 +22,7 @@ from gui.session import Session
 from gui.widgets.terminal import LONGEST_LINE, LineBuilder, Terminal
 from profiling import manifest
 from profiling.events import Progress
-from profiling.preflight import Device
+from profiling.preflight import Device, Preflight
 from profiling.spec import Options, RunSpec, Schedule
 
 
@@ -113,6 +114,21 @@ def test_the_form_makes_a_spec(session: Session, tmp_path: Path) -> None:
     assert page.run_button.isEnabled()
     page.script.clear()
     assert not page.run_button.isEnabled()
+
+
+def test_the_form_shows_that_it_asks_and_its_labels_stand_beside_their_fields(
+    session: Session, tmp_path: Path, qtbot: QtBot
+) -> None:
+    page = page_for(session, tmp_path / "train.py")
+    qtbot.addWidget(page)
+    page.resize(1000, 900)
+    page.show()
+    page._later.stop()
+    assert page.asking.isVisible()
+    page._checked(Preflight("/some/python", "3.12.1", "2.9.0", "", ()))
+    assert not page.asking.isVisible()
+    for name, field in ((page.as_script, page.script), (page.as_module, page.module)):
+        qtbot.waitUntil(lambda n=name, f=field: abs(n.geometry().center().y() - f.geometry().center().y()) <= 2)  # type: ignore[misc]
 
 
 def test_a_spec_fills_the_form(session: Session, tmp_path: Path) -> None:

@@ -533,3 +533,17 @@ def test_of_several_files_the_good_ones_open_and_every_bad_one_is_named(
     assert "notes.txt" in window.banner.detail.text()
     window.session.open([good])
     assert not window.banner.isVisible()
+
+
+def test_a_window_made_small_leaves_the_timeline_the_larger_part(window: MainWindow, document: Document) -> None:
+    window.resize(1400, 900)
+    document.select(3)
+    window.resize(900, 600)
+    QApplication.processEvents()
+    page = window.current_page()
+    assert page is not None
+    lanes, side = page.horizontal.sizes()
+    assert side <= 290
+    assert lanes > 2 * side
+    rows_px, views_px = page.vertical.sizes()
+    assert rows_px > 1.5 * views_px
