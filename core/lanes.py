@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.source_frames import is_user_frame, parse_frame
+from core.source_frames import is_launcher_frame, is_user_frame
 from core.tables import I32, I64, Bool
 from core.trace import Trace
 
@@ -152,15 +152,10 @@ def launcher_lanes(trace: Trace, track_id: int) -> int:
     tracks, slices = trace.tracks, trace.slices
     first, end = int(tracks.first_id[track_id]), int(tracks.end_id[track_id])
     names, depth = slices.name_id[first:end], slices.depth[first:end]
-    if not any(_is_launcher(trace.strings[int(i)]) for i in np.unique(names[depth == 0])):
+    if not any(is_launcher_frame(trace.strings[int(i)]) for i in np.unique(names[depth == 0])):
         return 0
     own = _named(trace, names, is_user_frame)
     return int(depth[own].min()) if own.any() else 0
-
-
-def _is_launcher(name: str) -> bool:
-    frame = parse_frame(name)
-    return frame is not None and frame.file.replace("\\", "/").rsplit("/", 1)[-1].startswith("_child")
 
 
 def _named(trace: Trace, name_ids: I32, test: Callable[[str], bool]) -> Bool:

@@ -31,6 +31,8 @@ _STANDARD_FILES = frozenset(
     linecache tokenize token keyword reprlib pprint signal site sysconfig platform zipfile gzip tarfile argparse
     optparse getpass ssl base64 csv configparser atexit gc _sitebuiltins numbers nturl2path stat opcode dis""".split()
 )
+# Files of `profiling` that run in the user's interpreter; torch cuts their folder off, as it is the first of sys.path.
+_LAUNCHER = re.compile(r"(^|/)_child(_[a-z]+)?\.py$")
 _LIBRARY_MARKS = (
     "/site-packages/",
     "/dist-packages/",
@@ -68,7 +70,7 @@ def parse_frame(name: str) -> Frame | None:
 def is_library(file: str) -> bool:
     """Tell whether a frame's file belongs to Python, torch or another installed library."""
     path = file.replace("\\", "/")
-    if path.startswith(("<", "steplens")) or "/_child" in path:
+    if path.startswith(("<", "steplens")) or _LAUNCHER.search(path):
         return True
     lowered = path.lower()
     if any(mark in lowered for mark in _LIBRARY_MARKS) or "/python3" in lowered and "/lib/" in lowered:
@@ -81,6 +83,13 @@ def is_library(file: str) -> bool:
     if "/" in path:
         return top in _LIBRARY_TOPS or top in _STANDARD_TOPS
     return top.removesuffix(".py") in _STANDARD_FILES
+
+
+@lru_cache(maxsize=65536)
+def is_launcher_frame(name: str) -> bool:
+    """Tell whether the name of a Python slice is a frame of what started and recorded the script (`profiling`)."""
+    frame = parse_frame(name)
+    return frame is not None and _LAUNCHER.search(frame.file.replace("\\", "/")) is not None
 
 
 @lru_cache(maxsize=65536)

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.figures.model import Figures
 from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
+from core.source_frames import is_launcher_frame, is_user_frame
 from core.tables import FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64
 from core.trace import Trace
 
@@ -98,11 +99,17 @@ def innermost_range(trace: Trace, slice_id: int) -> int:
 
 
 def python_stack(trace: Trace, slice_id: int) -> list[int]:
-    """Python frames around a slice, innermost first; empty without recorded stacks."""
+    """Python frames around a slice, innermost first, without the launcher's; empty without recorded stacks."""
     at = _thread_slice(trace, slice_id, TrackKind.CPU_PYTHON)
     if at < 0:
         return []
-    return [i for i in (at, *ancestors(trace, at)) if trace.slices.kind[i] == SliceKind.PYTHON]
+    frames = [i for i in (at, *ancestors(trace, at)) if trace.slices.kind[i] == SliceKind.PYTHON]
+    names = [trace.name(i) for i in frames]
+    if not any(map(is_launcher_frame, names)):
+        return frames
+    own = [k for k, name in enumerate(names) if is_user_frame(name)]
+    kept = frames[: own[-1] + 1] if own else frames  # above the script stand the launcher and what it calls
+    return [i for i in kept if not is_launcher_frame(trace.name(i))]
 
 
 def launched(trace: Trace, slice_id: int) -> I32:

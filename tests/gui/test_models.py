@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QTableView
 
+from core.figures.compute import compute_figures
 from core.kinds import SliceKind
 from core.trace import Trace
 from gui import text
@@ -13,8 +16,9 @@ from gui.main_window import MainWindow
 from gui.models import args_text, range_stats, slice_facts
 from gui.models.columns import Column, ColumnModel
 from gui.models.query import Query, find
+from gui.panels.python import without_launcher
 from gui.session import Document
-from tests.trace_builder import rows
+from tests.trace_builder import TraceBuilder, rows
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 
@@ -200,3 +204,18 @@ def test_a_template_without_its_value_stays_readable() -> None:
     assert text.breakable("1.5 torch_x fbgemm::permute_features").replace("\u200b", "|") == (
         "1.5 torch_x fbgemm::|permute_|features"
     )
+
+
+def test_the_launcher_is_no_part_of_the_users_stack_nor_of_the_table(tmp_path: Path) -> None:
+    made = TraceBuilder(with_stack=1)
+    made.python("_child.py(277): <module>", 0, 1000).python("runpy.py(80): run_path", 10, 900)
+    made.python("train.py(1): <module>", 20, 800).python("my_child.py(9): step", 100, 300)
+    made.op("aten::linear", 125, 50)
+    trace = made.build(tmp_path / "launched.json")
+    stack = [trace.name(i) for i in slice_facts.python_stack(trace, int(rows(trace, "aten::linear")[0]))]
+    assert stack == ["my_child.py(9): step", "train.py(1): <module>"]
+    stats = compute_figures(trace).python
+    left = without_launcher(trace, stats)
+    names = {trace.strings[int(i)] for i in left.name_id}
+    assert names == {trace.strings[int(i)] for i in stats.name_id} - {"_child.py(277): <module>"}
+    assert "my_child.py(9): step" in names

@@ -141,10 +141,10 @@ def test_deep_rows_give_up_lanes_until_the_device_fits() -> None:
     assert ops.shown_lanes == 9  # the user's choice stays
 
 
-def launched(tmp_path: Path) -> Layout:
+def launched(tmp_path: Path, folder: str = "profiling/") -> Layout:
     """A script under the launcher: two of its frames, the user's in them, a library's innermost."""
     made = TraceBuilder()
-    made.python("profiling/_child.py(12): <module>", 0, 1000)
+    made.python(f"{folder}_child.py(12): <module>", 0, 1000)
     made.python("runpy.py(80): run_path", 10, 900)
     made.python("train.py(1): <module>", 20, 800)
     made.python("train.py(9): step", 100, 300)
@@ -153,8 +153,9 @@ def launched(tmp_path: Path) -> Layout:
     return layout_of(made.build(tmp_path / "launched.json"))
 
 
-def test_collapsed_python_shows_own_frames_and_reveal_opens_it(tmp_path: Path) -> None:
-    layout = launched(tmp_path)
+@pytest.mark.parametrize("folder", ["profiling/", "", "/opt/steplens/profiling/"])  # torch cuts what sys.path holds
+def test_collapsed_python_shows_own_frames_and_reveal_opens_it(tmp_path: Path, folder: str) -> None:
+    layout = launched(tmp_path, folder)
     trace = layout.index.trace
     row = row_of(layout, TrackKind.CPU_PYTHON)
     assert not row.expanded
@@ -167,15 +168,16 @@ def test_collapsed_python_shows_own_frames_and_reveal_opens_it(tmp_path: Path) -
     assert layout.lane_position(row, library) >= 0
 
 
-def test_the_launchers_frames_are_scrolled_out_of_the_opened_stack(tmp_path: Path) -> None:
-    layout = launched(tmp_path)
+@pytest.mark.parametrize("folder", ["profiling/", ""])
+def test_the_launchers_frames_are_scrolled_out_of_the_opened_stack(tmp_path: Path, folder: str) -> None:
+    layout = launched(tmp_path, folder)
     row = row_of(layout, TrackKind.CPU_PYTHON)
     row.max_lanes = 3
     layout.toggle(row.key, True)
     names = [layout.index.trace.name(int(lane.ids[0])) for lane in layout.lanes_of(row)]
     assert names[0] == "train.py(1): <module>"
     assert layout.scroll_lanes(row.key, -2)  # nothing is left out
-    assert layout.index.trace.name(int(layout.lanes_of(row)[0].ids[0])).startswith("profiling/_child.py")
+    assert layout.index.trace.name(int(layout.lanes_of(row)[0].ids[0])).startswith(f"{folder}_child.py")
 
 
 def test_state_comes_back_through_json(layout: Layout, tmp_path: Path) -> None:
