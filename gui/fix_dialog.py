@@ -39,7 +39,7 @@ class FixDialog(QDialog):
         self._loop, self._document, self._index = loop, document, index
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Apply a fix"))
-        self.resize(760, 520)
+        self.resize(920, 560)  # lines of code are wide
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
         box.setSpacing(10)
