@@ -148,12 +148,15 @@ class Opener(QObject):
         self.ended.emit(key)
         trace, run, finder, prepared = loaded
         document = Document(trace)
+        from gui.panels import tour  # late: the start needs no panels
+
         document.prepared = prepared
         document.title = title_of(trace, run)
         document.run, document.finder = run, finder
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)
-        self._session.remember(path, self._settings.get("files/recent_max"))
+        if path.parent != tour.FOLDER:  # the example is at hand anyway; it would push the user's own files out
+            self._session.remember(path, self._settings.get("files/recent_max"))
         self._add(document, key)
         self.analyze(document)
 

@@ -27,7 +27,7 @@ def place(suggestion: Suggestion) -> str:
         parts.append(text.elided(str(suggestion.values["op_path"]), 60))
     parts.append(_how_often(suggestion))
     if suggestion.informational:
-        parts.append(translate("plan", "to know"))
+        parts.append(translate("plan", "note"))
     return " · ".join(p for p in parts if p)
 
 

@@ -143,7 +143,7 @@ class StepsCard(_Card):
         self.wall.setChecked(True)
         form.addRow("", self.wall)
         self.stop_after = QCheckBox(
-            self.tr("End the script once the window is recorded (its finally and atexit still run)")
+            self.tr("End the script once the chosen steps are recorded (its finally and atexit still run)")
         )
         form.addRow("", self.stop_after)
         self.parameters = QCheckBox(self.tr("Keep sums of the parameters at the end, to compare results by"))

@@ -30,7 +30,7 @@ def test_an_ordinary_trace_shows_no_tour(window: MainWindow, document: Document)
 
 def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot) -> None:
     window.run_command("learn")
-    seen = None
+    before, seen = list(window.session.recent), None
     for stage in range(5):  # the last of them is the illusion at the size of the article
         qtbot.waitUntil(lambda stage=stage: _stage(window) == stage, timeout=20_000)  # type: ignore[misc]
         document = window.session.current
@@ -48,6 +48,7 @@ def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot)
         assert suggestion is not None
         assert suggestion.rule_id == tour.stations()[stage].rule
         shown.next.click()
+    assert window.session.recent == before  # the user's own files keep their places
 
 
 def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot: QtBot) -> None:

@@ -273,7 +273,9 @@ def test_settings_are_kept_only_when_told_to(window: MainWindow, settings: Setti
         dialog = SettingsDialog(settings, window)
         dialog.theme.setCurrentIndex(dialog.theme.findData("light"))
         dialog.editor.setText("ed {file}")
+        assert not dialog.forget.isEnabled()  # nothing is chosen yet
         dialog.folders.item(0).setSelected(True)
+        assert dialog.forget.isEnabled()
         dialog._forget()
         getattr(dialog, answer)()
         kept = answer == "accept"
