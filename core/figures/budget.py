@@ -92,10 +92,15 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
         spent = round(per_window(view, windows, sets) or 0.0)
         if spent:
             idle[int(cause)] = spent
-    # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of a few of them.
+    # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of a few of them, or, where
+    # nothing was busy, the largest cause does.
+    left = period - sum(idle.values())
+    if idle and (left < 0 or not busy):
+        idle[max(idle, key=lambda cause: idle[cause])] += left
+        left = 0
     return Budget(
         period_ns=period,
-        busy_ns=period - sum(idle.values()) if busy else 0,
+        busy_ns=left if idle or busy else 0,
         idle_by_cause_ns=idle,
         basis=windows.basis,
         steps=int(rows.sum()) if windows.basis != "window" else 0,

@@ -79,7 +79,7 @@ def test_one_click_finds_the_line(session: Session, tmp_path: Path, qtbot: Any) 
     source = document.analysis.suggestions[index].source
     assert index >= 0
     assert source is not None
-    assert not source.exact
+    assert "marked" not in source.reason  # read from the code so far, not recorded
     rule = document.analysis.suggestions[index].rule_id
     pages: list[str] = []
     session.pageRequested.connect(pages.append)
@@ -97,6 +97,7 @@ def test_one_click_finds_the_line(session: Session, tmp_path: Path, qtbot: Any) 
     assert found is not None
     assert found.rule_id == rule
     assert found.source is not None
+    assert "marked" in found.source.reason
     assert (found.source.exact, found.source.line, found.source.function) == (True, 6, "pick")
     assert "train.py:6" in session.status
 

@@ -8,6 +8,7 @@ from core.figures.compute import compute_figures, final_verdict
 from core.figures.model import Budget
 from core.figures.verdict import TEMPLATES, judge
 from core.kinds import GapCause
+from core.words import fill
 from tests.trace_builder import TraceBuilder
 
 
@@ -147,4 +148,4 @@ def test_notes_are_sorted_and_filled_in():
     )
     for note in notes:
         assert "{" not in note.title + note.consequence + note.cure
-        assert note.templates[0].format_map(dict(note.values)) == note.title
+        assert fill(note.templates[0], note.values) == note.title
