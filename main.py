@@ -100,7 +100,7 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
     """Print figures and suggestions."""
     with _uninterrupted():
         from core.allow import parse_gate, read_allow_file, split_allowed
-        from core.reporting import json, text
+        from core.reporting import json, phrases, text
         from core.rule_runner import load_rules
 
     allowed = read_allow_file(options.allow) if options.allow else []
@@ -127,8 +127,8 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
         say(f"--fail-on: {result.rule.id} could not be checked: {result.reason}")
     failing = [s for s in new if gate.hits(s)]
     for suggestion in failing:
-        where = f" ({text.place(suggestion.source)})" if suggestion.source else ""
-        say(f"--fail-on {options.fail_on}: {suggestion.rule_id}: {text.printable(suggestion.headline)}{where}")
+        where = f" ({phrases.place(suggestion.source)})" if suggestion.source else ""
+        say(f"--fail-on {options.fail_on}: {suggestion.rule_id}: {phrases.printable(suggestion.headline)}{where}")
     return GATE_NOT_MET if failing else DONE
 
 
