@@ -15,8 +15,9 @@ setup: $(STAMP)
 $(STAMP): constraints.txt pyproject.toml .ci/system-packages
 	@sh .ci/system-packages
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt torch 2>&1 | grep -v "^WARNING: Location" || true
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" 2>&1 | grep -v "^WARNING: Location" || true
+	@echo "setup: installing packages, torch among them (minutes, the first time)"
+	@$(PY) -m pip install --disable-pip-version-check -c constraints.txt torch -e ".[dev]" >$(VENV)/setup.log 2>&1 \
+		|| { tail -n 30 $(VENV)/setup.log; echo "setup: failed, the whole log is $(VENV)/setup.log"; exit 1; }
 	@$(PY) -c "import torch, PySide6, pyqtgraph, orjson, msgspec, pytest, hypothesis, ruff" || { echo "setup: a package is missing, see above"; exit 1; }
 	@touch $(STAMP)
 
