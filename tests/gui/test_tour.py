@@ -56,10 +56,10 @@ def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot
     qtbot.waitUntil(lambda: _stage(window) == len(tour.stations()) - 1, timeout=20_000)
     shown = bar(window)
     assert shown.next.text() == "End tour"
-    assert shown.next.x() > shown.back.x()
+    qtbot.waitUntil(lambda: shown.next.x() > shown.back.x())  # once the bar is laid out
     shown.next.click()
     qtbot.waitUntil(lambda: not any(tour.stage_of(d) >= 0 for d in window.session.documents))
-    assert window.session.current is None
+    qtbot.waitUntil(lambda: window.session.current is None)
 
 
 def _stage(window: MainWindow) -> int:
