@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from core.errors import TraceError
 from core.fixes.files import read_source
 from core.fixes.propose import ProposedEdit, attempt, can_propose
 from core.run_folder import RunRecord
 from core.suggestions import Suggestion
 
+Derive = Callable[[RunRecord, Suggestion, Mapping[str, str]], tuple[ProposedEdit | None, str]]
 
-def attempt_for_run(run: RunRecord, suggestion: Suggestion) -> tuple[ProposedEdit | None, str]:
+
+def attempt_for_run(
+    run: RunRecord, suggestion: Suggestion, texts: Mapping[str, str] | None = None
+) -> tuple[ProposedEdit | None, str]:
     """Return the edit of the user's own file (derived from the run's copy of it), or why there is none ("" unknown).
 
     The place found is tried first, then the script and the other sources: a loader is often built in another file than
-    the one that waits for it.
+    the one that waits for it. ``texts`` holds, by path of the user's file, what stands in place of the run's copy: the
+    text that other fixes have already changed.
     """
+    texts = texts or {}
     if not can_propose(suggestion.rule_id):
         return None, ""
     files = [suggestion.source.file] if suggestion.source else []
@@ -25,7 +33,7 @@ def attempt_for_run(run: RunRecord, suggestion: Suggestion) -> tuple[ProposedEdi
         if copy is None or original is None:
             continue
         try:
-            edit, why = attempt(read_source(copy), suggestion, original)
+            edit, why = attempt(texts.get(str(original)) or read_source(copy), suggestion, original)
         except TraceError as error:
             reasons.append(str(error))
             continue
