@@ -151,7 +151,8 @@ class _Pricing:
         """Replay with some suggestions' fixes, once for each set."""
         result = self._results.get(fixes)
         if result is None:
-            result = self._replay.what_if([e for i in sorted(fixes) for e in self._found[i].effects])
+            effects = [e for i in sorted(fixes) for e in self._found[i].effects]
+            result = self._replay.what_if(effects, saving_only=len(fixes) > 1)
             self._results[fixes] = result
         return result
 
@@ -313,7 +314,7 @@ def _waits_pct(figures: Figures, replay: Replay) -> float:
     calls = tuple(int(i) for i in figures.syncs.slice_id)
     if not calls:
         return 0.0
-    return 100.0 * replay.what_if([Effect(EffectKind.REMOVE_WAIT, calls)]).saved_ns / replay.step_ns
+    return 100.0 * replay.what_if([Effect(EffectKind.REMOVE_WAIT, calls)], saving_only=True).saved_ns / replay.step_ns
 
 
 def _silent(fraction: float, text: str) -> None:

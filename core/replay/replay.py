@@ -96,6 +96,8 @@ class ProcessReplay:
         self._ends = self._step_ends()
         self._kinds = _kinds(figures, graph)
         self.bounds = Bounds(view, graph, self._windows(), self.repeated, self._kinds)
+        # What effects can be worth at most; they are kept, so that their ids stay their own.
+        self._bounds_known: list[tuple[frozenset[int], float, tuple[Effect, ...]]] = []
         self.now = self.run(self.changes.nothing())
         self.error_pct = self._error()
 
@@ -104,13 +106,26 @@ class ProcessReplay:
         """Steps per pass; 1 for a window."""
         return max(1, len(self.counted)) if self.repeated else 1
 
-    def what_if(self, effects: Iterable[Effect]) -> WhatIf:
-        """Replay with the effects of some fixes."""
+    def what_if(self, effects: Iterable[Effect], saving_only: bool = False) -> WhatIf:
+        """Replay with the effects of some fixes.
+
+        Parameters
+        ----------
+        saving_only
+            The bounds are worked out only where they could cut the saving; else they are left infinite.
+        """
+        effects = tuple(effects)
         change = self.changes.of(effects)
         after = self.run(change)
-        saved = self.now.step_ns - after.step_ns
+        now, saved = self.now.step_ns, self.now.step_ns - after.step_ns
+        asked = frozenset(map(id, effects))
+        # More changes are worth no less: what some of them can be worth together, all of them can be.
+        sure = max((most for known, most, _ in self._bounds_known if known <= asked), default=0.0)
+        if saving_only and saved <= sure:
+            endless = float("inf")
+            return WhatIf(now, max(0.0, min(saved, now)), saved, endless, 0.0, endless, after.host_step_ns)
         most, freed, reach = (value / self.unit_count for value in self.bounds.of(change))
-        now = self.now.step_ns
+        self._bounds_known.append((asked, most, effects))
         return WhatIf(now, max(0.0, min(saved, most, now)), saved, most, freed, reach, after.host_step_ns)
 
     def run(self, change: Change) -> Outcome:
@@ -333,10 +348,13 @@ class Replay:
         """Sustained step time of the recording, ns."""
         return max(p.now.step_ns for p in self.parts)
 
-    def what_if(self, effects: Iterable[Effect]) -> WhatIf:
-        """Replay with the effects of fixes; the process that is then the slowest sets the pace."""
+    def what_if(self, effects: Iterable[Effect], saving_only: bool = False) -> WhatIf:
+        """Replay with the effects of fixes; the process that is then the slowest sets the pace.
+
+        With ``saving_only`` the bounds are left out, but where they cut the saving (see `ProcessReplay.what_if`).
+        """
         effects = tuple(effects)
-        each = [p.what_if(effects) for p in self.parts]
+        each = [p.what_if(effects, saving_only) for p in self.parts]
         slowest = max(each, key=lambda w: w.step_ns)
         saved = max(0.0, self.step_ns - slowest.step_ns)
         hosts = [w.host_step_ns for w in each if w.host_step_ns is not None]
