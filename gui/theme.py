@@ -275,7 +275,7 @@ QTabBar#documents::tab:selected { background: @window; border-bottom: none; }
 QTabWidget::pane { border: none; }
 QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel; border: none;
   gridline-color: @grid; selection-background-color: @selection; selection-color: @text; outline: 0; }
-QTableView::item { padding: 0 6px; }
+QTableView::item { padding: 0 8px; }
 QListView::item { padding: 4px 8px; border-radius: 4px; color: @text; }
 QListView::item:selected { background: @selection; color: @text; }
 QHeaderView { background: @window; border: none; border-bottom: 1px solid @border; }

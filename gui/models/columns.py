@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
 from gui import text
+from gui.widgets.labels import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -24,6 +25,8 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "name": lambda v: text.elided(str(v), 400),
 }
 SORT_ROLE = Qt.ItemDataRole.UserRole
+SHORT = 16  # letters that any cell has room for
+_WORDS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole)
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,11 @@ class ColumnModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignLeft if column.is_text else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter
-        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole, SORT_ROLE):
+        if role not in (*_WORDS, SORT_ROLE):
             return None
         value = column.values[int(self._shown[index.row()])]
+        if role == Qt.ItemDataRole.ToolTipRole:  # a name may be cut in its cell
+            return plain_tip(str(value)[:2000]) if column.is_text and len(str(value)) > SHORT else None
         return value if role == SORT_ROLE else FORMATS[column.form](value)
 
     def headerData(  # noqa: N802 - Qt's name

@@ -27,7 +27,7 @@ class PanelSpec:
 
     ``area`` is where it goes: ``bottom`` is a tab under the timeline of a document, ``side`` the right side,
     ``band`` the line on top of a document, ``page`` a tab of its own in the window (one for the whole app).
-    ``title`` is English and translated in the context "panels".
+    ``title`` and ``tip``, which says what is in it, are English and translated in the context "panels".
     """
 
     id: str
@@ -35,6 +35,7 @@ class PanelSpec:
     area: str
     create: Create
     shortcut: str = ""
+    tip: str = ""
 
 
 PANELS = (

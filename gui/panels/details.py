@@ -17,6 +17,7 @@ from gui.models import args_text, slice_facts
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.charts import Histogram
+from gui.widgets.empty import EmptyState
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Elided, button, label
 
@@ -68,8 +69,7 @@ class DetailsPanel(QScrollArea):
             widget.deleteLater()
         self._columns, self._args = [], None
         if chosen < 0 or chosen >= len(self._document.trace.slices):
-            words = self.tr("Click a slice in the timeline, or choose a suggestion, to see what it is.")
-            self._columns = [label(words, "dim", wrap=True)]
+            self._columns = [self._nothing()]
         else:
             self._columns = [self._facts(chosen), self._others(chosen), self._stack(chosen)]
             self._read_args(chosen)
@@ -85,6 +85,16 @@ class DetailsPanel(QScrollArea):
         for k in range(4):
             self._grid.setRowStretch(k, 0)
         self._grid.setRowStretch(4, 1)
+
+    def _nothing(self) -> QWidget:
+        words = EmptyState(
+            self.tr("Nothing is selected."),
+            self.tr("Click a slice in the timeline, or a suggestion at the right. J and L go from wait to wait."),
+        )
+        layout = words.layout()
+        assert layout is not None
+        layout.setContentsMargins(0, 0, 0, 0)
+        return words
 
     # Left: facts ---------------------------------------------------------------------------------------------
 
@@ -165,8 +175,10 @@ class DetailsPanel(QScrollArea):
         if row < 0 or analysis is None:
             return None
         syncs = analysis.figures.syncs
-        wait = self.tr("{time} waited").format(time=text.duration(int(syncs.wait_ns[row])))
-        waited = int(syncs.waited_id[row])
+        wait_ns, waited = int(syncs.wait_ns[row]), int(syncs.waited_id[row])
+        if wait_ns == 0:  # it did not block: nothing to be red about
+            return label(self.tr("nothing: it returned without waiting"))
+        wait = self.tr("{time} waited").format(time=text.duration(wait_ns))
         if waited < 0:
             return label(self.tr("{wait}, for work that is not in the trace").format(wait=wait), "wait")
         widget = self._links([waited])
@@ -253,6 +265,12 @@ class DetailsPanel(QScrollArea):
             box.addWidget(label(self.tr("This is the only one.")))
             return widget
         dur = same.dur_ns
+        if int(dur.min()) == int(dur.max()):
+            words = self.tr("{count} calls, each {time} long").format(
+                count=text.count(len(dur)), time=text.duration(int(dur.max()))
+            )
+            box.addWidget(label(words, wrap=True))
+            return widget
         words = self.tr("{count} calls · mean {mean} · {low} to {high}").format(
             count=text.count(len(dur)),
             mean=text.duration(float(dur.mean())),
@@ -355,4 +373,6 @@ def create(session: Session, document: Document | None) -> QWidget:
     return DetailsPanel(session, document)
 
 
-PANEL = PanelSpec("details", "Details", "bottom", create)
+PANEL = PanelSpec(
+    "details", "Details", "bottom", create, tip="All about the selected slice: times, waits, source line, arguments"
+)

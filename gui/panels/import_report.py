@@ -118,4 +118,6 @@ def create(session: Session, document: Document | None) -> QWidget:
     return ImportReportPanel(session, document)
 
 
-PANEL = PanelSpec("import_report", "Doctor", "bottom", create)
+PANEL = PanelSpec(
+    "import_report", "Doctor", "bottom", create, tip="What is odd about this trace, and what it was recorded without"
+)

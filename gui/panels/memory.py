@@ -10,6 +10,7 @@ from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.charts import LineChart
+from gui.widgets.empty import EmptyState
 from gui.widgets.labels import label
 from gui.widgets.table import TableBox
 
@@ -27,10 +28,9 @@ class MemoryPanel(QWidget):
         box.setSpacing(2)
         m = document.trace.memory
         if not len(m):
-            words = label(self.tr("No memory events were recorded: record with profile_memory=True."), "dim", wrap=True)
-            words.setContentsMargins(16, 8, 16, 8)
-            box.addWidget(words)
-            box.addStretch(1)
+            box.setContentsMargins(0, 0, 0, 0)
+            words = self.tr("No memory events were recorded.")
+            box.addWidget(EmptyState(words, self.tr("Record with profile_memory=True.")))
             return
         for device in np.unique(m.device):
             self._add_chart(box, int(device))
@@ -62,10 +62,10 @@ class MemoryPanel(QWidget):
         places = self._slices_at(rows)
         names = [trace.name(i) if i >= 0 else "" for i in places]
         columns = [
-            Column(self.tr("Allocated in"), "name", names),
+            Column(self.tr("Allocated in"), "name", names, self.tr("The operator or call that ran at that moment")),
             Column(self.tr("Size"), "bytes", m.bytes[rows]),
             Column(self.tr("Device"), "text", devices),
-            Column(self.tr("At"), "ns", m.time_ns[rows]),
+            Column(self.tr("Time"), "ns", m.time_ns[rows], self.tr("From the trace's begin")),
         ]
         note = self.tr("The largest {count} of {all} allocations.").format(
             count=text.count(len(rows)), all=text.count(int((m.bytes > 0).sum()))
@@ -93,4 +93,4 @@ def create(session: Session, document: Document | None) -> QWidget:
     return MemoryPanel(session, document)
 
 
-PANEL = PanelSpec("memory", "Memory", "bottom", create)
+PANEL = PanelSpec("memory", "Memory", "bottom", create, tip="Allocated memory over time, and the largest allocations")

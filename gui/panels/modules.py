@@ -17,8 +17,9 @@ def create(session: Session, document: Document | None) -> QWidget:
         lambda figures: figures.modules,
         name=document.tr("Modules"),
         note=document.tr("Double-click a row to see its slowest call."),
-        empty=document.tr("No module calls were recorded: record with with_stack=True."),
+        empty=document.tr("No module calls were recorded."),
+        advice=document.tr("Record with with_stack=True; runs that StepLens profiles have it."),
     )
 
 
-PANEL = PanelSpec("modules", "Modules", "bottom", create)
+PANEL = PanelSpec("modules", "Modules", "bottom", create, tip="Calls of nn.Module, by name")

@@ -18,7 +18,14 @@ def create(session: Session, document: Document | None) -> QWidget:
         name=document.tr("Operators"),
         note=document.tr("Double-click a row to see its slowest call."),
         empty=document.tr("No operators were recorded."),
+        advice=document.tr("Record with ProfilerActivity.CPU."),
     )
 
 
-PANEL = PanelSpec("operators", "Operators", "bottom", create)
+PANEL = PanelSpec(
+    "operators",
+    "Operators",
+    "bottom",
+    create,
+    tip="Operators of PyTorch, by name, with the device work that they launch",
+)

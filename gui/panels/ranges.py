@@ -17,8 +17,11 @@ def create(session: Session, document: Document | None) -> QWidget:
         lambda figures: figures.ranges,
         name=document.tr("Ranges"),
         note=document.tr("Double-click a row to see its slowest one."),
-        empty=document.tr("No ranges were recorded: wrap parts of the step in torch.profiler.record_function."),
+        empty=document.tr("No ranges were recorded."),
+        advice=document.tr('Name parts of your step: with torch.profiler.record_function("loss"): …'),
     )
 
 
-PANEL = PanelSpec("ranges", "Ranges", "bottom", create)
+PANEL = PanelSpec(
+    "ranges", "Ranges", "bottom", create, tip="Parts of the step that your program names (record_function)"
+)

@@ -5,37 +5,34 @@ from __future__ import annotations
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
+from core.analysis import Analysis
 from core.suggestions import Outcome
 from gui import text
-from gui.models.columns import Column, ColumnModel
+from gui.models.columns import Column
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.labels import button
-from gui.widgets.table import TableBox
+from gui.widgets.stat_panel import FiguresTable, Rows
 
 
-class RulesPanel(TableBox):
-    """Uses the document's ``analysisChanged``; opening a row shows the evidence of what it found."""
+class RulesPanel(FiguresTable):
+    """Opening a row shows the evidence of what the rule found."""
 
     def __init__(self, session: Session, document: Document) -> None:
-        self._document = document
-        self._shown: object = None
-        super().__init__(ColumnModel([]), self._show_evidence, name=document.tr("Rules"))
-        self.failures = button(self.tr("Copy failures"), self.copy_failures, "flat")
+        self.failures = button(document.tr("Copy failures"), self.copy_failures, "flat")
         self.failures.hide()
+        super().__init__(
+            document,
+            self._outcomes,
+            name=document.tr("Rules"),
+            part=lambda analysis: analysis.rules,
+            on_open=self._show_evidence,
+        )
         layout = self.layout()
         assert layout is not None
         layout.addWidget(self.failures)
-        self.set_empty(self.tr("The rules have not run yet."))
-        document.analysisChanged.connect(self.show_all)
-        self.show_all()
 
-    def show_all(self) -> None:
-        """Show the outcomes when they are there."""
-        analysis = self._document.analysis
-        if analysis is None or analysis.rules is self._shown:
-            return
-        self._shown = analysis.rules
+    def _outcomes(self, analysis: Analysis) -> Rows:
         results = sorted(analysis.rules, key=lambda r: (list(Outcome).index(r.outcome), r.rule.id))
         names = {
             Outcome.FOUND: self.tr("found"),
@@ -43,20 +40,19 @@ class RulesPanel(TableBox):
             Outcome.NOT_CHECKED: self.tr("not checkable here"),
             Outcome.FAILED: self.tr("failed"),
         }
-        first = [next((i for s in r.suggestions for e in s.evidence for i in e.slices), -1) for r in results]
         columns = [
-            Column(self.tr("Rule"), "text", [r.rule.id for r in results]),
-            Column(self.tr("Outcome"), "text", [names[r.outcome] for r in results]),
-            Column(self.tr("Found"), "count", [len(r.suggestions) for r in results]),
             Column(self.tr("What it looks for"), "text", [text.rule_title(r.rule.title) for r in results]),
+            Column(self.tr("Outcome"), "text", [names[r.outcome] for r in results]),
+            Column(self.tr("Found"), "count", [len(r.suggestions) for r in results], self.tr("How many suggestions")),
+            Column(self.tr("Rule"), "text", [r.rule.id for r in results], self.tr("Its name in allow files")),
             Column(self.tr("Reason"), "text", [" ".join(r.reason.split()) for r in results]),
         ]
-        self.model.replace(columns, first)
+        first = [next((i for s in r.suggestions for e in s.evidence for i in e.slices), -1) for r in results]
         counts = {o: sum(r.outcome is o for r in results) for o in Outcome}
         words = self.tr("{found} found, {clean} clean, {not_checked} not checkable here, {failed} failed.")
-        self.note.setText(words.format(**{o.value: n for o, n in counts.items()}))
         self.failures.setVisible(counts[Outcome.FAILED] > 0)
-        self.refresh()
+        note = words.format(**{o.value: n for o, n in counts.items()})
+        return Rows(columns, first, note, self.tr("The rules have not run yet."))
 
     def copy_failures(self) -> None:
         """Copy the tracebacks of the rules that failed."""
@@ -80,4 +76,4 @@ def create(session: Session, document: Document | None) -> QWidget:
     return RulesPanel(session, document)
 
 
-PANEL = PanelSpec("rules", "Rules", "bottom", create)
+PANEL = PanelSpec("rules", "Rules", "bottom", create, tip="Every fault that was looked for, and what came of it")

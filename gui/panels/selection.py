@@ -46,11 +46,14 @@ class SelectionPanel(QWidget):
             return
         self._shown = chosen
         if chosen is None:
-            self.facts.setText(
-                self.tr("Drag with Shift in the timeline, or in its ruler, to select a stretch of time.")
-            )
+            self.facts.hide()
             self.table.model.replace([])
-            self.table.set_empty("")
+            self.table.set_empty(
+                self.tr("No stretch of time is selected."),
+                self.tr(
+                    "Drag along the time axis, or with Shift in the timeline. R selects the time of the selected slice."
+                ),
+            )
             self.table.refresh()
             return
         analysis = self._document.analysis
@@ -68,6 +71,7 @@ class SelectionPanel(QWidget):
         if chosen != self._shown:
             return
         self.facts.setText(self._words(stats))
+        self.facts.show()
         t = stats.totals
         columns = [
             Column(self.tr("Name"), "name", Names(self._document.trace.strings, t.name_id)),
@@ -111,4 +115,4 @@ def create(session: Session, document: Document | None) -> QWidget:
     return SelectionPanel(session, document)
 
 
-PANEL = PanelSpec("selection", "Selection", "bottom", create)
+PANEL = PanelSpec("selection", "Selection", "bottom", create, tip="What ran in the stretch of time that you select")

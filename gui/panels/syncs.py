@@ -5,69 +5,73 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
+from core.analysis import Analysis
 from core.figures.model import SyncTable
 from core.kinds import CopyDirection, SyncKind
+from core.source import SourceFinder
+from core.source_frames import parse_frame
 from gui import text
-from gui.models.columns import Column, ColumnModel, Names
+from gui.models.columns import Column, Names
 from gui.panels import PanelSpec
 from gui.session import Document, Session
-from gui.widgets.table import TableBox
+from gui.widgets.stat_panel import FiguresTable, Rows
 
 
-class SyncsPanel(TableBox):
-    """Uses the document's ``analysisChanged``; opening a row zooms to the wait."""
+class SyncsPanel(FiguresTable):
+    """Opening a row zooms to the wait."""
 
     def __init__(self, session: Session, document: Document) -> None:
-        self._document = document
-        self._shown: object = None
-        super().__init__(ColumnModel([]), document.go_to_slice, name=document.tr("Sync points"))
-        self.set_empty(self.tr("The figures are being worked out."))
-        document.analysisChanged.connect(self.show_all)
-        self.show_all()
+        super().__init__(document, self._syncs, name=document.tr("Sync points"))
 
-    def show_all(self) -> None:
-        """Show the figures when they are there."""
-        analysis = self._document.analysis
-        if analysis is None or analysis.figures is self._shown:
-            return
-        self._shown = analysis.figures
+    def _syncs(self, analysis: Analysis) -> Rows:
         syncs = analysis.figures.syncs
-        self.model.replace(self._columns(syncs), syncs.slice_id)
-        waited = int(syncs.wait_ns.sum())
-        note = self.tr(
+        words = self.tr(
             "{count} {count|sync point|sync points}, {time} waited in all. Double-click a row to see the wait."
         )
-        self.note.setText(text.counted(note, len(syncs), time=text.duration(waited)))
+        note = text.counted(words, len(syncs), time=text.duration(int(syncs.wait_ns.sum())))
         if self._document.trace.has_device_work:
-            self.set_empty(self.tr("The CPU never waits for the device in this trace."))
+            empty = self.tr("The CPU never waits for the device in this trace."), ""
         else:
-            self.set_empty(self.tr("No device work was recorded, so there is no device to wait for."))
-        self.refresh()
+            empty = (
+                self.tr("No device work was recorded, so there is no device to wait for."),
+                self.tr("Record with ProfilerActivity.CUDA, or your accelerator's activity."),
+            )
+        return Rows(self._columns(analysis, syncs), syncs.slice_id, note, *empty)
 
-    def _columns(self, t: SyncTable) -> list[Column]:
-        trace, figures = self._document.trace, self._document.analysis
-        assert figures is not None
+    def _columns(self, analysis: Analysis, t: SyncTable) -> list[Column]:
+        trace, steps = self._document.trace, analysis.figures.steps
         names = trace.slices.name_id
-        steps = figures.figures.steps
 
         def named(ids: np.ndarray) -> Names:
             return Names(trace.strings, np.where(ids >= 0, names[np.maximum(ids, 0)], -1))
 
         step_names = np.where(t.step_id >= 0, steps.name_id[np.maximum(t.step_id, 0)], -1) if len(steps) else -1
-        kinds = [self._kind(int(k)) for k in t.kind]
-        directions = [_direction(int(d)) for d in t.direction]
-        return [
-            Column(self.tr("Call"), "name", named(t.slice_id)),
+        code = self._code(t)
+        columns = [
+            Column(self.tr("Call"), "name", named(t.slice_id), self.tr("The call in which the CPU waits")),
             Column(self.tr("Wait"), "ns", t.wait_ns, self.tr("Time in which the work waited for is not finished")),
-            Column(self.tr("In the call"), "ns", trace.slices.dur_ns[t.slice_id]),
-            Column(self.tr("Kind"), "text", kinds),
-            Column(self.tr("Copy"), "text", directions),
-            Column(self.tr("At"), "ns", t.wait_start_ns),
+            Column(self.tr("In your code"), "text", code, self.tr("The innermost function of your own around it")),
+            Column(self.tr("Operator"), "name", named(t.op_id), self.tr("The outermost operator that makes the call")),
+            Column(self.tr("Waits for"), "name", named(t.waited_id), self.tr("The device work that releases the CPU")),
             Column(self.tr("Step"), "name", Names(trace.strings, np.broadcast_to(step_names, len(t)))),
-            Column(self.tr("Operator"), "name", named(t.op_id)),
-            Column(self.tr("Range"), "name", named(t.range_id)),
-            Column(self.tr("Waits for"), "name", named(t.waited_id)),
+            Column(self.tr("Start"), "ns", t.wait_start_ns, self.tr("When the wait begins, from the trace's begin")),
+            Column(self.tr("In the call"), "ns", trace.slices.dur_ns[t.slice_id], self.tr("How long the call takes")),
+            Column(self.tr("Kind"), "text", [self._kind(int(k)) for k in t.kind], self.tr("What is waited for")),
+            Column(self.tr("Copy"), "text", [_direction(int(d)) for d in t.direction], self.tr("H: host, D: device")),
+            Column(self.tr("Range"), "name", named(t.range_id), self.tr("The innermost range around it")),
         ]
+        return [c for c in columns if c.form not in ("name", "text") or any(c.values[k] for k in range(len(t)))]
+
+    def _code(self, t: SyncTable) -> list[str]:
+        """Where the user's own code waits, as far as Python frames were recorded."""
+        trace = self._document.trace
+        finder = self._document.finder or SourceFinder(trace)
+        places: dict[int, str] = {-1: ""}
+        found = finder.user_frames(t.slice_id).tolist() if len(t) else []
+        for slice_id in set(found) - {-1}:
+            frame = parse_frame(trace.name(slice_id))
+            places[slice_id] = f"{text.place(frame.file, frame.line)} · {frame.function}" if frame else ""
+        return [places[k] for k in found]
 
     def _kind(self, kind: int) -> str:
         return {
@@ -90,4 +94,4 @@ def create(session: Session, document: Document | None) -> QWidget:
     return SyncsPanel(session, document)
 
 
-PANEL = PanelSpec("syncs", "Sync points", "bottom", create)
+PANEL = PanelSpec("syncs", "Sync points", "bottom", create, tip="Every moment at which the CPU waits for the device")

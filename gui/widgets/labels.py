@@ -128,6 +128,10 @@ class Elided(QLabel):
         self.updateGeometry()
         self.update()
 
+    def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
+        """Replace the text, as for any label."""
+        self.set_text(text)
+
     def full_text(self) -> str:
         """The text, whole."""
         return self._text

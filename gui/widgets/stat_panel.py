@@ -1,35 +1,63 @@
-"""The table that operators, ranges and modules share: one `StatTable`, by name, each row with its slowest slice."""
+"""Tables of the figures under the timeline: what all of them do, and the one of a `StatTable` by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from core.analysis import Analysis
 from core.figures.model import Figures, StatTable
-from gui.models.columns import ColumnModel
+from gui.models.columns import Column, ColumnModel
 from gui.session import Document
 from gui.widgets.stat_box import stat_columns
 from gui.widgets.table import TableBox
 
 
-class StatPanel(TableBox):
-    """Uses the document's ``analysisChanged``; opening a row zooms to the slowest slice of that name.
+@dataclass(frozen=True)
+class Rows:
+    """What a table shows of an analysis: columns, the slice of each row (-1: none), and a note on the line above.
+
+    ``empty`` says what is missing where there are no rows, ``advice`` how to get it.
+    """
+
+    columns: Sequence[Column]
+    slices: Sequence[int] | np.ndarray
+    note: str = ""
+    empty: str = ""
+    advice: str = ""
+
+
+class FiguresTable(TableBox):
+    """Uses the document's ``analysisChanged``: says that the figures are coming, then shows them, once per analysis.
 
     Parameters
     ----------
     document
-        Whose figures are shown.
-    pick
-        The table to show, of the figures.
-    name, note, empty
-        Words: of the table, of what a row does, and for a table without rows.
+        Whose analysis is shown.
+    rows
+        Makes the table of an analysis.
+    name
+        What the table is called.
+    part
+        The part of an analysis that it shows: the table is made again when this is another object.
+    on_open
+        Gets the slice of the row that was opened; None zooms to it.
     """
 
     def __init__(
-        self, document: Document, pick: Callable[[Figures], StatTable], *, name: str, note: str, empty: str
+        self,
+        document: Document,
+        rows: Callable[[Analysis], Rows],
+        *,
+        name: str,
+        part: Callable[[Analysis], object] = lambda analysis: analysis.figures,
+        on_open: Callable[[int], None] | None = None,
     ) -> None:
-        self._document, self._pick, self._words = document, pick, (note, empty)
+        self._document, self._rows, self._part = document, rows, part
         self._shown: object = None
-        super().__init__(ColumnModel([]), document.go_to_slice, name=name)
+        super().__init__(ColumnModel([]), on_open or document.go_to_slice, name=name)
         self.set_empty(self.tr("The figures are being worked out."))
         document.analysisChanged.connect(self.show_all)
         self.show_all()
@@ -37,12 +65,45 @@ class StatPanel(TableBox):
     def show_all(self) -> None:
         """Show the figures when they are there."""
         analysis = self._document.analysis
-        if analysis is None or analysis.figures is self._shown:
+        if analysis is None or self._part(analysis) is self._shown:
             return
-        self._shown = analysis.figures
-        stats = self._pick(analysis.figures)
-        self.model.replace(stat_columns(self._document.trace, stats), stats.first_slice)
-        note, empty = self._words
-        self.note.setText(note)
-        self.set_empty(empty)
+        self._shown = self._part(analysis)
+        rows = self._rows(analysis)
+        self.model.replace(rows.columns, rows.slices)
+        self.note.set_text(rows.note)
+        self.set_empty(rows.empty, rows.advice)
         self.refresh()
+
+
+class StatPanel(FiguresTable):
+    """One `StatTable`, by name; opening a row zooms to the slowest slice of that name.
+
+    Parameters
+    ----------
+    document
+        Whose figures are shown.
+    pick
+        The table to show, of the figures.
+    name, note, empty, advice
+        Words: of the table, of what a row does, and for a table without rows.
+    device_only
+        The rows are device work, whose host times say nothing.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        pick: Callable[[Figures], StatTable],
+        *,
+        name: str,
+        note: str,
+        empty: str,
+        advice: str = "",
+        device_only: bool = False,
+    ) -> None:
+        def rows(analysis: Analysis) -> Rows:
+            stats = pick(analysis.figures)
+            columns = stat_columns(document.trace, stats, device_only=device_only)
+            return Rows(columns, stats.first_slice, note, empty, advice)
+
+        super().__init__(document, rows, name=name)

@@ -18,10 +18,12 @@ from PySide6.QtWidgets import (
 )
 
 from gui.models.columns import ColumnModel
-from gui.widgets.labels import button, label
+from gui.widgets.empty import EmptyState
+from gui.widgets.labels import Elided, button
 
 ROW_PX = 22
 NAMES_PX, MOST_NAMES_PX = 240, 900
+LEAST_PX, TEXT_PX = 52, 180  # of a column; of a text, in a narrow table
 
 
 class Table(QTableView):
@@ -79,15 +81,18 @@ class Table(QTableView):
     def fit_columns(self, first_px: int = NAMES_PX) -> None:
         """Give the columns what their first rows need, and the first one the rest (``first_px`` at least)."""
         self._first_px = first_px
+        most = max(TEXT_PX, self.viewport().width() * 3 // 10)
         for column in range(1, self.model().columnCount()):
             self.resizeColumnToContents(column)
-            self.setColumnWidth(column, min(max(self.columnWidth(column) + 12, 72), 420))
+            self.setColumnWidth(column, min(max(self.columnWidth(column) + 4, LEAST_PX), most))
         self.fit_names()
 
     def fit_names(self) -> None:
         """Give the first column the room that the others leave."""
         used = sum(self.columnWidth(k) for k in range(1, self.model().columnCount()))
-        self.setColumnWidth(0, min(max(self._first_px, self.viewport().width() - used - 4), MOST_NAMES_PX))
+        width = self.viewport().width()
+        least = min(self._first_px, max(width // 3, 140))  # in a narrow table the figures need the room
+        self.setColumnWidth(0, min(max(least, width - used - 4), MOST_NAMES_PX))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Names take what is left."""
@@ -125,19 +130,19 @@ class TableBox(QWidget):
     ) -> None:
         super().__init__()
         self.model, self._slice_opened = model, on_open
-        self._empty = label(empty, "dim", wrap=True)
-        self.note = label(note, "faint")
+        self._empty = EmptyState(empty)
+        self.note = Elided(note, "faint")
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(self.tr("Filter"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setAccessibleName(self.tr("Filter {table}").format(table=name))
-        self.filter.setFixedWidth(200)
+        self.filter.setFixedWidth(180)
         self.filter.textChanged.connect(self._filter)
         self.table = Table(model, self._open)
         self.table.setAccessibleName(name)
         self.copy = button(self.tr("Copy CSV"), self.table.copy_csv, "flat")
         top = QHBoxLayout()
-        top.setContentsMargins(12, 4, 8, 4)
+        top.setContentsMargins(8, 5, 8, 4)
         top.setSpacing(12)
         top.addWidget(self.filter)
         top.addWidget(self.note, 1)
@@ -145,24 +150,27 @@ class TableBox(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        box.addLayout(top)
-        box.addWidget(self._empty)
-        box.addWidget(self.table, 1)
-        self._empty.setContentsMargins(16, 8, 16, 8)
+        self._full = QWidget()  # all that there is with rows, in line with the views that are no tables
+        inside = QVBoxLayout(self._full)
+        inside.setContentsMargins(8, 0, 0, 0)
+        inside.setSpacing(0)
+        inside.addLayout(top)
+        inside.addWidget(self.table, 1)
+        box.addWidget(self._empty, 1)
+        box.addWidget(self._full, 1)
         self.refresh()
 
     def refresh(self) -> None:
         """Look at the model again: show the table, or say why there is none."""
         has_rows = self.model.total > 0
-        for widget in (self.table, self.filter, self.copy, self.note):
-            widget.setVisible(has_rows)
+        self._full.setVisible(has_rows)
         self._empty.setVisible(not has_rows)
         if has_rows:
             self.table.fit_columns()
 
-    def set_empty(self, text: str) -> None:
-        """Say something else when there are no rows."""
-        self._empty.setText(text)
+    def set_empty(self, words: str, advice: str = "") -> None:
+        """Say something else when there are no rows: what is missing, and how to get it."""
+        self._empty.say(words, advice)
 
     def _filter(self, needle: str) -> None:
         self.model.set_filter(needle)
