@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,7 +51,7 @@ def load_rules(extra_folders: Iterable[Path] = ()) -> tuple[LoadedRule, ...]:
     tuple[LoadedRule, ...]
         In order of module name, ours first. A file that cannot be loaded is there with its error.
     """
-    loaded = [_load_module(f"core.rules.{info.name}", info.name) for info in pkgutil.iter_modules(core.rules.__path__)]
+    loaded = list(_own_rules())
     taken = {item.rule.id for item in loaded}
     for folder in extra_folders:
         if not Path(folder).is_dir():
@@ -64,6 +65,12 @@ def load_rules(extra_folders: Iterable[Path] = ()) -> tuple[LoadedRule, ...]:
             taken.add(item.rule.id)
             loaded.append(item)
     return tuple(loaded)
+
+
+@cache
+def _own_rules() -> tuple[LoadedRule, ...]:
+    """Our rules: they do not change while the program runs."""
+    return tuple(_load_module(f"core.rules.{i.name}", i.name) for i in pkgutil.iter_modules(core.rules.__path__))
 
 
 def _load_module(name: str, stem: str) -> LoadedRule:
@@ -175,7 +182,7 @@ def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -
 
 def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
     """What this trace lacks, each with the reason and how to record it."""
-    kinds = {int(k) for k in np.unique(trace.slices.kind)}
+    kinds = set(np.flatnonzero(np.bincount(trace.slices.kind)).tolist())
     out: dict[Needs, str] = {}
     if not trace.has_device_work:
         out[Needs.DEVICE] = _no_device_reason(trace, kinds)

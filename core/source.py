@@ -18,6 +18,7 @@ from core.source_lines import LineRecord, read_line_record
 from core.source_ranges import LineRanges
 from core.source_syntax import find_function, match
 from core.suggestions import SourceRef
+from core.tables import I32, I64
 from core.trace import Trace
 
 _DEF_LINE = "the line is where the function begins, not the exact line"
@@ -94,6 +95,24 @@ class SourceFinder:
         forward = self._forward_of(slice_id)
         return self._climb(self.frame_around(forward)) if forward >= 0 else -1
 
+    def user_frames(self, slice_ids: I32) -> I32:
+        """int32[len(slice_ids)]: as `user_frame` for many slices at once."""
+        trace, sl = self._trace, self._trace.slices
+        ids = np.asarray(slice_ids, dtype=np.int32)
+        host = np.where(trace.device_work_mask[ids], trace.links.launch_of[ids], ids)
+        thread = np.where(host >= 0, trace.tracks.thread_id[sl.track_id[np.maximum(host, 0)]], -1)
+        at = np.full(len(ids), -1, dtype=np.int32)
+        for one in np.unique(thread[thread >= 0]).tolist():
+            mine = np.flatnonzero(thread == one)
+            at[mine] = self._innermost_all(one, TrackKind.CPU_PYTHON, sl.start_ns[host[mine]])
+        is_python = (host >= 0) & (sl.kind[np.maximum(host, 0)] == SliceKind.PYTHON)
+        at[is_python] = host[is_python]
+        frames, where = np.unique(at, return_inverse=True)
+        found = np.asarray([self._climb(int(frame)) for frame in frames], dtype=np.int32)[where]
+        for row in np.flatnonzero(found < 0).tolist() if len(trace.links.backward) else ():
+            found[row] = self.user_frame(int(ids[row]))
+        return found
+
     def stack(self, slice_id: int) -> tuple[str, ...]:
         """Names of the Python slices around a slice, innermost first."""
         out: list[str] = []
@@ -130,6 +149,20 @@ class SourceFinder:
         while at >= first and int(trace.end_ns[at]) <= time_ns:
             at = int(trace.slices.parent_id[at])
         return at if at >= first else -1
+
+    def _innermost_all(self, thread_id: int, kind: int, times_ns: I64) -> I32:
+        """int32[len(times_ns)]: as `_innermost` for many instants."""
+        trace = self._trace
+        track = trace.track_of_thread(thread_id, kind)
+        if track < 0:
+            return np.full(len(times_ns), -1, dtype=np.int32)
+        first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])
+        at = np.searchsorted(trace.slices.start_ns[first:end], times_ns, side="right").astype(np.int32) + (first - 1)
+        while True:
+            over = np.flatnonzero((at >= first) & (trace.end_ns[np.maximum(at, 0)] <= times_ns))
+            if not len(over):
+                return np.where(at >= first, at, -1).astype(np.int32)
+            at[over] = trace.slices.parent_id[at[over]]
 
     def _forward_of(self, slice_id: int) -> int:
         """Forward op whose backward a slice belongs to, -1 unknown."""

@@ -30,7 +30,7 @@ class Table:
                 value.setflags(write=False)
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+        return len(getattr(self, next(iter(self.__dataclass_fields__))))  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)

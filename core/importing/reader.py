@@ -85,6 +85,7 @@ class _Blocks:
     def __init__(self, source: TraceSource) -> None:
         self._source = source
         self._text: Text | None = None
+        self._wrapped = False
         self._at = 0
         self._kept: OrderedDict[int, bytes] = OrderedDict()
 
@@ -93,14 +94,16 @@ class _Blocks:
             self._text.close()
 
     def read(self, start: int, size: int) -> bytes:
-        with Text(self._source.path) as text:
-            if not text.wrapped:
-                return text.at(start, size)
-        out = bytearray()
-        for number in range(start // _BLOCK_BYTES, (start + max(size, 1) - 1) // _BLOCK_BYTES + 1):
-            out += self._block(number)
-        skip = start % _BLOCK_BYTES
-        return bytes(out[skip : skip + size])
+        if not self._wrapped:  # not known yet, or plain: whether it is wrapped does not change, as the file does not
+            with Text(self._source.path) as text:
+                self._wrapped = text.wrapped
+                if not text.wrapped:
+                    return text.at(start, size)
+        number, skip = divmod(start, _BLOCK_BYTES)
+        if skip + size <= _BLOCK_BYTES:
+            return self._block(number)[skip : skip + size]
+        last = (start + size - 1) // _BLOCK_BYTES
+        return b"".join(self._block(at) for at in range(number, last + 1))[skip : skip + size]
 
     def _block(self, number: int) -> bytes:
         if number in self._kept:

@@ -14,11 +14,10 @@ import numpy as np
 from core.errors import TraceError
 from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
+from core.rule_tools.name_index import NameIndex
 from core.suggestions import NotChecked, RuleContext
 from core.tables import I32, I64, Bool
 from core.trace import Trace
-
-MAX_ARGS_READ = 64  # argument look-ups re-read the file: a rule samples, it never walks
 
 
 class Facts:
@@ -33,43 +32,43 @@ class Facts:
     def __init__(self, trace: Trace, figures: Figures) -> None:
         self.trace = trace
         self.figures = figures
-        self._by_kind: dict[tuple[int, ...], tuple[I32, I32]] = {}
+        self._by_kind: dict[tuple[int, ...], NameIndex] = {}
         self._matches: dict[object, I32] = {}
         self._args: dict[int, dict[str, Any]] = {}
         self.memo: dict[str, Any] = {}  # results that several rules share, by name
 
     # ------------------------------------------------------------------ names
 
-    def _kind(self, kinds: tuple[int, ...]) -> tuple[I32, I32]:
-        """Ids of the slices of these kinds, and the distinct name ids among them."""
-        if kinds not in self._by_kind:
-            ids = np.flatnonzero(np.isin(self.trace.slices.kind, kinds)).astype(np.int32)
-            names = np.unique(self.trace.slices.name_id[ids]).astype(np.int32)
-            self._by_kind[kinds] = (ids, names)
-        return self._by_kind[kinds]
+    def _kind(self, kinds: tuple[int, ...]) -> NameIndex:
+        """Slices of these kinds by name."""
+        found = self._by_kind.get(kinds)
+        if found is None:
+            chosen = np.zeros(256, dtype=bool)
+            chosen[list(kinds)] = True
+            ids = np.flatnonzero(chosen[self.trace.slices.kind]).astype(np.int32)
+            found = self._by_kind[kinds] = NameIndex(self.trace, ids)
+        return found
 
     def of_kind(self, *kinds: int) -> I32:
         """int32[k]: ids of all slices of these kinds, ascending."""
-        return self._kind(tuple(int(k) for k in kinds))[0]
+        return self._kind(kinds).ids
 
-    def names_of(self, *kinds: int) -> list[str]:
+    def names_of(self, *kinds: int) -> tuple[str, ...]:
         """Distinct names among the slices of these kinds."""
-        return [self.trace.strings[int(n)] for n in self._kind(tuple(int(k) for k in kinds))[1]]
+        return self._kind(kinds).names
 
     def where(self, test: Callable[[str], object], *kinds: int) -> I32:
         """int32[k]: slices of these kinds whose *name* passes the test (asked once per distinct name)."""
-        ids, names = self._kind(tuple(int(k) for k in kinds))
-        good = np.asarray([n for n in names if test(self.trace.strings[int(n)])], dtype=np.int32)
-        if not len(good):
-            return np.empty(0, dtype=np.int32)
-        return ids[np.isin(self.trace.slices.name_id[ids], good)]
+        index = self._kind(kinds)
+        return index.rows([at for at, name in enumerate(index.names) if test(name)])
 
     def matching(self, pattern: str, *kinds: int) -> I32:
         """As `where`, with a regular expression searched in the name; remembered."""
         key = (pattern, kinds)
-        if key not in self._matches:
-            self._matches[key] = self.where(re.compile(pattern).search, *kinds)
-        return self._matches[key]
+        found = self._matches.get(key)
+        if found is None:
+            found = self._matches[key] = self.where(re.compile(pattern).search, *kinds)
+        return found
 
     def ops(self, *names: str) -> I32:
         """int32[k]: CPU ops with one of these exact names, ascending."""
@@ -79,11 +78,11 @@ class Facts:
         """int32[k]: slices of these kinds with one of these exact names, ascending."""
         names = tuple(names)
         key = (names, kinds)
-        if key not in self._matches:
-            wanted = [self.trace.strings.id_of(n) for n in names]
-            ids = self._kind(tuple(int(k) for k in kinds))[0]
-            self._matches[key] = ids[np.isin(self.trace.slices.name_id[ids], [w for w in wanted if w >= 0])]
-        return self._matches[key]
+        found = self._matches.get(key)
+        if found is None:
+            index = self._kind(kinds)
+            found = self._matches[key] = index.rows([index.place[n] for n in dict.fromkeys(names) if n in index.place])
+        return found
 
     # ---------------------------------------------------------------- nesting
 
@@ -356,6 +355,11 @@ class Facts:
         return 100.0 * float(steps.gpu_busy_ns[rows].sum()) / float(steps.dur_ns[rows].sum())
 
     # -------------------------------------------------------------- arguments
+
+    def read_args(self, ids: Iterable[int]) -> None:
+        """Read the arguments of several slices ahead, in the order of the file: packed files are read forwards only."""
+        for slice_id in sorted((int(i) for i in ids), key=lambda i: int(self.trace.slices.event_start[i])):
+            self.args(slice_id)
 
     def args(self, slice_id: int) -> dict[str, Any]:
         """Arguments of a slice, remembered; empty when they cannot be read any more."""

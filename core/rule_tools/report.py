@@ -247,9 +247,12 @@ def total_ns(facts: Facts, ids: Any) -> int:
 
 def group_by_frame(ctx: RuleContext, facts: Facts, ids: Iterable[int]) -> dict[str, list[int]]:
     """Slices by the name of the nearest user frame around them ("" without stacks), in order of appearance."""
+    wanted = [int(i) for i in ids]
+    if not len(facts.of_kind(SliceKind.PYTHON)):
+        return {"": wanted} if wanted else {}
     out: dict[str, list[int]] = defaultdict(list)
-    has_python = bool(len(facts.of_kind(SliceKind.PYTHON)))
-    for slice_id in ids:
-        frame = ctx.source.user_frame(int(slice_id)) if has_python else -1
-        out[ctx.trace.name(frame) if frame >= 0 else ""].append(int(slice_id))
+    frames = ctx.source.user_frames(np.asarray(wanted, dtype=np.int32))
+    names = np.where(frames >= 0, ctx.trace.slices.name_id[np.maximum(frames, 0)], -1)
+    for slice_id, name in zip(wanted, names.tolist(), strict=True):
+        out[ctx.trace.strings[name]].append(slice_id)
     return dict(out)

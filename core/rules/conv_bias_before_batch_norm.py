@@ -25,6 +25,8 @@ PyTorch's former pattern matcher (Conv2dBiasFollowedByBatchNorm2d); PyTorch perf
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -43,13 +45,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
     facts, trace = facts_of(ctx), ctx.trace
     convs = facts.in_steps(facts.ops("aten::conv2d", "aten::conv1d", "aten::conv3d"))
-    norms = set(facts.ops("aten::batch_norm").tolist())
     sl = trace.slices
-    pairs = []
-    for conv in convs:
-        after = int(sl.subtree_end[conv])
-        if after < len(sl) and after in norms and int(sl.parent_id[after]) == int(sl.parent_id[conv]):
-            pairs.append(int(conv))
+    after = sl.subtree_end[convs]
+    follows = np.isin(after, facts.ops("aten::batch_norm"))
+    follows[follows] = sl.parent_id[after[follows]] == sl.parent_id[convs[follows]]
+    pairs: list[int] = convs[follows].tolist()
+    facts.read_args(pairs[: int(ctx.params["look_at"])])
     biased = [c for c in pairs[: int(ctx.params["look_at"])] if _has_bias(facts.dims(c))]
     if not biased:
         return []

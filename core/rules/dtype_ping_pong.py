@@ -25,8 +25,6 @@ TraceLens categories; MindStudio's advice on redundant casts.
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -53,13 +51,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     total = int(took_ns.sum())
     if total < ctx.params["min_share"] * max(total_ns(facts, facts.work), 1):
         return []
-    below = {}
-    for op in ops[took_ns > 0].tolist():
-        work = facts.device_below(op)
-        below[op] = work[trace.slices.kind[work] == SliceKind.KERNEL]
     out = []
-    for ids in group_by_frame(ctx, facts, below).values():
-        work = np.concatenate([below[i] for i in ids])
+    for ids in group_by_frame(ctx, facts, ops[took_ns > 0].tolist()).values():
+        work = facts.device_below_all(ids)
+        work = work[trace.slices.kind[work] == SliceKind.KERNEL]
         took = total_ns(facts, work)
         if took < 0.2 * total:
             continue

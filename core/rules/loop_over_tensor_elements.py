@@ -123,15 +123,19 @@ def _loops(facts: Facts, min_repeats: int) -> list[tuple[list[int], int]]:
 def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[tuple[list[int], int]]:
     """The loops in one run of siblings."""
     begins = np.flatnonzero(starts[names[: len(row) - min_repeats]])
-    runs = [_run_lengths(names, period) for period in range(1, min(_LONGEST, len(row) - 1) + 1)]
+    runs: dict[int, I64] = {}
     fits = np.zeros(len(begins), dtype=bool)
-    for period, run in enumerate(runs, 1):
+    for period in range(1, min(_LONGEST, len(row) - 1) + 1):
+        same = names[:-period] == names[period:]
+        if np.count_nonzero(same) < (min_repeats - 1) * period:
+            continue  # not even all of them together make one loop
+        runs[period] = run = _run_lengths(same, len(names))
         fits |= run[begins] // period + 1 >= min_repeats
     done = -1
     for at in begins[fits].tolist():
         if at < done:
             continue
-        for period, run in enumerate(runs, 1):
+        for period, run in runs.items():
             rounds = int(run[at]) // period + 1
             if rounds < min_repeats or (period > 1 and len(set(names[at : at + period].tolist())) == 1):
                 continue
@@ -140,11 +144,10 @@ def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[
             break
 
 
-def _run_lengths(names: I32, period: int) -> I64:
-    """int64[len(names)]: from each place on, how many ops are the same as the one ``period`` places further on."""
-    same = np.zeros(len(names), dtype=bool)
-    same[:-period] = names[:-period] == names[period:]
-    at = np.arange(len(names))
-    ends = np.where(same, len(names), at)
+def _run_lengths(same: Bool, length: int) -> I64:
+    """int64[length]: how many places in a row, from each one on, are followed by the same op one period later."""
+    at = np.arange(length)
+    ends = at.copy()
+    ends[: len(same)][same] = length
     lengths: I64 = np.minimum.accumulate(ends[::-1])[::-1] - at
     return lengths

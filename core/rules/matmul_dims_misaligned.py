@@ -52,8 +52,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     cost = facts.device_ns(ops)
     odd: list[int] = []
     sizes: set[str] = set()
-    for at in np.argsort(-cost, kind="stable")[: int(ctx.params["look_at"])]:
-        op = int(ops[at])
+    longest = ops[np.argsort(-cost, kind="stable")[: int(ctx.params["look_at"])]].tolist()
+    facts.read_args(longest)
+    for op in longest:
         if not any("Half" in t or "BFloat16" in t for t in facts.types(op)):
             continue
         dims = [d for d in facts.dims(op) if len(d) >= 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 
@@ -214,6 +215,25 @@ def test_on_the_backward_thread_the_forward_op_is_asked() -> None:
     place = SourceFinder(trace).of_slice(rows(trace, "aten::bmm")[0])
     assert place is not None
     assert (place.file, place.function) == ("train.py", "guard")
+
+
+def test_many_slices_at_once_give_what_they_give_one_by_one() -> None:
+    """Two threads, frames that ended before, device work with and without a launch, and a backward without frames."""
+    b = TraceBuilder()
+    b.python("train.py(1): main", 0, 500).python("torch/nn/functional.py(5): f", 20, 60)
+    b.python("train.py(9): step", 100, 100, tid=7)
+    for at, tid in ((5, 1), (30, 1), (79, 1), (81, 1), (501, 1), (99, 7), (150, 7), (201, 7)):
+        b.op("aten::mm", at, 1, tid=tid)
+    b.runtime("cudaLaunchKernel", 40, 3, 5).kernel("k", 60, 10, 5).kernel("unlaunched", 90, 10, 6)
+    b.op("aten::mul", 300, 5).op("MulBackward0", 600, 20, tid=2).op("aten::mul", 601, 5, tid=2)
+    b.autograd(300, 100, 600, 2)
+    trace = b.build()
+    finder = SourceFinder(trace)
+    every = np.arange(len(trace.slices), dtype=np.int32)
+    one_by_one = [finder.user_frame(i) for i in every.tolist()]
+    assert finder.user_frames(every).tolist() == one_by_one
+    assert len(set(one_by_one)) == 3  # main, step, and none
+    assert finder.user_frames(every[:0]).tolist() == []
 
 
 def test_without_stacks_nothing_is_named() -> None:
