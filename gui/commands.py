@@ -119,6 +119,14 @@ COMMANDS = (
         True,
     ),
     Command(
+        "taller-details",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Make the details taller, and back"),
+        ("Shift+Q",),
+        lambda w: w.taller(),
+        True,
+    ),
+    Command(
         "theme",
         "View",
         QT_TRANSLATE_NOOP("commands", "Switch between light and dark"),

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import partial
 
 from PySide6.QtCore import QByteArray, QCoreApplication, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from gui import panels
 from gui.session import Document, Session
 from gui.settings import Settings
-from gui.widgets.labels import label
+from gui.widgets.labels import button, label, plain_tip
 
 SIDE_PX, SIDE_MIN_PX = 384, 280
-BOTTOM_SHARE, BOTTOM_MAX_PX = 0.28, 300  # views under the timeline: of the height, and at most
+BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 420  # views under the timeline: of what both have, and at most
+TALL_SHARE = 0.7  # while they are made tall
 # Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.
 ABOUT_THE_WHOLE = ("selection", "rules", "import_report")
 COMPACT_PX = 84  # while there is nothing to show in them
 
 
 def bottom_px(height_px: int) -> int:
-    """Height of the views under the timeline: less of a small window, where the timeline needs it more."""
-    share = BOTTOM_SHARE if height_px > 760 else 0.24
-    return max(min(round(height_px * share), BOTTOM_MAX_PX), 120)
+    """Height of the views under the timeline, where both have so much: the timeline keeps the larger part."""
+    return min(round(height_px * BOTTOM_SHARE), BOTTOM_MAX_PX)
 
 
 def side_px(width_px: int) -> int:
@@ -43,6 +44,8 @@ class DocumentPage(QWidget):
         self.bottom.setObjectName("bottom")
         self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))
         self.bottom.tabBar().setUsesScrollButtons(True)
+        self.bottom.setCornerWidget(self._corner(), Qt.Corner.TopRightCorner)
+        self.bottom.tabBarDoubleClicked.connect(lambda _index: self.toggle_tall())
         self._tab_ids: list[str] = []
         self._unmade: dict[str, panels.PanelSpec] = {}
         for spec in panels.of_area("bottom"):
@@ -50,7 +53,9 @@ class DocumentPage(QWidget):
             QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
             self._tab_ids.append(spec.id)
             self._unmade[spec.id] = spec
-            self.bottom.addTab(holder, QCoreApplication.translate("panels", spec.title))
+            index = self.bottom.addTab(holder, QCoreApplication.translate("panels", spec.title))
+            keys = f"\nAlt+{index + 1}" if index < 9 else ""
+            self.bottom.setTabToolTip(index, plain_tip(QCoreApplication.translate("panels", spec.tip) + keys))
         self.side = QFrame()
         self.side.setObjectName("side")
         side_box = QVBoxLayout(self.side)
@@ -78,6 +83,7 @@ class DocumentPage(QWidget):
         box.addWidget(self.horizontal, 1)
         self._laid_out = self._compact = False
         self._height_px = 0
+        self._before_tall: list[int] = []
         self._remember_timeline(restore=True)
         self.show_panel(settings.get("window/bottom_tab"))
         self.bottom.currentChanged.connect(self._tab_chosen)
@@ -100,6 +106,49 @@ class DocumentPage(QWidget):
             self._compact = shown == "details" and not self._has_selection()
             self._give_bottom(COMPACT_PX if self._compact else bottom_px(height_px))
 
+    def _corner(self) -> QWidget:
+        """At the right of the tabs: a list of all of them, for where they have no room, and a switch for the height."""
+        views = button("▾", None, "flat", self.tr("All views"))
+        views.setAccessibleName(self.tr("All views"))
+        self._views = QMenu(views)
+        self._views.aboutToShow.connect(self._list_views)
+        views.setMenu(self._views)
+        tall = button("⇕", self.toggle_tall, "flat", self.tr("Taller, and back (Shift+Q)"))
+        tall.setAccessibleName(self.tr("Make the views under the timeline taller, and back"))
+        corner = QWidget()
+        row = QHBoxLayout(corner)
+        row.setContentsMargins(0, 0, 6, 0)
+        row.setSpacing(0)
+        for made in (views, tall):
+            made.setFixedSize(28, 26)
+            made.setStyleSheet("padding: 0;")
+            row.addWidget(made)
+        return corner
+
+    def _list_views(self) -> None:
+        self._views.clear()
+        for index in range(self.bottom.count()):
+            keys = f"\tAlt+{index + 1}" if index < 9 else ""
+            made = self._views.addAction(self.bottom.tabText(index) + keys)
+            made.triggered.connect(partial(self._view_chosen, self._tab_ids[index]))
+
+    def _view_chosen(self, panel_id: str, _checked: bool = False) -> None:
+        self.show_panel(panel_id)
+
+    def toggle_tall(self) -> None:
+        """Give the views under the timeline most of the height, or what they had before."""
+        whole = sum(self.vertical.sizes())
+        if self._before_tall:
+            self.vertical.setSizes(self._before_tall)
+            self._before_tall = []
+            return
+        self.bottom.show()
+        self._compact = False
+        before = self.vertical.sizes()
+        low = round(whole * TALL_SHARE)
+        self._before_tall = before if before[-1] < low - 40 else [whole - bottom_px(whole), bottom_px(whole)]
+        self.vertical.setSizes([whole - low, low])
+
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """A window made smaller takes from the plan and the lower views, too, not from the timeline alone."""
         super().resizeEvent(event)
@@ -109,9 +158,11 @@ class DocumentPage(QWidget):
         side, bottom = self.horizontal.sizes()[-1], self.vertical.sizes()[-1]
         if new.width() < old.width() and self.side.isVisible() and side > side_px(new.width()):
             self.horizontal.setSizes([new.width() - side_px(new.width()), side_px(new.width())])
-        low = bottom_px(self.window().height())
+        whole = sum(self.vertical.sizes()) - max(old.height() - new.height(), 0)
+        low = bottom_px(whole)
         if new.height() < old.height() and self.bottom.isVisible() and bottom > low:
-            self.vertical.setSizes([sum(self.vertical.sizes()) - low, low])
+            self._before_tall = []
+            self.vertical.setSizes([whole - low, low])
 
     def _has_selection(self) -> bool:
         return self.document.selected_slice >= 0 or self.document.selected_range is not None

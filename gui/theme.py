@@ -272,6 +272,9 @@ QTabBar::tab:hover { color: @text; }
 QTabBar::tab:focus { color: @accent; }
 QTabBar#documents::tab { padding: 8px 14px; border-radius: 6px; border-bottom: none; margin: 4px 2px; }
 QTabBar#documents::tab:selected { background: @window; border-bottom: none; }
+QTabBar::scroller { width: 40px; }
+QTabBar QToolButton { background: @panel; border: none; border-radius: 4px; margin: 4px 1px; }
+QTabBar QToolButton:hover { background: @raised; }
 QTabWidget::pane { border: none; }
 QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel; border: none;
   gridline-color: @grid; selection-background-color: @selection; selection-color: @text; outline: 0; }
@@ -279,7 +282,7 @@ QTableView::item { padding: 0 8px; }
 QListView::item { padding: 4px 8px; border-radius: 4px; color: @text; }
 QListView::item:selected { background: @selection; color: @text; }
 QHeaderView { background: @window; border: none; border-bottom: 1px solid @border; }
-QHeaderView::section { background: @window; color: @dim; border: none; padding: 4px 8px; }
+QHeaderView::section { background: @window; color: @dim; border: none; padding: 4px 8px 4px 10px; }
 QSplitter::handle { background: @border; }
 QSplitter::handle:hover { background: @accent; }
 QScrollArea { border: none; background: transparent; }

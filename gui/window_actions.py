@@ -153,6 +153,12 @@ class WindowActions(_Base):
             if part == "bottom" and widget.isVisible():
                 page.grow()
 
+    def taller(self) -> None:
+        """Give the tabs under the timeline most of the height, or what they had before."""
+        page = self.current_page()
+        if page is not None:
+            page.toggle_tall()
+
     def toggle_theme(self) -> None:
         """Light to dark and back."""
         self.set_theme("light" if self.session.dark else "dark")

@@ -23,6 +23,8 @@ from gui.widgets.labels import Elided, button
 
 ROW_PX = 22
 NAMES_PX, MOST_NAMES_PX = 240, 900
+PADDING_PX, ARROW_PX = 24, 16
+LOOKED_AT = 40  # rows looked at for a column's width: not all of thousands
 LEAST_PX, TEXT_PX = 52, 180  # of a column; of a text, in a narrow table
 
 
@@ -47,11 +49,11 @@ class Table(QTableView):
         rows.setDefaultSectionSize(ROW_PX)
         head = self.horizontalHeader()
         head.setHighlightSections(False)
-        head.setResizeContentsPrecision(40)  # rows looked at for a column's width: not all of thousands
         head.setStretchLastSection(False)
         head.setSortIndicatorClearable(True)
         head.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
         self.setSortingEnabled(True)
+        head.sortIndicatorChanged.connect(self._sorted)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
         self.doubleClicked.connect(self._opened)
@@ -83,9 +85,22 @@ class Table(QTableView):
         self._first_px = first_px
         most = max(TEXT_PX, self.viewport().width() * 3 // 10)
         for column in range(1, self.model().columnCount()):
-            self.resizeColumnToContents(column)
-            self.setColumnWidth(column, min(max(self.columnWidth(column) + 4, LEAST_PX), most))
+            self.setColumnWidth(column, min(max(self._needed_px(column), LEAST_PX), most))
         self.fit_names()
+
+    def _needed_px(self, column: int) -> int:
+        """Room for a column's title and its first cells; for the arrow only where it is sorted by."""
+        model, metrics = self.model(), self.fontMetrics()
+        title = metrics.horizontalAdvance(str(model.headerData(column, Qt.Orientation.Horizontal)))
+        title += ARROW_PX if self.horizontalHeader().sortIndicatorSection() == column else 0
+        rows = range(min(model.rowCount(), LOOKED_AT))
+        cells = (metrics.horizontalAdvance(str(model.index(row, column).data())) for row in rows)
+        return max(title, *cells, 0) + PADDING_PX
+
+    def _sorted(self, column: int) -> None:
+        """Make room for the arrow beside a column's title."""
+        if 0 <= column < self.model().columnCount() and self.columnWidth(column) < self._needed_px(column):
+            self.setColumnWidth(column, min(self._needed_px(column), MOST_NAMES_PX))
 
     def fit_names(self) -> None:
         """Give the first column the room that the others leave."""

@@ -60,7 +60,7 @@ def test_a_selected_stretch_makes_room_for_its_figures(window: MainWindow, docum
 
 @pytest.mark.parametrize("height_px", [480, 600, 800, 1000, 1440, 2160])
 def test_the_timeline_dominates_at_every_height(height_px: int) -> None:
-    assert bottom_px(height_px) <= 0.3 * height_px
+    assert bottom_px(height_px) <= 0.4 * height_px
 
 
 def test_q_shows_and_hides_the_views(window: MainWindow, document: Document, qtbot: QtBot) -> None:
@@ -146,3 +146,14 @@ def test_a_long_title_keeps_to_its_lines_and_tells_the_rest(qtbot: QtBot) -> Non
     assert title.accessibleName() == words
     title.set_limit(0)
     assert " ".join(title.lines(160)) == words
+
+
+def test_the_views_under_the_timeline_can_be_made_tall_and_come_back(window: MainWindow, document: Document) -> None:
+    page = page_of(window)
+    document.select(0)
+    before = heights(page)
+    window.run_command("taller-details")
+    timeline, bottom = heights(page)
+    assert bottom > 1.5 * timeline
+    window.run_command("taller-details")
+    assert heights(page) == before
