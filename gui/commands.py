@@ -211,6 +211,14 @@ COMMANDS = (
         lambda w: w.palette_dialog(),
     ),
     Command("keys", "Help", QT_TRANSLATE_NOOP("commands", "Keys"), ("?", "F1"), lambda w: w.show_keys()),
+    Command(
+        "figures",
+        "Help",
+        QT_TRANSLATE_NOOP("commands", "What the figures mean"),
+        ("Shift+F1",),
+        lambda w: w.explain_figures(),
+        True,
+    ),
     Command("about", "Help", QT_TRANSLATE_NOOP("commands", "About StepLens"), (), lambda w: w.about()),
 )
 MENUS = (

@@ -78,8 +78,10 @@ class DocumentPage(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
+        self._bands: dict[str, QWidget] = {}
         for spec in panels.of_area("band"):
-            box.addWidget(spec.create(session, document))
+            self._bands[spec.id] = spec.create(session, document)
+            box.addWidget(self._bands[spec.id])
         box.addWidget(self.horizontal, 1)
         self._laid_out = self._compact = False
         self._height_px = 0
@@ -201,6 +203,10 @@ class DocumentPage(QWidget):
         self.panel(panel_id)
         self.bottom.setCurrentIndex(self._tab_ids.index(panel_id))
         return True
+
+    def band(self, panel_id: str) -> QWidget | None:
+        """Return one of the bands above the timeline."""
+        return self._bands.get(panel_id)
 
     def panel(self, panel_id: str) -> QWidget | None:
         """Return the panel of a bottom tab; it is made when first asked for."""

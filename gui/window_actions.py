@@ -272,6 +272,13 @@ class WindowActions(_Base):
                 choices.append(dialogs.Choice(commands.title_of(command), dialogs.keys_text(command.keys), run))
         dialogs.Finder(self.tr("Command palette"), choices, self).open()
 
+    def explain_figures(self) -> None:
+        """Page that defines the figures on top."""
+        page = self.current_page()
+        explain = getattr(page.band("verdict"), "explain", None) if page is not None else None
+        if explain is not None:
+            explain()
+
     def show_keys(self) -> None:
         """Page of keys."""
         dialogs.KeysPage(self).open()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont, QMouseEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.kinds import GapCause, SliceKind
 from gui import text, theme
 from gui.panels import PanelSpec
 from gui.session import Document, Session
-from gui.widgets.charts import BudgetBar, Part
+from gui.widgets.budget_bar import BudgetBar, Part
+from gui.widgets.glossary import FiguresPage, Shown
 from gui.widgets.labels import heading, label, plain_tip, restyle
 
 WIDE_PX = 1300
+LOW_PX = 700  # height of the window
 ROLES = {
     "healthy": "saved",
     "sync_bound": "wait",
@@ -26,21 +26,14 @@ ROLES = {
 }
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One figure of the band: name, value, what it means, and how to record it when it is unknown."""
-
-    name: str
-    value: str
-    meaning: str
-    how: str = ""
-
-
 class Metric(QWidget):
-    """Name over value."""
+    """Name over value; the tooltip defines it, a click shows the definitions of all."""
+
+    clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
+        self.setCursor(Qt.CursorShape.WhatsThisCursor)
         self.name = label("", "dim")
         self.value = heading("", 2.5)
         box = QVBoxLayout(self)
@@ -51,17 +44,22 @@ class Metric(QWidget):
 
     def show_figure(self, shown: Shown) -> None:
         """Show one figure."""
-        unknown = shown.value == text.unknown()
+        unknown = shown.is_unknown
         self.name.setText(shown.name)
         self.value.setText(shown.value)
         restyle(self.value, "role", "faint" if unknown else "")
         font = QFont(self.value.font())
         font.setWeight(QFont.Weight.Normal if unknown else QFont.Weight.Bold)
         self.value.setFont(font)
-        tip = shown.meaning + ("\n\n" + shown.how if unknown and shown.how else "")
+        tip = shown.explanation()
         self.setToolTip(plain_tip(tip))
         self.setAccessibleName(f"{shown.name}: {shown.value}")
         self.setAccessibleDescription(tip)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Ask for the definitions."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit()
 
 
 class VerdictBand(QFrame):
@@ -74,20 +72,21 @@ class VerdictBand(QFrame):
         self.word = heading("", 5)
         self.sentence = label("", "dim", wrap=True)
         self.sentence.setMinimumWidth(160)
-        left = QVBoxLayout()
+        left = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         left.setSpacing(1)
         left.addWidget(self.word)
-        left.addWidget(self.sentence)
-        left.addStretch(1)
+        left.addWidget(self.sentence, 1)
         self._metrics = [Metric() for _ in range(7)]
+        self._shown: list[Shown] = []
         self._row = QHBoxLayout()
         self._row.setSpacing(28)
         for metric in self._metrics:
             self._row.addWidget(metric, 0, Qt.AlignmentFlag.AlignTop)
+            metric.clicked.connect(self.explain)
         self.bar = BudgetBar()
         self.bar_name = label("", "dim")
         bar_row = QHBoxLayout()
-        bar_row.addWidget(self.bar_name)
+        bar_row.addWidget(self.bar_name, 0, Qt.AlignmentFlag.AlignTop)
         bar_row.addWidget(self.bar, 1)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -112,6 +111,14 @@ class VerdictBand(QFrame):
         super().resizeEvent(event)
         self._place(self.width() >= WIDE_PX)
         self._row.setSpacing(28 if self.width() > 1000 else 16)
+        low = self.window().height() < LOW_PX  # a low window has no line to spare for one word
+        self._left.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
+        self._left.setSpacing(12 if low else 1)
+
+    def explain(self) -> None:
+        """Show what every figure means."""
+        if self._shown:
+            FiguresPage(self._shown, self.window()).open()
 
     def _place(self, wide: bool) -> None:
         if wide == self._wide:
@@ -135,7 +142,7 @@ class VerdictBand(QFrame):
         restyle(self.word, "role", ROLES.get(summary.verdict, ""))
         self.sentence.setText(self._sentence(figures))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
-        shown = self._figures(summary)
+        shown = self._shown = self._figures(summary)
         for place, metric in enumerate(self._metrics):
             if place < len(shown):
                 metric.show_figure(shown[place])
@@ -276,8 +283,8 @@ class VerdictBand(QFrame):
         assert budget.busy_ns is not None
         parts = [Part(self.tr("busy"), budget.busy_ns, "#3fa37c" if dark else "#58b98f")]
         for cause, ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
-            name = self.tr("idle: {cause}").format(cause=text.gap_cause(GapCause(cause)))
-            parts.append(Part(name, ns, theme.gap_color(cause, dark)))
+            why = text.gap_cause(GapCause(cause))
+            parts.append(Part(self.tr("idle: {cause}").format(cause=why), ns, theme.gap_color(cause, dark), why))
         whole = budget.basis == "window"
         title = (
             self.tr("The recording, {time}, and where it goes:")

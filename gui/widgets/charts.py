@@ -1,18 +1,16 @@
-"""Three small drawings: a histogram, falling bars of the plan, and a budget that adds up."""
+"""Three small drawings: a histogram, falling bars of the plan, and a line over time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QWidget
 
 from gui import text, theme
 from gui.painting import guarded
-from gui.widgets.labels import plain_tip
 
 
 def _small(widget: QWidget) -> QFont:
@@ -131,74 +129,6 @@ def _bare(ns: float, unit: float) -> str:
 def bars_unit(ns: float) -> str:
     """Unit of the numbers under `FallingBars` for a largest value."""
     return "µs" if _unit_of(ns) == 1e3 else "ms"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of a budget."""
-
-    name: str
-    value_ns: float
-    color: str
-    strong: bool = False
-
-
-class BudgetBar(QWidget):
-    """Parts of one period, left to right; they add up to the whole width. The tooltip names every part."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: list[Part] = []
-        self._whole = 0.0
-        self._heading = ""
-        self.setFixedHeight(18)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def show_parts(self, parts: Sequence[Part], whole_ns: float, title: str = "") -> None:
-        """``parts`` in drawing order; ``title`` heads the tooltip."""
-        self._heading = title
-        self._parts, self._whole = [p for p in parts if p.value_ns > 0], whole_ns
-        self.setAccessibleName("; ".join(self._line(p) for p in self._parts))
-        self.setVisible(bool(self._parts) and whole_ns > 0)
-        self.update()
-
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """As wide as allowed."""
-        return QSize(400, 18)
-
-    def event(self, event: QEvent) -> bool:
-        """Tooltip: all parts as a table of lines, the one under the pointer first."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            lines = [self._line(p) for p in self._parts]
-            QToolTip.showText(event.globalPos(), plain_tip("\n".join([self._heading, *lines])), self)
-            return True
-        return super().event(event)
-
-    def _line(self, part: Part) -> str:
-        share = text.percent(100 * part.value_ns / self._whole if self._whole else None)
-        return self.tr("{name}: {time} ({share})").format(
-            name=part.name, time=text.duration(part.value_ns), share=share
-        )
-
-    @guarded
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the parts, named inside where there is room."""
-        if not self._parts or self._whole <= 0:
-            return
-        t, painter = theme.current(), QPainter(self)
-        painter.setFont(_small(self))
-        painter.fillRect(self.rect(), QColor(t.raised))
-        x, metrics = 0.0, painter.fontMetrics()
-        for part in self._parts:
-            width = self.width() * part.value_ns / self._whole
-            box = QRectF(x, 0, max(1.0, width - 1), self.height())
-            painter.fillRect(box, QColor(part.color))
-            words = f"{part.name} {text.percent(100 * part.value_ns / self._whole)}"
-            if metrics.horizontalAdvance(words) + 10 < width:
-                painter.setPen(QColor("#ffffff" if QColor(part.color).lightness() < 110 else "#10151b"))
-                painter.drawText(box.adjusted(6, 0, -2, 0), int(Qt.AlignmentFlag.AlignVCenter), words)
-            x += width
-        painter.end()
 
 
 class LineChart(QWidget):
