@@ -81,10 +81,12 @@ def analyze(
         What could not be computed is unknown in it (None, -1 or a rule that was not checked), never invented.
     """
     from core.figures.compute import compute_figures
+    from core.figures.lookup import view_of
     from core.pricing import price
     from core.rule_runner import run_rules
 
     report = progress or _silent
+    view = view_of(trace)  # held to the end: figures and pricing share its columns
     figures = compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None:
         on_partial(Analysis(figures))
@@ -101,6 +103,7 @@ def analyze(
         on_partial(unpriced)
     analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
     report(1.0, "")
+    del view
     return analysis
 
 

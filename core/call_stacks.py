@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from core.errors import TraceError
@@ -10,10 +12,18 @@ from core.trace import Trace
 
 # Operators called from the user's own code more often than others: some carry a stack where any do.
 _LIKELY = ("aten::to", "aten::zero_", "aten::add_", "aten::conv2d", "aten::linear")
+_known: WeakKeyDictionary[Trace, bool] = WeakKeyDictionary()
 
 
 def has_call_stacks(trace: Trace) -> bool:
-    """Look at a few operators; False where the file cannot be read any more."""
+    """Look at a few operators, once per trace; False where the file cannot be read any more."""
+    found = _known.get(trace)
+    if found is None:
+        found = _known[trace] = _look(trace)
+    return found
+
+
+def _look(trace: Trace) -> bool:
     ops = np.flatnonzero(trace.slices.kind == SliceKind.CPU_OP)
     near = ops[:1200]  # arguments that lie close together in the file are read fast
     samples = [near[:: max(len(near) // 12, 1)][:12]]
@@ -22,7 +32,9 @@ def has_call_stacks(trace: Trace) -> bool:
         if name_id >= 0:
             named = ops[trace.slices.name_id[ops] == name_id]
             samples.append(named[:: max(len(named) // 4, 1)][:4])
+    wanted = np.unique(np.concatenate(samples))
+    wanted = wanted[np.argsort(trace.slices.event_start[wanted], kind="stable")]  # compressed files are read onwards
     try:
-        return any(trace.args(int(op)).get("Call stack") for sample in samples for op in sample)
+        return any(trace.args(op).get("Call stack") for op in wanted.tolist())
     except (TraceError, OSError):
         return False

@@ -6,8 +6,9 @@ window, and how much of each of many windows is covered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,13 @@ class Spans:
     def dur_ns(self) -> I64:
         """int64[n]: length of each interval, ns."""
         return self.end - self.start
+
+    @cached_property
+    def before_ns(self) -> I64:
+        """int64[n + 1]: covered time before each interval, and at the end all of it, ns."""
+        before = np.zeros(len(self.start) + 1, dtype=np.int64)
+        np.cumsum(self.end - self.start, out=before[1:])
+        return before
 
 
 EMPTY = Spans(_EMPTY, _EMPTY)
@@ -97,29 +105,26 @@ def ascending(time_ns: I64) -> I64:
 
 def contains(spans: Spans, time_ns: I64) -> Bool:
     """Tell for each instant whether it lies inside: bool, shape of ``time_ns``."""
+    if not len(spans):
+        return np.zeros(np.shape(time_ns), dtype=bool)
     at = np.searchsorted(spans.start, time_ns, side="right") - 1
-    inside = at >= 0
-    inside[inside] = time_ns[inside] < spans.end[at[inside]]
+    inside: Bool = time_ns < spans.end[np.maximum(at, 0)]
+    inside &= at >= 0
     return inside
 
 
-def _combine(a: Spans, b: Spans, keep: Callable[[Bool, Bool], Bool]) -> Spans:
-    """Cut time at every border of both sets and keep the pieces for which ``keep(in_a, in_b)`` holds."""
-    edges = np.concatenate((a.start, a.end, b.start, b.end))
-    edges.sort(kind="stable")  # four sorted runs: merged, not sorted anew; borders that coincide make empty pieces
-    left, right = edges[:-1], edges[1:]
-    wanted = keep(contains(a, left), contains(b, left))
-    return union(left[wanted], right[wanted])
-
-
-def _near(a: Spans, b: Spans) -> Spans:
-    """Those intervals of ``b`` that touch ``a``: the others decide nothing about the instants of ``a``."""
+def _touching(a: Spans, b: Spans) -> tuple[I64, I64]:
+    """For each interval of ``a`` its first one in ``b``, and how many of ``b`` it meets."""
     low = np.searchsorted(b.end, a.start, side="right")
-    high = np.searchsorted(b.start, a.end, side="left")
-    hit = low < high
-    change = np.bincount(low[hit], minlength=len(b) + 1) - np.bincount(high[hit], minlength=len(b) + 1)
-    wanted = np.cumsum(change[: len(b)]) > 0
-    return b if wanted.all() else Spans(b.start[wanted], b.end[wanted])
+    count: I64 = np.searchsorted(b.start, a.end, side="left") - low
+    return low, np.maximum(count, 0)
+
+
+def _expanded(count: I64) -> tuple[I64, I64]:
+    """For ``count[i]`` rows of each i: the i of each row, and its number among them."""
+    origin = np.repeat(np.arange(len(count)), count)
+    first = np.cumsum(count) - count
+    return origin, np.arange(len(origin)) - first[origin]
 
 
 def intersect(a: Spans, b: Spans) -> Spans:
@@ -128,16 +133,29 @@ def intersect(a: Spans, b: Spans) -> Spans:
         return EMPTY
     if len(a) > len(b):
         a, b = b, a
-    b = _near(a, b)
-    return _combine(a, b, lambda in_a, in_b: in_a & in_b)
+    low, count = _touching(a, b)
+    origin, number = _expanded(count)
+    if not len(origin):
+        return EMPTY
+    of_b = low[origin] + number
+    return Spans(np.maximum(a.start[origin], b.start[of_b]), np.minimum(a.end[origin], b.end[of_b]))
 
 
 def subtract(a: Spans, b: Spans) -> Spans:
     """Return the instants of ``a`` that are not in ``b``."""
     if not len(a) or not len(b):
         return a
-    b = _near(a, b)
-    return _combine(a, b, lambda in_a, in_b: in_a & ~in_b)
+    low, count = _touching(a, b)
+    if not count.any():
+        return a
+    # What is met cuts an interval into one piece more; those at its borders may be empty.
+    origin, number = _expanded(count + 1)
+    before = low[origin] + number - 1  # the interval of ``b`` that ends where the piece begins
+    last = len(b) - 1
+    start = np.where(number == 0, a.start[origin], b.end[np.clip(before, 0, last)])
+    end = np.where(number == count[origin], a.end[origin], b.start[np.minimum(before + 1, last)])
+    keep = start < end
+    return Spans(start[keep], end[keep])
 
 
 def clip(spans: Spans, start_ns: int, end_ns: int) -> Spans:
@@ -153,12 +171,11 @@ def covered_before(spans: Spans, time_ns: I64) -> I64:
     """Return how much of the set lies before each instant: int64, shape of ``time_ns``, ns."""
     if not len(spans):
         return np.zeros(np.shape(time_ns), dtype=np.int64)
-    lengths = spans.end - spans.start
-    before = np.concatenate(([0], np.cumsum(lengths)))
     at = np.searchsorted(spans.start, time_ns, side="right") - 1
     inside = np.maximum(at, 0)
-    partial = np.minimum(time_ns - spans.start[inside], lengths[inside])
-    return np.where(at >= 0, before[inside] + partial, 0).astype(np.int64)
+    covered: I64 = np.minimum(time_ns, spans.end[inside]) - spans.start[inside] + spans.before_ns[inside]
+    covered[at < 0] = 0
+    return covered
 
 
 def coverage(spans: Spans, start_ns: I64, end_ns: I64) -> I64:
@@ -176,7 +193,11 @@ def cut(spans: Spans, at_ns: I64) -> tuple[I64, I64]:
 
     The pieces touch each other, so that they are no `Spans`.
     """
-    inner = at_ns[contains(spans, at_ns) & ~np.isin(at_ns, spans.start)]
+    if not len(spans) or not len(at_ns):
+        return spans.start, spans.end
+    before = np.searchsorted(spans.start, at_ns, side="right") - 1
+    near = np.maximum(before, 0)
+    inner = at_ns[(before >= 0) & (spans.start[near] < at_ns) & (at_ns < spans.end[near])]
     start = ascending(np.concatenate((spans.start, inner)))
     end = ascending(np.concatenate((spans.end, inner)))
     return start, end

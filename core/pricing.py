@@ -9,7 +9,7 @@ from dataclasses import replace
 from core.analysis import Analysis
 from core.errors import Cancelled
 from core.figures.compute import final_verdict
-from core.figures.lookup import View
+from core.figures.lookup import view_of
 from core.figures.model import Figures
 from core.replay.plan import Planner, Turn
 from core.replay.replay import Replay, WhatIf
@@ -277,7 +277,7 @@ def _device_unseen(trace: Trace) -> bool:
         return True
     if trace.has_device_work:
         return False
-    view = View(trace)
+    view = view_of(trace)
     return bool(len(view.launching))
 
 

@@ -14,7 +14,7 @@ from core.figures.budget import Windows, budget_windows, per_window, share_out
 from core.figures.device import DeviceTimes
 from core.figures.doctor import examine
 from core.figures.gaps import find_gaps
-from core.figures.lookup import View
+from core.figures.lookup import View, view_of
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable, StepFigures, Summary, SyncTable
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
 from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
@@ -47,7 +47,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     `final_verdict` redoes the verdict with them.
     """
     tell = progress or _silent
-    view = View(trace)
+    view = view_of(trace)
     tell(0.0, "steps")
     steps = find_steps(view)
     step_of = assign(view, steps)
@@ -130,7 +130,7 @@ def final_verdict(
     )
     if verdict is not None:
         return verdict
-    view = View(trace)
+    view = view_of(trace)
     names_device = bool(trace.meta.devices) or bool(len(view.named(view.host_calls, view.names.launch)))
     return judge_without_device(names_device, _loader_share(figures.step_figures), bool(len(trace.slices)))
 

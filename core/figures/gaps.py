@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.figures.device import DeviceTimes
-from core.figures.lookup import View
+from core.figures.lookup import View, of_kinds
 from core.figures.model import GapTable, SyncTable
 from core.intervals import Spans, ascending, coverage, intersect, subtract, union
-from core.kinds import GapCause, SliceKind, SyncKind
+from core.kinds import HOST_CALLS, GapCause, SliceKind, SyncKind
 from core.tables import I32, I64, StepTable
 
 # A started kernel follows the one before it on a busy stream within some microseconds: that is the device's own
@@ -53,7 +53,8 @@ class _Pieces:
 
 def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, syncs: SyncTable) -> GapTable:
     """Attribute the idle time of every device inside ``window`` (docs/figures.md, "Idle time and its cause")."""
-    parts = [_gaps_of(view, times, dev, window, syncs) for dev in view.devices]
+    threads = _Threads(view, syncs)
+    parts = [_gaps_of(view, times, dev, window, syncs, threads) for dev in view.devices]
     start = np.concatenate([p[0] for p in parts]) if parts else np.zeros(0, np.int64)
     end = np.concatenate([p[1] for p in parts]) if parts else np.zeros(0, np.int64)
     cause = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
@@ -96,13 +97,17 @@ def _step_at(steps: StepTable, time_ns: I64) -> I32:
     return found
 
 
-def _gaps_of(view: View, times: DeviceTimes, dev: int, window: Spans, syncs: SyncTable) -> tuple[I64, I64, I64, I32]:
+def _gaps_of(
+    view: View, times: DeviceTimes, dev: int, window: Spans, syncs: SyncTable, threads: _Threads
+) -> tuple[I64, I64, I64, I32]:
     """Idle pieces of one device in time order: start, end, cause, blamed slice."""
     idle = subtract(window, times.busy[dev])
     pieces = _Pieces([], [], [], [])
     for thread, waiting, queued in _by_launching_thread(view, dev, idle):
         left = waiting
-        for layer in _layers(view, thread, syncs):
+        for layer in threads.layers(thread):
+            if not len(left):
+                break
             hit = intersect(left, layer.spans)
             if len(hit):
                 pieces.add(hit, layer.cause, _slice_at(view, layer.ids, hit))
@@ -158,18 +163,32 @@ def _main_thread(view: View, dev: int) -> int:
     return int(main[0]) if len(main) else -1
 
 
-def _layers(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
-    """Activities of the launching thread in falling priority, then those of the thread that runs the steps.
+class _Threads:
+    """What threads were doing, worked out once for all devices."""
 
-    Within one thread the innermost activity tells most: a pause of the collector or a compilation inside the loader is
-    just that; the loader's own operators are the loader.
-    """
-    result = _layers_of(view, thread, syncs)
-    for main in np.flatnonzero(view.trace.threads.main):
-        same = view.trace.threads.process_id[main] == view.trace.threads.process_id[thread] if thread >= 0 else True
-        if main != thread and same:
-            result += _layers_of(view, int(main), syncs)
-    return result
+    def __init__(self, view: View, syncs: SyncTable) -> None:
+        self._view = view
+        self._syncs = syncs
+        self._known: dict[int, list[_Layer]] = {}
+
+    def layers(self, thread: int) -> list[_Layer]:
+        """Activities of the launching thread in falling priority, then those of the thread that runs the steps.
+
+        Within one thread the innermost activity tells most: a pause of the collector or a compilation inside the
+        loader is just that; the loader's own operators are the loader.
+        """
+        threads = self._view.trace.threads
+        result = list(self._of(thread))
+        for main in np.flatnonzero(threads.main).tolist():
+            same = threads.process_id[main] == threads.process_id[thread] if thread >= 0 else True
+            if main != thread and same:
+                result += self._of(main)
+        return result
+
+    def _of(self, thread: int) -> list[_Layer]:
+        if thread not in self._known:
+            self._known[thread] = _layers_of(self._view, thread, self._syncs)
+        return self._known[thread]
 
 
 def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
@@ -178,8 +197,8 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     own = _thread_slices(view, thread)
     kind = view.trace.slices.kind[own]
     names = view.names
-    host = own[np.isin(kind, (SliceKind.CPU_OP, SliceKind.RANGE))]
-    calls = own[np.isin(kind, (SliceKind.RUNTIME, SliceKind.DRIVER))]
+    host = own[of_kinds(kind, (SliceKind.CPU_OP, SliceKind.RANGE))]
+    calls = own[of_kinds(kind, HOST_CALLS)]
     ops = own[kind == SliceKind.CPU_OP]
     frames = own[kind == SliceKind.PYTHON]
     mine = syncs.thread_id == thread
@@ -187,7 +206,7 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     waiting = view.named(host, names.waiting_collective)
     slow = calls[view.trace.slices.dur_ns[calls] >= _SLOW_CALL_NS]
     loader = np.concatenate((view.named(host, names.loader), view.named(frames, names.loader_frame)))
-    steps = own[np.isin(kind, (SliceKind.STEP, SliceKind.RANGE))]
+    steps = own[of_kinds(kind, (SliceKind.STEP, SliceKind.RANGE))]
     ordered: list[tuple[GapCause, I32]] = [
         (GapCause.COLLECTOR, own[kind == SliceKind.GC]),
         (GapCause.COMPILE, view.named(own, names.compile)),
@@ -223,9 +242,12 @@ def _thread_slices(view: View, thread: int) -> I32:
 def _slice_at(view: View, ids: I32, pieces: Spans) -> I32:
     """The innermost slice around each whole piece, or the outermost around its beginning where none is that long."""
     start, end, parent = view.trace.slices.start_ns, view.trace.end_ns, view.trace.slices.parent_id
-    order = np.argsort(start[ids], kind="stable")
-    at = np.searchsorted(start[ids[order]], pieces.start, side="right") - 1
-    found = ids[order[np.maximum(at, 0)]].astype(np.int32)
+    begin = start[ids]
+    if not bool((begin[1:] >= begin[:-1]).all()):
+        order = np.argsort(begin, kind="stable")
+        ids, begin = ids[order], begin[order]
+    at = np.searchsorted(begin, pieces.start, side="right") - 1
+    found = ids[np.maximum(at, 0)].astype(np.int32)
     todo = np.arange(len(found))
     while len(todo):
         todo = todo[end[found[todo]] < pieces.end[todo]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -95,18 +96,25 @@ class View:
         """Device indexes with work, ascending."""
         return tuple(distinct(self.device[self.work]))
 
+    @cached_property
+    def _by_kind(self) -> dict[tuple[SliceKind, ...], I32]:
+        return {}
+
     def by_kind(self, *kinds: SliceKind) -> I32:
         """Slices of these kinds with a countable duration: int32[k], in table order."""
-        hit = of_kinds(self.trace.slices.kind, kinds) & self.valid
-        return np.flatnonzero(hit).astype(np.int32)
+        found = self._by_kind.get(kinds)
+        if found is None:
+            hit = of_kinds(self.trace.slices.kind, kinds) & self.valid
+            found = self._by_kind[kinds] = np.flatnonzero(hit).astype(np.int32)
+            found.setflags(write=False)
+        return found
 
     def named(self, ids: I32, classes: Bool) -> I32:
         """Those of ``ids`` whose name is in a class."""
+        if not len(ids) or not len(classes):
+            return ids[:0]
         name = self.trace.slices.name_id[ids]
-        hit = np.zeros(len(ids), dtype=bool)
-        known = name >= 0
-        hit[known] = classes[name[known]]
-        return ids[hit]
+        return ids[classes[name] & (name >= 0)]
 
     @cached_property
     def is_collective(self) -> Bool:
@@ -122,6 +130,20 @@ class View:
         launches[self.named(calls, self.names.launch)] = True
         launches[self.trace.links.launched_by] = True
         return np.flatnonzero(launches).astype(np.int32)
+
+
+_views: WeakValueDictionary[int, View] = WeakValueDictionary()
+
+
+def view_of(trace: Trace) -> View:
+    """Return the view of a trace that somebody holds already, else a new one.
+
+    Nothing is kept for later: whoever wants columns to be shared between stages holds the view meanwhile.
+    """
+    view = _views.get(id(trace))
+    if view is None or view.trace is not trace:
+        view = _views[id(trace)] = View(trace)
+    return view
 
 
 def of_kinds(kind: U8, kinds: Sequence[SliceKind]) -> Bool:

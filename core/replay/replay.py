@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.figures.lookup import View
+from core.figures.lookup import View, view_of
 from core.figures.model import Figures
 from core.intervals import Spans, span, union
 from core.kinds import SliceKind
@@ -317,7 +317,7 @@ class Replay:
     """
 
     def __init__(self, trace: Trace, figures: Figures) -> None:
-        view = View(trace)
+        view = view_of(trace)
         self.parts: list[ProcessReplay] = []
         for thread in _main_threads(view, figures):
             graph = build_graph(view, figures, thread)
