@@ -84,7 +84,8 @@ class Project:
     def find(self, run_folder: Path) -> Iteration | None:
         """The iteration that a run's folder belongs to."""
         wanted = os.path.realpath(run_folder)
-        return next((i for i in self.iterations if os.path.realpath(i.run_folder) == wanted), None)
+        ran = (i for i in self.iterations if i.run_folder)
+        return next((i for i in ran if os.path.realpath(i.run_folder) == wanted), None)
 
     def get(self, number: int | None) -> Iteration | None:
         """An iteration by its number."""

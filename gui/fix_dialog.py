@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QMessageBox, QScrollArea, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
+from core.fixes import ProposedEdit
+from core.fixes.together import Conflict
 from core.suggestions import Suggestion
 from gui import text
 from gui.session import Document
@@ -17,62 +21,166 @@ from gui.widgets.labels import button, heading, label
 
 if TYPE_CHECKING:
     from gui.loop import Loop
-    from gui.proposals import Proposal
 
 CONTEXT_LINES = 3
 DOTS = "⋯"
 
 
 class FixDialog(QDialog):
-    """Diff, risk, prediction, and three ways on."""
+    """Diff, risk, prediction, and three ways on; of one fix, or of several in one text.
 
-    def __init__(
-        self,
-        loop: Loop,
-        document: Document,
-        index: int,
-        suggestion: Suggestion,
-        proposal: Proposal,
-        parent: QWidget | None = None,
-    ) -> None:
+    Parameters
+    ----------
+    loop, document
+        The loop, and the trace that the suggestions are of.
+    indices
+        Positions of the suggestions.
+    """
+
+    def __init__(self, loop: Loop, document: Document, indices: Sequence[int], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._loop, self._document, self._index = loop, document, index
+        self._loop, self._document = loop, document
+        self._chosen = {i: s for i in indices if (s := document.suggestion(i)) is not None}
+        self.joint = loop.joint(document, self._chosen)
+        self.indices = self.joint.indices
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Apply a fix"))
-        self.resize(920, 560)  # lines of code are wide
+        self.setWindowTitle(self.tr("Apply a fix") if len(self._chosen) == 1 else self.tr("Apply several fixes"))
+        self.resize(920, 620)  # lines of code are wide
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
         box.setSpacing(10)
-        title = heading(text.filled(suggestion.title, suggestion.values), 2)
+        title = heading(self._title(), 2)
         title.setWordWrap(True)
         box.addWidget(title)
-        edit = proposal.edit
-        if edit is None:
-            box.addWidget(label(proposal.reason, "warn", wrap=True))
-            box.addWidget(label(self.tr("The fix as an example:"), "dim"))
-            before, after = suggestion.fix.before, suggestion.fix.after
+        inner = QWidget()
+        inner.setObjectName("scrolled")
+        self._column = QVBoxLayout(inner)
+        self._column.setContentsMargins(0, 0, 8, 0)
+        self._column.setSpacing(8)
+        if not self.joint.edits:
+            self._show_example()
+        elif len(self._chosen) == 1:
+            self._show_one(self.joint.edits[0][1])
         else:
-            box.addWidget(label(edit.summary, wrap=True))
-            box.addWidget(label(str(edit.path), "faint", mono=True, select=True))
-            before, after = near_lines(edit.before, edit.after)
+            self._show_several()
+        self._column.addStretch(1)
         area = QScrollArea()
         area.setWidgetResizable(True)
-        self.diff = CodeDiff(before, after, self.tr("Change of the code"))
-        area.setWidget(self.diff)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inner)
         box.addWidget(area, 1)
-        if edit is not None:
-            box.addWidget(label(self.tr("Risk: {risk}").format(risk=edit.risk), "dim", wrap=True))
-            box.addWidget(label(self._prediction(suggestion), "dim", wrap=True))
-        box.addLayout(self._buttons(edit.path if edit is not None else None))
+        self.prediction = label("", "dim", wrap=True)
+        box.addWidget(self.prediction)
+        if self.joint.edits:
+            self._predict()
+        box.addLayout(self._buttons(bool(self.joint.edits)))
 
-    def _prediction(self, suggestion: Suggestion) -> str:
+    def _title(self) -> str:
+        if len(self._chosen) == 1:
+            (suggestion,) = self._chosen.values()
+            return text.filled(suggestion.title, suggestion.values)
+        return self.tr("{count} fixes in one round").format(count=len(self.indices))
+
+    def _name(self, index: int) -> str:
+        suggestion = self._chosen[index]
+        return text.filled(suggestion.title, suggestion.values)
+
+    # What is shown ------------------------------------------------------------------------------------------------
+
+    def _show_example(self) -> None:
+        index, suggestion = next(iter(self._chosen.items()))
+        self._column.addWidget(label(self._loop.proposal(self._document, index).reason, "warn", wrap=True))
+        self._column.addWidget(label(self.tr("The fix as an example:"), "dim"))
+        self._add_diff(suggestion.fix.before, suggestion.fix.after)
+
+    def _show_one(self, edit: ProposedEdit) -> None:
+        self._column.addWidget(label(edit.summary, wrap=True))
+        self._column.addWidget(label(str(edit.path), "faint", mono=True, select=True))
+        self._add_diff(*near_lines(edit.before, edit.after))
+        self._column.addWidget(label(self.tr("Risk: {risk}").format(risk=edit.risk), "dim", wrap=True))
+
+    def _show_several(self) -> None:
+        """What is left out first, then the fixes with their risks, then one diff of each file."""
+        for conflict in self.joint.conflicts:
+            self._column.addWidget(label(self._left_out(conflict), "warn", wrap=True))
+        covered = {twin: index for index, twin in self.joint.covered}
+        for number, (index, edit) in enumerate(self.joint.edits, 1):
+            words = self.tr("{number}. {summary}").format(number=number, summary=edit.summary)
+            source = self._chosen[index].source
+            if source is not None:
+                place = text.place(source.file, source.line)
+                words = self.tr("{number}. {summary} ({place})").format(
+                    number=number, summary=edit.summary.rstrip("."), place=place
+                )
+            self._column.addWidget(label(words, wrap=True))
+            if index in covered:
+                same = self.tr("This is the change for “{title}” as well.")
+                self._column.addWidget(label(same.format(title=self._name(covered[index])), "dim", wrap=True))
+            self._column.addWidget(label(self.tr("Risk: {risk}").format(risk=edit.risk), "dim", wrap=True))
+        texts: dict[Path, tuple[str, str]] = {}
+        for _, edit in self.joint.edits:
+            texts[edit.path] = (texts.get(edit.path, (edit.before, ""))[0], edit.after)
+        for path, (before, after) in texts.items():
+            self._column.addWidget(label(str(path), "faint", mono=True, select=True))
+            self._add_diff(*near_lines(before, after))
+
+    def _add_diff(self, before: str, after: str) -> None:
+        self.diff = CodeDiff(before, after, self.tr("Change of the code"))
+        self._column.addWidget(self.diff)
+
+    def _left_out(self, conflict: Conflict) -> str:
+        """Why a fix is not among those that are made, with the lines that two of them want."""
+        title = self._name(conflict.index)
+        if conflict.other < 0:
+            words = self.tr("Left out: “{title}”. Its change cannot be derived from the code: {reason}.")
+            return words.format(title=title, reason=conflict.reason or text.unknown())
+        lines = ", ".join(str(line) for line in conflict.lines)
+        if conflict.kind == "lost":
+            words = self.tr(
+                "Left out: “{title}”. It changes what “{other}” writes (line {lines}). Apply it in a round after this."
+            )
+        elif lines:
+            words = self.tr(
+                "Left out: “{title}”. After “{other}” its change no longer fits (line {lines}). Apply it in a round "
+                "after this."
+            )
+        else:
+            words = self.tr(
+                "Left out: “{title}”. After “{other}” its change no longer fits. Apply it in a round after this."
+            )
+        return words.format(title=title, other=self._name(conflict.other), lines=lines)
+
+    # Prediction ---------------------------------------------------------------------------------------------------
+
+    def _predict(self) -> None:
+        if len(self._chosen) == 1:
+            self.prediction.setText(self._alone(next(iter(self._chosen.values()))))
+            return
+        self.prediction.setText(self.tr("Working out what they save together…"))
+        self._loop.predict(self._document, self.indices, self._predicted, "joint-dialog")
+
+    def _predicted(self, after_ns: float | None) -> None:
+        if not isValid(self.prediction):
+            return
+        analysis = self._document.analysis
+        now = analysis.figures.summary.sustained_step_ns if analysis is not None else None
+        if after_ns is None or not now:
+            self.prediction.setText(self.tr("What they save together is unknown until they have run."))
+            return
+        words = self.tr("Predicted together: a step of {before} falls to {after} ({share} less).")
+        share = text.percent(100 * (now - after_ns) / now)
+        self.prediction.setText(words.format(before=text.duration(now), after=text.duration(after_ns), share=share))
+
+    def _alone(self, suggestion: Suggestion) -> str:
         if suggestion.saving.ns is None:
             return self.tr("What it saves is unknown until it has run.")
         return self.tr("Predicted to save {time} of a step ({share}).").format(
             time=text.duration(suggestion.saving.ns), share=text.percent(suggestion.saving.pct)
         )
 
-    def _buttons(self, path: Path | None) -> QHBoxLayout:
+    # Ways on ------------------------------------------------------------------------------------------------------
+
+    def _buttons(self, can: bool) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
         self.copy_button = button(
@@ -87,7 +195,7 @@ class FixDialog(QDialog):
             tip=self.tr("Only if it is still what was run; the old text is kept, and one click brings it back."),
         )
         for made in (self.copy_button, self.file_button):
-            made.setEnabled(path is not None)
+            made.setEnabled(can)
         row.addWidget(self.copy_button)
         row.addWidget(self.file_button)
         row.addStretch(1)
@@ -96,17 +204,17 @@ class FixDialog(QDialog):
 
     def _run_copy(self) -> None:
         self.accept()
-        self._loop.run_copy(self._document, self._index)
+        self._loop.run_copy(self._document, *self.indices)
 
     def _change_file(self) -> None:
-        proposal = self._loop.proposal(self._document, self._index)
-        if proposal.edit is None:
+        files = list(dict.fromkeys(str(edit.path) for _, edit in self.joint.edits))
+        if not files:
             return
         question = QMessageBox(self)
         question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         question.setTextFormat(Qt.TextFormat.PlainText)
         question.setWindowTitle(self.tr("Change your file?"))
-        question.setText(self.tr("{file} will be changed.").format(file=proposal.edit.path))
+        question.setText(self.tr("{file} will be changed.").format(file=", ".join(files)))
         question.setInformativeText(self.tr("Its old text is kept in the run's folder, and Undo brings it back."))
         question.setStandardButtons(QMessageBox.StandardButton.Apply | QMessageBox.StandardButton.Cancel)
         question.button(QMessageBox.StandardButton.Apply).clicked.connect(self._confirmed)
@@ -114,7 +222,7 @@ class FixDialog(QDialog):
 
     def _confirmed(self) -> None:
         self.accept()
-        self._loop.apply_to_own_file(self._document, self._index)
+        self._loop.apply_to_own_file(self._document, *self.indices)
 
 
 def near_lines(before: str, after: str) -> tuple[str, str]:

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 
 from core.errors import TraceError
-from core.fixes import ProposedEdit, apply_to_copy, apply_to_file
-from core.fixes.files import AppliedEdit, applied_in
-from core.project import (
-    Figures,
-    Iteration,
-    Project,
-    all_projects,
-    figures_of,
-    fix_of,
-    load_project,
-    moved_spec,
-    predicted_step,
-    project_folder,
-    source_root,
-)
+from core.fixes import apply_to_file
+from core.fixes.files import AppliedEdit, applied_in, unchanged
+from core.fixes.together import Joint, join
+from core.project import Figures, Iteration, Project, all_projects, figures_of, load_project, project_folder
 from core.run_folder import RunRecord, read_run, run_of
 from gui import jobs
+from gui.loop_rounds import Rounds, predict
 from gui.proposals import Proposal, proposal_for
 from gui.session import DONE, Document, Session
 from gui.settings import Settings
@@ -55,16 +44,13 @@ class Loop(QObject):
         self._session, self._settings = session, settings
         self.project: Project | None = None  # of the script looked at last
         self._projects: dict[str, Project] = {}
-        self._proposals: dict[tuple[int, str], Proposal] = {}
+        self._proposals: dict[tuple[int, str, int], Proposal] = {}
         self._watched: set[Document] = set()
-        self._planned: dict[str, tuple[Project, Iteration]] = {}  # by script: changed copies that are still to run
-        self._pending: Iteration | None = None  # the changed copy that runs now
-        self._env: dict[Path, Mapping[str, str]] = {}  # variables of the runs of this session; never written anywhere
+        self.rounds = Rounds(self, session)
         self.judged: int | None = None  # number of the iteration that was just measured
         self.applied: list[AppliedEdit] = []  # in the user's own files, newest last
         session.documentsChanged.connect(self._documents)
         session.currentChanged.connect(self._follow)
-        session.runChanged.connect(self._run_changed)
 
     # Projects ----------------------------------------------------------------------------------------------------
 
@@ -92,7 +78,7 @@ class Loop(QObject):
 
     def projects(self) -> list[Project]:
         """All projects, the one worked on last first; rounds that were cut off by a crash are called interrupted."""
-        return [self._settled(self._projects.get(str(p.folder), p)) for p in all_projects(self.root())]
+        return [self.rounds.settled(self._projects.get(str(p.folder), p)) for p in all_projects(self.root())]
 
     def show_project(self, project: Project | None) -> None:
         """Make a project the one that is looked at."""
@@ -100,16 +86,16 @@ class Loop(QObject):
             self.project = project
             self.changed.emit()
 
-    def _settled(self, project: Project) -> Project:
-        for iteration in project.iterations:
-            if iteration.state != "running" or iteration == self._pending:
-                continue
-            run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
-            state = run.state if run is not None and run.state != "running" else "interrupted"
-            project = project.with_iteration(replace(iteration, state=state))
-        return project
+    def project_in(self, folder: Path) -> Project | None:
+        """The project of a folder, as it is now."""
+        return self._projects.get(str(folder)) or load_project(folder)
 
-    def _keep(self, project: Project) -> None:
+    def project_with(self, run_folder: Path) -> Project | None:
+        """The project that has a run, of those worked on now."""
+        return next((p for p in self._projects.values() if p.find(run_folder) is not None), None)
+
+    def keep(self, project: Project) -> Project:
+        """Write a project down and show it."""
         self._projects[str(project.folder)] = project
         self.project = project
         try:
@@ -117,6 +103,7 @@ class Loop(QObject):
         except TraceError as error:
             self._session.raise_error(error)
         self.changed.emit()
+        return project
 
     def _documents(self) -> None:
         for document in self._session.documents:
@@ -160,7 +147,7 @@ class Loop(QObject):
         measured_now = known.figures == Figures() and fresh.parent is not None
         if measured_now:
             self.judged = fresh.number
-        self._keep(project.with_iteration(fresh))
+        self.keep(project.with_iteration(fresh))
         if measured_now:
             self._tick_parent(project.get(fresh.parent), fresh)
             self._session.pageRequested.emit("iterations")
@@ -181,135 +168,73 @@ class Loop(QObject):
         suggestion = document.suggestion(index)
         if suggestion is None:
             return Proposal(None, None)
-        key = (id(document), suggestion.key)
+        key = (id(document), suggestion.key, suggestion.source.line if suggestion.source else 0)
         if key not in self._proposals:
-            self._proposals[key] = proposal_for(self.run_of(document), suggestion)
+            self._proposals[key] = proposal_for(self.run_of(document), suggestion, document.trace)
         return self._proposals[key]
 
     def can_apply(self, document: Document, index: int) -> bool:
         """Whether a suggestion's fix can be derived as a diff of the run's own code."""
-        return self.proposal(document, index).edit is not None
+        proposal = self.proposal(document, index)
+        return proposal.edit is not None and proposal.run is not None
 
-    def ask(self, document: Document, index: int) -> None:
-        """Show the diff, and what can be done with it."""
+    def ask(self, document: Document, *indices: int) -> None:
+        """Show the diff of one fix or of several together, and what can be done with it."""
         from gui.fix_dialog import FixDialog
 
-        suggestion = document.suggestion(index)
-        if suggestion is not None:
-            dialog = FixDialog(self, document, index, suggestion, self.proposal(document, index))
-            dialog.open()
+        found = [index for index in indices if document.suggestion(index) is not None]
+        if found:
+            FixDialog(self, document, found).open()
 
     # From a diff to a run ----------------------------------------------------------------------------------------
 
     @property
     def capture(self) -> Capture | None:
         """What runs scripts, None in an installation without it."""
-        found: Any = self._session.ask("capture")
-        return found  # type: ignore[no-any-return]
+        return self.rounds.capture
 
-    def run_copy(self, document: Document, index: int) -> None:
-        """Make the change in a copy of the sources and run that with the same options."""
-        suggestion, proposal = document.suggestion(index), self.proposal(document, index)
-        capture = self.capture
-        if suggestion is None or proposal.edit is None or proposal.run is None or document.analysis is None:
-            return
-        if capture is None or capture.running:
-            self._session.raise_error(
-                TraceError(self.tr("A script is already running."), hint=self.tr("Stop it first."))
-            )
-            return
-        run, edit = proposal.run, proposal.edit
-        project = self.project_of(run)
-        parent = project.find(run.folder)
-        root, copy = source_root(run), project.next_copy()
-        if root is None:
-            self._session.raise_error(TraceError(self.tr("The run does not say which folder its script lies in.")))
-            return
-        planned = Iteration(
-            project.next_number(),
-            "",
-            time.time(),
-            parent.number if parent else None,
-            (fix_of(suggestion, edit),),
-            predicted_step(document.analysis, [index]),
-            str(copy),
-            state="running",
-        )
-        jobs.run(
-            self,
-            partial(_make_copy, edit, root, copy),
-            partial(self._start, project, planned, run, root, copy),
-            self._session.raise_error,
-            key="copy",
-        )
+    def joint(self, document: Document, indices: Iterable[int]) -> Joint:
+        """The changes of several suggestions in one text, and those that do not fit together."""
+        run, chosen = self.run_of(document), tuple(indices)
+        found = [(index, document.suggestion(index)) for index in chosen]
+        if run is None:
+            return Joint()
+        return join(run, [(index, suggestion) for index, suggestion in found if suggestion is not None])
 
-    def _start(self, project: Project, planned: Iteration, run: RunRecord, root: Path, copy: Path, _: object) -> None:
-        from profiling.errors import ProfilingError
-        from profiling.spec import from_json
+    def run_copy(self, document: Document, *indices: int) -> None:
+        """Make the changes of these suggestions in one copy of the sources and run that with the same options."""
+        self.rounds.start(document, self.joint(document, indices))
 
-        capture = self.capture
-        if capture is None:
-            return
-        title = self.tr("{name}, round {number}").format(name=Path(project.script).name, number=planned.number)
-        env = self._env.get(run.folder, {})
-        try:
-            spec = replace(from_json({**moved_spec(run.spec, root, copy), "name": title[:120]}), env=env)
-        except (ProfilingError, TypeError) as error:
-            self._session.raise_error(error)
-            return
-        self._planned[os.path.abspath(spec.script)] = (project, planned)
-        if set(env) != set(run.spec.get("env") or ()):  # their values are not kept: they may be secrets
-            self._session.set_status(self.tr("Set the variables of the first run again, then press Run."))
-            capture.show_launcher(spec)
-            return
-        if not capture.is_own(run.folder):
-            capture.show_foreign(spec)
-            return
-        capture.start(spec)
-        self._attach(spec.script)
+    def predict(
+        self, document: Document, indices: Iterable[int], then: Callable[[float | None], None], key: str = "joint-plan"
+    ) -> None:
+        """Work out the step time after several fixes together, off the GUI thread; of one ``key`` the latest wins."""
+        if document.analysis is not None:
+            work = partial(predict, document.trace, document.analysis, tuple(indices))
+            jobs.run(self, work, then, self._session.raise_error, key=key)
 
-    def _run_changed(self) -> None:
-        """A run began or ended, from wherever it was started."""
-        capture = self.capture
-        if capture is not None and capture.running and capture.run is not None and capture.spec is not None:
-            self._env[Path(capture.run.folder)] = dict(capture.spec.env)
-            self._attach(capture.spec.script)
+    def run_again(self, number: int) -> None:
+        """Run the copy of a round of the project that is looked at."""
+        if self.project is not None:
+            self.rounds.run_again(self.project, number)
 
-    def _attach(self, script: str) -> None:
-        """Where a changed copy runs, its round is kept from now on, whatever becomes of the run."""
-        capture, found = self.capture, self._planned.get(os.path.abspath(script))
-        if capture is None or capture.run is None or found is None:
-            return
-        project, planned = found
-        del self._planned[os.path.abspath(script)]
-        project = self._projects.get(str(project.folder), project)
-        self._pending = replace(planned, number=project.next_number(), run_folder=str(capture.run.folder))
-        self._keep(project.with_iteration(self._pending))
-        capture.ended.connect(self._ended, Qt.ConnectionType.UniqueConnection)
+    # In the user's own files -------------------------------------------------------------------------------------
 
-    def _ended(self) -> None:
-        """The changed copy has run: keep how it ended, also where no trace comes of it."""
-        pending, self._pending = self._pending, None
-        capture = self.capture
-        if pending is None or capture is None or capture.result is None:
-            return
-        project = next((p for p in self._projects.values() if p.find(Path(pending.run_folder)) is not None), None)
-        known = project.find(Path(pending.run_folder)) if project is not None else None
-        if project is not None and known is not None:
-            self._keep(project.with_iteration(replace(known, state=capture.result.outcome)))
-
-    def apply_to_own_file(self, document: Document, index: int) -> AppliedEdit | None:
-        """Make the change in the user's own file, after keeping the old text beside the run."""
-        proposal = self.proposal(document, index)
-        if proposal.edit is None or proposal.run is None:
+    def apply_to_own_file(self, document: Document, *indices: int) -> AppliedEdit | None:
+        """Make the changes in the user's own files, after keeping each old text beside the run; return the last."""
+        run, joint = self.run_of(document), self.joint(document, indices)
+        if run is None or not joint.edits:
             return None
         try:
-            applied = apply_to_file(proposal.edit, proposal.run.folder / "backups")
+            unchanged([edit for _, edit in joint.edits])
+            for _, edit in joint.edits:
+                self.applied.append(apply_to_file(edit, run.folder / "backups"))
         except (TraceError, OSError) as error:
             self._session.raise_error(error)
             return None
-        self.applied.append(applied)
-        document.set_suggestion_state(index, DONE)
+        for index in joint.indices:
+            document.set_suggestion_state(index, DONE)
+        applied = self.applied[-1]
         self._session.set_status(
             self.tr("{file} was changed; its old text is kept in {backup}.").format(
                 file=applied.edit.path.name, backup=applied.backup
@@ -358,11 +283,6 @@ class Loop(QObject):
         return next((d for d in self._session.documents if d.trace.sources and d.trace.path.resolve() in traces), None)
 
 
-def _make_copy(edit: ProposedEdit, root: Path, copy: Path, progress: jobs.Progress) -> tuple[Path, ...]:
-    progress(0.0, "")
-    return apply_to_copy([edit], root, copy)
-
-
 def install(session: Session, settings: Settings) -> None:
     """Offer the loop to the rest of the window."""
     loop = Loop(session, settings)
@@ -370,6 +290,8 @@ def install(session: Session, settings: Settings) -> None:
     session.provide("rounds", lambda: session.pageRequested.emit("iterations"))
     session.provide("can_apply_fix", loop.can_apply)
     session.provide("apply_fix", loop.ask)
+    session.provide("apply_fixes", loop.ask)  # several together
+    session.provide("predict_fixes", loop.predict)
     session.provide("proposed_edit", lambda document, index: loop.proposal(document, index).edit)
     session.provide("wall_step_ns", loop.wall_step_ns)
     session.provide("compare", lambda: session.pageRequested.emit("compare"))

@@ -21,6 +21,7 @@ from gui import evidence
 from gui.timeline.viewport import Viewport
 
 DONE, DISMISSED, LATER = "done", "dismissed", "later"
+CHOSEN = "chosen"  # ticked, to be applied with the others that are
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Document(QObject):
         self.search_at = -1  # position in search_hits
         self.current_suggestion = -1
         self.small_shown = False  # suggestions that save next to nothing are listed too
-        self.suggestion_state: dict[str, str] = {}  # Suggestion.key -> "done" | "dismissed" | "later"
+        self.suggestion_state: dict[str, str] = {}  # Suggestion.key -> one of the states above
         self.dismiss_reason: dict[str, str] = {}
         self.marks: list[Mark] = []
         self.timeline_state: dict[str, Any] = {}  # tracks expanded, hidden, pinned ..., as the timeline keeps it
@@ -178,7 +179,7 @@ class Document(QObject):
         """Show the next (+1) or previous (-1) open suggestion, around the ends."""
         found = self.analysis.suggestions if self.analysis else ()
         shown = self._steppable()
-        order = [i for i in shown if self.suggestion_state.get(found[i].key) not in (DONE, DISMISSED, LATER)]
+        order = [i for i in shown if self.suggestion_state.get(found[i].key) not in (DONE, DISMISSED, LATER, CHOSEN)]
         order = order or shown
         if not order:
             return
@@ -198,7 +199,7 @@ class Document(QObject):
         return list(self.analysis.headlined()) or list(range(len(self.analysis.suggestions)))
 
     def set_suggestion_state(self, index: int, state: str, reason: str = "") -> None:
-        """Mark a suggestion as done, dismissed or for later; "" takes the mark away."""
+        """Mark a suggestion as done, dismissed, for later or chosen; "" takes the mark away."""
         suggestion = self.suggestion(index)
         if suggestion is None:
             return

@@ -11,7 +11,7 @@ from typing import Any
 from PySide6.QtCore import QSaveFile, QStandardPaths
 
 from core.trace import Trace
-from gui.session import DISMISSED, DONE, LATER, Document, Mark
+from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Mark
 
 log = logging.getLogger(__name__)
 VERSION = 1
@@ -66,7 +66,7 @@ def restore(document: Document) -> None:
         return
     if not isinstance(state, dict) or state.get("version") != VERSION:
         return
-    document.suggestion_state = _texts(state.get("suggestions"), (DONE, DISMISSED, LATER))
+    document.suggestion_state = _texts(state.get("suggestions"), (DONE, DISMISSED, LATER, CHOSEN))
     document.dismiss_reason = _texts(state.get("reasons"))
     timeline = state.get("timeline")
     document.timeline_state = timeline if isinstance(timeline, dict) else {}

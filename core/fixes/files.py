@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import tempfile
 import tokenize
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -93,17 +94,37 @@ def apply_to_copy(edits: Iterable[ProposedEdit], root: Path, target: Path) -> tu
         if texts[path] != edit.before:
             raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
         texts[path] = edit.after
-    target.mkdir(parents=True)
-    _copy_tree(root, target.resolve(), _Budget(MOST_FILES))
-    made = []
-    for path, text in texts.items():
-        place = target / path.relative_to(root)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place.is_symlink():
-            place.unlink()
-        write_atomically(place, text.encode(encoding_of(path.read_bytes())))
-        made.append(place)
-    return tuple(made)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:  # whole or not at all: a copy that is there was made to its end
+        part.chmod(root.stat().st_mode & 0o777 | 0o700)
+        _copy_tree(root, part.resolve(), _Budget(MOST_FILES))
+        for path, text in texts.items():
+            place = part / path.relative_to(root)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if place.is_symlink():
+                place.unlink()
+            write_atomically(place, text.encode(encoding_of(path.read_bytes())))
+        part.rename(target)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return tuple(target / path.relative_to(root) for path in texts)
+
+
+def unchanged(edits: Iterable[ProposedEdit]) -> None:
+    """Check that the files of a chain of edits are as they were when it was derived.
+
+    Raises
+    ------
+    TraceError
+        Naming the first file that is not.
+    """
+    seen: set[Path] = set()
+    for edit in edits:
+        if edit.path not in seen and read_source(edit.path) != edit.before:
+            raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
+        seen.add(edit.path)
 
 
 @dataclass

@@ -11,9 +11,9 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from core.project import AppliedFix, Iteration, Judgement, Project, judge
-from core.results import ResultCheck, compare_losses, compare_parameters
+from core.results import ResultCheck, compare_losses
 from core.run_folder import read_run
-from gui import text
+from gui import round_words, text
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 NAME_PX = 280
+PLANNED = "planned"  # `gui.loop_rounds.PLANNED`: the copy is made and has not run
+CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
 
 
 class IterationsPage(QWidget):
@@ -116,8 +118,8 @@ class IterationsPage(QWidget):
             return
         self.title.setText(Path(project.script).name)
         checks = self._checks(project)
-        self.words.setText(self._verdict(project, checks))
-        self.chart.show_rounds([(i.number, _step(i), i.predicted_ns) for i in rounds])
+        self.words.setText(round_words.verdict(project, checks))
+        self.chart.show_rounds([(i.number, round_words.step(i), i.predicted_ns) for i in rounds])
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
         wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
@@ -138,86 +140,6 @@ class IterationsPage(QWidget):
             self._chosen = number
             self.table.selectRow(numbers.index(number))
             self._show_below(number)
-
-    # Texts -------------------------------------------------------------------------------------------------------
-
-    def _verdict(self, project: Project, checks: dict[int, ResultCheck]) -> str:
-        """One paragraph on the newest round that was measured."""
-        measured = [i for i in project.iterations if _step(i) is not None]
-        if not measured:
-            return self.tr("No round has a known step time yet.")
-        last = measured[-1]
-        parent = project.get(last.parent)
-        if parent is None:
-            return self.tr("The starting point: {time} a step. Choose a suggestion and apply it to a copy.").format(
-                time=text.duration(_step(last))
-            )
-        found = judge(parent, last)
-        sentences = [self._change(found), self._prediction(found), *self._why(found), self._same(checks[last.number])]
-        sentences.append(self._same_parameters(parent, last))
-        return " ".join(s for s in sentences if s)
-
-    def _change(self, found: Judgement) -> str:
-        if found.before_ns is None or found.after_ns is None or found.measured_pct is None:
-            return self.tr("Whether it became faster is unknown: there is no step time that both rounds have.")
-        kind = {
-            "sustained": self.tr("sustained step"),
-            "wall": self.tr("step without the profiler"),
-            "host": self.tr("host step"),
-        }[found.measure]
-        return self.tr("The {kind} went from {before} to {after} ({change}).").format(
-            kind=kind,
-            before=text.duration(found.before_ns),
-            after=text.duration(found.after_ns),
-            change=_signed(found.measured_pct),
-        )
-
-    def _prediction(self, found: Judgement) -> str:
-        if found.predicted_pct is None:
-            return self.tr("There was no prediction for it.")
-        values = {"predicted": _signed(found.predicted_pct), "off": _points(found.off_by_pct)}
-        if found.outcome == "right":
-            return self.tr("Predicted was {predicted}: the prediction held.").format(**values)
-        if found.outcome == "better":
-            return self.tr("Predicted was {predicted}: it brought more, by {off} points.").format(**values)
-        if found.outcome == "worse":
-            return self.tr("Predicted was {predicted}: it brought less, by {off} points.").format(**values)
-        if found.outcome == "unclear":
-            return self.tr("Predicted was {predicted}; whether it held cannot be told.").format(**values)
-        return self.tr("Predicted was {predicted}; it cannot be compared.").format(**values)
-
-    def _why(self, found: Judgement) -> list[str]:
-        words = {
-            "still_found": self.tr("The fault is still found in the new trace, so the change did not reach all of it."),
-            "new_found": self.tr("The new trace shows faults that the old one hid."),
-            "profiler": self.tr("The profiler slows this script down much, which hides part of the gain."),
-            "spread": self.tr("The steps of a run differ so much among themselves that this difference says little."),
-            "machine": self.tr(
-                "A step without the profiler took longer than one with it: other programs were busy. Run it again."
-            ),
-        }
-        return [words[reason] for reason in found.reasons]
-
-    def _same(self, check: ResultCheck) -> str:
-        if check.status == "same":
-            return self.tr("The losses are the same ({count} compared).").format(count=check.compared)
-        if check.status == "differs":
-            return self.tr("The losses part at step {step}, by up to {largest}.").format(
-                step=check.first, largest=text.percent(100 * (check.largest or 0.0))
-            )
-        return self.tr("Whether the losses stayed the same is unknown: they were not recorded.")
-
-    def _same_parameters(self, before: Iteration, after: Iteration) -> str:
-        """Nothing where they were not asked for."""
-        old, new = read_run(Path(before.run_folder)), read_run(Path(after.run_folder))
-        check = compare_parameters(old.parameters if old else None, new.parameters if new else None)
-        if check.status == "same":
-            return self.tr("So are the parameters at the end ({count} compared).").format(count=check.compared)
-        if check.status == "differs":
-            return self.tr("The parameters at the end differ, the first of them is number {number}.").format(
-                number=(check.first or 0) + 1
-            )
-        return ""
 
     # The table ---------------------------------------------------------------------------------------------------
 
@@ -248,15 +170,16 @@ class IterationsPage(QWidget):
             Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures]),
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
             *(of_gpu if on_gpu else ()),  # a run on the CPU alone has neither
-            Column(self.tr("Predicted"), "text", [_signed(j.predicted_pct if j else None) for j in judged]),
-            Column(self.tr("Measured"), "text", [_signed(j.measured_pct if j else None) for j in judged]),
+            Column(self.tr("Predicted"), "text", [round_words.signed(j.predicted_pct if j else None) for j in judged]),
+            Column(self.tr("Measured"), "text", [round_words.signed(j.measured_pct if j else None) for j in judged]),
             Column(self.tr("Prediction"), "text", [self._outcome(j) for j in judged]),
             Column(self.tr("Same losses"), "text", [self._status(checks[i.number], i) for i in rounds]),
         ]
 
     def _name(self, iteration: Iteration) -> str:
-        if iteration.state not in ("ok", "") and not iteration.figures.rules and _step(iteration) is None:
+        if iteration.state not in ("ok", "") and not iteration.figures.rules and round_words.step(iteration) is None:
             states = {
+                PLANNED: self.tr("not run yet"),
                 "running": self.tr("running"),
                 "failed": self.tr("the script failed"),
                 "stopped": self.tr("stopped"),
@@ -274,8 +197,8 @@ class IterationsPage(QWidget):
             return ""
         return {
             "right": self.tr("held"),
-            "better": self.tr("too low by {off}").format(off=_points(found.off_by_pct)),
-            "worse": self.tr("too high by {off}").format(off=_points(found.off_by_pct)),
+            "better": self.tr("too low by {off}").format(off=round_words.points(found.off_by_pct)),
+            "worse": self.tr("too high by {off}").format(off=round_words.points(found.off_by_pct)),
             "unclear": self.tr("unclear"),
         }.get(found.outcome, text.unknown())
 
@@ -315,12 +238,17 @@ class IterationsPage(QWidget):
         if iteration.parent is not None:
             compare = partial(self._compare, iteration.parent, number)
             line.addWidget(button(self.tr("Compare with the round before"), compare))
+        if iteration.copy and iteration.state in CUT_OFF and Path(iteration.copy).is_dir():
+            self.again = button(self.tr("Run it now"), partial(self._loop.run_again, number), "primary")
+            line.addWidget(self.again)
         line.addStretch(1)
         self._below_box.addWidget(row)
         for fix in iteration.fixes:
             summary = label(fix.summary, "", wrap=True)
             restyle(summary, "role", "")
             self._below_box.addWidget(summary)
+            if not fix.diff:  # another fix of this round does the same
+                continue
             before, after = _sides(fix.diff)
             self._below_box.addWidget(CodeDiff(before, after, self.tr("Change of the code")))
         if iteration.copy:
@@ -369,26 +297,8 @@ def _short(fix: AppliedFix) -> str:
     return f"{words} ({place})" if place and words else words or fix.title
 
 
-def _step(iteration: Iteration) -> float | None:
-    """The step time that the chart shows: sustained, else without the profiler, else the host's."""
-    figures = iteration.figures
-    return figures.sustained_ns or figures.wall_ns or figures.host_ns
-
-
 def _known(value: float | None) -> float:
     return -1.0 if value is None else value
-
-
-def _signed(pct: float | None) -> str:
-    if pct is None:
-        return ""
-    if abs(pct) < 0.05:
-        return text.percent(0.0)
-    return ("−" if pct < 0 else "+") + text.percent(abs(pct))
-
-
-def _points(value: float | None) -> str:
-    return text.unknown() if value is None else f"{abs(value):.0f}"
 
 
 def _create(session: Session, _: Document | None) -> QWidget:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
-from core.analysis import WORTH_PCT
-from core.run_folder import kept_source
+from core.analysis import WORTH_PCT, Analysis
+from core.project import predicted_step
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
-from gui.models import code_context
 from gui.panels import PanelSpec
-from gui.session import DISMISSED, DONE, LATER, Document, Session
-from gui.widgets.card import Action, Body, Card, Link
+from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Session
+from gui.suggestion_body import BodyMaker
+from gui.widgets.card import Card
 from gui.widgets.charts import FallingBars, bars_unit
 from gui.widgets.cpu_time_view import CpuTimeView
 from gui.widgets.fold import Fold
-from gui.widgets.labels import Elided, button, heading, label, restyle
+from gui.widgets.labels import button, heading, label, restyle
 from gui.widgets.outcomes import OutcomeList
 
 
@@ -29,13 +30,15 @@ class PlanPanel(QWidget):
         super().__init__()
         self._session, self._document = session, document
         self._cards: list[Card] = []
+        self._bodies = BodyMaker(session, document, self)
         self._shown: tuple[Suggestion, ...] | None = None
+        self._priced: tuple[int, ...] = ()  # what the caption's prediction is of
         self.total = label("")
         font = self.total.font()
         font.setBold(True)
         self.total.setFont(font)
         self.bars = FallingBars()
-        self.caption = Elided("", "faint")
+        self.caption = label("", "faint", wrap=True)
         self.message = label("", "dim", wrap=True)
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
@@ -74,6 +77,13 @@ class PlanPanel(QWidget):
         self.next = button(self.tr("Next →"), partial(self._document.step_suggestion, 1), "flat")
         self.next.setToolTip(self.tr("Next suggestion (N)"))
         self.at = label("", "dim")
+        self.apply = button("", self._apply_chosen, "primary")
+        self.clear = button(self.tr("Clear"), self._clear_chosen, "flat", self.tr("Take all ticks away"))
+        self.ticked = QFrame()
+        row = QHBoxLayout(self.ticked)
+        row.setContentsMargins(16, 6, 10, 2)
+        row.addWidget(self.apply, 1)
+        row.addWidget(self.clear)
         foot = QHBoxLayout()
         foot.setContentsMargins(10, 4, 10, 6)
         foot.addWidget(self.previous)
@@ -93,6 +103,7 @@ class PlanPanel(QWidget):
         box.setSpacing(0)
         box.addLayout(top)
         box.addWidget(self.area, 1)
+        box.addWidget(self.ticked)
         box.addLayout(foot)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
@@ -125,7 +136,7 @@ class PlanPanel(QWidget):
                 title,
                 suggestion_text.place(suggestion),
                 suggestion_text.saving(suggestion),
-                partial(self._body, index, suggestion),
+                partial(self._bodies.body, index, suggestion),
             )
             card.chosen.connect(partial(self._choose, index))
             card.ticked.connect(partial(self._tick, index))
@@ -149,9 +160,35 @@ class PlanPanel(QWidget):
             self._document.show_suggestion(index)
 
     def _tick(self, index: int) -> None:
-        suggestion = self._document.suggestion(index)
-        done = suggestion is not None and self._document.suggestion_state.get(suggestion.key) == DONE
-        self._document.set_suggestion_state(index, "" if done else DONE)
+        """Choose a fix for the next round; one that cannot be applied from here is done by hand."""
+        suggestion, document = self._document.suggestion(index), self._document
+        if suggestion is None:
+            return
+        if self._state(suggestion) in (DONE, CHOSEN):
+            document.set_suggestion_state(index, "")
+        else:
+            can = self._session.can("apply_fixes") and self._session.ask("can_apply_fix", document, index)
+            document.set_suggestion_state(index, CHOSEN if can else DONE)
+
+    def _ticked_at(self, *states: str) -> list[int]:
+        found = self._document.analysis.suggestions if self._document.analysis else ()
+        return [index for index, suggestion in enumerate(found) if self._state(suggestion) in states]
+
+    def _apply_chosen(self) -> None:
+        self._session.ask("apply_fixes", self._document, *self._ticked_at(CHOSEN))
+
+    def _clear_chosen(self) -> None:
+        for index in self._ticked_at(CHOSEN):
+            self._document.set_suggestion_state(index, "")
+
+    def _show_chosen(self) -> None:
+        count = len(self._ticked_at(CHOSEN))
+        self.ticked.setVisible(bool(count))
+        self.apply.setText(
+            self.tr("Apply what is ticked, re-run…")
+            if count == 1
+            else self.tr("Apply the {count} ticked in one round…").format(count=count)
+        )
 
     def _show_message(self) -> None:
         document, analysis = self._document, self._document.analysis
@@ -188,7 +225,7 @@ class PlanPanel(QWidget):
         assert analysis is not None
         states = [[self._state(analysis.suggestions[i]) for i in step.suggestions] for step in plan]
         values = suggestion_text.falling(now, analysis, [DISMISSED in of_step for of_step in states])
-        done = [k for k, of_step in enumerate(states, 1) if all(state == DONE for state in of_step)]
+        done = [k for k, of_step in enumerate(states, 1) if all(state in (DONE, CHOSEN) for state in of_step)]
         end = values[-1]
         self.total.setText(
             self.tr("{now} → {end} ({change})").format(
@@ -197,14 +234,32 @@ class PlanPanel(QWidget):
         )
         restyle(self.total, "role", "saved" if end < now else "dim")
         self.bars.show_values(values, done)
-        words = self.tr("predicted step after each fix, {unit}; on the cards: what each adds").format(
-            unit=bars_unit(now)
+        self._show_caption(analysis, now)
+
+    def _show_caption(self, analysis: Analysis, now: float) -> None:
+        """What the bars are; with ticks, the step time that they lead to together."""
+        ticked = self._ticked_at(DONE, CHOSEN)
+        self._priced = tuple(ticked)
+        self.caption.setText(
+            self.tr("Predicted step after each fix, {unit}. A card says what it adds.").format(unit=bars_unit(now))
         )
-        if done:
-            ticked = now - sum(values[k - 1] - values[k] for k in done)
-            frame = self.tr("with those done: {time}, predicted")
-            words = frame.format(time=text.duration(ticked))
-        self.caption.set_text(words)
+        if not ticked:
+            return
+        known = predicted_step(analysis, ticked)
+        if known is not None:
+            self._show_ticked(self._priced, known)
+        else:
+            self._session.ask("predict_fixes", self._document, ticked, partial(self._show_ticked, self._priced))
+
+    def _show_ticked(self, ticked: tuple[int, ...], after_ns: float | None) -> None:
+        """The joint prediction came in; savings of single fixes do not add up."""
+        if not isValid(self) or ticked != self._priced:
+            return
+        if after_ns is None:
+            self.caption.setText(self.tr("With those ticked: unknown until they have run."))
+        else:
+            words = self.tr("With those ticked: {time}, predicted.")
+            self.caption.setText(words.format(time=text.duration(after_ns)))
 
     # States --------------------------------------------------------------------------------------------------
 
@@ -214,7 +269,12 @@ class PlanPanel(QWidget):
     def show_states(self) -> None:
         """Show which card is open and what the user made of each."""
         document = self._document
-        marks = {DONE: self.tr("done"), DISMISSED: self.tr("dismissed"), LATER: self.tr("later")}
+        marks = {
+            DONE: self.tr("done"),
+            CHOSEN: self.tr("ticked"),
+            DISMISSED: self.tr("dismissed"),
+            LATER: self.tr("later"),
+        }
         for index, card in enumerate(self._cards):
             suggestion = document.suggestion(index)
             if suggestion is None:
@@ -236,6 +296,7 @@ class PlanPanel(QWidget):
         self.at.setText(self.tr("{number} of {count}").format(number=number, count=len(counted)) if number else "")
         self.previous.setEnabled(bool(self._cards))
         self.next.setEnabled(bool(self._cards))
+        self._show_chosen()
         self._show_plan()
 
     def _counted(self) -> list[int]:
@@ -266,110 +327,6 @@ class PlanPanel(QWidget):
     def _rebuild_bodies(self) -> None:
         for card in self._cards:
             card.rebuild()
-        self.show_states()
-
-    # An open card --------------------------------------------------------------------------------------------
-
-    def _body(self, index: int, suggestion: Suggestion) -> Body:
-        source, links = suggestion.source, []
-        if source is not None:
-            words = self.tr("Open {place} in the editor").format(place=text.place(source.file, source.line))
-            links.append(Link(words, partial(self._session.ask, "open_source", source.file, source.line), source.file))
-            if source.reason:
-                links.append(Link(source.reason, None))
-        edit = self._session.ask("proposed_edit", self._document, index)
-        return Body(
-            why=text.filled(suggestion.why, suggestion.values),
-            summary=text.filled(suggestion.fix.summary, suggestion.values),
-            code=self._code(suggestion),
-            own_diff=edit.diff if edit is not None else "",
-            before=suggestion.fix.before,
-            after=suggestion.fix.after,
-            source=tuple(links),
-            evidence=tuple(self._evidence(suggestion)),
-            saves=suggestion_text.saves(self._document.analysis, index, suggestion),
-            risk=text.filled(suggestion.fix.risk, suggestion.values),
-            url=suggestion.fix.url,
-            actions=tuple(self._actions(index, suggestion)),
-        )
-
-    def _code(self, suggestion: Suggestion) -> tuple[code_context.CodeLine, ...]:
-        """Lines around the place, from our own copy of the source; empty for a trace from elsewhere."""
-        document, source = self._document, suggestion.source
-        copy = kept_source(document.run, document.trace, source.file) if source is not None else None
-        if copy is None or source is None:
-            return ()
-        return code_context.around(copy, source.line, (*source.candidates, source.line))
-
-    def _evidence(self, suggestion: Suggestion) -> list[Link]:
-        links = []
-        for e in suggestion.evidence:
-            words = text.filled(e.label, suggestion.values)
-            if e.value is not None:
-                words = f"{words}: {text.quantity(e.value, e.unit)}"
-            run = partial(self._document.show_slices, e.slices) if e.slices else None
-            links.append(Link(words, run))
-        return links
-
-    def _actions(self, index: int, suggestion: Suggestion) -> list[Action]:
-        document, session = self._document, self._session
-        state = self._state(suggestion)
-        actions: list[Action] = []
-        own = bool(document.run_folder)
-        foreign = self.tr("Needs a recording made here: press Profile script above, then this works on your own code.")
-        if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
-            can = bool(session.ask("can_apply_fix", document, index)) if session.can("can_apply_fix") else True
-            tip = self.tr("Shows the change first; your own file is not touched.")
-            if not can:
-                tip = self.tr("There is no mechanical edit for this place: change it by hand.") if own else foreign
-            actions.append(
-                Action(
-                    self.tr("Apply to a copy, re-run…"),
-                    partial(session.ask, "apply_fix", document, index),
-                    primary=True,
-                    tip=tip,
-                    enabled=can,
-                )
-            )
-        if session.can("find_line") and not (suggestion.source and suggestion.source.exact):
-            actions.append(
-                Action(
-                    self.tr("Find the line"),
-                    partial(session.ask, "find_line", document, index),
-                    tip=self.tr("Runs the script once more and records the exact line.") if own else foreign,
-                    enabled=own,
-                )
-            )
-        for chosen, words, undo in (
-            (DONE, self.tr("Done"), self.tr("Not done yet")),
-            (LATER, self.tr("Later"), self.tr("Now after all")),
-        ):
-            back = state == chosen
-            actions.append(Action(undo if back else words, partial(self._set_state, index, "" if back else chosen)))
-        if state == DISMISSED:
-            actions.append(Action(self.tr("Take back"), partial(self._set_state, index, "")))
-        else:
-            actions.append(Action(self.tr("Dismiss…"), partial(self._dismiss, index)))
-        return actions
-
-    def _set_state(self, index: int, state: str) -> None:
-        self._document.set_suggestion_state(index, state)
-        self._cards[index].rebuild()
-        self.show_states()
-
-    def _dismiss(self, index: int) -> None:
-        dialog = QInputDialog(self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle(self.tr("Dismiss the suggestion"))
-        dialog.setLabelText(self.tr("Why does it not apply? (may stay empty)"))
-        dialog.textValueSelected.connect(partial(self._dismissed, index))
-        dialog.open()
-
-    def _dismissed(self, index: int, reason: str) -> None:
-        self._document.set_suggestion_state(index, DISMISSED, reason)
-        if self._session.can("save_allow_file"):
-            self._session.set_status(self.tr("Dismissed here. The File menu saves it as an allow file for CI, too."))
-        self._cards[index].rebuild()
         self.show_states()
 
 

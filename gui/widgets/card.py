@@ -77,8 +77,9 @@ class Card(QFrame):
         self._make_body, self._number = body, number
         self._body: QWidget | None = None
         self.state = ""
-        self.tick = button(number, self.ticked.emit, "tick", self.tr("Mark as done"))
-        self.tick.setAccessibleName(self.tr("Mark as done: {title}").format(title=title))
+        tip = self.tr("Tick it: the predicted step counts it as fixed, and what is ticked can be applied in one round.")
+        self.tick = button(number, self.ticked.emit, "tick", tip)
+        self.tick.setAccessibleName(self.tr("Tick: {title}").format(title=title))
         self.tick.setFixedSize(22, 22)
         self.title = Clamped(text.breakable(title), TITLE_LINES)
         self.saving = label(saving)
@@ -105,13 +106,14 @@ class Card(QFrame):
         self.setAccessibleName(f"{title}. {place}. {saving}")
 
     def set_state(self, *, opened: bool, state: str, mark: str, saved: bool) -> None:
-        """Show the card open or closed, and its state (done, dismissed, later or "")."""
+        """Show the card open or closed, and its state (done, chosen, dismissed, later or "")."""
         restyle(self, "open", "true" if opened else "false")
         self.title.set_limit(0 if opened else TITLE_LINES)
         done = state == "done"
         self.state = state
-        self.tick.setText("✓" if done else self._number)
-        restyle(self.tick, "state", "done" if done else "current" if opened else "")
+        chosen = state == "chosen"
+        self.tick.setText("✓" if done or chosen else self._number)
+        restyle(self.tick, "state", "done" if done else "current" if opened or chosen else "")
         restyle(self.title, "role", "faint" if state in ("done", "dismissed") and not opened else "")
         restyle(self.saving, "role", "saved" if saved else "faint")
         self.mark.setText(mark)

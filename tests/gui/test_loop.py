@@ -223,11 +223,11 @@ def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_
 def test_dialog_shows_the_change_or_why_there_is_none(window, loop, run_folder):
     other = replace(SUGGESTION, rule_id="allocation-in-step")
     document = shown(window, run_folder, 1_000_000.0, (SUGGESTION, other))
-    dialog = FixDialog(loop, document, 0, SUGGESTION, loop.proposal(document, 0))
+    dialog = FixDialog(loop, document, [0])
     assert dialog.copy_button.isEnabled()
     assert "+     torch._assert_async(target.max() < 10)" in dialog.diff.toPlainText()
     dialog.deleteLater()
-    dialog = FixDialog(loop, document, 1, other, loop.proposal(document, 1))
+    dialog = FixDialog(loop, document, [1])
     assert not dialog.copy_button.isEnabled()
     dialog.deleteLater()
 

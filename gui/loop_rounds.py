@@ -1,0 +1,200 @@
+"""A round: the chosen fixes go into one copy, the copy runs with the options of the first run, its row is kept."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Qt
+
+from core.analysis import Analysis
+from core.errors import TraceError
+from core.fixes import apply_to_copy
+from core.fixes.together import Joint
+from core.project import AppliedFix, Iteration, Project, fix_of, moved_spec, source_root
+from core.run_folder import RunRecord, read_run
+from core.trace import Trace
+from gui import jobs
+from gui.session import Document, Session
+
+if TYPE_CHECKING:
+    from gui.capture import Capture
+    from gui.loop import Loop
+
+PLANNED = "planned"  # the copy is made and has not run
+_log = logging.getLogger(__name__)
+
+
+class Rounds(QObject):
+    """Makes changed copies and runs them. Everything is on disk before the next thing begins, so that a crash of the
+    app or the machine at any moment leaves a row that can be taken up again.
+    """
+
+    def __init__(self, loop: Loop, session: Session) -> None:
+        super().__init__(loop)
+        self._loop, self._session = loop, session
+        self._planned: dict[str, tuple[Path, int]] = {}  # by script of a copy: folder and number of its round
+        self._pending: Iteration | None = None  # the changed copy that runs now
+        self._env: dict[Path, Mapping[str, str]] = {}  # variables of the runs of this session; never written anywhere
+        session.runChanged.connect(self._run_changed)
+
+    @property
+    def capture(self) -> Capture | None:
+        """What runs scripts, None in an installation without it."""
+        found: Any = self._session.ask("capture")
+        return found  # type: ignore[no-any-return]
+
+    def settled(self, project: Project) -> Project:
+        """The project with rounds that were cut off by a crash called interrupted."""
+        for iteration in project.iterations:
+            if iteration.state != "running" or iteration == self._pending:
+                continue
+            run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
+            state = run.state if run is not None and run.state != "running" else "interrupted"
+            project = project.with_iteration(replace(iteration, state=state))
+        return project
+
+    # A new round -------------------------------------------------------------------------------------------------
+
+    def start(self, document: Document, joint: Joint) -> None:
+        """Make the changes in a copy of the sources and run that with the same options."""
+        run, analysis = self._loop.run_of(document), document.analysis
+        if run is None or analysis is None or not joint.edits or not self._is_free():
+            return
+        project, root = self._loop.project_of(run), source_root(run)
+        if root is None:
+            self._session.raise_error(TraceError(self.tr("The run does not say which folder its script lies in.")))
+            return
+        parent, copy = project.find(run.folder), project.next_copy()
+        planned = Iteration(
+            project.next_number(),
+            "",
+            time.time(),
+            parent.number if parent else None,
+            fixes_of(analysis, joint),
+            None,
+            str(copy),
+            state=PLANNED,
+        )
+        jobs.run(
+            self,
+            partial(_prepare, joint, root, copy, document.trace, analysis),
+            partial(self._made, project, planned, run, root),
+            self._session.raise_error,
+            key="copy",
+        )
+
+    def run_again(self, project: Project, number: int) -> None:
+        """Run the copy of a round that never ran, or whose run was cut off."""
+        iteration = project.get(number)
+        parent = project.get(iteration.parent) if iteration is not None else None
+        run = read_run(Path(parent.run_folder)) if parent is not None and parent.run_folder else None
+        root = source_root(run) if run is not None else None
+        if iteration is None or run is None or root is None or not Path(iteration.copy).is_dir():
+            self._session.raise_error(TraceError(self.tr("The copy of this round, or the run it came from, is gone.")))
+        elif self._is_free():
+            self._run(project, replace(iteration, state=PLANNED), run, root)
+
+    def _is_free(self) -> bool:
+        if self.capture is not None and not self.capture.running:
+            return True
+        self._session.raise_error(TraceError(self.tr("A script is already running."), hint=self.tr("Stop it first.")))
+        return False
+
+    def _made(self, project: Project, planned: Iteration, run: RunRecord, root: Path, predicted: float | None) -> None:
+        planned = replace(planned, predicted_ns=predicted)
+        project = self._loop.keep(project.with_iteration(planned))
+        self._run(project, planned, run, root)
+
+    def _run(self, project: Project, planned: Iteration, run: RunRecord, root: Path) -> None:
+        from profiling.errors import ProfilingError
+        from profiling.spec import from_json
+
+        capture, copy = self.capture, Path(planned.copy)
+        if capture is None:
+            return
+        title = self.tr("{name}, round {number}").format(name=Path(project.script).name, number=planned.number)
+        env = self._env.get(run.folder, {})
+        try:
+            spec = replace(from_json({**moved_spec(run.spec, root, copy), "name": title[:120]}), env=env)
+        except (ProfilingError, TypeError) as error:
+            self._session.raise_error(error)
+            return
+        self._planned[os.path.abspath(spec.script)] = (project.folder, planned.number)
+        if set(env) != set(run.spec.get("env") or ()):  # their values are not kept: they may be secrets
+            self._session.set_status(self.tr("Set the variables of the first run again, then press Run."))
+            capture.show_launcher(spec)
+            return
+        if not capture.is_own(run.folder):
+            capture.show_foreign(spec)
+            return
+        capture.start(spec)
+        self._attach(spec.script)
+
+    # While it runs -----------------------------------------------------------------------------------------------
+
+    def _run_changed(self) -> None:
+        """A run began or ended, from wherever it was started."""
+        capture = self.capture
+        if capture is not None and capture.running and capture.run is not None and capture.spec is not None:
+            self._env[Path(capture.run.folder)] = dict(capture.spec.env)
+            self._attach(capture.spec.script)
+
+    def _attach(self, script: str) -> None:
+        """Where a changed copy runs, its round is kept from now on, whatever becomes of the run."""
+        capture, found = self.capture, self._planned.pop(os.path.abspath(script), None)
+        if capture is None or capture.run is None or found is None:
+            return
+        project = self._loop.project_in(found[0])
+        planned = project.get(found[1]) if project is not None else None
+        if project is None or planned is None:
+            return
+        self._pending = replace(planned, run_folder=str(capture.run.folder), state="running")
+        self._loop.keep(project.with_iteration(self._pending))
+        capture.ended.connect(self._ended, Qt.ConnectionType.UniqueConnection)
+
+    def _ended(self) -> None:
+        """The changed copy has run: keep how it ended, also where no trace comes of it."""
+        pending, self._pending = self._pending, None
+        capture = self.capture
+        if pending is None or capture is None or capture.result is None:
+            return
+        project = self._loop.project_with(Path(pending.run_folder))
+        known = project.find(Path(pending.run_folder)) if project is not None else None
+        if project is not None and known is not None:
+            self._loop.keep(project.with_iteration(replace(known, state=capture.result.outcome)))
+
+
+def fixes_of(analysis: Analysis, joint: Joint) -> tuple[AppliedFix, ...]:
+    """What is kept of the fixes of a round; one that another covers has no change of its own."""
+    made = {index: fix_of(analysis.suggestions[index], edit) for index, edit in joint.edits}
+    edits = dict(joint.edits)
+    for index, twin in joint.covered:
+        made[index] = replace(fix_of(analysis.suggestions[index], edits[twin]), diff="")
+    return tuple(made[index] for index in sorted(made))
+
+
+def predict(trace: Trace, analysis: Analysis, indices: Sequence[int], progress: jobs.Progress) -> float | None:
+    """Sustained step predicted after several fixes, for a job; unknown where the replay cannot tell."""
+    from core.joint import predicted_together
+
+    progress(0.0, "")
+    try:
+        return predicted_together(trace, analysis, indices)
+    except Exception:  # a copy must be made and run however the trace breaks the replay
+        _log.exception("the fixes could not be priced together")
+        return None
+
+
+def _prepare(
+    joint: Joint, root: Path, copy: Path, trace: Trace, analysis: Analysis, progress: jobs.Progress
+) -> float | None:
+    predicted = predict(trace, analysis, joint.indices, progress)
+    apply_to_copy([edit for _, edit in joint.edits], root, copy)
+    return predicted

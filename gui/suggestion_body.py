@@ -1,0 +1,124 @@
+"""What an open card of the plan shows and offers, for one suggestion of a document."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QInputDialog, QWidget
+
+from core.run_folder import kept_source
+from core.suggestions import Suggestion
+from gui import suggestion_text, text
+from gui.models import code_context
+from gui.session import DISMISSED, DONE, LATER, Document, Session
+from gui.widgets.card import Action, Body, Link
+
+
+class BodyMaker(QObject):
+    """Makes the bodies of a document's cards; what their buttons do goes through the document and the session."""
+
+    def __init__(self, session: Session, document: Document, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._session, self._document, self._window = session, document, parent
+
+    def body(self, index: int, suggestion: Suggestion) -> Body:
+        """Everything about one suggestion."""
+        source, links = suggestion.source, []
+        if source is not None:
+            words = self.tr("Open {place} in the editor").format(place=text.place(source.file, source.line))
+            links.append(Link(words, partial(self._session.ask, "open_source", source.file, source.line), source.file))
+            if source.reason:
+                links.append(Link(source.reason, None))
+        edit = self._session.ask("proposed_edit", self._document, index)
+        return Body(
+            why=text.filled(suggestion.why, suggestion.values),
+            summary=text.filled(suggestion.fix.summary, suggestion.values),
+            code=self._code(suggestion),
+            own_diff=edit.diff if edit is not None else "",
+            before=suggestion.fix.before,
+            after=suggestion.fix.after,
+            source=tuple(links),
+            evidence=tuple(self._evidence(suggestion)),
+            saves=suggestion_text.saves(self._document.analysis, index, suggestion),
+            risk=text.filled(suggestion.fix.risk, suggestion.values),
+            url=suggestion.fix.url,
+            actions=tuple(self._actions(index, suggestion)),
+        )
+
+    def _code(self, suggestion: Suggestion) -> tuple[code_context.CodeLine, ...]:
+        """Lines around the place, from our own copy of the source; empty for a trace from elsewhere."""
+        document, source = self._document, suggestion.source
+        copy = kept_source(document.run, document.trace, source.file) if source is not None else None
+        if copy is None or source is None:
+            return ()
+        return code_context.around(copy, source.line, (*source.candidates, source.line))
+
+    def _evidence(self, suggestion: Suggestion) -> list[Link]:
+        links = []
+        for e in suggestion.evidence:
+            words = text.filled(e.label, suggestion.values)
+            if e.value is not None:
+                words = f"{words}: {text.quantity(e.value, e.unit)}"
+            run = partial(self._document.show_slices, e.slices) if e.slices else None
+            links.append(Link(words, run))
+        return links
+
+    def _actions(self, index: int, suggestion: Suggestion) -> list[Action]:
+        document, session = self._document, self._session
+        state = document.suggestion_state.get(suggestion.key, "")
+        actions = self._of_code(index, suggestion)
+        for chosen, words, undo in (
+            (DONE, self.tr("Done"), self.tr("Not done yet")),
+            (LATER, self.tr("Later"), self.tr("Now after all")),
+        ):
+            back = state == chosen
+            run = partial(document.set_suggestion_state, index, "" if back else chosen)
+            actions.append(Action(undo if back else words, run))
+        if state == DISMISSED:
+            actions.append(Action(self.tr("Take back"), partial(document.set_suggestion_state, index, "")))
+        else:
+            actions.append(Action(self.tr("Dismiss…"), partial(self._dismiss, index)))
+        if session.can("allow_finding"):
+            tip = self.tr("It is meant: writes it into a small file beside your code, with the reason, for CI as well.")
+            actions.append(Action(self.tr("Allow…"), partial(session.ask, "allow_finding", document, index), tip=tip))
+        return actions
+
+    def _of_code(self, index: int, suggestion: Suggestion) -> list[Action]:
+        """Buttons that run something; where they cannot work here they say why."""
+        document, session = self._document, self._session
+        actions: list[Action] = []
+        own = bool(document.run_folder)
+        foreign = self.tr("Needs a recording made here: press Profile script above, then this works on your own code.")
+        if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
+            can = bool(session.ask("can_apply_fix", document, index)) if session.can("can_apply_fix") else True
+            tip = self.tr("Shows the change first; your own file is not touched.")
+            if not can:
+                tip = self.tr("There is no mechanical edit for this place: change it by hand.") if own else foreign
+            actions.append(
+                Action(
+                    self.tr("Apply to a copy, re-run…"),
+                    partial(session.ask, "apply_fix", document, index),
+                    primary=True,
+                    tip=tip,
+                    enabled=can,
+                )
+            )
+        if session.can("find_line") and not (suggestion.source and suggestion.source.exact):
+            actions.append(
+                Action(
+                    self.tr("Find the line"),
+                    partial(session.ask, "find_line", document, index),
+                    tip=self.tr("Runs the script once more and records the exact line.") if own else foreign,
+                    enabled=own,
+                )
+            )
+        return actions
+
+    def _dismiss(self, index: int) -> None:
+        dialog = QInputDialog(self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(self.tr("Dismiss the suggestion"))
+        dialog.setLabelText(self.tr("Why does it not apply? (may stay empty)"))
+        dialog.textValueSelected.connect(partial(self._document.set_suggestion_state, index, DISMISSED))
+        dialog.open()
