@@ -11,7 +11,7 @@ from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import errors, jobs, theme, warmup
+from gui import errors, helpers, jobs, theme, warmup
 from gui.editor import Editor
 from gui.main_window import MainWindow
 from gui.session import Recent, Session
@@ -109,6 +109,8 @@ def run(paths: list[Path]) -> int:
             "main.py analyze TRACE, main.py screenshot TRACE OUT.png, main.py report TRACE OUT.html.\n"
         )
         return NO_SCREEN
+    if paths:
+        helpers.start()  # it comes up while the window does
     app = make_application()
     # From here on Ctrl+C is no exception, which would tear widgets down half made; and it waits for the event loop.
     signal.signal(signal.SIGINT, lambda *_: QTimer.singleShot(0, app.quit))
@@ -123,10 +125,12 @@ def run(paths: list[Path]) -> int:
     if paths:
         window.session.open([Path(p) for p in paths])
     QTimer.singleShot(WARM_UP_MS, window, warmup.start)
+    QTimer.singleShot(WARM_UP_MS, window, helpers.start)
     try:
         status = app.exec()
     finally:
         hooks.remove()
         jobs.cancel_all()
         jobs.wait_all()
+        helpers.close_all()
     return int(status)

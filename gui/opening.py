@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
-from gui import jobs, store, text, warmup
+from gui import helpers, jobs, store, text, warmup
 from gui.session import Document, Session
 from gui.settings import Settings
 
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from gui.timeline.prepared import Prepared
 
 FIRST_PAINT_MS = 30  # the first frame has the interpreter to itself, then the diagnosis begins
+LARGE_BYTES = 2 << 20  # on disk; a .gz of this size holds ten times as much
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
 
 
-def load_trace(path: Path, progress: jobs.Progress) -> Trace:
-    """Read one trace, or a folder of ranks (runs in a worker thread).
+def load_trace(path: Path, progress: jobs.Progress, helper: helpers.Helper | None = None) -> Trace:
+    """Read one trace, or a folder of ranks (runs in a worker thread), in a helper process where there is one.
 
     Raises
     ------
@@ -35,20 +37,48 @@ def load_trace(path: Path, progress: jobs.Progress) -> Trace:
         When the user called it off.
     """
     from core import cache
+
+    if helper is not None:
+        return helper.open(path, cache.user_folder(), progress)
     from core.importing import open_trace  # late: the start page needs no importer
 
     return open_trace(path, progress=progress, cache_dir=cache.user_folder())
 
 
-def load_document(path: Path, progress: jobs.Progress) -> tuple[Trace, RunRecord | None, SourceFinder, Prepared]:
+@dataclass
+class Loaded:
+    """What `load_document` returns: the trace, all that a view of it needs, and who is going to diagnose it."""
+
+    trace: Trace
+    run: RunRecord | None
+    finder: SourceFinder
+    prepared: Prepared
+    helper: helpers.Helper | None
+
+
+def load_document(path: Path, progress: jobs.Progress) -> Loaded:
     """Read a trace, what the run that made it left beside it, and all that a view of it needs (in a worker thread)."""
     from core.run_folder import finder_for, run_of
 
-    trace = load_trace(path, progress)
-    warmup.finish()
-    from gui.timeline.prepared import prepare
+    helper = helpers.take(progress, start_one=_is_large(path))
+    try:
+        trace = load_trace(path, progress, helper)
+        warmup.finish()
+        from gui.timeline.prepared import prepare
 
-    return trace, run_of(trace.path), finder_for(trace), prepare(trace)
+        return Loaded(trace, run_of(trace.path), finder_for(trace), prepare(trace), helper)
+    except BaseException:
+        if helper is not None:
+            helpers.give_back(helper)
+        raise
+
+
+def _is_large(path: Path) -> bool:
+    """Whether reading takes longer than starting a process; a folder may hold any number of ranks."""
+    try:
+        return path.is_dir() or path.stat().st_size >= LARGE_BYTES
+    except OSError:
+        return False
 
 
 def title_of(trace: Trace, run: RunRecord | None) -> str:
@@ -61,8 +91,15 @@ def title_of(trace: Trace, run: RunRecord | None) -> str:
     return title
 
 
-def analyze_trace(trace: Trace, source: SourceFinder | None, on_partial: Any, progress: jobs.Progress) -> Analysis:
-    """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage."""
+def analyze_trace(
+    trace: Trace, source: SourceFinder | None, helper: helpers.Helper | None, on_partial: Any, progress: jobs.Progress
+) -> Analysis:
+    """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage.
+
+    The helper that has read the trace does it, where there is one, and ends.
+    """
+    if helper is not None:
+        return helper.analyze(on_partial, progress)
     from core.analysis import analyze
 
     return analyze(trace, progress=progress, on_partial=on_partial, source=source)
@@ -87,6 +124,7 @@ class Opener(QObject):
         self._session, self._settings = session, settings
         self._jobs: dict[str, jobs.Job] = {}
         self._analyses: dict[Document, jobs.Job] = {}
+        self._helpers: dict[Document, helpers.Helper] = {}  # who has read a trace and is going to diagnose it
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
         session.openRequested.connect(self.open)
@@ -143,16 +181,18 @@ class Opener(QObject):
             note = " · ".join(part for part in (what, left) if part)
         self.progressed.emit(key, fraction, note)
 
-    def _opened(self, key: str, path: Path, run_folder: Path | None, loaded: Any) -> None:
+    def _opened(self, key: str, path: Path, run_folder: Path | None, loaded: Loaded) -> None:
         self._jobs.pop(key, None)
         self.ended.emit(key)
-        trace, run, finder, prepared = loaded
+        trace, run = loaded.trace, loaded.run
         document = Document(trace)
+        if loaded.helper is not None:
+            self._helpers[document] = loaded.helper
         from gui.panels import tour  # late: the start needs no panels
 
-        document.prepared = prepared
+        document.prepared = loaded.prepared
         document.title = title_of(trace, run)
-        document.run, document.finder = run, finder
+        document.run, document.finder = run, loaded.finder
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)
         if path.parent != tour.FOLDER:  # the example is at hand anyway; it would push the user's own files out
@@ -190,7 +230,7 @@ class Opener(QObject):
         send = partial(self._partial.emit, document)
         self._analyses[document] = jobs.run(
             document,
-            partial(analyze_trace, document.trace, document.finder, send),
+            partial(analyze_trace, document.trace, document.finder, self._helpers.pop(document, None), send),
             partial(self._diagnosed, document),
             partial(self._not_diagnosed, document),
         )
@@ -208,15 +248,19 @@ class Opener(QObject):
 
     def _diagnosed(self, document: Document, analysis: Analysis) -> None:
         self._analyses.pop(document, None)
+        helpers.renew()
         document.analysis_running = False
         self._take(document, analysis)
 
     def _not_diagnosed(self, document: Document, error: BaseException) -> None:
         self._analyses.pop(document, None)
+        helpers.renew()
         document.set_analysis_state(running=False, error=error)
         self._session.raise_error(error)
 
     def _drop_closed(self) -> None:
         self._waiting.intersection_update(self._session.documents)
+        for document in [d for d in self._helpers if d not in self._session.documents]:
+            self._helpers.pop(document).close()
         for document in [d for d in self._analyses if d not in self._session.documents]:
             self._analyses.pop(document).cancel()

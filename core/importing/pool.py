@@ -24,6 +24,12 @@ from core.importing.pieces import PieceResult, decode_piece
 
 MIN_BYTES = 128 << 20  # text below this is decoded before a worker has even started
 _STOP = b""
+_openers: set[int] = set()
+
+
+def allow_in_child() -> None:
+    """Let this spawned process have workers: for one that was made to open traces, and is no worker itself."""
+    _openers.add(os.getpid())
 
 
 def worker_count(text_bytes: int, wanted: int | None) -> int:
@@ -32,7 +38,7 @@ def worker_count(text_bytes: int, wanted: int | None) -> int:
     One per core, as the opening process itself mostly waits; none for small texts, and none inside a worker of
     somebody's own (a spawned process must not spawn on).
     """
-    if multiprocessing.parent_process() is not None:
+    if multiprocessing.parent_process() is not None and os.getpid() not in _openers:
         return 0
     if wanted is not None:
         return max(wanted, 0)

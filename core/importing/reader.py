@@ -30,6 +30,10 @@ class FileReader:
         self._files = tuple(_Blocks(source) for source in self._sources)
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process reads the same files anew."""
+        return FileReader, (self._sources, self._raw)
+
     def read(self, source_id: int, event_start: int, event_bytes: int) -> dict[str, Any]:
         """Return the whole event.
 

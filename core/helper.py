@@ -1,0 +1,162 @@
+"""A process of its own that reads and diagnoses one trace for a window, which therefore never waits for it.
+
+The window's side is `gui.helpers`. Requests: ``("open", path, cache_dir)`` and ``("analyze",)``. Answers: first of all
+``("ready",)``; ``("progress", fraction, what)``; ``("failed", error)``; and ``("trace",)``, ``("partial",)`` and
+``("done",)``, which a parcel follows (`core.parcels`).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import threading
+import traceback
+from contextlib import suppress
+from dataclasses import fields, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from core import parcels
+from core.analysis import Analysis
+from core.errors import TraceError
+from core.figures.model import Figures
+from core.trace import Trace
+
+READY, PROGRESS, TRACE, PARTIAL, DONE, FAILED = "ready", "progress", "trace", "partial", "done", "failed"
+OPEN, ANALYZE = "open", "analyze"
+
+
+def serve(connection: Connection, lifeline: Connection) -> None:
+    """Run in the helper: answer requests until the window closes the pipe, or is gone.
+
+    Parameters
+    ----------
+    connection
+        Two-way pipe for requests and answers.
+    lifeline
+        Nothing ever comes through it; it ends when the window does, however that ended.
+    """
+    with suppress(ValueError, OSError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window, which then ends this
+    threading.Thread(target=_end_with, args=(lifeline,), name="lifeline", daemon=True).start()
+    from core import cache
+    from core.figures import compute  # noqa: F401 - imported while nobody waits for it
+    from core.importing import open_trace, pool  # noqa: F401
+    from core.pricing import price  # noqa: F401
+    from core.rule_runner import load_rules
+
+    pool.allow_in_child()
+    load_rules()
+    gc.collect()
+    gc.freeze()
+    with suppress(EOFError, OSError):
+        connection.send((READY,))
+        _Server(connection).run()
+    cache.finish()
+
+
+def _end_with(lifeline: Connection) -> None:
+    """Wait for the end of the window; then finish what is being written, and end, whatever else is going on."""
+    from core import cache
+
+    with suppress(EOFError, OSError):
+        lifeline.recv_bytes()
+    cache.finish()
+    os._exit(0)
+
+
+class _Server:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._trace: Trace | None = None
+        self._figures: Figures | None = None
+
+    def run(self) -> None:
+        """Answer one request after another; ends with EOFError or OSError when the window has hung up."""
+        while True:
+            request = self._connection.recv()
+            try:
+                if request[0] == OPEN:
+                    self._open(*request[1:])
+                elif request[0] == ANALYZE:
+                    self._analyze()
+            except (BrokenPipeError, ConnectionResetError):
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, the window must hear of it
+                self._connection.send((FAILED, portable(error)))
+
+    def _progress(self, fraction: float, what: str) -> None:
+        self._connection.send((PROGRESS, fraction, what))
+
+    def _open(self, path: Path, cache_dir: Path | None) -> None:
+        from core.importing import open_trace
+
+        trace = open_trace(path, progress=self._progress, cache_dir=cache_dir)
+        _ = trace.end_ns, trace.extent_ns, trace.device_ids, trace.device_work_mask  # travel with it
+        self._connection.send((TRACE,))
+        self._trace = parcels.send(self._connection, trace)
+
+    def _analyze(self) -> None:
+        from core.analysis import analyze
+        from core.run_folder import finder_for
+
+        assert self._trace is not None
+        found = analyze(
+            self._trace, progress=self._progress, on_partial=self._send_partial, source=finder_for(self._trace)
+        )
+        self._send_analysis(DONE, found)
+
+    def _send_partial(self, analysis: Analysis) -> None:
+        self._send_analysis(PARTIAL, analysis)
+
+    def _send_analysis(self, kind: str, analysis: Analysis) -> None:
+        """Send what is new: of the figures, which are large, only what the window does not have yet."""
+        known, self._figures = self._figures, analysis.figures
+        new: Any = analysis.figures
+        if known is not None:
+            new = {
+                field.name: getattr(analysis.figures, field.name)
+                for field in fields(Figures)
+                if getattr(analysis.figures, field.name) is not getattr(known, field.name)
+            }
+        rest = {f.name: getattr(analysis, f.name) for f in fields(Analysis) if f.name != "figures"}
+        self._connection.send((kind,))
+        parcels.send(self._connection, (new, rest))
+
+
+def joined(content: tuple[Any, dict[str, Any]], known: Figures | None) -> Analysis:
+    """Put together what `_Server` sent of an analysis, with the figures that came before it."""
+    new, rest = content
+    if isinstance(new, dict):
+        assert known is not None
+        new = replace(known, **new) if new else known
+    return Analysis(new, **rest)
+
+
+def portable(error: Exception) -> tuple[str, Any]:
+    """Form of an error that survives the pipe; `restored` makes the error again."""
+    if isinstance(error, TraceError):
+        return "trace", (error.title, error.detail, error.hint, error.offset_bytes)
+    text = "".join(traceback.format_exception(error))
+    try:
+        return "pickle", (pickle.dumps(error), text)
+    except Exception:  # noqa: BLE001 - an error that cannot be pickled is still told
+        return "text", (f"{type(error).__name__}: {error}", text)
+
+
+def restored(form: tuple[str, Any]) -> BaseException:
+    """Return the error behind `portable`'s form; where it happened is kept as a note of it."""
+    kind, held = form
+    if kind == "trace":
+        return TraceError(*held)
+    error: BaseException = RuntimeError(held[0])
+    if kind == "pickle":
+        try:
+            error = pickle.loads(held[0])
+        except Exception:  # noqa: BLE001 - its class cannot be made from what it kept
+            error = RuntimeError(held[1].strip().rsplit("\n", 1)[-1])
+    error.add_note(f"In the process that reads traces:\n{held[1]}")
+    return error

@@ -1,0 +1,106 @@
+"""Handing large frozen objects to another process: the objects pickled, their columns in memory that both map.
+
+Where the system lets two processes share nameless memory (Linux: ``memfd_create``, no file and no limit of a folder),
+the columns are written there once, and both sides read the same pages. Elsewhere they travel through the pipe and
+each side has its own.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+_ALIGN = 64
+_CHUNK_BYTES = 4 << 20  # of what goes through the pipe
+
+
+def send(connection: Connection, content: Any) -> Any:
+    """Send an object; return its twin, whose columns are the shared ones (itself where nothing is shared).
+
+    Parameters
+    ----------
+    connection
+        One end of a two-way pipe; the other end calls `receive`.
+    content
+        Anything that can be pickled. Who keeps the twin instead of it holds the columns in memory once, not twice.
+
+    Raises
+    ------
+    OSError
+        When the other side is gone.
+    """
+    held: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(content, protocol=5, buffer_callback=held.append)
+    columns = [buffer.raw() for buffer in held]
+    places, total = [], 0
+    for column in columns:
+        places.append((total, column.nbytes))
+        total += -(-column.nbytes // _ALIGN) * _ALIGN
+    memory = _nameless_memory(total)
+    connection.send((places, total, memory is not None))
+    connection.send_bytes(head)
+    if memory is None:
+        for column in columns:
+            for at in range(0, column.nbytes, _CHUNK_BYTES):
+                connection.send_bytes(column[at : at + _CHUNK_BYTES])
+            connection.send_bytes(b"")
+        return content
+    try:
+        with mmap.mmap(memory, total) as mapping:
+            for column, (start, size) in zip(columns, places, strict=True):
+                mapping[start : start + size] = column
+        reduction.send_handle(connection, memory, 0)
+        return _unpacked(head, places, mmap.mmap(memory, total, access=mmap.ACCESS_READ))
+    finally:
+        os.close(memory)
+
+
+def receive(connection: Connection) -> Any:
+    """Return the object that the other side sends; its arrays are read-only.
+
+    Raises
+    ------
+    EOFError, OSError
+        When the other side is gone.
+    """
+    places, total, shared = connection.recv()
+    head = connection.recv_bytes()
+    if shared:
+        memory = reduction.recv_handle(connection)
+        try:
+            return _unpacked(head, places, mmap.mmap(memory, total, access=mmap.ACCESS_READ))
+        finally:
+            os.close(memory)
+    data = np.empty(total, np.uint8)
+    for at, _size in places:
+        while part := connection.recv_bytes():
+            data[at : at + len(part)] = np.frombuffer(part, np.uint8)
+            at += len(part)
+    return _unpacked(head, places, data)
+
+
+def _unpacked(head: bytes, places: list[tuple[int, int]], data: Any) -> Any:
+    view = memoryview(data).toreadonly()
+    return pickle.loads(head, buffers=[view[start : start + size] for start, size in places])
+
+
+def _nameless_memory(size_bytes: int) -> int | None:
+    """Descriptor of fresh memory without a name; None where there is none to be had, or nothing to put into it."""
+    if not size_bytes or not hasattr(os, "memfd_create"):
+        return None
+    try:
+        memory = os.memfd_create("steplens")
+    except OSError:  # an old kernel, or a sandbox
+        return None
+    try:
+        os.ftruncate(memory, size_bytes)
+    except OSError:
+        os.close(memory)
+        return None
+    return memory

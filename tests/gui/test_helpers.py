@@ -1,0 +1,183 @@
+"""The processes that read traces for the window: results, errors, cancel, and every way to end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from core import helper as protocol
+from core.analysis import analyze
+from core.errors import Cancelled, TraceError
+from core.importing import open_trace
+from gui import helpers
+from gui.main_window import MainWindow
+from tests.gui.conftest import training
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def no_progress(fraction: float, what: str) -> None:
+    pass
+
+
+def call_off(fraction: float, what: str) -> None:
+    raise Cancelled
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A trace file."""
+    training().build(tmp_path / "train.json")
+    return tmp_path / "train.json"
+
+
+@pytest.fixture
+def started() -> Iterator[None]:
+    """Helpers are wanted, as in the running app; all of them have ended afterwards."""
+    helpers.start()
+    yield
+    held = tuple(helpers._held.all)
+    helpers.close_all()
+    assert not any(one.alive for one in held)
+
+
+def taken() -> helpers.Helper:
+    """A helper that is ready."""
+    made = helpers.take(no_progress)
+    assert made is not None
+    return made
+
+
+def test_reads_and_diagnoses_as_a_thread_does_and_ends(started: None, path: Path) -> None:
+    made = taken()
+    trace = made.open(path, None, no_progress)
+    own = open_trace(path)
+    for name in ("start_ns", "dur_ns", "kind", "parent_id", "correlation_id"):
+        np.testing.assert_array_equal(getattr(trace.slices, name), getattr(own.slices, name))
+    partial: list[Any] = []
+    found = made.analyze(partial.append, no_progress)
+    expected = analyze(own)
+    assert [s.key for s in found.suggestions] == [s.key for s in expected.suggestions]
+    assert [s.saving for s in found.suggestions] == [s.saving for s in expected.suggestions]
+    assert found.plan == expected.plan
+    assert found.figures.summary == expected.figures.summary
+    assert [len(p.rules) for p in partial] == [0, len(expected.rules)]
+    assert partial[1].figures is partial[0].figures  # what is there is not sent twice
+    assert found.figures.step_of is partial[0].figures.step_of
+    made.wait_closed()
+    assert not made.alive
+
+
+def test_an_error_arrives_with_its_place_and_the_helper_goes_on(started: None, path: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("no trace at all")
+    with pytest.raises(TraceError) as own:
+        open_trace(bad)
+    made = taken()
+    with pytest.raises(TraceError) as error:
+        made.open(bad, None, no_progress)
+    for name in ("title", "detail", "hint", "offset_bytes"):
+        assert getattr(error.value, name) == getattr(own.value, name)
+    assert len(made.open(path, None, no_progress).slices)
+
+
+def test_cancel_ends_the_process(started: None, path: Path) -> None:
+    made = taken()
+    with pytest.raises(Cancelled):
+        made.open(path, None, call_off)
+    assert not made.alive
+
+
+def test_a_helper_that_dies_is_an_error_with_a_cure(started: None, path: Path) -> None:
+    made = taken()
+    made._process.kill()
+    with pytest.raises(TraceError, match="ended unexpectedly") as error:
+        made.open(path, None, no_progress)
+    assert "-9" in error.value.detail or sys.platform == "win32"
+    assert error.value.hint
+
+
+def test_without_a_process_traces_are_read_in_a_thread(
+    window: MainWindow, qtbot: QtBot, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(self: helpers.Helper) -> None:
+        raise OSError("no process for you")
+
+    monkeypatch.setattr(helpers.Helper, "__init__", fail)
+    helpers.start()
+    window.session.open([path])
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=20_000)
+    assert window.session.documents[0].analysis is not None
+    assert helpers.take(no_progress) is None
+    assert "read in threads" in caplog.text
+    helpers.close_all()
+
+
+def test_the_window_opens_through_a_helper(started: None, window: MainWindow, qtbot: QtBot, path: Path) -> None:
+    qtbot.waitUntil(lambda: helpers._held.spare is not None, timeout=20_000)
+    first = helpers._held.spare
+    assert first is not None
+    window.session.open([path])
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=30_000)
+    document = window.session.documents[0]
+    assert document.analysis is not None and document.analysis.suggestions
+    assert window.session.documents[0].trace.event(0)
+    first.wait_closed()
+    assert not first.alive
+    qtbot.waitUntil(lambda: helpers._held.spare is not None, timeout=20_000)  # the next one is under way
+    assert helpers._held.spare is not first
+
+
+def test_closing_a_trace_lets_its_helper_go(started: None, window: MainWindow, qtbot: QtBot, path: Path) -> None:
+    qtbot.waitUntil(lambda: helpers._held.spare is not None, timeout=20_000)
+    first = helpers._held.spare
+    assert first is not None
+    window.session.openRequested.disconnect(window.opener.open)
+    window.opener.open([path])
+    qtbot.waitUntil(lambda: bool(window.session.documents), timeout=30_000)
+    window.session.close_document(window.session.documents[0])
+    first.wait_closed()
+    assert not first.alive
+
+
+def test_nothing_is_left_of_a_killed_window() -> None:
+    """The pipe to the window's output ends only when the window, its helper and all they began have ended."""
+    script = (
+        "import os, signal\n"
+        "from gui import helpers\n"
+        "if __name__ == '__main__':\n"
+        "    helpers.start()\n"
+        "    made = helpers.take(lambda fraction, what: None)\n"
+        "    print(made.process_id, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL if hasattr(signal, 'SIGKILL') else signal.SIGTERM)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert int(done.stdout) > 0
+
+
+def test_errors_survive_the_pipe() -> None:
+    class Odd(Exception):
+        def __init__(self, a: int, b: int) -> None:
+            super().__init__(f"{a} and {b}")
+
+    for error, kind, words in (
+        (ValueError("wrong"), ValueError, "wrong"),
+        (MemoryError(), MemoryError, ""),
+        (Odd(1, 2), RuntimeError, "1 and 2"),
+    ):
+        try:
+            raise error
+        except Exception as caught:
+            back = protocol.restored(protocol.portable(caught))
+        assert type(back) is kind
+        assert words in str(back)
+        assert "test_errors_survive_the_pipe" in "".join(back.__notes__)
+    back = protocol.restored(protocol.portable(TraceError("a", "b", "c", 7)))
+    assert isinstance(back, TraceError) and back.offset_bytes == 7
