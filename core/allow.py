@@ -117,11 +117,27 @@ def _entry(path: Path, number: int, entry: Any) -> Allowed:
 
 def entry_for(suggestion: Suggestion, reason: str) -> Allowed:
     """Return the entry that allows this suggestion: by function rather than by line, since lines move."""
-    source = suggestion.source
-    if source is None:
-        return Allowed(suggestion.rule_id, reason, op=str(suggestion.values.get("op_path", "")))
-    name = PurePosixPath(source.file.replace("\\", "/")).name
-    return Allowed(suggestion.rule_id, reason, file=name, function=source.function)
+    return next(iter(scopes(suggestion, reason).values()))
+
+
+def scopes(suggestion: Suggestion, reason: str = "") -> dict[str, Allowed]:
+    """Entries that allow this suggestion, by how much else they allow; the one to offer first comes first.
+
+    ``function`` is any line of its function, ``line`` that line alone, ``op`` its operator path, ``rule`` the rule
+    everywhere. Only those that the suggestion has a place for are there; ``rule`` always is.
+    """
+    source, op = suggestion.source, str(suggestion.values.get("op_path", ""))
+    found: dict[str, Allowed] = {}
+    if source is not None:
+        name = PurePosixPath(source.file.replace("\\", "/")).name
+        if source.function:
+            found["function"] = Allowed(suggestion.rule_id, reason, file=name, function=source.function)
+        if source.line:
+            found["line"] = Allowed(suggestion.rule_id, reason, file=name, line=source.line)
+    if op:
+        found["op"] = Allowed(suggestion.rule_id, reason, op=op)
+    found["rule"] = Allowed(suggestion.rule_id, reason)
+    return found
 
 
 def entry_text(entry: Allowed) -> str:

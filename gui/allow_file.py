@@ -12,6 +12,7 @@ from core.allow import HEADER, Allowed, entry_for, entry_text, read_allow_file
 from core.errors import TraceError
 from core.files import check_output, write_atomically
 from core.run_folder import run_of
+from core.suggestions import Suggestion
 from gui.session import DISMISSED, Document, Session
 
 NAME = "steplens-allow.toml"
@@ -29,21 +30,46 @@ def meant(document: Document, known: Iterable[Allowed] = ()) -> list[Allowed]:
 
 
 def append(path: Path, document: Document) -> int:
-    """Add what is missing to the file, which is made where there is none; returns how many entries were added.
+    """Add what was dismissed and is missing to the file; returns how many entries were added. See `add`."""
+    known = _known(path)
+    return _write(path, meant(document, known))
+
+
+def add(path: Path, entries: list[Allowed], suggestion: Suggestion) -> int:
+    """Add entries about a suggestion, unless the file, which is made where there is none, allows it already.
 
     Raises
     ------
     TraceError
         When the file is there but is no allow file, or cannot be written: it is then left as it is.
     """
+    return 0 if any(entry.fits(suggestion) for entry in _known(path)) else _write(path, entries)
+
+
+def _known(path: Path) -> list[Allowed]:
     check_output(path, (".toml",), [])
-    known = read_allow_file(path) if path.exists() else []
-    entries = meant(document, known)
+    return read_allow_file(path) if path.exists() else []
+
+
+def _write(path: Path, entries: list[Allowed]) -> int:
     if entries:
-        old = path.read_text("utf-8") if path.exists() else HEADER
-        text = "\n".join([old.rstrip("\n") + "\n", *(entry_text(entry) for entry in entries)])
-        write_atomically(path, text.encode())
+        old = path.read_bytes().decode("utf-8-sig") if path.exists() else HEADER
+        newline = "\r\n" if "\r\n" in old else "\n"
+        added = [entry_text(entry).replace("\n", newline) for entry in entries]
+        write_atomically(path, newline.join([old.rstrip("\r\n") + newline, *added]).encode())
     return len(entries)
+
+
+def beside_script(session: Session, document: Document) -> Path | None:
+    """The allow file beside the script that a run was of (there or not); None for a trace from elsewhere.
+
+    For a changed copy it is the one beside the user's own script.
+    """
+    run, loop = run_of(document.trace.path) if document.trace.sources else None, session.ask("loop")
+    if run is None:
+        return None
+    script = Path(loop.project_of(run).script if loop is not None else str(run.spec.get("script") or ""))
+    return script.parent / NAME if script.is_absolute() and script.parent.is_dir() else None
 
 
 def save(session: Session) -> None:
@@ -51,13 +77,11 @@ def save(session: Session) -> None:
     document = session.current
     if document is None:
         return
-    run = run_of(document.trace.path) if document.trace.sources else None
-    script = str(run.spec.get("script") or "") if run is not None else ""
-    folder = Path(script).parent if script else Path.home()
+    offered = beside_script(session, document) or Path.home() / NAME
     name, _ = QFileDialog.getSaveFileName(
         QApplication.activeWindow(),
         translate("allow", "Save what is meant"),
-        str(folder / NAME),
+        str(offered),
         translate("allow", "Allow file ({pattern})").format(pattern="*.toml"),
         options=QFileDialog.Option.DontConfirmOverwrite,  # entries are added, nothing is lost
     )

@@ -18,7 +18,7 @@ from core.fixes.files import AppliedEdit, applied_in, unchanged
 from core.fixes.together import Joint, join
 from core.project import Figures, Iteration, Project, all_projects, figures_of, load_project, project_folder
 from core.run_folder import RunRecord, read_run, run_of
-from gui import jobs
+from gui import allow_dialog, jobs
 from gui.loop_rounds import Rounds, predict
 from gui.proposals import Proposal, proposal_for
 from gui.session import DONE, Document, Session
@@ -137,6 +137,8 @@ class Loop(QObject):
         run = self.run_of(document)
         if run is None or (run.trace is not None and run.trace.resolve() != document.trace.path.resolve()):
             return
+        if self.capture is not None and self.capture.is_own(run.folder):  # no file is read because a trace says so
+            allow_dialog.recall(self._session, document)
         project = self.project_of(run)
         known = project.find(run.folder)
         if known is None:
@@ -297,6 +299,7 @@ def install(session: Session, settings: Settings) -> None:
     session.provide("compare", lambda: session.pageRequested.emit("compare"))
     session.provide("compare_documents", partial(_compare, session))
     session.provide("save_allow_file", partial(_save_allow_file, session))
+    session.provide("allow_finding", partial(_allow_finding, session))
 
 
 def _compare(session: Session, before: Document, after: Document) -> None:
@@ -309,3 +312,7 @@ def _save_allow_file(session: Session) -> None:
     from gui import allow_file
 
     allow_file.save(session)
+
+
+def _allow_finding(session: Session, document: Document, index: int) -> None:
+    allow_dialog.ask(session, document, index)
