@@ -83,6 +83,9 @@ COMMANDS = (
         lambda w: w.save_picture(),
         True,
     ),
+    Command(
+        "start", "File", QT_TRANSLATE_NOOP("commands", "Start page"), ("Alt+Home",), lambda w: w.show_page("start")
+    ),
     Command("close", "File", QT_TRANSLATE_NOOP("commands", "Close tab"), ("Ctrl+W",), lambda w: w.close_tab()),
     Command("settings", "File", QT_TRANSLATE_NOOP("commands", "Settings…"), ("Ctrl+,",), lambda w: w.settings_dialog()),
     Command("quit", "File", QT_TRANSLATE_NOOP("commands", "Quit"), ("Ctrl+Q",), lambda w: w.close()),
@@ -220,6 +223,10 @@ COMMANDS = (
         True,
     ),
     Command("about", "Help", QT_TRANSLATE_NOOP("commands", "About StepLens"), (), lambda w: w.about()),
+)
+# A line in the menu stands before these.
+AFTER_A_LINE = frozenset(
+    ("profile", "compare", "report", "start", "settings", "toggle-plan", "theme", "next-tab", "search", "about")
 )
 MENUS = (
     QT_TRANSLATE_NOOP("commands", "File"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
@@ -14,6 +14,8 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QScrollArea,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -22,6 +24,7 @@ from gui import commands, theme
 from gui.widgets.labels import heading, label
 
 MAX_SHOWN = 200
+NOTE_ROLE = Qt.ItemDataRole.UserRole + 1
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,22 @@ def matches(needle: str, text: str) -> bool:
     return all(c in letters for c in "".join(words))
 
 
+class NoteDelegate(QStyledItemDelegate):
+    """A line with its note at the right end, where notes stand in one column."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Draw the line as ever, then the note."""
+        note = str(index.data(NOTE_ROLE) or "")
+        super().paint(painter, option, index)
+        box: QRect = option.rect.adjusted(8, 0, -10, 0)  # type: ignore[attr-defined]
+        painter.setPen(QColor(theme.current().dim))
+        room = box.width() - option.fontMetrics.horizontalAdvance(str(index.data())) - 24  # type: ignore[attr-defined]
+        words = option.fontMetrics.elidedText(note, Qt.TextElideMode.ElideMiddle, room)  # type: ignore[attr-defined]
+        painter.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), words)
+
+
 class Finder(QDialog):
     """A field and a list: type, choose with the arrows, Enter."""
 
@@ -57,10 +76,13 @@ class Finder(QDialog):
         self.list = QListWidget()
         self.list.setAccessibleName(title)
         self.list.setUniformItemSizes(True)
+        self.list.setItemDelegate(NoteDelegate(self.list))
+        self.nothing = label(self.tr("Nothing has these letters in its name. Esc closes."), "dim")
         box = QVBoxLayout(self)
         box.setContentsMargins(12, 12, 12, 12)
         box.addWidget(self.field)
         box.addWidget(self.list, 1)
+        box.addWidget(self.nothing)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._fill)
         self.field.returnPressed.connect(self.choose)
@@ -92,9 +114,12 @@ class Finder(QDialog):
         loose = [k for k, c in enumerate(self._choices) if k not in set(exact) and matches(needle, c.text)]
         for k in (exact + loose)[:MAX_SHOWN]:
             choice = self._choices[k]
-            item = QListWidgetItem(f"{choice.text}    {choice.note}" if choice.note else choice.text)
+            item = QListWidgetItem(choice.text)
             item.setData(Qt.ItemDataRole.UserRole, k)
+            item.setData(NOTE_ROLE, choice.note)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{choice.text}, {choice.note}".rstrip(", "))
             self.list.addItem(item)
+        self.nothing.setVisible(not self.list.count())
         self.list.setCurrentRow(0)
 
 

@@ -68,6 +68,7 @@ class MainWindow(WindowActions, QMainWindow):
         box.addWidget(self.stack, 1)
         box.addWidget(self.status)
         self.setCentralWidget(body)
+        self.top.home.clicked.connect(lambda: self.run_command("start"))
         self.top.add_action("open", self.tr("Open"), partial(self.run_command, "open"))
         self.top.add_action("profile", self.tr("Profile script"), partial(self.run_command, "profile"), primary=True)
         self.top.add_action("compare", self.tr("Compare"), partial(self.run_command, "compare"))
@@ -87,6 +88,8 @@ class MainWindow(WindowActions, QMainWindow):
             if command.menu:
                 if command.menu not in submenus:
                     submenus[command.menu] = menu.addMenu(commands.translated(command.menu))
+                if command.id in commands.AFTER_A_LINE:
+                    submenus[command.menu].addSeparator()
                 submenus[command.menu].addAction(action)
         self.menus = submenus
         tabs = submenus["View"].addMenu(self.tr("Views under the timeline"))
@@ -162,7 +165,7 @@ class MainWindow(WindowActions, QMainWindow):
             if service in self.top.actions_:
                 self.top.enable(service, self.session.can(service), lacking)
         self.top.enable("report", shown, self.tr("Open a trace first."))
-        self.top.search.setEnabled(shown)
+        self.top.offer_search(shown)
 
     # Pages and tabs ------------------------------------------------------------------------------------------
 

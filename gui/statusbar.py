@@ -23,7 +23,7 @@ class StatusBar(QFrame):
         self.counts = Elided("", "dim")
         self.chip = button("", lambda: session.panelRequested.emit("import_report"), "chip")
         self.chip.setFixedHeight(18)
-        self.keys = label(self.tr("W A S D move · F fit · J L syncs · N next · ? keys"), "faint")
+        self.keys = label("", "faint")
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 12, 0)
         row.setSpacing(16)
@@ -49,7 +49,7 @@ class StatusBar(QFrame):
 
     def _show(self) -> None:
         document = self._document
-        self.keys.setVisible(document is not None)
+        self.keys.setText(self._hints(document is not None))
         self.chip.setVisible(False)
         if document is None:
             self.counts.set_text(self._session.status)
@@ -67,6 +67,11 @@ class StatusBar(QFrame):
             self.chip.setAccessibleName(words)
             self.chip.setToolTip(plain_tip("\n".join(f"• {n}" for n in notes[:12])))
             self.chip.setVisible(True)
+
+    def _hints(self, trace_shown: bool) -> str:
+        if trace_shown:
+            return self.tr("W A S D move · F fit · J L syncs · N next · ? keys")
+        return self.tr("Ctrl+O open · Ctrl+Shift+P all commands · ? keys")
 
     def facts(self, document: Document) -> list[str]:
         """Counts, versions and what was recorded."""

@@ -217,7 +217,9 @@ QFrame[role="card"][open="true"] { border: 1px solid @accent; }
 QFrame[role="card"]:hover { border: 1px solid @accent; }
 QFrame[role="code"] { background: @window; border: 1px solid @border; border-radius: 6px; }
 QFrame[role="banner"] { background: @removed; border: none; border-bottom: 1px solid @wait; }
-QFrame[role="drop"] { background: @panel; border: 2px dashed @border; border-radius: 12px; }
+QFrame[role="drop"] { background: @panel; border: 2px dashed @faint; border-radius: 8px; }
+QFrame[role="recent"] { border-radius: 4px; }
+QFrame[role="recent"]:hover { background: @card; }
 QFrame[role="drop"][over="true"] { border: 2px dashed @accent; background: @selection; }
 QPushButton { background: @raised; border: 1px solid @border; border-radius: 6px; padding: 5px 12px; }
 QPushButton:hover { border-color: @accent; }

@@ -33,7 +33,10 @@ class TopBar(QFrame):
         self.menu_button = button("☰", None, "flat", self.tr("Menu (Alt+M)"))
         self.menu_button.setAccessibleName(self.tr("Menu"))
         self.menu_button.setShortcut("Alt+M")
-        self.name = heading("StepLens", 1.5)
+        self.home = button("StepLens", None, "flat", self.tr("Start page (Alt+Home)"))
+        self.home.setAccessibleName(self.tr("Start page"))
+        font = heading("", 1.5).font()
+        self.home.setFont(font)
         self.tabs = DocumentTabs()
         self.search = SearchField()
         self.search.setMinimumWidth(130)
@@ -48,8 +51,8 @@ class TopBar(QFrame):
         self._row.setContentsMargins(8, 0, 8, 0)
         self._row.setSpacing(6)
         self._row.addWidget(self.menu_button)
-        self._row.addWidget(self.name)
-        self._row.addSpacing(8)
+        self._row.addWidget(self.home)
+        self._row.addSpacing(4)
         self._row.addWidget(self.tabs, 3)
         self._row.addWidget(self.search, 2)
         self._row.addWidget(self.hits)
@@ -87,4 +90,10 @@ class TopBar(QFrame):
 
     def set_compact(self, compact: bool) -> None:
         """Leave the name out in a narrow window."""
-        self.name.setVisible(not compact)
+        self.home.setVisible(not compact)
+
+    def offer_search(self, offered: bool) -> None:
+        """Show the search where there is something to search."""
+        self.search.setEnabled(offered)
+        self.search.setVisible(offered)
+        self.hits.setVisible(offered)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QCoreApplication, QUrl
 from PySide6.QtGui import QAction, QCursor, QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
         def current_page(self) -> DocumentPage | None:
             """Page of the current document."""
+
+        def show_panel(self, panel_id: str) -> None:
+            """Bring a panel to the front."""
 
         def run_command(self, command_id: str) -> None:
             """Run one command of the table, if it can run now."""
@@ -270,7 +273,21 @@ class WindowActions(_Base):
             if self.command_actions[command.id].isEnabled() and command.id != "palette":
                 run = partial(self.run_command, command.id)
                 choices.append(dialogs.Choice(commands.title_of(command), dialogs.keys_text(command.keys), run))
+        choices += self._view_choices()
+        for entry in self.session.recent:
+            words = self.tr("Open {name}").format(name=entry.path.name)
+            choices.append(dialogs.Choice(words, str(entry.path.parent), partial(self.session.open, [entry.path])))
         dialogs.Finder(self.tr("Command palette"), choices, self).open()
+
+    def _view_choices(self) -> list[dialogs.Choice]:
+        """Views under the timeline, and pages, for the palette."""
+        page, choices = self.current_page(), []
+        for place, panel_id in enumerate(page.panel_ids() if page is not None else ()):
+            title = QCoreApplication.translate("panels", getattr(panels.load(panel_id), "title", panel_id))
+            keys = dialogs.keys_text((f"Alt+{place + 1}",)) if place < 9 else ""
+            words = self.tr("Show {view}").format(view=title)
+            choices.append(dialogs.Choice(words, keys, partial(self.show_panel, panel_id)))
+        return choices
 
     def explain_figures(self) -> None:
         """Page that defines the figures on top."""

@@ -1,4 +1,4 @@
-"""Start page: open a trace, profile a script, recent files, a place to drop files, and a way to learn."""
+"""Start page: open a trace, profile a script, or learn with an example; recent traces; how to record one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,39 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QDateTime, QLocale, Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.panels import PanelSpec
 from gui.session import Document, Recent, Session
+from gui.widgets.fold import Fold
 from gui.widgets.labels import Elided, button, heading, label, plain_tip
+from gui.widgets.pictures import Pictogram, WaitPicture
 
-WIDTH_PX = 860
+WIDTH_PX = 980
+NARROW_PX = 760  # of the page: the ways in stand under each other
+RECORDING = """\
+from torch.profiler import ProfilerActivity, profile, schedule
+
+with profile(
+    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+    schedule=schedule(wait=1, warmup=2, active=6),
+    with_stack=True, record_shapes=True,
+    on_trace_ready=lambda p: p.export_chrome_trace("trace.json.gz"),
+) as prof:
+    for batch in loader:
+        train_step(batch)
+        prof.step()
+"""
 
 
 class StartPage(QScrollArea):
@@ -29,27 +55,21 @@ class StartPage(QScrollArea):
         column.setMaximumWidth(WIDTH_PX)
         column.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         box = QVBoxLayout(column)
-        box.setContentsMargins(24, 40, 24, 24)
-        box.setSpacing(16)
-        box.addWidget(heading(self.tr("See why a training step is slow"), 9))
-        box.addWidget(
-            label(
-                self.tr(
-                    "Open a trace of torch.profiler, or let StepLens profile your script. It shows where CPU and GPU "
-                    "wait for each other, names the line of code, and says what each fix would save."
-                ),
-                "dim",
-                wrap=True,
-            )
-        )
-        box.addWidget(self._drop_area())
-        box.addLayout(self._choices())
+        box.setContentsMargins(24, 32, 24, 24)
+        box.setSpacing(20)
+        box.addStretch(1)
+        box.addLayout(self._welcome())
+        box.addLayout(self._ways())
         self._recent_title = heading(self.tr("Recent traces"), 1)
-        box.addWidget(self._recent_title)
         self._recent = QVBoxLayout()
         self._recent.setSpacing(0)
-        box.addLayout(self._recent)
-        box.addStretch(1)
+        recent = QVBoxLayout()
+        recent.setSpacing(6)
+        recent.addWidget(self._recent_title)
+        recent.addLayout(self._recent)
+        box.addLayout(recent)
+        box.addWidget(self._recording())
+        box.addStretch(3)
         row = QHBoxLayout(inner)
         row.setContentsMargins(0, 0, 0, 0)
         row.addStretch(1)
@@ -62,80 +82,117 @@ class StartPage(QScrollArea):
         self._enable()
         self.setFocusProxy(self.open_button)
 
-    def _drop_area(self) -> QWidget:
-        area = QFrame()
-        area.setProperty("role", "drop")
-        area.setMinimumHeight(132)
-        box = QVBoxLayout(area)
-        box.setContentsMargins(24, 20, 24, 20)
-        box.setSpacing(4)
-        box.addStretch(1)
-        for made in (
-            heading(self.tr("Drop traces here"), 2),
-            label(self.tr("One or several .json, .json.gz or .zip files, or a folder with one file per rank"), "dim"),
-        ):
-            made.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            made.setWordWrap(True)
-            box.addWidget(made)
-        box.addSpacing(8)
-        self.open_button = button(
-            self.tr("Open trace…"), lambda: self._session.ask("open"), "primary", self.tr("Ctrl+O")
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """The ways in beside or under each other."""
+        super().resizeEvent(event)
+        narrow = self.viewport().width() < NARROW_PX
+        direction = QBoxLayout.Direction
+        self._cards.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
+        self._picture.setVisible(not narrow)
+
+    def _welcome(self) -> QHBoxLayout:
+        words = self.tr(
+            "StepLens draws a recording of torch.profiler, marks where CPU and GPU wait for each other, names the line "
+            "of code, and says what each fix would save."
         )
+        said = QVBoxLayout()
+        said.setSpacing(8)
+        said.addStretch(1)
+        title = heading(self.tr("See why a training step is slow"), 9)
+        title.setWordWrap(True)
+        said.addWidget(title)
+        said.addWidget(label(words, "dim", wrap=True))
+        said.addStretch(1)
+        self._picture = WaitPicture()
         row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(self.open_button)
-        row.addStretch(1)
-        box.addLayout(row)
-        box.addStretch(1)
-        return area
+        row.setSpacing(40)
+        row.addLayout(said, 3)
+        row.addWidget(self._picture, 2)
+        return row
 
-    def _choices(self) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setSpacing(12)
-        self.profile_card, self.profile_button = self._card(
-            self.tr("Profile a script"),
-            self.tr("Pick a training script and its Python; nothing in it has to change."),
-            self.tr("Choose script…"),
+    def _ways(self) -> QBoxLayout:
+        ask = self._session.ask
+        opened, self.open_button = self._card(
+            "open",
+            self.tr("Open a trace"),
+            self.tr("Drop it anywhere on this window: .json, .json.gz or .zip, or a folder with one file per rank."),
+            button(self.tr("Open trace…"), partial(ask, "open"), "primary", self.tr("Ctrl+O")),
+        )
+        opened.setProperty("role", "drop")
+        profiled, self.profile_button = self._card(
             "profile",
+            self.tr("Profile a script"),
+            self.tr("Pick a training script and its Python. It runs as it is; nothing in it has to change."),
+            button(self.tr("Choose script…"), partial(ask, "profile"), "", self.tr("Ctrl+R")),
         )
-        self.learn_card, self.learn_button = self._card(
-            self.tr("Learn with an example"),
-            self.tr("Walk through a slow classifier, one fault after the other, with explanations."),
-            self.tr("Start the tour"),
+        learnt, self.learn_button = self._card(
             "learn",
+            self.tr("Learn with an example"),
+            self.tr("Walk through a slow classifier, one fault after the other. No GPU is needed."),
+            button(self.tr("Start the tour"), partial(ask, "learn")),
         )
-        grid.addWidget(self.profile_card, 0, 0)
-        grid.addWidget(self.learn_card, 0, 1)
-        grid.setColumnStretch(0, 1)
-        grid.setColumnStretch(1, 1)
-        return grid
+        self._cards = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._cards.setSpacing(12)
+        for card in (opened, profiled, learnt):
+            self._cards.addWidget(card, 1)
+        return self._cards
 
-    def _card(self, title: str, words: str, action: str, service: str) -> tuple[QFrame, QWidget]:
+    def _card(self, sign: str, title: str, words: str, action: QPushButton) -> tuple[QFrame, QPushButton]:
         card = QFrame()
         card.setProperty("role", "card")
         box = QVBoxLayout(card)
-        box.setContentsMargins(16, 14, 16, 14)
-        box.setSpacing(6)
-        box.addWidget(heading(title, 1))
-        box.addWidget(label(words, "dim", wrap=True), 1)
-        made = button(action, partial(self._session.ask, service))
+        box.setContentsMargins(18, 16, 18, 16)
+        box.setSpacing(8)
+        top = QHBoxLayout()
+        top.setSpacing(12)
+        top.addWidget(Pictogram(sign))
+        top.addWidget(heading(title, 2), 1)
+        box.addLayout(top)
+        said = label(words, "dim", wrap=True)
+        said.setAlignment(Qt.AlignmentFlag.AlignTop)
+        box.addWidget(said, 1)
         row = QHBoxLayout()
-        row.addWidget(made)
+        row.addWidget(action)
         row.addStretch(1)
         box.addLayout(row)
-        return card, made
+        return card, action
+
+    def _recording(self) -> Fold:
+        fold = Fold()
+        fold.set_words(self.tr("How do I record a trace myself?"))
+        words = self.tr(
+            "Wrap the training loop, and open the file that it writes. Two warm-up steps and six are enough."
+        )
+        fold.column.addWidget(label(words, "dim", wrap=True))
+        frame = QFrame()
+        frame.setProperty("role", "code")
+        lines = QVBoxLayout(frame)
+        lines.setContentsMargins(14, 10, 14, 10)
+        code = label(RECORDING.rstrip(), mono=True, select=True)
+        code.setAccessibleName(self.tr("Code that records a trace"))
+        lines.addWidget(code)
+        fold.column.addWidget(frame)
+        copied = button(self.tr("Copy the code"), self._copy_code, "flat")
+        fold.column.addWidget(copied, 0, Qt.AlignmentFlag.AlignLeft)
+        return fold
+
+    def _copy_code(self) -> None:
+        QGuiApplication.clipboard().setText(RECORDING)
+        self._session.set_status(self.tr("The code is on the clipboard."))
 
     def _enable(self) -> None:
         for service, made in (("profile", self.profile_button), ("learn", self.learn_button)):
             can = self._session.can(service)
             made.setEnabled(can)
-            made.setToolTip("" if can else self.tr("This installation lacks the part that does this."))
+            if not can:
+                made.setToolTip(self.tr("This installation lacks the part that does this."))
 
     def show_recent(self) -> None:
         """List the recent files; those that are gone are greyed out."""
         while (item := self._recent.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
+                widget.hide()
                 widget.deleteLater()
         self._recent_title.setVisible(bool(self._session.recent))
         for entry in self._session.recent:
@@ -143,7 +200,8 @@ class StartPage(QScrollArea):
 
     def _recent_row(self, entry: Recent) -> QWidget:
         there = entry.path.exists()
-        row = QWidget()
+        row = QFrame()
+        row.setProperty("role", "recent")
         box = QHBoxLayout(row)
         box.setContentsMargins(0, 1, 0, 1)
         box.setSpacing(12)
@@ -152,9 +210,33 @@ class StartPage(QScrollArea):
         opener.setToolTip(plain_tip(str(entry.path) if there else self.tr("This file is no longer there.")))
         box.addWidget(opener)
         box.addWidget(Elided(_short(entry.path.parent), "faint"), 1)
-        when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(entry.opened_at)), QLocale.FormatType.ShortFormat)
-        box.addWidget(label(when if there else self.tr("not there any more"), "faint"))
+        box.addWidget(label(self._when(entry) if there else self.tr("not there any more"), "faint"))
+        forget = button("×", partial(self._forget, entry), "flat", self.tr("Take it off this list"))
+        forget.setAccessibleName(self.tr("Take {name} off this list").format(name=entry.path.name))
+        forget.setFixedSize(22, 20)
+        forget.setStyleSheet("padding: 0;")
+        box.addWidget(forget)
+        copy = QAction(self.tr("Copy the path"), row)
+        copy.triggered.connect(partial(self._copy_path, entry.path))
+        row.addAction(copy)
+        row.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         return row
+
+    def _when(self, entry: Recent) -> str:
+        moment, now = QDateTime.fromSecsSinceEpoch(int(entry.opened_at)), QDateTime.currentDateTime()
+        days = moment.date().daysTo(now.date())
+        time = QLocale().toString(moment.time(), QLocale.FormatType.ShortFormat)
+        if days == 0:
+            return self.tr("today, {time}").format(time=time)
+        if days == 1:
+            return self.tr("yesterday, {time}").format(time=time)
+        return QLocale().toString(moment.date(), QLocale.FormatType.ShortFormat)
+
+    def _forget(self, entry: Recent) -> None:
+        self._session.set_recent([r for r in self._session.recent if r.path != entry.path])
+
+    def _copy_path(self, path: Path, _checked: bool = False) -> None:
+        QGuiApplication.clipboard().setText(str(path))
 
 
 def _short(path: Path) -> str:
