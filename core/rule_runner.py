@@ -161,6 +161,8 @@ def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -
     rule = item.rule
     if item.module is None:
         return RuleResult(rule, Outcome.FAILED, item.error, details=item.details)
+    if not len(ctx.trace.slices):
+        return RuleResult(rule, Outcome.NOT_CHECKED, "The trace holds no slices.")
     lacking = [reason for need, reason in missing.items() if need in rule.needs]
     if lacking:
         return RuleResult(rule, Outcome.NOT_CHECKED, " ".join(lacking))
@@ -186,6 +188,13 @@ def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
     out: dict[Needs, str] = {}
     if not trace.has_device_work:
         out[Needs.DEVICE] = _no_device_reason(trace, kinds)
+    else:
+        if not any(kind in kinds for kind in HOST_CALLS):
+            out[Needs.CALLS] = "The trace holds no calls of the GPU's runtime, so what the CPU waits for is unknown."
+        if SliceKind.KERNEL not in kinds:
+            out[Needs.KERNELS] = "The GPU's work in this trace is copies only: there is no kernel."
+    if SliceKind.CPU_OP not in kinds:
+        out[Needs.OPS] = "The trace holds no operators. Record with ProfilerActivity.CPU."
     if not len(figures.steps):
         out[Needs.STEPS] = (
             "No steps are marked and none could be worked out. "
@@ -215,6 +224,8 @@ def _no_device_reason(trace: Trace, kinds: set[int]) -> str:
             "The trace names a GPU but holds no GPU work. "
             "Either nothing ran on it, or it was recorded without ProfilerActivity.CUDA."
         )
+    if SliceKind.CPU_OP not in kinds:
+        return "The trace holds no GPU work."
     return "The trace holds no GPU work: it was recorded on the CPU only."
 
 

@@ -29,6 +29,10 @@ class Needs(Flag):
     SHAPES = auto()  # Input Dims recorded
     MEMORY = auto()  # [memory] events
     RANKS = auto()  # more than one rank
+    OPS = auto()  # operators of the CPU
+    CALLS = auto()  # calls of the GPU's runtime
+    KERNELS = auto()  # kernels among the device work
+    WAITS = DEVICE | OPS | CALLS  # all that shows who waits for the device, and where
 
 
 @dataclass(frozen=True)

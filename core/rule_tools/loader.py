@@ -9,6 +9,15 @@ from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
 from core.suggestions import Evidence
+from core.tables import I32
+
+WITH_WORKERS = "_MultiProcessingDataLoaderIter"  # the iterator class of a loader with worker processes
+
+
+def loader_calls(facts: Facts, iterator: str = "") -> I32:
+    """int32[k]: calls of data loaders (of one iterator class) that fetch a batch."""
+    pattern = rf"^enumerate\(DataLoader\)#{iterator}\.__next__" if iterator else r"^enumerate\(DataLoader\)#"
+    return facts.matching(pattern, SliceKind.RANGE, SliceKind.CPU_OP)
 
 
 @dataclass(frozen=True)
@@ -46,8 +55,7 @@ def loader_finding(facts: Facts, iterator: str, min_share: float) -> LoaderFindi
         Share of the step.
     """
     trace = facts.trace
-    pattern = rf"^enumerate\(DataLoader\)#{iterator}\.__next__"
-    ids = facts.in_steps(facts.matching(pattern, SliceKind.RANGE, SliceKind.CPU_OP))
+    ids = facts.in_steps(loader_calls(facts, iterator))
     if not len(ids) or not facts.n_steps:
         return None
     dur = trace.slices.dur_ns[ids]

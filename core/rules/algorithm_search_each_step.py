@@ -30,12 +30,13 @@ import numpy as np
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="algorithm-search-each-step",
     title="Algorithms are searched in every step",
-    needs=Needs.DEVICE | Needs.STEPS,
+    needs=Needs.WAITS | Needs.STEPS,
     params=(Param("min_steps", 2, "steps", "once per size is how it is meant to be"),),
 )
 
@@ -44,6 +45,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report all searches together."""
     facts = facts_of(ctx)
     convs = facts.matching(r"^aten::(cudnn_convolution|miopen_convolution)", SliceKind.CPU_OP)
+    need(convs, "the trace holds no convolution of cuDNN or MIOpen.")
     waits = facts.in_steps(facts.where(lambda n: "EventSynchronize" in n or "EventElapsedTime" in n, *HOST_CALLS))
     waits = waits[facts.inside(waits, convs)]
     owner = np.unique(facts.trace.links.op_of[waits]) if len(waits) else waits

@@ -29,6 +29,7 @@ from core.kinds import SliceKind
 from core.rule_tools.communication import collectives
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import PARALLEL, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="all-reduce-while-accumulating", title="All-reduce in every micro step", needs=Needs.DEVICE, params=())
@@ -41,7 +42,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
     comm = collectives(facts)
     comm = comm[[("allreduce" in trace.name(int(c)).lower().replace("_", "")) for c in comm]] if len(comm) else comm
-    if len(optimizer) < 2 or len(forward) < 2 * (len(optimizer) - 1) or not len(comm):
+    need(comm, "the trace holds no all-reduce.")
+    need(forward, PARALLEL)
+    need(len(optimizer) >= 2, "fewer than two steps of an optimizer of torch were recorded.")
+    if len(forward) < 2 * (len(optimizer) - 1):
         return []
     bounds = trace.slices.start_ns[np.sort(forward)]
     launch = trace.links.launch_of[comm]

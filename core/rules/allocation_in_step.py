@@ -30,12 +30,13 @@ import numpy as np
 from core.kinds import HOST_CALLS
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import LAUNCHES, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="allocation-in-step",
     title="Memory is allocated with the driver in the step",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.CALLS,
     params=(
         Param("min_steps", 2, "steps", "once is warm-up"),
         Param("min_calls", 8, "calls", "where one step or none is recorded: fewer can be the start of the program"),
@@ -47,9 +48,10 @@ _CALLS = r"^(cuda|hip)(Malloc(Async|Managed|Pitch|3D)?|Free(Async|Host)?|HostAll
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report all such calls together."""
     facts, trace = facts_of(ctx), ctx.trace
+    need(trace.links.launched_by, LAUNCHES)
     calls = facts.in_steps(facts.matching(_CALLS, *HOST_CALLS))
     calls = calls[~facts.inside(calls, facts.ops("aten::pin_memory"))]
-    if not len(calls) or not len(trace.links.launched_by):
+    if not len(calls):
         return []
     pinning = np.isin(calls, facts.where(lambda n: "Host" in n, *HOST_CALLS))
     calls = calls[~pinning | facts.on_launching_thread(calls)]  # the loader's own thread may pin as it likes

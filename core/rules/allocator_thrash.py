@@ -29,6 +29,7 @@ import numpy as np
 from core.rule_tools.facts import facts_of
 from core.rule_tools.memory import per_step
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import GPU_MEMORY, need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -43,6 +44,7 @@ RULE = Rule(
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts = facts_of(ctx)
+    need(bool((ctx.trace.memory.device >= 0).any()), GPU_MEMORY)
     steps = ctx.figures.steps
     changed = []
     for row, _, reserved in per_step(facts):

@@ -27,7 +27,7 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="blocking-pinned-copy", title="A pinned copy waits", needs=Needs.DEVICE)
+RULE = Rule(id="blocking-pinned-copy", title="A pinned copy waits", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
     title="A copy to the GPU is asked for in a way that waits for its end",

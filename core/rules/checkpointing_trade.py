@@ -27,7 +27,8 @@ from __future__ import annotations
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.rule_tools.subjects import need
+from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="checkpointing-trade",
@@ -45,7 +46,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     sizes = [d.total_memory_bytes for d in trace.meta.devices if d.total_memory_bytes]
     again = facts.in_steps(facts.matching(r"^CheckpointFunctionBackward$", SliceKind.CPU_OP))
     peak = ctx.figures.summary.peak_memory_bytes
-    if not len(again) or not sizes or not peak or peak >= ctx.params["max_share"] * sizes[0]:
+    need(again, "nothing in the trace is computed again by activation checkpointing.")
+    if not sizes or not peak:
+        raise NotChecked("The trace does not say how much memory the GPU has, or how much of it was used.")
+    if peak >= ctx.params["max_share"] * sizes[0]:
         return []
     recomputed = []
     for node in again:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import LAUNCHES, need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -44,6 +45,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     work = trace.device_ids
     launch = trace.links.launch_of[work]
     work, launch = work[launch >= 0], launch[launch >= 0]
+    need(work, LAUNCHES)
     early = trace.slices.start_ns[launch] - trace.slices.start_ns[work]
     bad = early > ctx.params["tolerance_us"] * 1e3
     if int(bad.sum()) < max(ctx.params["min_share"] * len(work), 2):

@@ -27,6 +27,7 @@ from __future__ import annotations
 from core.rule_tools.communication import collectives, exposed_ns
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import COLLECTIVES, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -44,8 +45,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts = facts_of(ctx)
     comm = collectives(facts)
-    if not len(comm):
-        return []
+    need(comm, COLLECTIVES)
     alone = exposed_ns(facts, comm)
     exposed = int(alone.sum())
     whole = facts.sustained_ns * max(facts.n_steps, 1)

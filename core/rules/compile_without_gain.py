@@ -31,6 +31,7 @@ import numpy as np
 from core.rule_tools.compiled import compiled_regions
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import COMPILED, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -53,8 +54,10 @@ RULE = Rule(
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each compiled function once."""
     facts, trace = facts_of(ctx), ctx.trace
+    found = compiled_regions(facts)
+    need(found, COMPILED)
     out = []
-    for name, regions in compiled_regions(facts).items():
+    for name, regions in found.items():
         ids = [r for r in regions if len(facts.in_steps(np.asarray([r], dtype=np.int32)))]
         if len(ids) < ctx.params["min_calls"]:
             continue

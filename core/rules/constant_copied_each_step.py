@@ -36,7 +36,11 @@ from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.rule_tools.sync_classes import Occurrence, made_from
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="constant-copied-each-step", title="A constant is copied to the GPU in every step", needs=Needs.DEVICE)
+RULE = Rule(
+    id="constant-copied-each-step",
+    title="A constant is copied to the GPU in every step",
+    needs=Needs.WAITS,
+)
 
 TEXTS = SyncTexts(
     title="The same small tensor is copied from the CPU to the GPU again and again",

@@ -32,7 +32,11 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="control-flow-on-device-tensor", title="Python branches on a GPU tensor", needs=Needs.DEVICE)
+RULE = Rule(
+    id="control-flow-on-device-tensor",
+    title="Python branches on a GPU tensor",
+    needs=Needs.WAITS,
+)
 
 TEXTS = SyncTexts(
     title="Python tests a tensor that is on the GPU, and the CPU waits for the answer",

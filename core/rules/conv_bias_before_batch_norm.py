@@ -29,12 +29,13 @@ import numpy as np
 
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion
+from core.rule_tools.subjects import CONVOLUTIONS, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="conv-bias-before-batch-norm",
     title="A useless bias before batch norm",
-    needs=Needs.SHAPES,
+    needs=Needs.SHAPES | Needs.OPS,
     params=(
         Param("look_at", 64, "operators", "arguments are read from the file: the first step's convolutions are enough"),
     ),
@@ -45,11 +46,13 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
     facts, trace = facts_of(ctx), ctx.trace
     convs = facts.in_steps(facts.ops("aten::conv2d", "aten::conv1d", "aten::conv3d"))
+    need(convs, CONVOLUTIONS)
     sl = trace.slices
     after = sl.subtree_end[convs]
     follows = np.isin(after, facts.ops("aten::batch_norm"))
     follows[follows] = sl.parent_id[after[follows]] == sl.parent_id[convs[follows]]
     pairs: list[int] = convs[follows].tolist()
+    need(pairs, "no convolution is followed by a batch norm.")
     facts.read_args(pairs[: int(ctx.params["look_at"])])
     biased = [c for c in pairs[: int(ctx.params["look_at"])] if _has_bias(facts.dims(c))]
     if not biased:

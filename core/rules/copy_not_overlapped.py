@@ -30,6 +30,7 @@ from core.kinds import CopyDirection, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.intervals import outside_ns, union
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.rule_tools.sync_classes import classify
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
@@ -46,6 +47,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     sl = trace.slices
     copies = facts.work[(sl.kind[facts.work] == SliceKind.MEMCPY) & (sl.direction[facts.work] == CopyDirection.HTOD)]
+    need(copies, "nothing is copied to the GPU in the steps.")
     compute = np.unique(sl.track_id[facts.kernels])
     blocking = {c for items in classify(ctx, facts).values() for o in items for c in o.copies}
     copies = np.asarray(

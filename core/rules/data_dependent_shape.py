@@ -28,7 +28,7 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="data-dependent-shape", title="A result's size depends on data", needs=Needs.DEVICE)
+RULE = Rule(id="data-dependent-shape", title="A result's size depends on data", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
     title="`{op}` gives a result whose size the CPU must wait to learn",

@@ -29,7 +29,7 @@ from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="data-not-recorded", title="Not everything was recorded", needs=Needs.NOTHING, params=())
+RULE = Rule(id="data-not-recorded", title="Not everything was recorded", needs=Needs.OPS, params=())
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -43,7 +43,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not len(trace.memory):
         missing.append("profile_memory=True")
     ops = facts.of_kind(SliceKind.CPU_OP)
-    if not missing or not len(ops):
+    if not missing:
         return []
     return [
         suggestion(

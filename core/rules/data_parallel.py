@@ -29,7 +29,9 @@ from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="data-parallel", title="DataParallel is used", severity_floor="high", needs=Needs.DEVICE, params=())
+RULE = Rule(
+    id="data-parallel", title="DataParallel is used", severity_floor="high", needs=Needs.DEVICE | Needs.OPS, params=()
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:

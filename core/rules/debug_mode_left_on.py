@@ -31,12 +31,14 @@ import numpy as np
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="debug-mode-left-on",
     title="A debugging mode is on",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(
         Param(
             "min_share", 0.9, "share of the launches", "with blocking launches it is all of them; a few are truncated"
@@ -50,16 +52,25 @@ URL = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each mode once."""
-    return [*_blocking_launches(ctx), *_anomaly(ctx)]
+    found = [*_blocking_launches(ctx), *_anomaly(ctx)]
+    enough = len(_long_kernels(ctx)[0]) >= ctx.params["min_kernels"]
+    need(bool(found) or enough, "too few kernels are long enough to show whether each launch waits for its kernel.")
+    return found
 
 
-def _blocking_launches(ctx: RuleContext) -> list[Suggestion]:
+def _long_kernels(ctx: RuleContext) -> tuple[I32, I32]:
+    """Kernels that are longer than any launch, and the calls that launched them."""
     facts, trace = facts_of(ctx), ctx.trace
     work = facts.kernels[trace.slices.dur_ns[facts.kernels] >= ctx.params["min_kernel_us"] * 1e3]
     launch = trace.links.launch_of[work]
     known = launch >= 0
     known &= np.isin(trace.slices.kind[np.maximum(launch, 0)], HOST_CALLS)
-    work, launch = work[known], launch[known]
+    return work[known], launch[known]
+
+
+def _blocking_launches(ctx: RuleContext) -> list[Suggestion]:
+    facts, trace = facts_of(ctx), ctx.trace
+    work, launch = _long_kernels(ctx)
     if len(work) < ctx.params["min_kernels"]:
         return []
     done = trace.end_ns[launch] >= trace.end_ns[work] - 2000

@@ -32,12 +32,13 @@ from core.rule_tools.kernel_names import (
     kernels_by_name,
 )
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="dominant-kernel",
     title="One kernel dominates",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(
         Param("min_share", 0.3, "share of the kernels' time", "below it several kernels matter alike"),
         Param("min_names", 4, "kernel names", "a program of three kernels has a largest one by nature"),
@@ -49,8 +50,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the largest kernel."""
     facts = facts_of(ctx)
     kernels = [k for k in kernels_by_name(facts) if "nccl" not in k[0].lower() and "rccl" not in k[0].lower()]
-    if len(kernels) < ctx.params["min_names"]:
-        return []
+    need(len(kernels) >= ctx.params["min_names"], "there are too few different kernels to compare.")
     name, ids, took = kernels[0]
     if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
         return []

@@ -38,7 +38,7 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleCo
 RULE = Rule(
     id="double-precision-by-accident",
     title="Double precision",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(
         Param("min_share", 0.02, "share of the kernels' time", "metrics in double precision cost nothing"),
         Param("single_factor", 0.5, "of the time", "half the bytes and twice the rate at least"),

@@ -33,7 +33,7 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleCo
 RULE = Rule(
     id="dtype-ping-pong",
     title="Copies that only change type or layout",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.OPS,
     params=(
         Param("min_share", 0.1, "share of the device work's time", "some such copies are in every program"),
         Param("left", 0.5, "of the time", "which copies can go is unknown; half is assumed"),

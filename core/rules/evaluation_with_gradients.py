@@ -28,12 +28,13 @@ from __future__ import annotations
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="evaluation-with-gradients",
     title="Gradients are recorded in vain",
-    needs=Needs.NOTHING,
+    needs=Needs.OPS,
     params=(
         Param("look_at", 10, "operators", "arguments are read from the file"),
         Param("min_numbers", 4, "sequence numbers", "a few come from constants"),
@@ -50,8 +51,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     )
     # a dropout that draws random numbers: the model is in training mode, and the recording ends before its backward
     training = facts.ops("aten::native_dropout", "aten::bernoulli_")
-    if len(backward) or len(training) or len(heavy) < ctx.params["min_numbers"]:
+    if len(backward) or len(training):
         return []
+    enough = len(heavy) >= ctx.params["min_numbers"]
+    need(enough, "the trace holds too few operators with parameters, such as linear or conv2d.")
     heavy_here = facts.in_first_step(heavy)
     near = heavy_here if len(heavy_here) >= ctx.params["min_numbers"] else heavy
     sample = near[:: max(len(near) // int(ctx.params["look_at"]), 1)][: int(ctx.params["look_at"])]

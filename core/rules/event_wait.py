@@ -27,7 +27,7 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="event-wait", title="The CPU waits for an event", needs=Needs.DEVICE)
+RULE = Rule(id="event-wait", title="The CPU waits for an event", needs=Needs.DEVICE | Needs.CALLS)
 
 TEXTS = SyncTexts(
     title="`{call}` stops the CPU until the GPU has reached an event",

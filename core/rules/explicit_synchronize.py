@@ -29,7 +29,11 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="explicit-synchronize", title="The program synchronises with the GPU explicitly", needs=Needs.DEVICE)
+RULE = Rule(
+    id="explicit-synchronize",
+    title="The program synchronises with the GPU explicitly",
+    needs=Needs.DEVICE | Needs.CALLS,
+)
 
 TEXTS = SyncTexts(
     title="`{call}` stops the CPU until the GPU has finished everything",

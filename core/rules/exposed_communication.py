@@ -31,6 +31,7 @@ from core.kinds import SliceKind
 from core.rule_tools.communication import collectives, exposed_ns
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import COLLECTIVES, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -49,8 +50,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     comm = collectives(facts)
     nodes = facts.matching(r"^autograd::engine::evaluate_function", SliceKind.CPU_OP)
-    if not len(comm) or not len(nodes):
-        return []
+    need(comm, COLLECTIVES)
+    need(nodes, "the trace holds no backward pass.")
     launch = trace.links.launch_of[facts.kernels]
     inside = facts.inside(np.maximum(launch, 0), nodes) & (launch >= 0)
     plain = ~np.isin(facts.kernels, comm)

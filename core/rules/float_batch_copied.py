@@ -35,7 +35,7 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleCo
 RULE = Rule(
     id="float-batch-copied",
     title="The batch is normalised in several passes",
-    needs=Needs.DEVICE | Needs.STEPS,
+    needs=Needs.DEVICE | Needs.STEPS | Needs.OPS,
     params=(
         Param("min_passes", 3, "kernels", "two passes are hard to merge by hand"),
         Param("min_share", 0.02, "share of the step", "small batches are not worth it"),

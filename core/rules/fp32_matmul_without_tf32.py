@@ -29,21 +29,15 @@ from __future__ import annotations
 import numpy as np
 
 from core.rule_tools.facts import facts_of
-from core.rule_tools.kernel_names import (
-    compute_major,
-    is_gemm,
-    is_nvidia,
-    is_plain_fp32,
-    kernels_by_name,
-    owners,
-)
+from core.rule_tools.kernel_names import is_plain_fp32, owners
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
+from core.rule_tools.tensor_cores import launching_ops, product_values, products, require_capability
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="fp32-matmul-without-tf32",
     title="Matrix products without TF32",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(
         Param("min_share", 0.1, "share of the kernels' time", "below it the gain is small"),
         Param(
@@ -60,20 +54,15 @@ _CONV = ("aten::cudnn_convolution", "aten::convolution_backward", "aten::_convol
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report all such products together."""
     facts = facts_of(ctx)
-    if not is_nvidia(facts):
-        return []
-    major = compute_major(facts)
-    if major is None:
-        raise NotChecked("The trace does not name the GPU's compute capability, so whether it has TF32 is unknown.")
-    if major < 8:
-        return []
+    require_capability(
+        facts,
+        8,
+        "The trace does not name the GPU's compute capability, so whether it has TF32 is unknown.",
+        "This GPU has no TF32.",
+    )
+    work = products(facts, is_plain_fp32)
     conv = [facts.trace.strings.id_of(n) for n in _CONV]
-    picked = [
-        ids[~np.isin(owners(facts, ids), conv)]
-        for name, ids, _ in kernels_by_name(facts)
-        if is_gemm(name) and is_plain_fp32(name)
-    ]
-    work = np.concatenate(picked) if picked else np.empty(0, dtype=np.int32)
+    work = work[~np.isin(owners(facts, work), conv)]
     took = total_ns(facts, work)
     if took < ctx.params["min_share"] * max(facts.kernel_ns, 1) or not took:
         return []
@@ -98,13 +87,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "Products in single precision", len(work), "", work),
                 evidence(facts, "Their time", took / 1e6, "ms", work),
             ],
-            values={
-                "share_pct": 100 * took / facts.kernel_ns,
-                "count": len(work),
-                "took_ms": took / 1e6,
-                "left_pct": 100 * factor,
-            },
-            anchors=[int(op) for op in np.unique(facts.trace.links.op_of[work]) if op >= 0],
+            values=product_values(facts, work, factor),
+            anchors=launching_ops(facts, work),
             occurrences=len(work),
             at=-1,
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), factor)],

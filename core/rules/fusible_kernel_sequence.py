@@ -33,7 +33,7 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleCo
 RULE = Rule(
     id="fusible-kernel-sequence",
     title="Small kernels that could be fused",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS | Needs.OPS,
     params=(
         Param("min_length", 3, "kernels", "pairs are common and gain little"),
         Param("min_share", 0.05, "share of the kernels' time", "below it a compiler is not worth its trouble"),

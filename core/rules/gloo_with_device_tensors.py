@@ -29,6 +29,7 @@ import numpy as np
 from core.kinds import CopyDirection, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -43,6 +44,7 @@ RULE = Rule(
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
+    need(facts.matching(r"^gloo:", SliceKind.RANGE, SliceKind.CPU_OP), "the trace holds no communication by gloo.")
     sends = facts.in_steps(facts.matching(r"^gloo:", SliceKind.RANGE, SliceKind.CPU_OP))
     copies = trace.device_ids[trace.slices.direction[trace.device_ids] == CopyDirection.DTOH]
     if not len(sends) or not len(copies):

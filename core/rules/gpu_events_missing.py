@@ -28,7 +28,8 @@ from __future__ import annotations
 from core.kinds import HOST_CALLS
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
-from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
+from core.rule_tools.subjects import need
+from core.suggestions import Fix, Needs, NotChecked, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="gpu-events-missing", title="GPU events are missing", needs=Needs.NOTHING, params=())
 
@@ -37,8 +38,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
     launches = facts.where(lambda n: "Launch" in n or "MemcpyAsync" in n, *HOST_CALLS)
-    if trace.has_device_work or trace.report.is_cut_off or not len(launches):
+    if trace.has_device_work:
         return []
+    if trace.report.is_cut_off:
+        raise NotChecked("The file ends early: the GPU's work may have come after the cut. Record or copy it again.")
+    need(launches, "nothing in the trace starts work on a GPU, so it was recorded without one or without its activity.")
     return [
         suggestion(
             ctx,

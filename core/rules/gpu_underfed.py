@@ -36,7 +36,7 @@ from core.kinds import GapCause, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.source_frames import parse_frame
-from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
 RULE = Rule(
@@ -65,7 +65,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     busy = facts.busy_pct()
     gaps = ctx.figures.gaps
-    if busy is None or busy >= ctx.params["max_busy_pct"] or not len(gaps):
+    if busy is None:
+        raise NotChecked("The use of the GPU is unknown in this trace.")
+    if busy >= ctx.params["max_busy_pct"] or not len(gaps):
         return []
     if len(facts.work) < ctx.params["min_work"]:
         return []

@@ -28,7 +28,7 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="grad-norm-read-back", title="The gradient norm is read back", needs=Needs.DEVICE)
+RULE = Rule(id="grad-norm-read-back", title="The gradient norm is read back", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
     title="The gradient norm is read back in every step",

@@ -32,7 +32,7 @@ from core.rule_tools.optimizers import built, grouped_keyword, seen_class
 from core.rule_tools.report import Group, SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="grad-scaler-read-back", title="The gradient scaler reads back", needs=Needs.DEVICE)
+RULE = Rule(id="grad-scaler-read-back", title="The gradient scaler reads back", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
     title="The gradient scaler waits for the GPU in every step",

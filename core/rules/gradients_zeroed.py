@@ -27,11 +27,13 @@ from __future__ import annotations
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+from core.rule_tools.subjects import need
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="gradients-zeroed",
     title="Gradients are filled with zeros",
+    needs=Needs.OPS,
     params=(Param("min_tensors", 2, "tensors per call", "a single one may be something else"),),
 )
 _ON_GPU = (
@@ -51,8 +53,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     sl = trace.slices
     ranges = facts.in_steps(facts.matching(r"^Optimizer\.zero_grad#", SliceKind.RANGE))
+    need(ranges, "the steps hold no zero_grad of an optimizer of torch.")
     zero = facts.ops("aten::zero_", "aten::_foreach_zero_")
-    if not len(ranges) or not len(zero):
+    if not len(zero):
         return []
     ops: list[int] = []
     used: list[int] = []

@@ -34,6 +34,7 @@ from core.kinds import SliceKind
 from core.rule_tools.compiled import REGION
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import COMPILED, need
 from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -50,6 +51,10 @@ _COMPILING = r"(dynamo_timed|compile_inner|_compile\.<locals>|compile_fx|convert
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report breaks and recompilations."""
+    facts = facts_of(ctx)
+    kinds = (SliceKind.CPU_OP, SliceKind.RANGE)
+    compiling = facts.matching(_COMPILING, SliceKind.PYTHON, *kinds)
+    need(bool(len(facts.matching(REGION, *kinds)) or len(compiling)), COMPILED)
     return [*_recompiles(ctx), *_breaks(ctx)]
 
 

@@ -38,7 +38,7 @@ from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, S
 RULE = Rule(
     id="grid-too-small",
     title="Too few blocks for the GPU",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(
         Param("min_share", 0.1, "share of the kernels' time", "of one such kernel"),
         Param("min_mean_us", 20, "us", "shorter kernels are limited by launching"),
@@ -54,14 +54,19 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not units:
         raise NotChecked("The trace does not say how many multiprocessors the GPU has.")
     out = []
+    looked = known = 0
     for name, ids, took in kernels_by_name(facts)[: int(ctx.params["look_at"])]:
         if took < ctx.params["min_share"] * facts.kernel_ns or took / len(ids) < ctx.params["min_mean_us"] * 1e3:
             continue
         if is_library(name):
             continue
         near = facts.in_first_step(ids)
+        looked += 1
         blocks, threads = _launch(facts, int(near[np.argmax(ctx.trace.slices.dur_ns[near])]))
-        if blocks is None or threads is None or (blocks >= units[0] and threads % 32 == 0):
+        if blocks is None or threads is None:
+            continue
+        known += 1
+        if blocks >= units[0] and threads % 32 == 0:
             continue
         out.append(
             suggestion(
@@ -91,6 +96,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 informational=True,
             )
         )
+    if looked and not known:
+        raise NotChecked("The kernels do not say with how many blocks they were launched.")
     return out
 
 

@@ -30,9 +30,9 @@ from __future__ import annotations
 from core.rule_tools.chains import CHAINS, Chain, find_chains
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand")
+RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand", needs=Needs.OPS)
 _ON_GPU = (
     "{count} {count|time|times}, {per_time} small operators one after the other take {host_ms:.2f} ms of CPU time to "
     "launch "

@@ -31,7 +31,11 @@ from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.rule_tools.sync_classes import Occurrence
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="host-index-tensor", title="A GPU tensor is indexed with a CPU tensor", needs=Needs.DEVICE)
+RULE = Rule(
+    id="host-index-tensor",
+    title="A GPU tensor is indexed with a CPU tensor",
+    needs=Needs.WAITS,
+)
 
 TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a tensor that is on the CPU, which is copied over each time",

@@ -32,7 +32,11 @@ from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.rule_tools.sync_classes import Occurrence, made_from
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="host-list-index", title="A GPU tensor is indexed with a Python list", needs=Needs.DEVICE)
+RULE = Rule(
+    id="host-list-index",
+    title="A GPU tensor is indexed with a Python list",
+    needs=Needs.WAITS,
+)
 
 TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time",

@@ -40,7 +40,7 @@ from core.tables import I32
 RULE = Rule(
     id="launch-bound",
     title="The GPU waits for the CPU's launches",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS | Needs.CALLS,
     params=(
         Param("max_busy_pct", 60, "% of the time", "above it the GPU has little left to gain from faster launches"),
         Param("max_kernel_us", 25, "us", "the typical (median) kernel: a launch with its operator costs about as much"),

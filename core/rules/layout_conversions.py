@@ -37,7 +37,7 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleCo
 RULE = Rule(
     id="layout-conversions",
     title="Memory layouts are converted",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(Param("min_share", 0.03, "share of the kernels' time", "fewer are not worth the change"),),
 )
 

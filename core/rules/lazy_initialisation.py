@@ -29,6 +29,7 @@ import numpy as np
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -58,6 +59,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         early = np.sort(sl.start_ns[launches])[: max(len(launches) // 20, 1)][-1]
         calls = calls[~np.isin(calls, launches) | (sl.start_ns[calls] <= early)]
     loading = facts.matching(r"Lazy Function Loading|Runtime Triggered Module Loading", SliceKind.OVERHEAD)
+    seen = bool(len(loading) or len(facts.of_kind(*HOST_CALLS)))
+    need(seen, "the trace holds no calls to a GPU's runtime.")
     shown = np.concatenate([calls, loading])
     if not len(shown):
         return []

@@ -30,8 +30,16 @@ from __future__ import annotations
 import numpy as np
 
 from core.rule_tools.facts import facts_of
-from core.rule_tools.loader import idle_evidence, loader_finding, worker_call, workers_factor
+from core.rule_tools.loader import (
+    WITH_WORKERS,
+    idle_evidence,
+    loader_calls,
+    loader_finding,
+    worker_call,
+    workers_factor,
+)
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import LOADER, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -65,7 +73,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the loader once."""
     facts = facts_of(ctx)
     with_gpu, times = facts.trace.has_device_work, ctx.params["more_workers"]
-    found = loader_finding(facts, "_MultiProcessingDataLoaderIter", ctx.params["min_share"])
+    need(loader_calls(facts), LOADER)
+    need(loader_calls(facts, WITH_WORKERS), "the DataLoader has no workers.")
+    found = loader_finding(facts, WITH_WORKERS, ctx.params["min_share"])
     if found is None:
         return []
     long = facts.trace.slices.dur_ns[list(found.slices)] >= ctx.params["min_share"] * found.step_ns

@@ -29,8 +29,9 @@ loading'; PyTorch's former pattern matcher (SynchronizedDataLoader).
 from __future__ import annotations
 
 from core.rule_tools.facts import facts_of
-from core.rule_tools.loader import idle_evidence, loader_finding, worker_call, workers_factor
+from core.rule_tools.loader import idle_evidence, loader_calls, loader_finding, worker_call, workers_factor
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import LOADER, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -64,6 +65,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the loader once."""
     facts = facts_of(ctx)
     with_gpu = facts.trace.has_device_work
+    need(loader_calls(facts), LOADER)
     found = loader_finding(facts, "_SingleProcessDataLoaderIter", ctx.params["min_share"])
     if found is None:
         return []

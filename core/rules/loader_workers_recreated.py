@@ -28,6 +28,7 @@ from __future__ import annotations
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -42,8 +43,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each loader that starts workers repeatedly."""
     facts = facts_of(ctx)
     made = facts.matching(r"torch/utils/data/dataloader\.py\(\d+\): _get_iterator", SliceKind.PYTHON)
-    if not len(made):
-        return []
+    need(made, "no epoch begins in this recording. Record over the border of two epochs.")
     starts = facts.matching(
         r"(torch/utils/data/dataloader\.py\(\d+\): __init__)|(multiprocessing.*: start$)", SliceKind.PYTHON
     )

@@ -33,12 +33,13 @@ from core.kinds import SliceKind
 from core.rule_tools.chains import sibling_rows_raw
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32, I64, Bool
 
 RULE = Rule(
     id="loop-over-tensor-elements",
     title="A loop over a tensor's elements",
+    needs=Needs.OPS,
     params=(
         Param("min_repeats", 10, "repeats", "shorter loops are often written on purpose"),
         Param("min_share", 0.02, "share of the time", "CPU time of the loop; below it there is nothing to gain"),

@@ -34,12 +34,12 @@ from core.rule_tools.kernel_names import (
     kernels_by_name,
 )
 from core.rule_tools.report import evidence, suggestion
-from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="low-occupancy",
     title="Low occupancy",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(
         Param("max_pct", 30, "%", "below it latency is hardly hidden"),
         Param("min_share", 0.1, "share of the kernels' time", "of one such kernel"),
@@ -52,6 +52,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each kernel once."""
     facts = facts_of(ctx)
     out = []
+    looked = known = 0
     for name, ids, took in kernels_by_name(facts)[: int(ctx.params["look_at"])]:
         if took < ctx.params["min_share"] * facts.kernel_ns or is_gemm(name) or is_library(name):
             continue
@@ -59,7 +60,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if float(ctx.trace.slices.dur_ns[longest]) < 20e3:
             continue
         value = facts.args(longest).get("est. achieved occupancy %")
-        if not isinstance(value, (int, float)) or value >= ctx.params["max_pct"] or value <= 0:
+        looked += 1
+        if not isinstance(value, (int, float)):
+            continue
+        known += 1
+        if value >= ctx.params["max_pct"] or value <= 0:
             continue
         out.append(
             suggestion(
@@ -87,4 +92,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 informational=True,
             )
         )
+    if looked and not known:
+        raise NotChecked("The kernels do not say how well they fill the GPU (est. achieved occupancy).")
     return out

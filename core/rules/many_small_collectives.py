@@ -28,6 +28,7 @@ import numpy as np
 from core.rule_tools.communication import collectives, message_bytes
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import COLLECTIVES, need
 from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -45,6 +46,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts = facts_of(ctx)
     comm = collectives(facts)
+    need(comm, COLLECTIVES)
     if len(comm) < ctx.params["min_per_step"] * max(facts.n_steps, 1):
         return []
     near = facts.in_first_step(comm)

@@ -36,7 +36,7 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleCo
 RULE = Rule(
     id="many-tiny-copies",
     title="Many tiny copies",
-    needs=Needs.DEVICE | Needs.STEPS,
+    needs=Needs.DEVICE | Needs.STEPS | Needs.CALLS,
     params=(
         Param("max_bytes", 4096, "bytes", "below it a copy is all latency"),
         Param("min_per_step", 10, "copies", "fewer are not worth packing"),

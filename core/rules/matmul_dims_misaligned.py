@@ -29,12 +29,13 @@ import numpy as np
 
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import PRODUCTS, need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="matmul-dims-misaligned",
     title="Matrix sizes that tensor cores do not like",
-    needs=Needs.DEVICE | Needs.SHAPES,
+    needs=Needs.DEVICE | Needs.SHAPES | Needs.OPS,
     params=(
         Param("multiple", 8, "elements", "tile size of tensor cores for half precision"),
         Param("min_share", 0.05, "share of the kernels' time", "of the products concerned"),
@@ -48,15 +49,16 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report all products of odd size together."""
     facts = facts_of(ctx)
     every = facts.in_steps(facts.ops(*_PRODUCTS))
+    need(every, PRODUCTS)
     ops = facts.in_first_step(every)
     cost = facts.device_ns(ops)
     odd: list[int] = []
     sizes: set[str] = set()
     longest = ops[np.argsort(-cost, kind="stable")[: int(ctx.params["look_at"])]].tolist()
     facts.read_args(longest)
-    for op in longest:
-        if not any("Half" in t or "BFloat16" in t for t in facts.types(op)):
-            continue
+    half = [op for op in longest if any("Half" in t or "BFloat16" in t for t in facts.types(op))]
+    need(half, "none of the longest matrix products is in half precision.")
+    for op in half:
         dims = [d for d in facts.dims(op) if len(d) >= 2]
         wrong = [d for d in dims if d[-1] % int(ctx.params["multiple"])]  # the contiguous size is what counts
         if wrong:

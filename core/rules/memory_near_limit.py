@@ -28,6 +28,7 @@ import numpy as np
 from core.rule_tools.facts import facts_of
 from core.rule_tools.memory import slice_at
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import GPU_MEMORY, need
 from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -46,6 +47,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not sizes:
         raise NotChecked("The trace does not say how much memory the GPU has.")
     memory = trace.memory
+    need(bool((memory.device >= 0).any()), GPU_MEMORY)
     out: list[Suggestion] = []
     for device, size in sizes.items():
         mine = np.flatnonzero(memory.device == device)

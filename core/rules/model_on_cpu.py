@@ -29,12 +29,14 @@ import numpy as np
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Fix, NotChecked, Param, Rule, RuleContext, Suggestion
+from core.rule_tools.subjects import need
+from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="model-on-cpu",
     title="The model runs on the CPU",
     severity_floor="high",
+    needs=Needs.OPS,
     params=(
         Param("min_share", 0.3, "share of the recording", "time in products and convolutions on the CPU"),
         Param("min_ms", 1, "ms", "anything shorter is no model"),
@@ -49,8 +51,9 @@ _HEAVY = (
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report once."""
     facts, trace = facts_of(ctx), ctx.trace
-    if not trace.meta.devices or trace.has_device_work:
+    if trace.has_device_work:
         return []
+    need(trace.meta.devices, "the trace names no GPU, so there may be none to move the model to.")
     if trace.report.is_cut_off:
         raise NotChecked("The file ends early: the GPU's work may have come after the cut. Record or copy it again.")
     if len(facts.where(lambda n: "Launch" in n, *HOST_CALLS)):

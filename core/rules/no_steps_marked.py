@@ -30,6 +30,7 @@ import numpy as np
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="no-steps-marked", title="No steps are marked")
@@ -43,8 +44,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if len(marked) > 1 or (len(marked) == 1 and len(optimizer) < 2):
         return []
     work = facts.of_kind(SliceKind.CPU_OP, SliceKind.KERNEL, SliceKind.RUNTIME)
-    if not len(work):
-        return []
+    need(work, "the trace holds no operators, kernels or calls that steps could divide.")
     shown = (
         optimizer if len(optimizer) else marked if len(marked) else work[np.argsort(-ctx.trace.slices.dur_ns[work])][:1]
     )

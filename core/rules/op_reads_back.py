@@ -29,7 +29,11 @@ from core.rule_tools.facts import Facts
 from core.rule_tools.report import Group, SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="op-reads-back", title="An operator waits for the GPU inside itself", needs=Needs.DEVICE)
+RULE = Rule(
+    id="op-reads-back",
+    title="An operator waits for the GPU inside itself",
+    needs=Needs.WAITS,
+)
 
 TEXTS = SyncTexts(
     title="`{op}` waits for the GPU inside itself",

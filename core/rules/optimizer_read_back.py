@@ -26,12 +26,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.rule_tools.facts import Facts
+from core.kinds import SliceKind
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.optimizers import built, class_of, grouped_keyword
 from core.rule_tools.report import Group, SyncTexts, sync_suggestions
+from core.rule_tools.subjects import OPTIMIZER, need
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="optimizer-read-back", title="The optimizer reads back", needs=Needs.DEVICE)
+RULE = Rule(id="optimizer-read-back", title="The optimizer reads back", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
     title="The optimizer reads a value back from the GPU in every step",
@@ -55,6 +57,7 @@ TEXTS = SyncTexts(
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
+    need(facts_of(ctx).matching(r"^Optimizer\.step#", SliceKind.RANGE), OPTIMIZER)
     return sync_suggestions(ctx, RULE.id, TEXTS, advise=_advise)
 
 

@@ -28,6 +28,7 @@ import numpy as np
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -43,8 +44,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     steps = ctx.figures.steps
     length = (steps.end_ns - steps.start_ns).astype(float)
-    if len(length) < 4:
-        return []
+    need(len(length) >= 4, "fewer than four steps tell no outlier. Record more steps.")
     median = float(np.median(length))
     rows = [r for r in range(1, len(length)) if length[r] >= ctx.params["times"] * median]
     shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]

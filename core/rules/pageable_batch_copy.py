@@ -32,7 +32,11 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="pageable-batch-copy", title="The batch is copied from pageable memory", needs=Needs.DEVICE)
+RULE = Rule(
+    id="pageable-batch-copy",
+    title="The batch is copied from pageable memory",
+    needs=Needs.WAITS,
+)
 
 TEXTS = SyncTexts(
     title="Data goes to the GPU from pageable memory, and the CPU waits for the copy",

@@ -28,7 +28,7 @@ from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="pinning-in-step", title="Memory is pinned in the step", needs=Needs.DEVICE)
+RULE = Rule(id="pinning-in-step", title="Memory is pinned in the step", needs=Needs.WAITS)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -42,6 +43,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     own = facts.matching(
         r"Buffer Flush|Command Buffer Full|Activity Buffer Request|Instrumentation|Resource", SliceKind.OVERHEAD
     )
+    need(facts.of_kind(SliceKind.OVERHEAD), "the profiler recorded nothing about its own work.")
     start, end = trace.span_ns
     took = total_ns(facts, own)
     if not took or took < ctx.params["min_share"] * max(end - start, 1):

@@ -32,7 +32,7 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="scalar-read-back", title="A number is read back from the GPU", needs=Needs.DEVICE)
+RULE = Rule(id="scalar-read-back", title="A number is read back from the GPU", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
     title="`{op}` reads a number back from the GPU, and the CPU waits for it",

@@ -30,11 +30,13 @@ from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.optimizers import built, class_of, grouped_keyword
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+from core.rule_tools.subjects import OPTIMIZER, need
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="single-tensor-optimizer",
     title="The optimizer works tensor by tensor",
+    needs=Needs.OPS,
     params=(
         Param("min_launches", 40, "launches per step of the optimizer", "fewer are hardly worth fusing"),
         Param(
@@ -66,6 +68,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts.require_compute()
     factor = ctx.params["cpu_factor" if facts.on_cpu else "fused_factor"]
     steps = facts.in_steps(facts.matching(r"^Optimizer\.step#", SliceKind.RANGE))
+    need(steps, OPTIMIZER)
     steps = steps[~facts.inside(steps, steps)]  # an optimizer made of others: the whole of it
     small = facts.matching(_SMALL, SliceKind.CPU_OP)
     grouped = facts.matching(r"_foreach_|_fused_|multi_tensor", SliceKind.CPU_OP)

@@ -27,18 +27,20 @@ from core.call_stacks import has_call_stacks
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="stacks-missing", title="Stacks are missing", needs=Needs.NOTHING, params=())
+RULE = Rule(id="stacks-missing", title="Stacks are missing", needs=Needs.OPS, params=())
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
-    if not trace.meta.with_stack or len(facts.of_kind(SliceKind.PYTHON)):
+    if len(facts.of_kind(SliceKind.PYTHON)):
         return []
+    need(bool(trace.meta.with_stack), "the trace does not say that stacks were asked for (with_stack=True).")
     ops = facts.of_kind(SliceKind.CPU_OP)
-    if not len(ops) or has_call_stacks(trace):
+    if has_call_stacks(trace):
         return []
     return [
         suggestion(

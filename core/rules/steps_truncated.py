@@ -27,6 +27,7 @@ import numpy as np
 
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -41,8 +42,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts = facts_of(ctx)
     kernels = ctx.figures.step_figures.kernels
-    if len(kernels) < 3:
-        return []
+    need(len(kernels) >= 3, "fewer than three steps were recorded. Record more steps.")
     median = float(np.median(kernels))
     cut = [row for row in (0, len(kernels) - 1) if kernels[row] < ctx.params["min_share"] * median]
     shown = [int(ctx.figures.steps.slice_id[row]) for row in cut if ctx.figures.steps.slice_id[row] >= 0]

@@ -29,6 +29,7 @@ import numpy as np
 from core.rule_tools.communication import collectives_by_rank
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -44,15 +45,13 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     ranks = collectives_by_rank(facts)
     ranks = {r: ids for r, ids in ranks.items() if len(ids)}
-    if len(ranks) < 2:
-        return []
+    need(len(ranks) >= 2, "fewer than two of the open ranks hold communication between GPUs.")
     n = min(len(ids) for ids in ranks.values())
     order = sorted(ranks)
     names = [[trace.name(int(i)) for i in ranks[r][:n]] for r in order]
     same = np.asarray([len({row[i] for row in names}) == 1 for i in range(n)])
     length = np.stack([trace.slices.dur_ns[ranks[r][:n]] for r in order])[:, same]
-    if not length.size:
-        return []
+    need(bool(length.size), "the ranks have no communication in common.")
     wait = length - length.min(axis=0)
     slow = int(np.argmin(wait.sum(axis=1)))
     lost = float(np.delete(wait, slow, axis=0).mean(axis=0).sum())

@@ -26,7 +26,7 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="synchronous-memcpy", title="A copy call that waits is used", needs=Needs.DEVICE)
+RULE = Rule(id="synchronous-memcpy", title="A copy call that waits is used", needs=Needs.DEVICE | Needs.CALLS)
 
 TEXTS = SyncTexts(
     title="`{call}` copies and waits until the copy is done",

@@ -35,7 +35,7 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleCo
 RULE = Rule(
     id="synchronous-memset",
     title="A memset call that waits is used",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.CALLS,
     params=(Param("min_us", 50, "us", "longer than any launch: it must have waited"),),
 )
 

@@ -25,53 +25,38 @@ torch-tb-profiler's tensor core list; PyTorch performance tuning guide, 'Use mix
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
-from core.rule_tools.kernel_names import (
-    compute_major,
-    is_double,
-    is_gemm,
-    is_nvidia,
-    is_plain_fp32,
-    kernels_by_name,
-    uses_tensor_cores,
-)
+from core.rule_tools.kernel_names import is_double, is_plain_fp32, kernels_by_name, uses_tensor_cores
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.tensor_cores import launching_ops, product_values, products, require_capability
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="tensor-cores-unused",
     title="Tensor cores are not used",
-    needs=Needs.DEVICE,
+    needs=Needs.DEVICE | Needs.KERNELS,
     params=(
         Param("min_share", 0.2, "share of the kernels' time", "below it mixed precision hardly pays"),
         Param("amp_factor", 0.5, "of the time", "two to three times faster is common; the low end is assumed"),
     ),
 )
+_NONE = "This GPU has no tensor cores."
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report once for the program."""
     facts = facts_of(ctx)
-    if not is_nvidia(facts):
+    if any("GTX 16" in d.name for d in ctx.trace.meta.devices):
+        raise NotChecked(_NONE)
+    major = require_capability(
+        facts,
+        7,
+        "The trace does not name the GPU's compute capability, so whether it has tensor cores is unknown.",
+        _NONE,
+    )
+    if any(uses_tensor_cores(name) for name, _, _ in kernels_by_name(facts)):
         return []
-    major = compute_major(facts)
-    if major is None:
-        raise NotChecked(
-            "The trace does not name the GPU's compute capability, so whether it has tensor cores is unknown."
-        )
-    if major < 7 or any("GTX 16" in d.name for d in ctx.trace.meta.devices):
-        return []
-    kernels = kernels_by_name(facts)
-    if any(uses_tensor_cores(name) for name, _, _ in kernels):
-        return []
-    picked = [
-        ids
-        for name, ids, _ in kernels
-        if is_gemm(name) and not (major >= 8 and is_plain_fp32(name)) and not is_double(name)
-    ]
-    work = np.concatenate(picked) if picked else np.empty(0, dtype=np.int32)
+    work = products(facts, lambda name: not (major >= 8 and is_plain_fp32(name)) and not is_double(name))
     took = total_ns(facts, work)
     if not took or took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
         return []
@@ -97,13 +82,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "Products and convolutions", len(work), "", work),
                 evidence(facts, "Their time", took / 1e6, "ms", work),
             ],
-            values={
-                "share_pct": 100 * took / facts.kernel_ns,
-                "count": len(work),
-                "took_ms": took / 1e6,
-                "left_pct": 100 * factor,
-            },
-            anchors=[int(op) for op in np.unique(facts.trace.links.op_of[work]) if op >= 0],
+            values=product_values(facts, work, factor),
+            anchors=launching_ops(facts, work),
             occurrences=len(work),
             at=-1,
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), factor)],

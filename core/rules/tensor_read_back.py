@@ -28,7 +28,7 @@ from __future__ import annotations
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="tensor-read-back", title="A tensor is copied back to the CPU", needs=Needs.DEVICE)
+RULE = Rule(id="tensor-read-back", title="A tensor is copied back to the CPU", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
     title="A tensor is copied from the GPU to the CPU, and the CPU waits for it",

@@ -30,11 +30,12 @@ from core.kinds import SliceKind
 from core.rule_tools.attention import find_attention
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="unfused-attention",
     title="Attention is not fused",
+    needs=Needs.OPS,
     params=(
         Param("min_share", 0.05, "share of the kernels' time", "below it there is nothing to gain"),
         Param(

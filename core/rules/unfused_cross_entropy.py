@@ -27,9 +27,9 @@ from __future__ import annotations
 from core.rule_tools.chains import CHAINS, find_chains
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
-RULE = Rule(id="unfused-cross-entropy", title="Cross-entropy in two calls")
+RULE = Rule(id="unfused-cross-entropy", title="Cross-entropy in two calls", needs=Needs.OPS)
 _NEAR = 12  # operators between the two halves: more, and they do not belong together
 
 

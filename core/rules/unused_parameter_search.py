@@ -26,6 +26,7 @@ from __future__ import annotations
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import PARALLEL, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="unused-parameter-search", title="Unused parameters are searched", needs=Needs.STACKS, params=())
@@ -34,6 +35,8 @@ RULE = Rule(id="unused-parameter-search", title="Unused parameters are searched"
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts = facts_of(ctx)
+    parallel = facts.matching(r"^DistributedDataParallel\.forward", SliceKind.RANGE, SliceKind.CPU_OP)
+    need(bool(len(parallel) or len(facts.matching(r"parallel/distributed\.py", SliceKind.PYTHON))), PARALLEL)
     frames = facts.in_steps(
         facts.matching(
             r"parallel/distributed\.py\(\d+\): (_find_tensors|search_unused_parameters)$|search_unused_parameters",

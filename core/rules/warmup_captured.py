@@ -28,6 +28,7 @@ import numpy as np
 
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -43,8 +44,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     steps = ctx.figures.steps
     length = (steps.end_ns - steps.start_ns).astype(float)
-    if len(length) < 3 or bool(steps.inferred.any()):
-        return []
+    need(len(length) >= 3, "fewer than three steps were recorded. Record more steps.")
+    need(not steps.inferred.any(), "no step is marked, and those worked out from other marks leave the start out.")
     median = float(np.median(length[1:]))
     if length[0] < ctx.params["times"] * median or not median:
         return []
