@@ -6,13 +6,13 @@ import importlib.util
 from functools import partial
 from typing import Any
 
-import numpy as np
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, comparable_step, compare
-from core.figures.model import Figures
 from gui import jobs, text
+from gui.linked_views import Link
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -20,59 +20,6 @@ from gui.widgets.labels import button, heading, label, restyle
 from gui.widgets.table import TableBox
 
 SAME_PCT = 3.0  # a smaller change of the step time is called none
-
-
-def typical(figures: Figures) -> int:
-    """The counted step whose duration is nearest to the median, -1 without steps."""
-    if not len(figures.steps):
-        return -1
-    counted = figures.step_figures.counted
-    chosen = np.flatnonzero(counted) if counted.any() else np.arange(len(figures.steps))
-    length = (figures.steps.end_ns - figures.steps.start_ns)[chosen]
-    return int(chosen[int(np.argmin(np.abs(length - np.median(length))))])
-
-
-class Link(QObject):
-    """Keeps the views of two documents on the same stretch, counted from one step of each."""
-
-    def __init__(self, before: Document, after: Document, parent: QObject) -> None:
-        super().__init__(parent)
-        self._sides = (before, after)
-        self._starts = tuple(self._start(d) for d in self._sides)
-        self._moving = False
-        for at, document in enumerate(self._sides):
-            document.viewChanged.connect(partial(self._moved, at))
-
-    @staticmethod
-    def _start(document: Document) -> int:
-        figures = document.analysis.figures if document.analysis else None
-        step = typical(figures) if figures is not None else -1
-        return int(figures.steps.start_ns[step]) if figures is not None and step >= 0 else document.trace.span_ns[0]
-
-    def begin(self) -> None:
-        """Show the typical step of the longer side on both."""
-        lengths = []
-        for document in self._sides:
-            figures = document.analysis.figures if document.analysis else None
-            step = typical(figures) if figures is not None else -1
-            if figures is None or step < 0:
-                lengths.append(document.trace.span_ns[1] - document.trace.span_ns[0])
-            else:
-                lengths.append(int(figures.steps.end_ns[step] - figures.steps.start_ns[step]))
-        start = self._starts[0]
-        self._sides[0].zoom_to(start, start + 1.1 * max(*lengths, 1000), remember=False)
-
-    def _moved(self, at: int) -> None:
-        if self._moving:
-            return
-        here, there = self._sides[at], self._sides[1 - at]
-        shift = self._starts[1 - at] - self._starts[at]
-        start, end = here.viewport.start_ns + shift, here.viewport.end_ns + shift
-        if abs(there.viewport.start_ns - start) < 1 and abs(there.viewport.end_ns - end) < 1:
-            return
-        self._moving = True
-        there.zoom_to(start, end, remember=False)
-        self._moving = False
 
 
 class ComparePage(QWidget):
@@ -172,7 +119,7 @@ class ComparePage(QWidget):
             self._clear(self.tr("Open two traces to compare them."))
             return
         if self._pair != (before, after):
-            self._pair = (before, after)
+            self._pair, self._found = (before, after), None
             for document in self._pair:
                 document.analysisChanged.connect(self._compare, Qt.ConnectionType.UniqueConnection)
             self._show_timelines(before, after)
@@ -202,7 +149,7 @@ class ComparePage(QWidget):
     # What came of it ---------------------------------------------------------------------------------------------
 
     def _show(self, found: Comparison) -> None:
-        self._found = found
+        fresh, self._found = self._found is None, found
         self._verdict(found)
         self._fill_grid(self._rows(found))
         for field in ("operators", "kernels", "ranges", "sync_points"):
@@ -219,8 +166,20 @@ class ComparePage(QWidget):
         box.model.replace(self._suggestions(found))
         box.set_empty(self.tr("Neither trace has a suggestion."))
         box.refresh()
-        if self._link is not None:
+        if self._link is not None and fresh:
             self._link.begin()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Move both views together from now on."""
+        super().showEvent(event)
+        if self._link is not None:
+            self._link.enter()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Give the documents their own views back."""
+        super().hideEvent(event)
+        if self._link is not None:
+            self._link.leave()
 
     def _verdict(self, found: Comparison) -> None:
         pair = comparable_step(found.before, found.after)
@@ -319,6 +278,7 @@ class ComparePage(QWidget):
 
     def _show_timelines(self, before: Document | None, after: Document | None) -> None:
         if self._link is not None:
+            self._link.leave()
             self._link.setParent(None)
             self._link.deleteLater()
             self._link = None
@@ -331,6 +291,7 @@ class ComparePage(QWidget):
             return
         from gui.timeline.view import TimelineView
 
+        own = [(d.viewport.start_ns, d.viewport.end_ns) for d in (before, after)]
         views = []
         for side, document in ((self.tr("Before"), before), (self.tr("After"), after)):
             view = TimelineView(self._session, document)
@@ -348,8 +309,11 @@ class ComparePage(QWidget):
             views.append(view)
         for here, there in (views, views[::-1]):  # a row of one stands beside the same row of the other
             here.scroll_bar.valueChanged.connect(there.scroll_bar.setValue)
+        for document, window in zip((before, after), own, strict=True):  # a new view begins with the whole trace
+            document.zoom_to(*window, remember=False)
         self._link = Link(before, after, self)
-        self._link.begin()
+        if self.isVisible():
+            self._link.enter()
 
 
 def _compare(before: Any, before_analysis: Any, after: Any, after_analysis: Any, progress: jobs.Progress) -> Comparison:

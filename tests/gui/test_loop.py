@@ -321,6 +321,29 @@ def test_compare_two_documents(window, loop, run_folder, tmp_path):
     assert page.title.text() == "Slower"
 
 
+def test_comparing_leaves_the_views_of_both_as_they_were(window, loop, run_folder, tmp_path):
+    before = shown(window, run_folder, 1_000_000.0)
+    after = shown(window, make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py"), 500_000.0, ())
+    before.zoom_to(100_000, 900_000)
+    after.zoom_to(1_200_000, 1_500_000)
+    own = [(d.viewport.start_ns, d.viewport.end_ns) for d in (before, after)]
+    window.session.ask("compare_documents", before, after)
+    jobs.wait_all()
+    settle()
+    before.zoom_to(200_000, 300_000)
+    compared = (after.viewport.start_ns, after.viewport.end_ns)
+    assert compared[1] - compared[0] == pytest.approx(100_000)
+    window.session.set_current(None)
+    window.session.set_current(before)  # the user goes back to a trace
+    settle()
+    assert [(d.viewport.start_ns, d.viewport.end_ns) for d in (before, after)] == own
+    after.zoom_to(1_300_000, 1_400_000)
+    assert (before.viewport.start_ns, before.viewport.end_ns) == own[0]  # they are not tied together any more
+    window.session.ask("compare")
+    settle()
+    assert (after.viewport.start_ns, after.viewport.end_ns) == compared  # back where the comparison was left
+
+
 def test_compare_needs_two(window, loop, run_folder):
     window.session.pageRequested.emit("compare")
     assert "Open two traces" in window.pages["compare"].words.text()

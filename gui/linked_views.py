@@ -1,0 +1,87 @@
+"""Two documents whose views move together while they are compared."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QObject
+
+from core.figures.model import Figures
+from gui.session import Document
+
+
+def typical(figures: Figures) -> int:
+    """The counted step whose duration is nearest to the median, -1 without steps."""
+    if not len(figures.steps):
+        return -1
+    counted = figures.step_figures.counted
+    chosen = np.flatnonzero(counted) if counted.any() else np.arange(len(figures.steps))
+    length = (figures.steps.end_ns - figures.steps.start_ns)[chosen]
+    return int(chosen[int(np.argmin(np.abs(length - np.median(length))))])
+
+
+class Link(QObject):
+    """Keeps the views of two documents on the same stretch, counted from one step of each, while they are compared.
+
+    The documents are the user's own, open in tabs: `leave` puts their views back to where they were.
+    """
+
+    def __init__(self, before: Document, after: Document, parent: QObject) -> None:
+        super().__init__(parent)
+        self._sides = (before, after)
+        self._starts = [0, 0]
+        self._moving = self._inside = False
+        self._own: list[tuple[float, float]] = []  # where the documents were, before
+        self._shown: tuple[float, float] | None = None  # what of the first side was compared, when it was left
+        for at, document in enumerate(self._sides):
+            document.viewChanged.connect(partial(self._moved, at))
+
+    def enter(self) -> None:
+        """The page is shown: go to what was compared when it was left, to a typical step at first."""
+        if not self._inside:
+            self._own = [(d.viewport.start_ns, d.viewport.end_ns) for d in self._sides]
+            self._inside = True
+            self.begin(self._shown)
+
+    def leave(self) -> None:
+        """The page is left, or others are compared: the documents' views are as they were."""
+        if not self._inside:
+            return
+        self._inside = False
+        self._shown = (self._sides[0].viewport.start_ns, self._sides[0].viewport.end_ns)
+        for document, window in zip(self._sides, self._own, strict=True):
+            document.zoom_to(*window, remember=False)
+
+    def begin(self, window: tuple[float, float] | None = None) -> None:
+        """Show the typical step of the longer side on both, or a stretch of the first side."""
+        if not self._inside:
+            return
+        steps = [_typical_step(document) for document in self._sides]
+        self._starts = [start for start, _ in steps]
+        if window is None:
+            start = steps[0][0]
+            window = (start, start + 1.1 * max(*(end - start for start, end in steps), 1000))
+        self._sides[0].zoom_to(*window, remember=False)
+        self._moved(0)
+
+    def _moved(self, at: int) -> None:
+        if self._moving or not self._inside:
+            return
+        here, there = self._sides[at], self._sides[1 - at]
+        shift = self._starts[1 - at] - self._starts[at]
+        start, end = here.viewport.start_ns + shift, here.viewport.end_ns + shift
+        if abs(there.viewport.start_ns - start) < 1 and abs(there.viewport.end_ns - end) < 1:
+            return
+        self._moving = True
+        there.zoom_to(start, end, remember=False)
+        self._moving = False
+
+
+def _typical_step(document: Document) -> tuple[int, int]:
+    """Start and end of a typical step, of the whole trace where steps are not known."""
+    figures = document.analysis.figures if document.analysis else None
+    step = typical(figures) if figures is not None else -1
+    if figures is None or step < 0:
+        return document.trace.span_ns
+    return int(figures.steps.start_ns[step]), int(figures.steps.end_ns[step])
