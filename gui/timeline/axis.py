@@ -10,7 +10,7 @@ from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from gui import text
-from gui.timeline.labels import slice_font
+from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import Palette
 from gui.timeline.rects import draw_rects
 
@@ -79,5 +79,4 @@ def paint_axis(
         label = QRectF(at + 4, rect.top() + 2, TICK_PX - 8, rect.height() - 8)
         if label.right() <= rect.right() + 30:
             words = tick_text(time - origin_ns, step, min(farthest, (end - start) * 50))
-            painter.setPen(palette.muted)
-            painter.drawText(label, int(Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine), words)
+            draw_text(painter, label, words, palette.muted, elide=False)

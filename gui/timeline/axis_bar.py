@@ -29,6 +29,7 @@ class AxisBar(QWidget):
         self._view, self._document = view, view.document
         self._dragging = False
         self.setFixedHeight(AXIS_PX)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(self.tr("Time axis"))
         self.setAccessibleDescription(self.tr("Drag to select a stretch of time."))
         self.setToolTip(self.tr("Drag to select a stretch of time. Click at the left to choose what times count from."))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import text
@@ -15,7 +15,8 @@ from gui.session import Document, Session
 from gui.timeline import overlays
 from gui.timeline.counters import paint_counter, subtitle
 from gui.timeline.frame import HEADER_PX, Frame
-from gui.timeline.header import header_font, paint_header, paint_note, paint_row_ground
+from gui.timeline.header import header_font, paint_grounds, paint_note
+from gui.timeline.headers import HeaderColumn
 from gui.timeline.labels import draw_text
 from gui.timeline.layout import LANE_PX, PAD_PX, Layout, Row, RowKind
 from gui.timeline.palette import coarse, looks, palette
@@ -27,7 +28,7 @@ from gui.timeline.waits import sync_lane
 
 MIN_HEIGHT_PX = 190
 CATCH_UP_MS = 14
-MAX_HEADER_PX = 6000  # taller header columns are painted anew instead of kept
+SPARE_PX = 128  # by which the kept picture is larger than the canvas, device pixels
 
 
 class Canvas(QWidget):
@@ -63,8 +64,7 @@ class Canvas(QWidget):
         self._painter = SlicePainter()
         self._base: QPixmap | None = None
         self._base_key: tuple[object, ...] = ()
-        self._headers: dict[bool, QPixmap] = {}
-        self._header_key: tuple[object, ...] = ()
+        self._headers = HeaderColumn()
         self._catch_up = QTimer(self)  # what a frame left over comes with the next one, after waiting input
         self._catch_up.setSingleShot(True)
         self._catch_up.setInterval(CATCH_UP_MS)
@@ -213,7 +213,14 @@ class Canvas(QWidget):
 
     def _make_base(self, frame: Frame) -> QPixmap:
         size = QSize(frame.width_px, frame.height_px) * frame.dpr
-        pixmap = self._base if self._base is not None and self._base.size() == size else QPixmap(size)
+        pixmap = self._base
+        if (
+            pixmap is None
+            or pixmap.width() < size.width()
+            or pixmap.height() < size.height()
+            or (pixmap.width() > size.width() + 2 * SPARE_PX or pixmap.height() > size.height() + 2 * SPARE_PX)
+        ):
+            pixmap = QPixmap(size + QSize(SPARE_PX, SPARE_PX))  # room for a window that is being made larger
         pixmap.setDevicePixelRatio(frame.dpr)
         painter = QPainter(pixmap)
         self.paint_base(painter, frame)
@@ -222,7 +229,7 @@ class Canvas(QWidget):
 
     def paint_base(self, painter: QPainter, frame: Frame) -> None:
         """Everything that stays while only pointer and selection move."""
-        self._painter.begin_frame()
+        self._painter.begin_frame(frame)
         top = self.rows.pinned_px
         visible = frame.visible_rows()
         painter.fillRect(QRectF(HEADER_PX, 0, frame.lanes_px, frame.height_px), frame.palette.lanes)
@@ -230,7 +237,7 @@ class Canvas(QWidget):
         self._section(painter, frame, [r for r in visible if r.pinned], 0, top)
         if top:
             painter.fillRect(QRectF(HEADER_PX, top - 1, frame.lanes_px, 1), frame.palette.line)
-        self._draw_headers(painter, frame)
+        self._draw_headers(painter, frame, visible)
         for row in visible:
             if row.key.startswith("busy/") and (row.pinned or frame.row_y(row) >= top - row.height):
                 painter.setClipRect(QRect(0, 0 if row.pinned else top, HEADER_PX - 8, frame.height_px))
@@ -243,8 +250,7 @@ class Canvas(QWidget):
         if not rows or lanes.height() <= 0:
             return
         painter.setClipRect(lanes)
-        for row in rows:
-            paint_row_ground(painter, frame, row)
+        paint_grounds(painter, frame, rows)
         self._step_lines(painter, frame)
         part = replace(frame, section=rows[0].pinned)
         for overlay in overlays.UNDER:
@@ -259,47 +265,9 @@ class Canvas(QWidget):
                 paint_counter(painter, frame, self.counters, row)
         painter.setClipping(False)
 
-    def _draw_headers(self, painter: QPainter, frame: Frame) -> None:
-        """Header column from two pictures, pinned and scrolled rows: it changes with the rows, not with the time."""
-        key = (frame.dpr, frame.palette.dark, self.rows.version, id(frame.figures), frame.height_px)
-        if key != self._header_key:
-            self._headers = {}
-            self._header_key = key
-        top = self.rows.pinned_px
-        painter.fillRect(QRectF(0, top, HEADER_PX, frame.height_px - top), frame.palette.header)
-        if self.rows.scrolled_px <= MAX_HEADER_PX:
-            painter.setClipRect(QRect(0, top, HEADER_PX, max(frame.height_px - top, 0)))
-            painter.drawPixmap(QPointF(0, top - frame.scroll_px), self._header_picture(frame, False))
-        else:
-            self._paint_headers(painter, frame, replace(frame, section=False).visible_rows())
-        painter.setClipRect(QRect(0, 0, HEADER_PX, top))
-        if top:
-            painter.drawPixmap(QPointF(0, 0), self._header_picture(frame, True))
-        painter.setClipping(False)
-        painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
-        if top:
-            painter.fillRect(QRectF(0, top - 1, HEADER_PX, 1), frame.palette.line)
-
-    def _header_picture(self, frame: Frame, pinned: bool) -> QPixmap:
-        if pinned not in self._headers:
-            height = self.rows.pinned_px if pinned else self.rows.scrolled_px
-            pixmap = QPixmap(QSize(HEADER_PX, max(height, 1)) * frame.dpr)
-            pixmap.setDevicePixelRatio(frame.dpr)
-            pixmap.fill(frame.palette.header)
-            painter = QPainter(pixmap)
-            whole = replace(frame, scroll_px=self.rows.pinned_px)
-            self._paint_headers(painter, whole, self.rows.pinned if pinned else self.rows.scrolled)
-            painter.end()
-            self._headers[pinned] = pixmap
-        return self._headers[pinned]
-
-    def _paint_headers(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
-        above: Row | None = None
-        for row in rows:
-            paint_row_ground(painter, frame, row)
-            same = above is not None and above.title == row.title and above.group == row.group
-            paint_header(painter, frame, row, same and row.kind is RowKind.SLICES, self._note(frame, row))
-            above = row
+    def _draw_headers(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
+        notes = {row.key: self._note(frame, row) for row in rows if row.kind in (RowKind.COUNTER, RowKind.SYNCS)}
+        self._headers.paint(painter, frame, rows, notes)
 
     def _note(self, frame: Frame, row: Row) -> str:
         if row.kind is RowKind.COUNTER:
@@ -315,10 +283,10 @@ class Canvas(QWidget):
         steps = frame.figures.steps if frame.figures is not None else frame.trace.steps
         a, b = np.searchsorted(steps.start_ns, (int(frame.start_ns), int(frame.end_ns) + 1))
         if 0 < b - a < frame.lanes_px / 24:
-            painter.setPen(QPen(frame.palette.line, 1))
-            for time in steps.start_ns[a:b].tolist():
-                x = round(float(frame.x(float(time))))
-                painter.drawLine(x, 0, x, frame.height_px)
+            x, one = np.round(frame.x(steps.start_ns[a:b])), np.ones(b - a)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(frame.palette.line)
+            draw_rects(painter, np.column_stack((x, one * 0, one, one * frame.height_px)))
 
     def _step_band(self, painter: QPainter, frame: Frame, row: Row) -> None:
         steps = frame.figures.steps if frame.figures is not None else frame.trace.steps
@@ -328,8 +296,9 @@ class Canvas(QWidget):
         stop = int(np.searchsorted(steps.start_ns, int(frame.end_ns) + 1))
         x0 = np.maximum(frame.x(steps.start_ns[first:stop]), HEADER_PX - 2.0)
         x1 = np.minimum(frame.x(steps.end_ns[first:stop]), frame.width_px + 2.0)
-        _, one = np.unique(np.floor(x0), return_index=True)  # more steps than pixels: one a pixel
-        one = one[x1[one] > HEADER_PX]
+        pixel = np.floor(x0)
+        one = np.flatnonzero(np.append(True, pixel[1:] != pixel[:-1])) if len(pixel) else np.zeros(0, np.intp)
+        one = one[x1[one] > HEADER_PX]  # more steps than pixels: one a pixel
         width = np.maximum(x1[one] - x0[one] - 1, 1.0)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(frame.palette.faint)

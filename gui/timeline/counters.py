@@ -16,6 +16,7 @@ from core.lod import coverage
 from core.trace import Trace
 from gui import text
 from gui.timeline.frame import Frame
+from gui.timeline.kept import PAD_SHARE
 from gui.timeline.layout import Row
 from gui.timeline.palette import blend
 from gui.timeline.rects import draw_rects
@@ -50,6 +51,7 @@ class CounterData:
         self.trace = trace
         self._busy: dict[int, Lane] = {}
         self._series: dict[tuple[str, int], Series | None] = {}
+        self.kept: dict[str, Columns] = {}  # by key of the row
 
     @cached_property
     def working(self) -> tuple[int, ...]:
@@ -130,30 +132,72 @@ def subtitle(data: CounterData, frame: Frame, row: Row) -> str:
     return _tr("at most {count}").format(count=text.count(series.peak))
 
 
+@dataclass(eq=False)
+class Columns:
+    """Values of one row in bins of a fixed width, kept while the view moves inside their stretch."""
+
+    key: tuple[object, ...]
+    start_ns: float
+    end_ns: float
+    edges_ns: NDArray[np.int64]  # one more than values
+    values: NDArray[np.float64]
+    held: NDArray[np.float64] | None  # memory that the allocator holds
+    peak: float
+
+
+def columns(data: CounterData, frame: Frame, row: Row) -> Columns | None:
+    """Values of a row's curve about the view, None where there is nothing to draw.
+
+    Bins are absolute, about 2 px wide: a curve keeps its shape while the view moves.
+    """
+    key = (row.key, frame.bin_ns, id(frame.figures))
+    kept = data.kept.get(row.key)
+    if kept is not None and kept.key == key and kept.start_ns <= frame.start_ns and frame.end_ns <= kept.end_ns:
+        return kept
+    view, pad = frame.document.viewport, (frame.end_ns - frame.start_ns) * PAD_SHARE
+    start, end = frame.start_ns - pad, frame.end_ns + pad
+    first, last = max(start, view.first_ns), min(end, view.last_ns)
+    bins = np.arange(first // frame.bin_ns, last // frame.bin_ns + 2, dtype=np.int64) * frame.bin_ns
+    edges = np.clip(bins, int(view.first_ns), int(view.last_ns))
+    edges = edges[np.append(True, edges[1:] > edges[:-1])]
+    if len(edges) < 2:
+        return None
+    held = None
+    if row.key.startswith("busy/"):
+        values, peak = coverage(data.busy(row.device), edges), 1.0
+    else:
+        series = data.series(row, frame.figures)
+        if series is None:
+            return None
+        values, peak = series.largest(edges), max(series.peak, 1e-9)
+        reserved = data.reserved(row.device) if row.key.startswith("memory/") else None
+        if reserved is not None:
+            held, peak = reserved.largest(edges), max(peak, reserved.peak)
+    data.kept[row.key] = made = Columns(key, start, end, edges, values, held, peak)
+    return made
+
+
 def paint_counter(painter: QPainter, frame: Frame, data: CounterData, row: Row) -> None:
     """Draw one counter row's curve."""
+    made = columns(data, frame, row)
+    if made is None:
+        return
+    lo, hi = np.searchsorted(made.edges_ns, (int(frame.start_ns), int(frame.end_ns) + 1))
+    lo, hi = max(int(lo) - 1, 0), min(int(hi), len(made.values))
+    if lo >= hi:
+        return
     top, height = frame.row_y(row) + 4, row.height - 7
-    view = frame.document.viewport
-    edges = np.linspace(frame.start_ns, frame.end_ns, frame.columns + 1).astype(np.int64)
-    inside = np.flatnonzero((edges[1:] > view.first_ns) & (edges[:-1] < view.last_ns))
-    if not len(inside):
-        return
-    edges = edges[inside[0] : inside[-1] + 2]
-    x = np.asarray(frame.left_px + inside * (frame.lanes_px / frame.columns), np.float64)
+    x = np.asarray(frame.x(made.edges_ns[lo : hi + 1]), np.float64)
     if row.key.startswith("busy/"):
-        share = coverage(data.busy(row.device), edges)
-        _curve(painter, frame, x, share, 1.0, top, height, frame.palette.good)
-        return
-    series = data.series(row, frame.figures)
-    if series is None:
-        return
-    colour = frame.palette.accent if series.unit == "bytes" else frame.palette.warn
-    peak = max(series.peak, 1e-9)
-    held = data.reserved(row.device) if row.key.startswith("memory/") else None
-    if held is not None:
-        peak = max(peak, held.peak)
-        _line(painter, frame, x, held.largest(edges), peak, top, height, frame.palette.muted)
-    _curve(painter, frame, x, series.largest(edges), peak, top, height, colour)
+        colour = frame.palette.good
+    else:
+        series = data.series(row, frame.figures)
+        in_bytes = series is not None and series.unit == "bytes"
+        colour = frame.palette.accent if in_bytes else frame.palette.warn
+    if made.held is not None:
+        shown = (made.held[lo:hi] > 0) & (np.arange(lo, hi) % 4 < 2)  # every other pair of columns
+        _line(painter, frame, x, _heights(made.held[lo:hi], made.peak, top, height), shown)
+    _curve(painter, frame, x, _heights(made.values[lo:hi], made.peak, top, height), float(top + height), colour)
 
 
 def _heights(values: NDArray[np.float64], peak: float, top: float, height: float) -> NDArray[np.float64]:
@@ -161,42 +205,23 @@ def _heights(values: NDArray[np.float64], peak: float, top: float, height: float
 
 
 def _line(
-    painter: QPainter,
-    frame: Frame,
-    x: NDArray[np.float64],
-    values: NDArray[np.float64],
-    peak: float,
-    top: float,
-    height: float,
-    colour: QColor,
+    painter: QPainter, frame: Frame, x: NDArray[np.float64], y: NDArray[np.float64], shown: NDArray[np.bool_]
 ) -> None:
-    """Broken line: every other pair of columns."""
-    y = _heights(values, peak, top, height)
-    shown = (np.arange(len(y)) % 4 < 2) & (values > 0)
-    width = frame.lanes_px / frame.columns
+    """Line over the columns that are shown. ``x``: borders of the columns, one more than ``y``."""
+    at = np.flatnonzero(shown)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(colour)
-    draw_rects(painter, np.column_stack((x, y, np.full(len(x), width), np.ones(len(x))))[shown])
+    painter.setBrush(frame.palette.muted)
+    draw_rects(painter, np.column_stack((x[at], y[at], x[at + 1] - x[at], np.ones(len(at)))))
 
 
 def _curve(
-    painter: QPainter,
-    frame: Frame,
-    x: NDArray[np.float64],
-    values: NDArray[np.float64],
-    peak: float,
-    top: float,
-    height: float,
-    colour: QColor,
+    painter: QPainter, frame: Frame, x: NDArray[np.float64], y: NDArray[np.float64], base: float, colour: QColor
 ) -> None:
     """Area with a line on top, as columns: filling rectangles is ten times cheaper than stroking a path."""
-    if not len(x):
-        return
-    y = np.round(_heights(values, peak, top, height))
+    y = np.round(y)
     run = np.flatnonzero(np.concatenate(([True], y[1:] != y[:-1])))  # level stretches are one rectangle
     left, level = x[run], y[run]
-    width = np.append(left[1:], x[-1] + frame.lanes_px / frame.columns) - left
-    base = float(top + height)
+    width = np.append(left[1:], x[-1]) - left
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(blend(colour, frame.palette.lanes, 0.28))
     draw_rects(painter, np.column_stack((left, level, width, base - level))[level < base])

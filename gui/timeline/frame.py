@@ -93,12 +93,10 @@ class Frame:
 
     def visible_rows(self) -> list[Row]:
         """Rows that are at least partly on the canvas, pinned ones first."""
-        top = self.layout.pinned_px
+        top, scroll = self.layout.pinned_px, self.scroll_px
         pinned = self.layout.pinned if self.section is not False else []
-        scrolled = self.layout.scrolled if self.section is not True else []
-        return pinned + [
-            row for row in scrolled if self.row_y(row) < self.height_px and self.row_y(row) + row.height > top
-        ]
+        shown = self.layout.scrolled_between(scroll, scroll + self.height_px - top) if self.section is not True else []
+        return pinned + shown
 
     def shows(self, row: Row) -> bool:
         """Row is one of this frame's (though perhaps scrolled out of view)."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPen, QPolygonF
+from functools import lru_cache
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPolygonF
 
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.labels import draw_text
 from gui.timeline.layout import Row, RowKind
+from gui.timeline.rects import draw_rects
 
 CHEVRON_PX = 14
 INDENT_PX = 10
 TEXT_PX = 16  # one line of text
 
 
+@lru_cache(maxsize=8)
 def header_font(bold: bool = False, small: bool = False) -> QFont:
     """Font of the header column."""
     font = QFont()
@@ -94,15 +99,22 @@ def _lane_scroll(painter: QPainter, frame: Frame, row: Row) -> None:
     painter.fillRect(QRectF(HEADER_PX - 6, y + offset, 3, length), frame.palette.dim)
 
 
-def paint_row_ground(painter: QPainter, frame: Frame, row: Row) -> None:
-    """Ground and border of a row, across header and lanes."""
+def paint_grounds(painter: QPainter, frame: Frame, rows: list[Row]) -> None:
+    """Grounds and borders of rows, across header and lanes: one call per colour."""
     pal = frame.palette
-    y = frame.row_y(row)
-    if row.kind in (RowKind.GROUP, RowKind.STEPS):
-        painter.fillRect(QRectF(0, y, frame.width_px, row.height), pal.header)
-    line = pal.line if row.kind is RowKind.GROUP else pal.faint
-    painter.setPen(QPen(line, 1))
-    edge = y + 0.5 if row.kind is RowKind.GROUP else y + row.height - 0.5
-    painter.drawLine(QLineF(0 if row.kind is RowKind.GROUP else HEADER_PX, edge, frame.width_px, edge))
-    if row.pinned and row.kind is RowKind.SLICES:
-        painter.fillRect(QRectF(0, y + 2, 2, row.height - 4), pal.accent)
+    bands: dict[str, list[tuple[float, float, float, float]]] = {"header": [], "line": [], "faint": [], "accent": []}
+    for row in rows:
+        y, width = frame.row_y(row), frame.width_px
+        if row.kind in (RowKind.GROUP, RowKind.STEPS):
+            bands["header"].append((0, y, width, row.height))
+        if row.kind is RowKind.GROUP:
+            bands["line"].append((0, y, width, 1))
+        else:
+            bands["faint"].append((HEADER_PX, y + row.height - 1, width - HEADER_PX, 1))
+        if row.pinned and row.kind is RowKind.SLICES:
+            bands["accent"].append((0, y + 2, 2, row.height - 4))
+    painter.setPen(Qt.PenStyle.NoPen)
+    for name, rects in bands.items():
+        if rects:
+            painter.setBrush(getattr(pal, name))
+            draw_rects(painter, np.array(rects, np.float64))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter, QPixmap
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter, QPixmap, QStaticText, QTransform
 
 from gui.timeline.layout import SLICE_PX
 from gui.timeline.rects import draw_fragments
@@ -18,8 +19,11 @@ MIN_WIDTH_PX = 22  # narrower slices carry no label
 PADDING_PX = 4
 NEW_PER_FRAME = 150  # texts rendered in one frame at most; the rest follows in the next
 ATLAS_PX = 2048
+_RIGHT = int(Qt.AlignmentFlag.AlignRight)
+_FontKey = tuple[int, QFont.Weight]  # size, px, and weight: what the fonts of the timeline differ in
 
 
+@lru_cache(maxsize=1)
 def slice_font() -> QFont:
     """Font of the labels on slices."""
     font = QFont()
@@ -143,22 +147,43 @@ class LabelAtlas:
         draw_fragments(painter, self.pixmap, target, source, 1 / self.dpr)
 
 
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """One line of text, laid out, with its size, px."""
+
+    text: QStaticText
+    width: float
+    height: float
+
+
 @lru_cache(maxsize=4096)
-def _elided(text: str, font: str, width_px: int) -> str:
-    metrics = QFontMetrics(_font(font))
-    return metrics.elidedText(" ".join(text[:400].split()), Qt.TextElideMode.ElideRight, width_px)
+def _line(text: str, font: _FontKey, width_px: int) -> _Line:
+    """Lay a line out once; ``width_px`` < 0 leaves it whole."""
+    size, weight = font
+    shaped = QFont()
+    shaped.setPixelSize(size)
+    shaped.setWeight(weight)
+    shown = text
+    if width_px >= 0:
+        line = " ".join(text[:400].split())
+        shown = QFontMetrics(shaped).elidedText(line, Qt.TextElideMode.ElideRight, width_px)
+    static = QStaticText(shown)
+    static.setTextFormat(Qt.TextFormat.PlainText)
+    static.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
+    static.prepare(QTransform(), shaped)
+    metrics = QFontMetricsF(shaped)
+    return _Line(static, metrics.horizontalAdvance(shown), metrics.height())
 
 
-@lru_cache(maxsize=64)
-def _font(description: str) -> QFont:
-    font = QFont()
-    font.fromString(description)
-    return font
+def draw_text(
+    painter: QPainter, rect: QRectF, text: str, colour: QColor, flags: int = 0, *, elide: bool = True
+) -> None:
+    """One line of plain text in a rectangle, elided unless that is switched off; the painter's font is one of ours.
 
-
-def draw_text(painter: QPainter, rect: QRectF, text: str, colour: QColor, flags: int = 0) -> None:
-    """One elided line of plain text in a rectangle."""
-    flags = flags or int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
+    ``flags``: to the left or the right, vertically in the middle in any case.
+    """
+    font = painter.font()
+    line = _line(text, (font.pixelSize(), font.weight()), int(rect.width()) if elide else -1)
+    x = rect.right() - line.width if flags & _RIGHT else rect.left()
     painter.setPen(colour)
-    shown = _elided(text, painter.font().toString(), int(rect.width()))
-    painter.drawText(rect, flags | int(Qt.TextFlag.TextSingleLine), shown)
+    painter.drawStaticText(QPointF(x, rect.top() + (rect.height() - line.height) / 2), line.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -109,6 +110,7 @@ class Layout:
         self.version = 0  # grows with every change of what is where
         self.pinned: list[Row] = []
         self.scrolled: list[Row] = []
+        self._tops_px: list[int] = []  # of the scrolled rows, ascending
         self.pinned_px = 0
         self.scrolled_px = 0
         self.place()
@@ -123,8 +125,14 @@ class Layout:
         self.scrolled = [row for row in visible if not row.pinned]
         self.pinned_px = self._stack(self.pinned)
         self.scrolled_px = self._stack(self.scrolled)
+        self._tops_px = [row.y for row in self.scrolled]
         if publish:
             self._publish()
+
+    def scrolled_between(self, top_px: float, bottom_px: float) -> list[Row]:
+        """Scrolled rows that are at least partly in ``[top_px, bottom_px)`` of their section."""
+        first = bisect_right(self._tops_px, top_px) - 1
+        return self.scrolled[max(first, 0) : bisect_left(self._tops_px, bottom_px)]
 
     def _publish(self) -> None:
         rows = (*self.pinned, *self.scrolled)

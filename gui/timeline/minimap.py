@@ -44,6 +44,7 @@ class Minimap(QWidget):
         self._grab_ns = 0.0
         self.setFixedHeight(MINIMAP_PX)
         self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(self.tr("Whole trace"))
         self.setAccessibleDescription(self.tr("Overview of the trace with the visible part marked; drag to move it."))
         document.viewChanged.connect(self.update)
@@ -126,6 +127,8 @@ class Minimap(QWidget):
             self._ticks(painter, columns, pal.warn)
 
     def _evidence_columns(self) -> np.ndarray:
+        if not self._document.highlighted:
+            return np.zeros(0)
         ids = np.asarray(self._document.highlighted, np.int64)
         ids = ids[(ids >= 0) & (ids < len(self._document.trace.slices))]
         view, lanes = self._document.viewport, self.width() - HEADER_PX
@@ -172,9 +175,10 @@ class Minimap(QWidget):
     def _columns(
         self, painter: QPainter, share: np.ndarray, top: float, bottom: float, colour: QColor, opacity: float = 1.0
     ) -> None:
-        at = np.flatnonzero(share > 0)
-        height = np.maximum(share[at] * (bottom - top), 1.0)
-        rects = np.column_stack((at + float(HEADER_PX), bottom - height, np.ones(len(at)), height))
+        height = np.where(share > 0, np.maximum(np.round(share * (bottom - top)), 1.0), 0.0)
+        at = np.flatnonzero(np.append(True, height[1:] != height[:-1]))  # level stretches are one rectangle
+        width = np.append(at[1:], len(height)) - at
+        rects = np.column_stack((at + float(HEADER_PX), bottom - height[at], width, height[at]))[height[at] > 0]
         painter.setOpacity(opacity)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)

@@ -24,12 +24,12 @@ from gui.timeline.rects import RectBatch
 
 _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
-PAD_SHARE = 0.4  # of the view, on each side: boxes are kept while the view stays inside
-PREFETCH_SHARE = 0.15  # with less than this left they are made anew when there is time
-FRESH_S = 0.004  # time a frame takes for making boxes anew, as far as kept ones can stand in
+PAD_REST, PAD_MOST = 0.2, 0.8  # shares of the view by which boxes reach beyond it, at least and at most
+AHEAD_PAN, AHEAD_ZOOM = 10, 3  # frames of the present motion for which boxes are made; a zoom soon wants other bins
+FRESH_S = 0.003  # time a frame takes for making boxes anew, as far as kept ones can stand in
 STALE_FACTOR = 4  # how far the resolution of boxes that stand in may be off
 
-Labels = list[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]]  # slice ids, x, y, room
+Labels = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # slice ids, x, y, room
 
 
 @dataclass(eq=False)
@@ -46,6 +46,17 @@ class _RowBoxes:
     code: NDArray[np.int32]  # look * (LEVELS + 1) + level
     ids: NDArray[np.int32]
     single: NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class _Part:
+    """Boxes of one row and where its lanes go, px."""
+
+    boxes: _RowBoxes
+    top: float
+    pitch: int
+    height: int
+    labelled: bool
 
 
 def _colour(code: int, dark: bool) -> QColor:
@@ -68,29 +79,44 @@ class SlicePainter:
         self._atlas: LabelAtlas | None = None
         self.incomplete = False  # labels or fresh boxes were left for the next frame
         self._started_s = 0.0
+        self._window = (0.0, 0.0)  # of the last frame, ns
+        self._ahead: tuple[float, float] = (0.0, 0.0)  # by how much the view grew or moved to either side, ns
+        self._pad: tuple[float, ...] = (0.0, 0.0)  # by how much boxes reach beyond the view, ns
 
     def forget(self) -> None:
         """Drop what was kept: the colours' meaning or the lanes changed."""
         self._rows.clear()
 
-    def begin_frame(self) -> None:
+    def begin_frame(self, frame: Frame) -> None:
         """Start the time of a frame, whose rows may come in several calls of `paint`."""
         self.incomplete = False
+        (before, after), start, end = self._window, frame.start_ns, frame.end_ns
+        self._window, width = (start, end), end - start
+        self._ahead = (max(before - start, 0.0), max(end - after, 0.0))
+        if min(end, after) <= max(start, before):
+            self._ahead = (0.0, 0.0)  # a leap to another place is no motion
+        pan = abs((after - before) - width) < 1e-6 * width
+        frames = AHEAD_PAN if pan else AHEAD_ZOOM
+        self._pad = tuple(min(PAD_REST * width + frames * ns, PAD_MOST * width) for ns in self._ahead)
         self._started_s = time.perf_counter()
 
     def paint(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
         """Draw the slices of rows, then their labels."""
         self._begin(frame)
-        labels: Labels = []
+        parts: list[_Part] = []
         for row in rows:
             if row.kind is RowKind.SLICES:
-                self._add_row(frame, row, float(frame.row_y(row) + PAD_PX), LANE_PX, SLICE_PX, labels)
+                top = float(frame.row_y(row) + PAD_PX)
+                parts.append(_Part(self._boxes(frame, row), top, LANE_PX, SLICE_PX, True))
             elif row.kind is RowKind.GROUP and not row.expanded:
-                self._add_summary(frame, row)
+                parts += self._summary(frame, row)
+        parts = [part for part in parts if len(part.boxes.ids)]
+        if not parts:
+            return
+        labels = self._collect(frame, parts)
         self._batch.draw(painter, partial(_colour, dark=frame.palette.dark))
-        if labels:
-            ids, x, y, room = (np.concatenate([part[i] for part in labels]) for i in range(4))
-            self._labels(painter, frame, ids, x, y, room)
+        if len(labels[0]):
+            self._labels(painter, frame, *labels)
 
     def _begin(self, frame: Frame) -> None:
         if self._dark != frame.palette.dark:
@@ -110,16 +136,16 @@ class SlicePainter:
         signature = (len(lanes), row.first_lane, int(row.expanded))
         kept = self._rows.get(row.key)
         if kept and kept.signature == signature and kept.start_ns <= frame.start_ns and frame.end_ns <= kept.end_ns:
-            room = min(frame.start_ns - kept.start_ns, kept.end_ns - frame.end_ns)
             fresh = kept.bin_ns == bin_ns
-            if fresh and room > PREFETCH_SHARE * (frame.end_ns - frame.start_ns):
+            room = (frame.start_ns - kept.start_ns, kept.end_ns - frame.end_ns)
+            if fresh and room[0] >= self._ahead[0] and room[1] >= self._ahead[1]:  # the next frame has its boxes too
                 return kept
             late = time.perf_counter() - self._started_s > FRESH_S and not frame.vector
             if late and STALE_FACTOR * kept.bin_ns >= bin_ns >= kept.bin_ns / STALE_FACTOR:
                 self.incomplete |= not fresh
                 return kept
-        pad = (frame.end_ns - frame.start_ns) * PAD_SHARE
-        start, end = frame.start_ns - pad, frame.end_ns + pad
+        turn = 0.8 + 0.4 * (row.track_id * 0.618 % 1.0)  # rows run out one after the other, not all in one frame
+        start, end = frame.start_ns - self._pad[0] * turn, frame.end_ns + self._pad[1] * turn
         parts = [fold(lane, frame.coarse_looks, start, end, bin_ns) for lane in lanes]
         ids = np.concatenate([p.slice_id for p in parts]) if parts else np.zeros(0, np.int32)
         level = np.concatenate([p.level for p in parts]) if parts else np.zeros(0, np.uint8)
@@ -142,46 +168,41 @@ class SlicePainter:
         self._rows[row.key] = kept
         return kept
 
-    def _add_row(
-        self,
-        frame: Frame,
-        row: Row,
-        top: float,
-        pitch: float,
-        height: float,
-        labels: Labels | None,
-    ) -> None:
-        boxes = self._boxes(frame, row)
-        x0, x1 = frame.x(boxes.begin), frame.x(boxes.stop)
+    def _collect(self, frame: Frame, parts: list[_Part]) -> Labels:
+        """Put the boxes of all rows into the batch, at once; returns the labels that have room."""
+        counts = [len(part.boxes.ids) for part in parts]
+        begin, stop, lane, code, ids, single = (
+            np.concatenate([getattr(part.boxes, name) for part in parts])
+            for name in ("begin", "stop", "lane", "code", "ids", "single")
+        )
+        x0, x1 = frame.x(begin), frame.x(stop)
         seen = np.flatnonzero((x1 >= frame.left_px) & (x0 < frame.width_px))
-        if not len(seen):
-            return
+        of = np.repeat(np.arange(len(parts)), counts)[seen]
+        places = np.array([(part.top, part.pitch, part.height, part.labelled) for part in parts], np.float64)
         x0 = np.maximum(x0[seen], frame.left_px - 2.0)
         x1 = np.minimum(x1[seen], frame.width_px + 2.0)
-        y = top + boxes.lane[seen] * pitch
-        left = np.floor(x0)
+        y = places[of, 0] + lane[seen] * places[of, 1]
+        left, alone = np.floor(x0), single[seen]
         width = np.maximum(np.round(x1) - left, 1.0)
-        width -= (width > 3.0) & boxes.single[seen]  # a hair between neighbours
-        code = boxes.code[seen]
-        self._batch.add(left, y, width, np.full(len(seen), float(height)), code)
-        if labels is not None:
-            wide = np.flatnonzero((width >= MIN_WIDTH_PX) & boxes.single[seen])
-            if len(wide):
-                at = np.maximum(left[wide], frame.left_px) + PADDING_PX
-                room = left[wide] + width[wide] - at - 2.0
-                labels.append((boxes.ids[seen][wide], at, y[wide], room))
+        width -= (width > 3.0) & alone  # a hair between neighbours
+        self._batch.add(left, y, width, places[of, 2], code[seen])
+        wide = np.flatnonzero((width >= MIN_WIDTH_PX) & alone & (places[of, 3] > 0))
+        at = np.maximum(left[wide], frame.left_px) + PADDING_PX
+        return ids[seen][wide], at, y[wide], left[wide] + width[wide] - at - 2.0
 
-    def _add_summary(self, frame: Frame, group: Row) -> None:
+    def _summary(self, frame: Frame, group: Row) -> list[_Part]:
         """Outermost lanes of a collapsed group's members, a few pixels each."""
         members = [frame.layout.by_key[key] for key in group.members]
         members = [row for row in members if row.kind is RowKind.SLICES and not row.hidden][:SUMMARY_LANES]
-        if not members:
-            return
-        height = max(2, (group.height - 8) // len(members) - 1)
+        height = max(2, (group.height - 8) // max(len(members), 1) - 1)
+        parts = []
         for i, row in enumerate(members):
             lanes = frame.layout.index.lanes(row.track_id)
             stand_in = Row(f"summary/{row.key}", RowKind.SLICES, "", track_id=row.track_id, lanes=len(lanes))
-            self._add_row(frame, stand_in, frame.row_y(group) + 4.0 + i * (height + 1), 0.0, height, None)
+            parts.append(
+                _Part(self._boxes(frame, stand_in), frame.row_y(group) + 4.0 + i * (height + 1), 0, height, False)
+            )
+        return parts
 
     def _labels(
         self, painter: QPainter, frame: Frame, ids: NDArray[Any], x: NDArray[Any], y: NDArray[Any], room: NDArray[Any]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt
@@ -41,11 +43,20 @@ def periods_ns(figures: Figures) -> NDArray[np.int64]:
 BOUNDS = ("left_out", "waiting", "loader", "device", "host", "unknown", "cpu")
 
 
+_bounds: WeakKeyDictionary[Figures, NDArray[np.uint8]] = WeakKeyDictionary()
+
+
 def bounds_of(figures: Figures) -> NDArray[np.uint8]:
-    """What bound each step: uint8[n_steps], positions in `BOUNDS`.
+    """What bound each step: uint8[n_steps], positions in `BOUNDS`; worked out once.
 
     The device where it was busy for `BUSY` of the step; else what most of its idle time is charged to.
     """
+    if figures not in _bounds:
+        _bounds[figures] = _make_bounds(figures)
+    return _bounds[figures]
+
+
+def _make_bounds(figures: Figures) -> NDArray[np.uint8]:
     f, gaps = figures.step_figures, figures.gaps
     length = np.maximum(periods_ns(figures), 1)
     idle_ns = np.zeros((len(figures.steps), len(GapCause)), np.int64)
@@ -102,6 +113,7 @@ class StepStrip(QWidget):
         self._ground_key: tuple[object, ...] = ()
         self._top_ns = 1.0  # period of the tallest bar
         self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(self.tr("Steps"))
         self.setAccessibleDescription(self.tr("One bar per step; its height is the step's period."))
         document.analysisChanged.connect(self._analysis_changed)

@@ -9,9 +9,10 @@ from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QColor, QPainter
 
 from core.kinds import TrackKind
-from core.lod import LEVELS, fold
+from core.lod import LEVELS
 from gui import text
 from gui.timeline.frame import Frame
+from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.layout import PAD_PX, Row, RowKind
 from gui.timeline.palette import blend, gap_colour, palette
@@ -41,17 +42,18 @@ def _paint_row(painter: QPainter, frame: Frame, row: Row) -> None:
     assert frame.figures is not None
     lane = gap_lane(frame.figures, row.device)
     causes = frame.figures.gaps.cause
-    boxes = fold(lane, causes, frame.start_ns, frame.end_ns, frame.bin_ns)
-    if not len(boxes):
+    boxes = fold_kept(lane, causes, frame)
+    seen, x0, width = in_view(boxes, frame, beyond_px=0.0)
+    if not len(seen):
         return
-    x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px)
-    width = np.maximum(np.minimum(frame.x(boxes.end_ns), frame.width_px) - x0, 0.0)
+    shown = boxes.slice_id[seen]
     y = np.full(len(x0), float(frame.row_y(row) + PAD_PX - 1))
     height = np.full(len(x0), float(row.height - 2 * PAD_PX + 1))
     batch = RectBatch()
-    batch.add(x0, y, width, height, causes[boxes.slice_id].astype(np.int32) * (LEVELS + 1) + boxes.level)
+    batch.add(x0, y, width, height, causes[shown].astype(np.int32) * (LEVELS + 1) + boxes.level[seen])
     batch.draw(painter, partial(_shade, dark=frame.palette.dark))
-    _name(painter, frame, boxes.slice_id[: boxes.single], np.column_stack((x0, y, width, height))[: boxes.single])
+    single = int(np.searchsorted(seen, boxes.single))
+    _name(painter, frame, shown[:single], np.column_stack((x0, y, width, height))[:single])
 
 
 @lru_cache(maxsize=256)

@@ -6,9 +6,9 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter
 
-from core.lod import fold
 from gui.timeline.frame import Frame
 from gui.timeline.hits import HitLanes, hit_lanes
+from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, Row, RowKind
 from gui.timeline.rects import draw_rects
 
@@ -35,12 +35,8 @@ def _paint_row(painter: QPainter, frame: Frame, row: Row, lanes: HitLanes) -> No
         y = frame.row_y(row) + PAD_PX + number * LANE_PX + SLICE_PX - UNDERLINE_PX
         if y < (0 if row.pinned else frame.layout.pinned_px) or y > frame.height_px:
             continue
-        boxes = fold(
-            lanes.lane(row.track_id, first + number), frame.no_looks, frame.start_ns, frame.end_ns, frame.bin_ns
-        )
-        if not len(boxes):
-            continue
-        x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px - 2.0)
-        width = np.maximum(np.minimum(frame.x(boxes.end_ns), frame.width_px + 2.0) - x0 - 1, 2.0)
+        boxes = fold_kept(lanes.lane(row.track_id, first + number), frame.no_looks, frame)
+        _, x0, width = in_view(boxes, frame)
+        width = np.maximum(width - 1, 2.0)
         n = len(x0)
         draw_rects(painter, np.column_stack((x0, np.full(n, float(y)), width, np.full(n, float(UNDERLINE_PX)))))

@@ -11,9 +11,9 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QPixmap
 
 from core.kernel_names import short_op_name
-from core.lod import fold
 from gui import text
 from gui.timeline.frame import Frame
+from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, RowKind
 from gui.timeline.palette import Palette, blend
@@ -60,14 +60,13 @@ def _paint_lane(painter: QPainter, frame: Frame) -> None:
         return
     assert frame.figures is not None
     lane, waited = sync_lane(frame.figures)
-    boxes = fold(lane, waited, frame.start_ns, frame.end_ns, frame.bin_ns)
-    if not len(boxes):
+    boxes = fold_kept(lane, waited, frame)
+    seen, x0, width = in_view(boxes, frame, min_px=2.0)
+    if not len(seen):
         return
-    x0 = np.maximum(frame.x(boxes.start_ns), frame.left_px - 2.0)
-    width = np.maximum(np.minimum(frame.x(boxes.end_ns), frame.width_px + 2.0) - x0, 2.0)
     y, height = frame.row_y(row) + 3.0, row.height - 6.0
     rects = np.column_stack((x0, np.full(len(x0), y), width, np.full(len(x0), height)))
-    red = waited[boxes.slice_id] > 0
+    red = waited[boxes.slice_id[seen]] > 0
     _fill(painter, frame, rects[~red], frame.palette.grey)
     wide = red & (width >= HATCH_FROM_PX)
     _fill(painter, frame, rects[red & ~wide], frame.palette.wait)

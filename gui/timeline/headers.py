@@ -1,0 +1,75 @@
+"""The header column: each row's heading is rendered once and put where the row is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize
+from PySide6.QtGui import QPainter, QPixmap
+
+from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.header import paint_grounds, paint_header
+from gui.timeline.layout import Row, RowKind
+
+PICTURES_AT_MOST = 300  # kept headings; a canvas shows some dozens
+
+
+class HeaderColumn:
+    """Draws the headings of the visible rows. One instance per canvas."""
+
+    def __init__(self) -> None:
+        self._pictures: dict[tuple[object, ...], QPixmap] = {}
+
+    def paint(self, painter: QPainter, frame: Frame, rows: list[Row], notes: dict[str, str]) -> None:
+        """Draw the headings of rows, pinned ones first; ``notes``: what stands behind a name, by key of the row."""
+        top = frame.layout.pinned_px
+        painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
+        above = {False: self._above(frame, rows, False), True: self._above(frame, rows, True)}
+        for row in rows:
+            before = above[row.pinned]
+            same = before is not None and before.title == row.title and before.group == row.group
+            clip = QRect(0, 0, HEADER_PX, top) if row.pinned else QRect(0, top, HEADER_PX, frame.height_px - top)
+            painter.setClipRect(clip)
+            self._paint_row(painter, frame, row, same and row.kind is RowKind.SLICES, notes.get(row.key, ""))
+            above[row.pinned] = row
+        painter.setClipping(False)
+        painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
+        if top:
+            painter.fillRect(QRectF(0, top - 1, HEADER_PX, 1), frame.palette.line)
+
+    @staticmethod
+    def _above(frame: Frame, rows: list[Row], pinned: bool) -> Row | None:
+        """Row above the first visible one of a section, which may have the same name."""
+        first = next((row for row in rows if row.pinned == pinned), None)
+        section = frame.layout.pinned if pinned else frame.layout.scrolled
+        at = section.index(first) if first is not None else 0
+        return section[at - 1] if at > 0 else None
+
+    def _paint_row(self, painter: QPainter, frame: Frame, row: Row, same: bool, note: str) -> None:
+        if frame.vector:  # texts as text
+            paint_grounds(painter, frame, [row])
+            paint_header(painter, frame, row, same, note)
+            return
+        key = (
+            row.kind, row.title, row.subtitle, row.height, row.indent, row.expanded, row.can_collapse, row.pinned,
+            row.communication, row.lanes, row.shown_lanes, row.first_lane, same, note, frame.dpr, frame.palette.dark,
+        )  # fmt: skip
+        picture = self._pictures.get(key)
+        if picture is None:
+            if len(self._pictures) >= PICTURES_AT_MOST:
+                self._pictures.clear()
+            picture = self._pictures[key] = self._render(frame, row, same, note)
+        painter.drawPixmap(QPointF(0, frame.row_y(row)), picture)
+
+    @staticmethod
+    def _render(frame: Frame, row: Row, same: bool, note: str) -> QPixmap:
+        picture = QPixmap(QSize(HEADER_PX, max(row.height, 1)) * frame.dpr)
+        picture.setDevicePixelRatio(frame.dpr)
+        picture.fill(frame.palette.header)
+        painter = QPainter(picture)
+        whole = replace(frame, width_px=HEADER_PX)
+        painter.translate(0, -frame.row_y(row))
+        paint_grounds(painter, whole, [row])
+        paint_header(painter, whole, row, same, note)
+        painter.end()
+        return picture
