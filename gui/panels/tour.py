@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 import resources
 from core.analysis import Analysis
-from gui import text
+from gui import text, tour_code
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.labels import button, heading, label
@@ -243,6 +243,7 @@ class TourBar(QFrame):
         head.setSpacing(12)
         head.addWidget(heading(station.title, 1))
         head.addWidget(label(number, "faint"))
+        self._add_code(head)
         head.addStretch(1)
         texts.addLayout(head)
         self.words = label(station.words, "dim", wrap=True)
@@ -265,6 +266,22 @@ class TourBar(QFrame):
         document.analysisChanged.connect(self._enable)
         session.currentChanged.connect(self._arrived)
         self._enable()
+
+    def _add_code(self, row: QHBoxLayout) -> None:
+        """Links to the program behind the trace, where its scripts are at hand."""
+        here, after = (tour_code.stage_file(self._station.file, offset) for offset in (0, 1))
+        if here is not None and after is not None and self._station.rule != "enqueue-time":
+            tip = self.tr("The exact lines that change on the way to the next stage.")
+            row.addWidget(button(self.tr("What changes next"), partial(self._show_code, here, after), "link", tip))
+        if here is not None and self._session.can("capture"):
+            tip = self.tr(
+                "Records this program on your own machine, so that fixes can be applied and proved. Without a GPU it "
+                "shows the faults that a CPU run has."
+            )
+            row.addWidget(button(self.tr("Run it here"), partial(tour_code.run_here, self._session, here), "link", tip))
+
+    def _show_code(self, before: Path, after: Path) -> None:
+        tour_code.StageDialog(before, after, self._station.title, self).open()
 
     def _index(self) -> int:
         found = self._document.analysis.suggestions if self._document.analysis else ()

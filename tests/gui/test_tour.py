@@ -3,13 +3,17 @@ from __future__ import annotations
 import re
 
 import pytest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
 from core.importing import open_trace
+from gui import tour_code
 from gui.main_window import MainWindow
 from gui.panels import tour
 from gui.session import Document
+from gui.widgets.code import CodeDiff
+from profiling.spec import RunSpec
 
 
 def bar(window: MainWindow) -> tour.TourBar:
@@ -60,6 +64,46 @@ def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot
     shown.next.click()
     qtbot.waitUntil(lambda: not any(tour.stage_of(d) >= 0 for d in window.session.documents))
     qtbot.waitUntil(lambda: window.session.current is None)
+
+
+def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.session.open([tour.sample(2)])
+    qtbot.waitUntil(lambda: _stage(window) == 2, timeout=20_000)
+    document = window.session.current
+    assert document is not None
+    qtbot.waitUntil(lambda: document.analysis is not None and not document.analysis_running, timeout=30_000)
+    shown = bar(window)
+    shown.show_it.click()
+    edit = window.session.ask("proposed_edit", document, document.current_suggestion)
+    fixed = "rows = torch.arange(target.shape[0], device=target.device)"
+    assert edit.path.name == "stage2.py"
+    assert "-    rows = range(target.shape[0])" in edit.diff
+    assert fixed not in edit.before
+    assert "torch.arange(target.shape[0], device=" in edit.after
+    page = window.current_page()
+    assert page is not None
+    codes = [view.toPlainText() for view in page.findChildren(CodeDiff)]
+    assert any("-     rows = range(target.shape[0])" in code or "- rows = range(target" in code for code in codes)
+    assert not window.session.ask("can_apply_fix", document, document.current_suggestion)  # no run of one's own
+    link = next(b for b in shown.findChildren(QPushButton) if b.text() == "What changes next")
+    link.click()
+    dialog = shown.findChild(tour_code.StageDialog)
+    assert dialog is not None
+    assert f"+     {fixed}" in dialog.diff.toPlainText()
+    dialog.reject()
+    wished: list[RunSpec] = []
+    monkeypatch.setattr(window.session.ask("capture"), "show_launcher", wished.append)
+    next(b for b in shown.findChildren(QPushButton) if b.text() == "Run it here").click()
+    assert wished[0].script.endswith("stage2.py")
+
+
+def test_every_station_knows_its_script() -> None:
+    files = [tour_code.stage_file(station.file) for station in tour.stations()]
+    assert [file.name for file in files if file] == [f"stage{k}.py" for k in (0, 1, 2, 3, 3, 4, 5, 6, 7)]
+    assert tour_code.stage_file("story_stage7_simulated.json.gz", 1) is None
+    assert tour_code.stage_file("other.json") is None
 
 
 def _stage(window: MainWindow) -> int:
