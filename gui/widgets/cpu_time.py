@@ -19,12 +19,17 @@ BAR_PX = 4
 
 @dataclass(frozen=True)
 class Share:
-    """One row: a name, its time in ns, how many calls, and what a click does."""
+    """One row: a name, its time in ns, how many calls, and what a click does.
+
+    ``whole``: the time holds that of everything it calls, not its own alone. ``per_step``: of one step.
+    """
 
     name: str
     ns: float
     calls: int
     run: Callable[[], object]
+    whole: bool = False
+    per_step: bool = False
 
 
 class ShareRow(QPushButton):
@@ -37,9 +42,19 @@ class ShareRow(QPushButton):
         self.setProperty("role", "flat")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        tip = self.tr("{name}: {time} of its own in {count} calls. A click shows the longest.").format(
-            name=share.name, time=text.duration(share.ns), count=text.count(share.calls)
-        )
+        if share.whole:
+            words = (
+                self.tr("{name}: {time} a step with all it calls, {count} calls in all. A click shows the longest.")
+                if share.per_step
+                else self.tr("{name}: {time} with all that it calls, in {count} calls. A click shows the longest.")
+            )
+        else:
+            words = (
+                self.tr("{name}: {time} a step of its own, {count} calls in all. A click shows the longest.")
+                if share.per_step
+                else self.tr("{name}: {time} of its own in {count} calls. A click shows the longest.")
+            )
+        tip = words.format(name=share.name, time=text.duration(share.ns), count=text.count(share.calls))
         self.setToolTip(plain_tip(tip))
         self.setAccessibleName(tip)
         self.clicked.connect(lambda _checked=False: share.run())

@@ -38,34 +38,65 @@ class CpuTimeView(CpuTime):
         self.clear()
         self._add_table(self.tr("Where the CPU time goes"), "operators", figures.operators)
         if len(figures.modules):
-            self._add_table(self.tr("Modules"), "modules", figures.modules)
+            self._add_table(self.tr("Modules"), "modules", figures.modules, whole=True)
         elif not len(figures.operators):
             self._add_table(self.tr("Python"), "python", figures.python)
         self._add_loader(figures)
         self._add_how_to()
 
-    def _add_table(self, title: str, panel_id: str, stats: StatTable) -> None:
-        whole = float(stats.host_self_ns.sum())
-        if not len(stats) or whole <= 0:
+    def _add_table(self, title: str, panel_id: str, stats: StatTable, *, whole: bool = False) -> None:
+        """Add the names with the most time: their own, or (``whole``) with all that they call, as for modules."""
+        figures = self._shown
+        times = stats.host_total_ns if whole else stats.host_self_ns
+        steps = len(figures.steps) if figures is not None else 0
+        if not len(stats) or times.max() <= 0:
             return
-        order = np.argsort(-stats.host_self_ns, kind="stable")[:ROWS]
+        scale = 1.0 / max(steps, 1)
+        of_ns = self._of_ns(steps, stats, whole=whole)
+        order = np.argsort(-times, kind="stable")[:ROWS]
         names = self._document.trace.strings
         shares = [
             Share(
                 names[int(stats.name_id[row])].removeprefix("nn.Module: "),
-                float(stats.host_self_ns[row]),
+                float(times[row]) * scale,
                 int(stats.calls[row]),
                 partial(self._document.go_to_slice, int(stats.first_slice[row])),
+                whole,
+                steps > 0,
             )
             for row in order.tolist()
-            if stats.host_self_ns[row] > 0
+            if times[row] > 0
         ]
-        note = self.tr("By time of their own, without what they call; of {time} in all.")
-        self.add_title(title, note.format(time=text.duration(whole)))
-        self.add_rows(shares, whole)
+        self.add_title(title, self._note(of_ns, steps, whole=whole))
+        self.add_rows(shares, of_ns)
         if len(stats) > len(shares):
             words = self.tr("All {count} in a table").format(count=text.count(len(stats)))
             self.add_widget(button(words, partial(self._session.panelRequested.emit, panel_id), "link"))
+
+    def _of_ns(self, steps: int, stats: StatTable, *, whole: bool) -> float:
+        """What the shares are of: all operators' own time; for modules a step, or the trace where none is marked."""
+        if not whole:
+            return float(stats.host_self_ns.sum()) / max(steps, 1)
+        figures = self._shown
+        if figures is not None and steps:
+            return float((figures.steps.end_ns - figures.steps.start_ns).mean())
+        first, last = self._document.trace.span_ns
+        return float(last - first)
+
+    def _note(self, of_ns: float, steps: int, *, whole: bool) -> str:
+        if whole:
+            words = (
+                self.tr("Per step, with all that they call; a step takes {time}. One module's time holds its parts'.")
+                if steps
+                else self.tr("With all that they call; of {time} in all. One module's time holds its parts'.")
+            )
+        else:
+            words = (
+                self.tr("Per step, by time of their own, without what they call; of {time} in all.")
+                if steps
+                else self.tr("By time of their own, without what they call; of {time} in all.")
+            )
+        return words.format(time=text.duration(of_ns))
 
     def _add_loader(self, figures: Figures) -> None:
         chosen = figures.step_figures.counted

@@ -1,0 +1,39 @@
+"""Where the CPU's time goes: modules count what they call, per step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QLabel
+
+from core.analysis import Analysis
+from core.figures.compute import compute_figures
+from gui import text
+from gui.main_window import MainWindow
+from gui.session import Document
+from gui.widgets.cpu_time import ShareRow
+from gui.widgets.cpu_time_view import CpuTimeView
+from tests.trace_builder import TraceBuilder
+
+
+def test_modules_are_shown_with_what_they_call_per_step(window: MainWindow, show: Callable[..., Document]) -> None:
+    made = TraceBuilder(gpu=None, with_stack=1)
+    for k in range(2):
+        at = 1000 * k
+        made.step(k, at, 1000)
+        made.python("nn.Module: Net_0", at + 10, 800).python("nn.Module: Linear_0", at + 20, 300)
+        made.op("aten::mm", at + 30, 280).op("aten::relu", at + 400, 400)
+    trace = made.build()
+    show(trace, Analysis(compute_figures(trace)))
+    page = window.current_page()
+    assert page is not None
+    view = page.findChild(CpuTimeView)
+    assert view is not None
+    tips = [row.accessibleName().replace(text.THIN, " ") for row in view.findChildren(ShareRow)]
+    assert any(tip.startswith("Net_0: 800") and "a step with all it calls" in tip for tip in tips)
+    assert any(tip.startswith("aten::mm: 280") and "a step of its own" in tip for tip in tips)
+    assert tips.index(next(t for t in tips if t.startswith("Net_0"))) < tips.index(
+        next(t for t in tips if t.startswith("Linear_0"))
+    )
+    words = " ".join(label.text() for label in view.findChildren(QLabel)).replace(text.THIN, " ")
+    assert "a step takes 1 ms" in words or "a step takes 1.00 ms" in words or "a step takes 1000" in words
