@@ -14,8 +14,8 @@ from gui.session import Document, Session
 from gui.settings import Settings
 from gui.widgets.labels import button, label, plain_tip
 
-SIDE_PX, SIDE_MIN_PX = 384, 280
-BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 420  # views under the timeline: of what both have, and at most
+SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
+BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
 TALL_SHARE = 0.7  # while they are made tall
 # Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.
 ABOUT_THE_WHOLE = ("selection", "rules", "import_report")
@@ -29,7 +29,8 @@ def bottom_px(height_px: int) -> int:
 
 def side_px(width_px: int) -> int:
     """Width of the plan at the right, in a window so wide."""
-    return min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
+    narrow = min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
+    return max(narrow, min(width_px * 24 // 100, SIDE_WIDE_PX))
 
 
 class DocumentPage(QWidget):

@@ -49,7 +49,7 @@ DARK = Theme(
     grid="#262c35",
     text="#e8ebef",
     dim="#aab3be",
-    faint="#8d97a4",
+    faint="#949eab",
     accent="#5aa9ff",
     on_accent="#08131f",
     wait="#ff6b66",
@@ -58,7 +58,7 @@ DARK = Theme(
     chip="#4a3a16",
     added="#1d3a2c",
     removed="#47262a",
-    selection="#2b3f57",
+    selection="#263a52",
 )
 LIGHT = Theme(
     dark=False,

@@ -16,7 +16,7 @@ from gui.linked_views import Link
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
-from gui.widgets.labels import button, heading, label, restyle
+from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.table import TableBox
 
 SAME_PCT = 3.0  # a smaller change of the step time is called none
@@ -37,7 +37,7 @@ class ComparePage(QWidget):
         row = QHBoxLayout()
         row.addWidget(label(self.tr("Before"), "dim"))
         row.addWidget(self.before, 1)
-        row.addWidget(button(self.tr("⇄"), self.swap, "flat", self.tr("Swap the two")))
+        row.addWidget(named(button("⇄", self.swap, "flat", self.tr("Swap the two")), self.tr("Swap the two")))
         row.addWidget(label(self.tr("After"), "dim"))
         row.addWidget(self.after, 1)
         self.title = heading("", 4)

@@ -34,6 +34,7 @@ class DetailsPanel(QScrollArea):
         self._session, self._document = session, document
         self._slice = -2
         self.setWidgetResizable(True)
+        self.setAccessibleName(self.tr("Details of the selected slice"))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._inner = QWidget()
         self._inner.setObjectName("scrolled")

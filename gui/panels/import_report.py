@@ -25,6 +25,7 @@ class ImportReportPanel(QScrollArea):
         self._document = document
         self._shown: object = None
         self.setWidgetResizable(True)
+        self.setAccessibleName(self.tr("What is odd about this trace"))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         document.analysisChanged.connect(self.show_all)
         self.show_all()

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 from gui import jobs
 from gui.panels import PanelSpec
 from gui.session import Document, Session
-from gui.widgets.labels import Elided, button, heading, label, restyle
+from gui.widgets.labels import Elided, button, heading, label, named, restyle
 from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, form_card
 from profiling.errors import ProfilingError
 from profiling.interpreters import Interpreter, find_interpreters
@@ -74,7 +74,7 @@ class LaunchPage(QWidget):
         row.addStretch(1)
         row.addWidget(column, 100)
         row.addStretch(1)
-        scroll = QScrollArea()
+        scroll = named(QScrollArea(), self.tr("Profile a script"))
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(inner)
@@ -99,7 +99,7 @@ class LaunchPage(QWidget):
     def _what(self) -> QFrame:
         card, form = form_card(self.tr("What to run"))
         self._form = form
-        self.script, self.module = QLineEdit(), QLineEdit()
+        self.script, self.module = named(QLineEdit(), self.tr("Script")), named(QLineEdit(), self.tr("Module"))
         self.script.setPlaceholderText(self.tr("train.py"))
         self.module.setPlaceholderText(self.tr("package.train, as python -m takes it"))
         self.as_script, self.as_module = QRadioButton(self.tr("Script")), QRadioButton(self.tr("Module"))
@@ -116,7 +116,7 @@ class LaunchPage(QWidget):
             self.tr('--epochs 1 --out "a folder"   (split like a shell does; nothing is expanded)')
         )
         form.addRow(self.tr("Arguments"), self.arguments)
-        self.folder = QLineEdit()
+        self.folder = named(QLineEdit(), self.tr("Working folder"))
         form.addRow(self.tr("Working folder"), beside(self.folder, button(self.tr("Choose…"), self._choose_folder)))
         self.interpreter = QComboBox()
         self.interpreter.setEditable(True)

@@ -19,7 +19,7 @@ from gui.widgets.card import Card
 from gui.widgets.charts import FallingBars, bars_unit
 from gui.widgets.cpu_time_view import CpuTimeView
 from gui.widgets.fold import Fold
-from gui.widgets.labels import button, heading, label, restyle
+from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.outcomes import OutcomeList
 
 
@@ -68,7 +68,7 @@ class PlanPanel(QWidget):
         column.addWidget(self._outcomes)
         column.addWidget(CpuTimeView(self._session, self._document))
         column.addStretch(1)
-        self.area = QScrollArea()
+        self.area = named(QScrollArea(), self.tr("Plan"))
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(inner)

@@ -48,6 +48,7 @@ class StartPage(QScrollArea):
         super().__init__()
         self._session = session
         self.setWidgetResizable(True)
+        self.setAccessibleName(self.tr("Start page"))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inner = QWidget()
         inner.setObjectName("scrolled")

@@ -14,7 +14,7 @@ from gui.painting import guarded
 from gui.widgets.labels import plain_tip
 
 BAR_PX, LEGEND_PX, SWATCH_PX = 18, 18, 9
-DARK_INK, LIGHT_INK = "#10151b", "#ffffff"
+DARK_INK, LIGHT_INK = "#000000", "#ffffff"
 
 
 @dataclass(frozen=True)

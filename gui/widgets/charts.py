@@ -30,6 +30,9 @@ class Histogram(QWidget):
         self._low = self._high = 0.0
         self._mark: float | None = None
         self.setMinimumSize(160, 96)
+        self.setToolTip(
+            self.tr("How often a call of this name takes so long. The selected one is in the other colour.")
+        )
         self.setMaximumHeight(140)
 
     def show_values(self, values: np.ndarray, mark: float | None) -> None:

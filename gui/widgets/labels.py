@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
+from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextOption
@@ -21,6 +22,8 @@ from PySide6.QtWidgets import (
 from gui import theme
 from gui.painting import guarded
 
+W = TypeVar("W", bound=QWidget)
+
 
 def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = False, select: bool = False) -> QLabel:
     """Plain-text label; ``role`` picks its colour (dim, faint, wait, saved, warn)."""
@@ -36,6 +39,12 @@ def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = Fa
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
     return made
+
+
+def named(widget: W, words: str) -> W:
+    """Give a widget its name for readers of the screen; returns it."""
+    widget.setAccessibleName(words)
+    return widget
 
 
 def plain_tip(text: str) -> str:

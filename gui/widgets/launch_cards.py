@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.widgets.labels import heading, label
+from gui.widgets.labels import heading, label, named
 from profiling.spec import Options, RunSpec, Schedule
 
 
@@ -75,7 +75,7 @@ class RecordCard(_Card):
         grid.setColumnStretch(1, 1)
         form.addRow(grid)
         self.lines = QCheckBox(self.tr("Mark every statement of these functions"))
-        self.line_patterns = QLineEdit()
+        self.line_patterns = named(QLineEdit(), self.tr("Functions whose statements are marked"))
         self.line_patterns.setPlaceholderText(self.tr("train.py:Loss.forward, * for all of your own"))
         self.line_patterns.setMinimumHeight(28)
         self.lines.toggled.connect(self._changed)
