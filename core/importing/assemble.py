@@ -39,6 +39,7 @@ from core.tables import (
 from core.trace import EventReader, Trace, TraceSource
 
 Tick = Callable[[], None]
+MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
 
 
 def assemble(
@@ -79,6 +80,8 @@ def assemble(
     tick()
     facts = read_header(header, columns)
     instants = _instants(columns, places, names, origin_ns)
+    counters = _counters(columns, places, origin_ns)
+    tick()
     return Trace(
         sources=(source,),
         strings=StringTable(names.final),
@@ -90,7 +93,7 @@ def assemble(
         links=links,
         memory=_memory(columns, places, origin_ns),
         instants=instants,
-        counters=_counters(columns, places, origin_ns),
+        counters=counters,
         meta=replace(facts.meta, origin_ns=origin_ns + facts.base_ns),
         report=make_report(columns),
         reader=reader,
@@ -341,13 +344,20 @@ def _instants(columns: EventColumns, places: Places, names: _Names, origin_ns: i
 
 
 def _counters(columns: EventColumns, places: Places, origin_ns: int) -> tuple[Counter, ...]:
-    held = columns.counters.rows(np.argsort(columns.counters.time_ns, kind="stable"))
+    held = columns.counters
+    if not len(held):
+        return ()
+    order = np.lexsort((held.time_ns, held.pid, held.name))
+    held = held.rows(order)
     process = _process_ids(places, held.pid)
+    first = np.flatnonzero(np.diff(held.name, prepend=-1).astype(bool) | np.diff(held.pid, prepend=-1).astype(bool))
+    ends = np.append(first[1:], len(held))
+    if len(first) > MAX_COUNTERS:
+        columns.note("counter-left-out", columns.strings[int(held.name[first[-1]])], len(first) - MAX_COUNTERS)
     counters = []
-    for name, pid in sorted(set(zip(held.name.tolist(), held.pid.tolist(), strict=True))):
-        mine = (held.name == name) & (held.pid == pid)
-        time, value = held.time_ns[mine] - origin_ns, held.value[mine]
+    for a, b in zip(first[:MAX_COUNTERS].tolist(), ends[:MAX_COUNTERS].tolist(), strict=True):
+        time, value = held.time_ns[a:b] - origin_ns, held.value[a:b].copy()
         time.setflags(write=False)
         value.setflags(write=False)
-        counters.append(Counter(columns.strings[name], int(process[mine][0]), time, value))
+        counters.append(Counter(columns.strings[held.name[a]], int(process[a]), time, value))
     return tuple(counters)

@@ -24,6 +24,7 @@ from core.importing.scan import (
 from core.importing.streams import BLOCK_BYTES, Text
 
 _BORDER_WINDOW_BYTES = 1 << 16  # an event's border is looked for in as much of a piece's end
+WASTE_LIMIT = 200_000  # entries without use, each looked at by itself: as many as nearly all of a file is no trace
 PIECE_BYTES = 1 << 20  # decoded in about 7 ms: a window in the same process is not held up for longer
 Tick = Callable[[], None]
 Read = Callable[[], bytes]
@@ -78,9 +79,12 @@ class InlineDecoder:
     piece_bytes = PIECE_BYTES
     reads_files = False
 
+    def __init__(self, tick: Tick = lambda: None) -> None:
+        self._tick = tick
+
     def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
         """Decode the piece at once."""
-        return _Done(decode_piece(text, base, raw_backslashes))
+        return _Done(decode_piece(text, base, raw_backslashes, self._tick))
 
     def submit_range(self, path: Path, base: int, size: int, raw_backslashes: bool, read: Read) -> Future:
         """Decode the piece at once."""
@@ -139,6 +143,8 @@ class _Reading:
         self._carry = b""
         self._base = 0
         self._ended = self._closed = self._trailing_comma = False
+        self._retry_bytes = 0
+        self._wasted = self._events_read = 0
         self._rest: list[bytes] = []  # text behind the list of events
 
     def run(self) -> Decoded:
@@ -252,7 +258,7 @@ class _Reading:
         whole = self._carry + text
         self._carry = b""
         base = self._base - (len(whole) - len(text))
-        self._take(walk_piece(whole, base, self._raw, final=True), whole, base)
+        self._take(walk_piece(whole, base, self._raw, final=True, tick=self._tick), whole, base)
 
     def _submit(self, piece: bytes) -> None:
         future = self._decoder.submit(piece, self._base, self._raw)
@@ -274,23 +280,36 @@ class _Reading:
                 self._take(result, b"", base)
                 continue
             piece = piece_of()
+            if self._carry and len(self._carry) + size < min(self._retry_bytes, EVENT_LIMIT_BYTES):
+                self._carry += piece  # nothing could be told from half as much: looking again for each piece is dear
+                continue
             if self._carry:
                 piece = self._carry + piece
                 base -= len(self._carry)
                 self._carry = b""
-                result = walk_piece(piece, base, self._raw)
+                result = walk_piece(piece, base, self._raw, tick=self._tick)
             self._take(result, piece, base)
 
     def _take(self, result: PieceResult, piece: bytes, base: int) -> None:
         if result.raw_backslashes and not self._raw:
             raise _RawBackslashes
         self._results.append(result.columns)
+        self._wasted += result.wasted
+        self._events_read += result.columns.events
+        if self._wasted > WASTE_LIMIT and self._wasted > 0.99 * self._events_read:
+            raise TraceError(
+                f"{self._text.path.name} holds more than {WASTE_LIMIT:,} entries that are no events.",
+                f"They are nearly all of what stands in its first {base:,} bytes.",
+                "The file is damaged, or it is no trace. Profile again, or copy the file again.",
+                base,
+            )
         self._trailing_comma = result.trailing_comma
         if result.ended:
             self._ended, self._closed = True, result.closed
             self._rest.append(piece[result.consumed :])
             return
         self._carry = piece[result.consumed :]
+        self._retry_bytes = 0 if result.consumed else 2 * len(self._carry)
         if len(self._carry) > EVENT_LIMIT_BYTES:
             offset = base + result.consumed
             raise TraceError(

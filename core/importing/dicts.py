@@ -33,6 +33,7 @@ class DictDecoder:
     """Turns event dicts into `EventColumns`."""
 
     def __init__(self) -> None:
+        self.fillers = 0  # entries taken by `add_many`
         self._intern = Interner()
         self._slices: list[tuple[int, ...]] = []
         self._flows: list[tuple[int, ...]] = []
@@ -66,6 +67,12 @@ class DictDecoder:
             self._out.note("unknown-phase", phase)
             return
         handler(event, phase[0], start, length)
+
+    def add_many(self, entry: Any, count: int) -> None:
+        """Count entries that hold nothing, all told by the first."""
+        self._out.events += count
+        self.fillers += count
+        self._out.note("not-an-event", repr(entry)[:80], count)
 
     def note(self, code: str, count: int) -> None:
         """Count a repair."""
@@ -115,7 +122,7 @@ class DictDecoder:
             intern(_text(event.get("tid"))), time, dur if dur is not None and dur >= 0 else NO_DURATION,
             whole(get("correlation")), whole(external), whole(copy_bytes),
             _small(get("device")), whole(get("stream")), whole(get("Python id")),
-            self._flow_key(async_id), start, length,
+            flow_key(async_id), start, length,
         ))  # fmt: skip
 
     def _flow(self, event: dict[str, Any], phase: str, start: int, length: int) -> None:
@@ -124,17 +131,8 @@ class DictDecoder:
             intern = self._intern
             self._flows.append((
                 ord(phase), intern(_text(event.get("cat"))), intern(_text(event.get("pid"))),
-                intern(_text(event.get("tid"))), time, self._flow_key(event.get("id")),
+                intern(_text(event.get("tid"))), time, flow_key(event.get("id")),
             ))  # fmt: skip
-
-    def _flow_key(self, value: Any) -> int:
-        """Numbers stand for themselves; other ids get a number of their own, kept apart from real ones."""
-        if value is None:
-            return -1
-        number = whole(value)
-        if number != -1 or value in (-1, "-1"):
-            return number
-        return _STRING_ID_BASE + hash_text(_text(value))
 
     def _instant(self, event: dict[str, Any], phase: str, start: int, length: int) -> None:
         time = self._time(event)
@@ -195,6 +193,19 @@ def hash_text(text: str) -> int:
     for byte in text.encode("utf-8", "surrogatepass"):
         value = ((value ^ byte) * 1099511628211) & 0xFFFFFFFFFFFFFFF
     return value
+
+
+def flow_key(value: Any) -> int:
+    """Number of the id of a flow or an async event.
+
+    Numbers stand for themselves; other ids get a number of their own, kept apart from real ones; -1 is none.
+    """
+    if value is None:
+        return -1
+    number = whole(value)
+    if number != -1 or value in (-1, "-1"):
+        return number
+    return _STRING_ID_BASE + hash_text(_text(value))
 
 
 def _columns(names: tuple[str, ...], rows: list[Any]) -> dict[str, Any]:

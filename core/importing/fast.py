@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import compress, count
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from core.importing.columns import (
     NO_DURATION,
@@ -20,18 +22,32 @@ from core.importing.columns import (
     MemoryColumns,
     SliceColumns,
 )
-from core.importing.dicts import decode_events
+from core.importing.dicts import decode_events, flow_key
 from core.importing.kineto import CATEGORIES, MEMORY_EVENT, PROFILER_SPAN
-from core.importing.numbers import needs_text, time_ns, times_ns
-from core.importing.scan import value_end
+from core.importing.numbers import needs_text, times_ns
+from core.importing.spans import spans_of, times_of_text
 from core.kinds import SliceKind
 from core.tables import I32, I64, U8, Bool
 
 _NAN = float("nan")
-_X, _S, _T, _F, _I, _M, _C = map(ord, "XstfiMC")
-_PHASES = defaultdict(int, {"X": _X, "s": _S, "t": _T, "f": _F, "i": _I, "I": _I, "R": _I, "M": _M, "C": _C})
+_X, _S, _T, _F, _I, _M, _C, _B, _E, _ASYNC_B, _ASYNC_E = map(ord, "XstfiMCBEbe")
+
+
+class _Phases(dict[str | None, int]):
+    """Code of each phase, 0 of what is none."""
+
+    def __missing__(self, phase: str | None) -> int:
+        return 0
+
+
+_PHASES = _Phases({phase: ord(phase) for phase in "XstfiMCBEbe"} | dict.fromkeys("IRnO", _I))
+_SLICE_PHASES = (_X, _B, _E, _ASYNC_B, _ASYNC_E)
 _DEVICE_KINDS = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET, SliceKind.DEVICE_RANGE, SliceKind.DEVICE_SYNC,
                  SliceKind.OTHER)  # fmt: skip
+
+
+_EMPTY = re.compile(rb"\{\s*+\}")
+_CLOSES = np.isin(np.arange(256), list(b"} \t\r\n"))
 
 
 class Irregular(Exception):
@@ -62,25 +78,19 @@ _NO_ARGS = _Args()
 
 
 class _Event(msgspec.Struct, gc=False):
-    ph: str = ""
+    ph: str | None = None
     cat: str = ""
     name: str = ""
     pid: int | str = ""
     tid: int | str = ""
     ts: float = _NAN
     dur: float = _NAN
-    id: int | str = -1
+    id: int | str | None = None
+    id2: int | str | None = None
     args: _Args = _NO_ARGS
 
 
-class _TimedText(msgspec.Struct, gc=False):
-    ts: msgspec.Raw = msgspec.Raw(b"nan")
-    dur: msgspec.Raw = msgspec.Raw(b"nan")
-
-
 _DECODER = msgspec.json.Decoder(list[_Event])
-_TEXT_DECODER = msgspec.json.Decoder(list[_TimedText])
-_RAW_DECODER = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def decode_regular(text: bytes, base: int) -> EventColumns:
@@ -105,8 +115,6 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Irregular from error
     phases = np.fromiter(map(_PHASES.__getitem__, map(attrgetter("ph"), events)), np.uint8, len(events))
-    if not phases.all():
-        raise Irregular
     try:
         return _columns(events, phases, body, base - 1)
     except (OverflowError, ValueError, TypeError) as error:
@@ -114,18 +122,20 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
 
 
 def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> EventColumns:
-    starts, lengths = _spans(body, len(events))
+    starts, lengths = spans_of(body, len(events))
     time = np.fromiter(map(attrgetter("ts"), events), np.float64, len(events))
     dur = np.fromiter(map(attrgetter("dur"), events), np.float64, len(events))
     if needs_text(time[np.isfinite(time)]):
-        time_col, good, dur_col = _times_of_text(body)
+        time_col, good, dur_col = times_of_text(body)
     else:
         time_col, good = times_ns(time)
         dur_col, dur_good = times_ns(dur)
         dur_col[~dur_good | (dur_col < 0)] = NO_DURATION
     out = EventColumns(strings=[], events=len(events))
     strings = _Strings()
-    timed = good | (phases == _M)
+    timed = good | (phases == _M) | (phases == 0)
+    if not phases.all():
+        _note_no_phase(out, events, np.flatnonzero(phases == 0), np.isfinite(time) & np.isfinite(dur), body, starts)
     if not timed.all():
         lost = np.flatnonzero(~timed)
         out.note("no-time", events[int(lost[0])].name, len(lost))
@@ -137,6 +147,27 @@ def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> Event
     out.strings = strings.values()
     _counters(out, body, starts, lengths, np.flatnonzero((phases == _C) & timed))
     return out
+
+
+def _note_no_phase(
+    out: EventColumns, events: list[_Event], odd: NDArray[np.intp], spans: Bool, body: bytes, starts: I64
+) -> None:
+    """Count the events without a phase that is known."""
+    held = [events[i] for i in odd.tolist()]
+    unnamed = np.fromiter((event.ph is None for event in held), np.bool_, len(held))
+    if bool((unnamed & spans[odd]).any()):
+        raise Irregular  # a slice whose phase is taken for granted
+    for event in compress(held, (~unnamed).tobytes()):
+        if event.ph and event.ph[0] in _PHASES:
+            raise Irregular
+        out.note("unknown-phase" if event.ph else "no-phase", event.ph or event.name)
+    empty = np.zeros(len(held), np.bool_)
+    maybe = np.flatnonzero(unnamed & _CLOSES[np.frombuffer(body, np.uint8)[starts[odd] + 1]])
+    empty[maybe] = [_EMPTY.match(body, at) is not None for at in starts[odd[maybe]].tolist()]
+    out.note("not-an-event", "{}", int(empty.sum()))
+    rest = unnamed & ~empty
+    if rest.any():
+        out.note("no-phase", held[int(np.argmax(rest))].name, int(rest.sum()))
 
 
 @dataclass(frozen=True)
@@ -170,102 +201,20 @@ class _Strings:
         return [value if isinstance(value, str) else str(value) for value in self._ids]
 
 
-def _spans(body: bytes, n: int) -> tuple[I64, I32]:
-    """Offset and length in ``body`` of each event."""
-    text = np.frombuffer(body, np.uint8)
-    starts = _regular_starts(body, text, n)
-    if starts is None:
-        return _exact_spans(body)
-    ends = np.empty(n, np.int64)
-    if n:
-        ends[-1] = len(body) - 1
-        ends[:-1] = starts[1:]
-        for _ in range(64):  # step back over the comma and blanks to the closing brace
-            off = text[ends - 1] != 125
-            if not off.any():
-                break
-            ends[off] -= 1
-        else:
-            return _exact_spans(body)
-    return starts, (ends - starts).astype(np.int32)
-
-
-def _regular_starts(body: bytes, text: Any, n: int) -> I64 | None:
-    """Starts by the writer's own separator, None when the count does not come out right."""
-    if n < 2:
-        return np.full(n, body.find(b"{"), np.int64) if n else np.empty(0, np.int64)
-    first = body.find(b"{")
-    opens = np.flatnonzero(text == 123)
-    gap = body[1:first]
-    if not gap:
-        second = body.find(b"{", value_end(body, first))
-        gap = body[body.rfind(b"}", 0, second) + 1 : second].lstrip(b",")
-    for k, byte in enumerate(reversed(gap[-8:]), 1):
-        back = opens - k
-        keep = (back >= 0) & (text[back] == byte)
-        keep[0] |= opens[0] == first
-        opens = opens[keep]
-    if not gap:
-        before = text[opens - 1]
-        opens = opens[(before == 44) | (before == 91)]
-    return opens.astype(np.int64) if len(opens) == n else None
-
-
-def _exact_spans(body: bytes) -> tuple[I64, I32]:
-    """Spans by walking over the raw events."""
-    raws = _RAW_DECODER.decode(body)
-    lengths = np.fromiter((memoryview(raw).nbytes for raw in raws), np.int64, len(raws))
-    starts = np.empty(len(raws), np.int64)
-    at = 1
-    find = body.find
-    for i, length in enumerate(lengths.tolist()):
-        at = find(b"{", at)
-        starts[i] = at
-        at += length
-    return starts, lengths.astype(np.int32)
-
-
-def _times_of_text(body: bytes) -> tuple[I64, Bool, I64]:
-    """Times from the digits themselves: float64 cannot hold epoch microseconds with their nanoseconds."""
-    rows = _TEXT_DECODER.decode(body)
-    times = np.zeros(len(rows), np.int64)
-    durs = np.full(len(rows), NO_DURATION, np.int64)
-    good = np.ones(len(rows), np.bool_)
-    for i, row in enumerate(rows):
-        value = _text_ns(bytes(row.ts))
-        if value is None:
-            good[i] = False
-        else:
-            times[i] = value
-        dur = _text_ns(bytes(row.dur))
-        if dur is not None and dur >= 0:
-            durs[i] = dur
-    return times, good, durs
-
-
-def _text_ns(text: bytes) -> int | None:
-    if text[-4:-3] == b"." and text[:1] != b"-":
-        digits = text[:-4] + text[-3:]
-        if digits.isdigit() and len(digits) < 19:
-            return int(digits)
-    return time_ns(text.decode("ascii", "replace").strip('"'))
-
-
 def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Rows) -> None:
-    mask = (rows.phase == _X) & rows.timed
+    mask = np.isin(rows.phase, _SLICE_PHASES) & rows.timed
     chosen = list(compress(events, mask.tobytes()))
-    n = len(chosen)
     category, name, pid, tid = strings.of(chosen, "cat", "name", "pid", "tid")
     used = strings.values()
     held = np.flatnonzero(np.bincount(category, minlength=1)).tolist()
     span = [i for i in held if used[i].lower() == PROFILER_SPAN]
     if span:
-        hidden = np.isin(category, span)
-        out.note("profiler-span", chosen[int(np.flatnonzero(hidden)[0])].name, int(hidden.sum()))
+        hidden = np.isin(category, span) & (rows.phase[mask] == _X)
+        if hidden.any():
+            out.note("profiler-span", chosen[int(np.argmax(hidden))].name, int(hidden.sum()))
         mask[np.flatnonzero(mask)[hidden]] = False
         chosen = list(compress(chosen, (~hidden).tobytes()))
         category, name, pid, tid = (column[~hidden] for column in (category, name, pid, tid))
-        n = len(chosen)
     args = list(map(attrgetter("args"), chosen))
     kind_of = np.zeros(max(len(used), 1), np.uint8)
     kind_of[held] = [int(CATEGORIES.get(used[i].lower(), SliceKind.OTHER)) for i in held]
@@ -279,12 +228,12 @@ def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _R
     sized = on_device & (kinds != SliceKind.KERNEL)
     if bool((copies[sized] < 0).any()):
         copies = np.where(copies < 0, _ints("size", args, sized), copies)
-    durations = rows.dur[mask]
-    invalid = int((durations == NO_DURATION).sum())
-    if invalid:
-        out.note("no-duration", chosen[int(np.argmax(durations == NO_DURATION))].name, invalid)
+    durations, phase = rows.dur[mask], rows.phase[mask]
+    invalid = (durations == NO_DURATION) & (phase == _X)
+    if invalid.any():
+        out.note("no-duration", chosen[int(np.argmax(invalid))].name, int(invalid.sum()))
     out.slices = SliceColumns(
-        phase=np.full(n, _X, np.uint8),
+        phase=phase,
         category=category,
         name=name,
         pid=pid,
@@ -297,10 +246,26 @@ def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _R
         device=_ints("device", args, on_device).astype(np.int32),
         stream=_ints("stream", args, on_device),
         order=_ints("python_id", args, kinds == SliceKind.PYTHON),
-        async_id=np.full(n, -1, np.int64),
+        async_id=_async_ids(chosen, phase),
         start=rows.start[mask],
         length=rows.length[mask],
     )
+
+
+def _async_ids(events: list[_Event], phase: U8) -> I64:
+    """int64[n]: number of the id of each async half, -1 for all others."""
+    ids = np.full(len(events), -1, np.int64)
+    for i in np.flatnonzero((phase == _ASYNC_B) | (phase == _ASYNC_E)).tolist():
+        ids[i] = flow_key(events[i].id2 if events[i].id is None else events[i].id)
+    return ids
+
+
+def _flow_ids(events: list[_Event]) -> I64:
+    """int64[n]: number of the id of each arrow's end."""
+    try:
+        return np.fromiter(map(attrgetter("id"), events), np.int64, len(events))
+    except (TypeError, ValueError):  # no id, or a text
+        return np.fromiter((flow_key(event.id) for event in events), np.int64, len(events))
 
 
 def _ints(name: str, args: list[_Args], where: Bool) -> I64:
@@ -327,7 +292,7 @@ def _flows(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Ro
         pid=pid,
         tid=tid,
         time_ns=rows.time[mask],
-        flow_id=np.fromiter(map(attrgetter("id"), chosen), np.int64, n),
+        flow_id=_flow_ids(chosen),
     )
 
 

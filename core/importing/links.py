@@ -8,11 +8,13 @@ import numpy as np
 
 from core.importing.columns import EventColumns, FlowColumns
 from core.importing.kineto import AUTOGRAD_FLOWS, LAUNCH_FLOWS
+from core.importing.stack import climb
 from core.importing.tracks import Places
 from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
 from core.tables import I32, I64, Bool, LinkTable, SliceTable, TrackTable
 
 _NONE = np.int32(-1)
+_STEPS = 64
 _START, _FINISH = ord("s"), ord("f")
 
 
@@ -137,14 +139,7 @@ def _count_dangling(columns: EventColumns, flows: FlowColumns, slices: SliceTabl
 def _ops(slices: SliceTable, host: I32, device: I32, launch_of: I32) -> I32:
     """Innermost op above each host call and each piece of device work: by nesting, else by external id."""
     op_of = np.full(len(slices), _NONE, np.int32)
-    above = slices.parent_id[host].copy()
-    while True:
-        wrong = above >= 0
-        wrong[wrong] = slices.kind[above[wrong]] != SliceKind.CPU_OP
-        if not wrong.any():
-            break
-        above[wrong] = slices.parent_id[above[wrong]]
-    op_of[host] = above
+    op_of[host] = _op_above(slices, slices.parent_id[host].copy())
     ops = np.flatnonzero((slices.kind == SliceKind.CPU_OP) & (slices.external_id >= 0)).astype(np.int32)
     ids, first = np.unique(slices.external_id[ops], return_index=True)
     rows = ops[first]
@@ -155,6 +150,23 @@ def _ops(slices: SliceTable, host: I32, device: I32, launch_of: I32) -> I32:
     op_of[launched] = np.where(own, launch, op_of[launch])
     _by_external_id(slices, device[op_of[device] < 0], ids, rows, op_of)
     return op_of
+
+
+def _op_above(slices: SliceTable, above: I32) -> I32:
+    """The first op of each of these rows and those above it, -1 without one (changes ``above`` in place)."""
+    for _ in range(_STEPS):
+        wrong = above >= 0
+        wrong[wrong] = slices.kind[above[wrong]] != SliceKind.CPU_OP
+        if not wrong.any():
+            return above
+        above[wrong] = slices.parent_id[above[wrong]]
+    rows = np.arange(len(slices), dtype=np.int32)  # deep: every row's way up doubles each time
+    up = np.append(np.where(slices.kind == SliceKind.CPU_OP, rows, slices.parent_id), _NONE)
+    while True:
+        further = up[up]
+        if bool((further == up).all()):
+            return np.asarray(up[above])
+        up = further
 
 
 def _by_external_id(slices: SliceTable, wanted: I32, ids: I64, rows: I32, op_of: I32) -> None:
@@ -215,13 +227,9 @@ class _Binder:
     def _in_track(self, track: int, times: I64) -> I32:
         first, end = int(self._tracks.first_id[track]), int(self._tracks.end_id[track])
         starts = self._slices.start_ns[first:end]
-        rows = (np.searchsorted(starts, times, side="right") - 1 + first).astype(np.int32)
+        rows = np.searchsorted(starts, times, side="right") - 1 + first
         rows[rows < first] = -1
-        while True:
-            outside = rows >= 0
-            held = rows[outside]
-            late = (self._end[held] <= times[outside]) & (self._slices.start_ns[held] != times[outside])
-            if not late.any():
-                return rows
-            outside[outside] = late
-            rows[outside] = self._slices.parent_id[rows[outside]]
+        here = rows >= 0  # a mark that has no duration is met by what comes at its very time
+        here[here] = self._slices.start_ns[rows[here]] == times[here]
+        rows[~here] = climb(rows[~here], self._slices.parent_id, self._end, times[~here])
+        return rows.astype(np.int32)

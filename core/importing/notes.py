@@ -63,6 +63,12 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "They are drawn in a row of their own. Frames and ranges may cross; a frame that outlasts its caller lost "
         "its return event.",
     ),
+    "counter-left-out": (
+        "warning",
+        False,
+        "{count} {count|counter is|counters are} not shown.",
+        "The trace names more counters than anybody could look at; the first of them are shown.",
+    ),
     "dangling-flow": (
         "info",
         False,

@@ -132,7 +132,7 @@ def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Tr
         with Pool(count) as pool:
             decoded = decode_text(open_text, pool, reading, note)
     else:
-        decoded = decode_text(open_text, InlineDecoder(), reading, note)
+        decoded = decode_text(open_text, InlineDecoder(reading), reading, note)
     source = TraceSource(path.absolute(), stat.st_size, decoded.text_bytes, stat.st_mtime_ns)
     add_file_notes(decoded.columns, notes)
     facts = {"raw_backslashes": decoded.raw_backslashes}

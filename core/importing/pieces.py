@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,9 +16,15 @@ from core.importing.dicts import DictDecoder
 from core.importing.fast import Irregular, decode_regular
 from core.importing.numbers import EXACT_BELOW_US
 from core.importing.repair import has_bad_escape
-from core.importing.scan import Found, Walk
+from core.importing.scan import FILLER, Found, Walk
 
+_LOOK_BYTES = 4096  # of a piece: entries that hold nothing would cost 100 bytes each on the fast road
+_TICK_EVERY = 256
+Tick = Callable[[], None]
 _EXACT = msgspec.json.Decoder(float_hook=Decimal)
+
+
+DROPPING = ("not-an-event", "no-phase", "unknown-phase", "no-time", "event-unreadable")
 
 
 @dataclass
@@ -26,7 +33,8 @@ class PieceResult:
 
     ``consumed``: bytes understood; what is left belongs to an event that goes on in the next piece. ``ended``: the
     list of events ended there (``closed``: by its bracket). ``raw_backslashes``: the file's writer escapes nothing,
-    so the file must be read again in that light. ``trailing_comma``: a comma was the last thing seen.
+    so the file must be read again in that light. ``trailing_comma``: a comma was the last thing seen. ``wasted``:
+    entries looked at one by one that yielded nothing.
     """
 
     columns: EventColumns
@@ -35,9 +43,10 @@ class PieceResult:
     closed: bool = False
     raw_backslashes: bool = False
     trailing_comma: bool = False
+    wasted: int = 0
 
 
-def decode_piece(text: bytes, base: int, raw_backslashes: bool = False) -> PieceResult:
+def decode_piece(text: bytes, base: int, raw_backslashes: bool = False, tick: Tick = lambda: None) -> PieceResult:
     """Decode a stretch of the event list that starts at an event.
 
     Parameters
@@ -48,26 +57,35 @@ def decode_piece(text: bytes, base: int, raw_backslashes: bool = False) -> Piece
         Their offset in the whole text.
     raw_backslashes
         Take every backslash for itself.
+    tick
+        Called now and then where this takes long; may raise `core.errors.Cancelled`.
     """
-    if not (raw_backslashes and b"\\" in text):
+    filler = FILLER.match(text, 0, _LOOK_BYTES)
+    if not (raw_backslashes and b"\\" in text) and (filler is None or filler.end() < _LOOK_BYTES // 2):
         try:
             return PieceResult(decode_regular(text, base), len(text))
         except Irregular:
             pass
-    return walk_piece(text, base, raw_backslashes)
+    return walk_piece(text, base, raw_backslashes, tick=tick)
 
 
-def walk_piece(text: bytes, base: int, raw_backslashes: bool = False, final: bool = False) -> PieceResult:
+def walk_piece(
+    text: bytes, base: int, raw_backslashes: bool = False, final: bool = False, tick: Tick = lambda: None
+) -> PieceResult:
     """Decode event by event, repairing what needs it; ``final`` says that no more text follows."""
     decoder = DictDecoder()
     walk = Walk(text, raw_backslashes, final)
-    for found in walk:
+    for number, found in enumerate(walk):
+        if not number % _TICK_EVERY:
+            tick()
         damaged = not found.readable or "backslashes-repaired" in found.repairs
         if damaged and not raw_backslashes and _escapes_nothing(text[found.start : found.end]):
             return PieceResult(decoder.finish(), 0, raw_backslashes=True)
         _take(decoder, found, text, base)
     decoder.note("commas-repaired", walk.extra_commas)
-    return PieceResult(decoder.finish(), walk.consumed, walk.ended, walk.closed, trailing_comma=walk.trailing_comma)
+    columns = decoder.finish()
+    wasted = sum(columns.problems[code] for code in DROPPING) - decoder.fillers
+    return PieceResult(columns, walk.consumed, walk.ended, walk.closed, False, walk.trailing_comma, wasted)
 
 
 def _escapes_nothing(text: bytes) -> bool:
@@ -85,6 +103,9 @@ def _take(decoder: DictDecoder, found: Found, text: bytes, base: int) -> None:
         decoder.unreadable(text[found.start : found.start + 80].decode("utf-8", "replace"))
         return
     value = found.value
+    if found.count > 1:
+        decoder.add_many(value, found.count)
+        return
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         decoder.note("nested-events", 1)
         for item in value:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TOKENS = re.compile(
     _STRING + rb"|[-+]?\d+\.#[A-Z]+|[-+]?\b(?:nan|inf(?:inity)?|n/?a|none|undefined)\b(?:\([a-z0-9]*\))?", re.I | re.S
 )

@@ -12,14 +12,25 @@ import orjson
 from core.errors import TraceError
 from core.importing.repair import Unreadable, parse_event
 
-_EVENT_KEY = rb'"(?:ph|name|cat|pid|tid|ts|id|dur|args|s|bp)"\s*:'
-BORDER = re.compile(rb"\}\s*,?\s*(?=\{\s*" + _EVENT_KEY + rb")")
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.S)  # possessive: a string without end costs one look
-_SKIP = re.compile(rb"[\s,\x00]*")
-_SCALAR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,\]\[{}"]+', re.S)
+_EVENT_KEY = rb'"(?:ph|name|cat|pid|tid|ts|id|dur|args|s|bp)"\s*+:'
+BORDER = re.compile(rb"\}\s*+(?:,\s*+)?+(?=\{\s*+" + _EVENT_KEY + rb")")  # possessive: blanks are looked at once
+# Brackets in a row, or a quotation mark that ends nowhere, behind text and strings that are stepped over; possessive:
+# a string without end costs one look.
+_BRACKETS = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([{\[]++|[}\]]++|")', re.S)
+_SKIP = re.compile(rb"[\s,\x00]*+")
+_FILLER_ITEM = rb"(?:\{\s*+\}|\[\s*+\]|\"\"|null|true|false|-?[0-9]++(?:\.[0-9]++)?+)"
+FILLER = re.compile(rb"(?:\s*+" + _FILLER_ITEM + rb"\s*+,)++")  # entries that hold nothing, as many as there are
+_OTHER_BORDER = re.compile(
+    rb"(?:[}\]]|(?<=,)\s*+" + _FILLER_ITEM + rb")\s*+,\s*+(?=[\[{\"\dntf-])"
+)  # where no event is in sight: behind any list or object, or an entry that holds nothing
+_SCALAR = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,\]\[{}"]++', re.S)
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _FIRST_EVENT = re.compile(rb"\s*\{\s*" + _EVENT_KEY)
 HEADER_LIMIT_BYTES = 64 << 20
+_DEEPEST = 20_000  # far more than any parser reads
+_NEAR_BYTES = 1 << 16
+_LEAST_BYTES = 512
+_REACHES = 4  # how often a text may be looked through for such ends
 _REACH_BYTES = 2 << 20  # how far behind the next border an event may end (lists of objects in its arguments)
 EVENT_LIMIT_BYTES = 32 << 20
 
@@ -66,30 +77,41 @@ def find_events(text: bytes, final: bool) -> Layout | None:
 
 
 def last_border(text: bytes) -> int:
-    """Offset behind the last place where one event ends and the next begins, -1 when there is none."""
+    """Offset behind the last place where one event ends and the next begins, -1 when there is none.
+
+    Where no event is in sight, the end of any list or object, or an entry that holds nothing, will do as one.
+    """
     window = 1 << 16
     while True:
         found = -1
         for border in BORDER.finditer(text, max(len(text) - window, 0)):
             found = border.end()
-        if found >= 0 or window >= len(text):
+        if found >= 0:
             return found
+        if window >= len(text):
+            break
         window *= 16
+    for border in _OTHER_BORDER.finditer(text, max(len(text) - 4096, 0)):
+        found = border.end()
+    return found
 
 
 def value_end(text: bytes, at: int, limit: int | None = None) -> int:
     """Offset behind the object or list that starts at ``at``, -1 when it does not end (before ``limit``)."""
     depth = 0
-    for token in _TOKEN.finditer(text, at, len(text) if limit is None else min(limit, len(text))):
-        kind = token.group()
-        if kind in (b"{", b"["):
-            depth += 1
-        elif kind in (b"}", b"]"):
-            depth -= 1
-            if depth == 0:
-                return token.end()
-        elif kind == b'"':
+    for found in _BRACKETS.finditer(text, at, len(text) if limit is None else min(limit, len(text))):
+        start, end = found.span(1)
+        mark = text[start]
+        if mark in b"{[":
+            depth += end - start
+            if depth > _DEEPEST:
+                return -1
+        elif mark == 34:
             return -1
+        elif depth > end - start:
+            depth -= end - start
+        else:
+            return start + depth
     return -1
 
 
@@ -102,6 +124,7 @@ class Found:
     value: Any
     repairs: tuple[str, ...] = ()
     readable: bool = True
+    count: int = 1  # as many entries alike that hold nothing
 
 
 class Walk:
@@ -118,6 +141,9 @@ class Walk:
         self.ended = self.closed = False
         self.extra_commas = 0
         self.trailing_comma = False
+        self._border: re.Match[bytes] | None = None  # the first border at or behind `_bordered`
+        self._bordered = -1
+        self._reach_bytes = _REACHES * len(text) + _REACH_BYTES  # what may still be spent on looking far ahead
 
     def __iter__(self) -> Iterator[Found]:
         text = self._text
@@ -132,6 +158,11 @@ class Walk:
             self.consumed = at
             if at >= len(text):
                 return
+            filler = FILLER.match(text, at)
+            if filler:
+                yield self._fillers(filler)
+                at = filler.end() - 1  # its last comma may be one of several
+                continue
             mark = text[at : at + 1]
             if mark in (b"]", b"}"):
                 self.ended, self.closed = True, mark == b"]"
@@ -143,6 +174,31 @@ class Walk:
             yield found
             at = found.end
 
+    def _fillers(self, filler: re.Match[bytes]) -> Found:
+        """Many entries that hold nothing, told by the first of them."""
+        first = self._text[filler.start() : self._text.find(b",", filler.start())].strip()
+        try:
+            value = orjson.loads(first)
+        except orjson.JSONDecodeError:  # a number with a zero in front
+            value = first[:80].decode()
+        count = self._text.count(b",", filler.start(), filler.end())
+        return Found(filler.start(), filler.end() - 1, value, count=count)
+
+    def _next_border(self, at: int) -> re.Match[bytes] | None:
+        """First border behind ``at``; the text is searched once, not once per entry."""
+        if self._bordered < 0 or (self._border is not None and self._border.start() < at):
+            self._border = BORDER.search(self._text, at)
+            self._bordered = at
+        return self._border
+
+    def _far_end(self, at: int, limit: int | None) -> int:
+        """`value_end` while there is means left for it: damage in every event must not be looked behind each time."""
+        left = self._reach_bytes
+        end = value_end(self._text, at, min(len(self._text) if limit is None else limit, at + left))
+        spent = (end if end > 0 else min(len(self._text), limit or len(self._text))) - at
+        self._reach_bytes = max(left - spent, _LEAST_BYTES)
+        return end
+
     def _scalar(self, at: int) -> Found | None:
         found = _SCALAR.match(self._text, at)
         if not found:
@@ -153,14 +209,14 @@ class Walk:
 
     def _container(self, at: int) -> Found | None:
         text = self._text
-        border = BORDER.search(text, at) if text[at : at + 1] == b"{" else None
-        near = text.find(b"}", border.start()) + 1 if border else -1
-        if border:
+        border = self._next_border(at) if text[at : at + 1] == b"{" else None
+        near = border.start() + 1 if border else -1
+        if border and near - at <= _NEAR_BYTES:
             try:
                 return Found(at, near, *_strict(text[at:near], self._raw))
             except Unreadable:
                 pass
-        far = value_end(text, at, near + _REACH_BYTES if border else None)
+        far = self._far_end(at, near + _REACH_BYTES if border else None)
         if far > 0 and far != near:
             try:
                 return Found(at, far, *_strict(text[at:far], self._raw))

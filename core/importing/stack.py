@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from operator import neg
 
 import numpy as np
 
 from core.tables import I32, I64, Bool
 
 TOLERANCE_NS = 1000  # Kineto of 2021 to 2023 wrote whole microseconds: a child may outlast its parent by one
+
+MAX_LANES = 1000  # lanes that crossing slices are spread over
+_STEPS = 64
 
 
 @dataclass(frozen=True)
@@ -49,11 +55,11 @@ def nest(start: I64, dur: I64, siblings: bool) -> Nesting:
     if fast is not None:
         return Nesting(fast[0], fast[1], subtree, np.zeros(n, np.bool_))
     parent, depth, crossing = _nest_any(start.tolist(), end.tolist(), siblings)
-    lanes = np.array(depth, dtype=np.int32)
+    parents, lanes = np.array(parent, dtype=np.int32), np.array(depth, dtype=np.int32)
     crossed = np.array(crossing, dtype=np.bool_)
     if crossed.any():
-        _place_crossing(start, end, lanes, crossed)
-    return Nesting(np.array(parent, dtype=np.int32), lanes, subtree, crossed)
+        _place_crossing(start, end, parents, lanes, crossed)
+    return Nesting(parents, lanes, subtree, crossed)
 
 
 def _nest_clean(start: I64, end: I64, dur: I64) -> tuple[I32, I32] | None:
@@ -69,7 +75,7 @@ def _nest_clean(start: I64, end: I64, dur: I64) -> tuple[I32, I32] | None:
         closed -= np.searchsorted(mark_ends, start, side="right") - np.searchsorted(mark_ends, start, side="left")
         closed += _marks_before(start, zero)
     depth = np.arange(n) - closed
-    if depth.min(initial=0) < 0:
+    if depth.min(initial=0) < 0 or depth.max(initial=0) > max(n // 16, 1000):  # one by one is quicker then
         return None
     parent = np.full(n, -1, np.int32)
     order = np.argsort(depth, kind="stable")
@@ -118,7 +124,8 @@ def _nest_any(start: list[int], end: list[int], siblings: bool) -> tuple[list[in
                     stack.pop()
             else:
                 crossing[i] = True
-                parent[i] = next((stack[k] for k in range(len(stack) - 1, -1, -1) if closes[k] + TOLERANCE_NS >= e), -1)
+                above = bisect_right(closes, TOLERANCE_NS - e, key=neg)  # those that end no earlier
+                parent[i] = stack[above - 1] if above else -1
                 continue
         if stack:
             parent[i] = stack[-1]
@@ -130,29 +137,70 @@ def _nest_any(start: list[int], end: list[int], siblings: bool) -> tuple[list[in
 
 def _fits(closes: list[int], end: int) -> bool:
     """Whether a slice fits into the open ones once those that end here anyway are closed."""
-    base = closes[-1]
-    for close in reversed(closes):
-        if end <= close + TOLERANCE_NS:
-            return True
-        if close - base > TOLERANCE_NS:
-            return False
-    return True
+    longer = bisect_left(closes, -closes[-1] - TOLERANCE_NS, key=neg)  # those that do not end here
+    return longer == 0 or end <= closes[longer - 1] + TOLERANCE_NS
 
 
-def _place_crossing(start: I64, end: I64, depth: I32, crossing: Bool) -> None:
+def _place_crossing(start: I64, end: I64, parent: I32, depth: I32, crossing: Bool) -> None:
     """Give each crossing slice the first lane below all that it meets (changes ``depth`` in place)."""
     nested = np.flatnonzero(~crossing)
-    nested_start, nested_end, nested_depth = start[nested], end[nested], depth[nested]
-    reach = np.maximum.accumulate(nested_end) if len(nested) else nested_end
-    busy: list[tuple[int, int]] = []  # (end, lane) of crossing slices still open
-    for i in np.flatnonzero(crossing).tolist():
-        first = int(np.searchsorted(reach, start[i], side="right"))
-        last = int(np.searchsorted(nested_start, end[i], side="left"))
-        meets = nested_end[first:last] > start[i]
-        lane = int(nested_depth[first:last][meets].max(initial=-1)) + 1
-        busy = [(until, at) for until, at in busy if until > start[i]]
-        taken = {at for _, at in busy}
-        while lane in taken:
-            lane += 1
-        busy.append((int(end[i]), lane))
+    rows = np.flatnonzero(crossing)
+    below = _deepest_met(start, end, parent, depth, nested, rows)
+    taken = 0  # bit for each lane that a crossing slice still holds
+    busy: list[tuple[int, int]] = []  # heap of (end, lane) of these
+    for i, lane in zip(rows.tolist(), below.tolist(), strict=True):
+        while busy and busy[0][0] <= start[i]:
+            taken &= ~(1 << heappop(busy)[1])
+        free = ~(taken >> lane)
+        lane += (free & -free).bit_length() - 1
+        if lane >= MAX_LANES:  # more than can be drawn: they share the last one
+            depth[i] = MAX_LANES
+            continue
+        taken |= 1 << lane
+        heappush(busy, (int(end[i]), lane))
         depth[i] = lane
+
+
+def _deepest_met(start: I64, end: I64, parent: I32, depth: I32, nested: I64, rows: I64) -> I64:
+    """int64[rows]: first lane below all nested slices that each crossing one meets."""
+    nested_start, nested_depth = start[nested], depth[nested]
+    first = np.searchsorted(nested_start, start[rows], side="right")
+    last = np.maximum(np.searchsorted(nested_start, end[rows], side="left"), first)
+    deepest = np.full(len(rows), -1, np.int64)
+    # those that began before and are still open: up from the last one
+    at = np.where(first > 0, nested[np.maximum(first - 1, 0)], -1) if len(nested) else deepest
+    at = np.asarray(climb(at, parent, end, start[rows]))
+    deepest[at >= 0] = depth[at[at >= 0]]
+    # those that begin inside: maxima of runs of 2, 4, 8 ... in turn, two of which cover any stretch
+    level, length = nested_depth, last - first
+    for power in range(int(length.max(initial=0)).bit_length()):
+        size = 1 << power
+        mine = np.flatnonzero((length >= size) & (length < 2 * size))
+        met = np.maximum(level[first[mine]], level[last[mine] - size])
+        deepest[mine] = np.maximum(deepest[mine], met)
+        level = np.maximum(level[:-size], level[size:]) if len(level) > size else level[:0]
+    return deepest + 1
+
+
+def climb(rows: I64, parent: I32, end: I64, times: I64) -> I64:
+    """int64[n]: the first of each row and those above it that ends after a time; -1 where none does.
+
+    Shallow ones go up together; what is nested deeper than `_STEPS` goes up one by one, past what has ended for good.
+    """
+    rows = rows.astype(np.int64)
+    for _ in range(_STEPS):
+        late = np.flatnonzero(rows >= 0)
+        late = late[end[rows[late]] <= times[late]]
+        if not len(late):
+            return rows
+        rows[late] = parent[rows[late]]
+    late = late[np.argsort(times[late], kind="stable")]
+    past: dict[int, int] = {}  # row that has ended by now -> one above it
+    for i in late.tolist():
+        row, path = int(rows[i]), []
+        while row >= 0 and end[row] <= times[i]:
+            path.append(row)
+            row = past.get(row, int(parent[row]))
+        past.update(dict.fromkeys(path, row))
+        rows[i] = row
+    return rows

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import TraceError
 from core.importing.columns import EventColumns, Interner, SliceColumns
 from core.importing.kineto import (
     CATEGORIES,
@@ -23,6 +24,7 @@ from core.kinds import SliceKind, TrackKind
 from core.tables import I32, U8
 
 _DIGITS = re.compile(r"(\d+)\D*\Z")
+MAX_TRACKS = 20_000
 _CPU_TRACKS = (TrackKind.CPU_RANGES, TrackKind.CPU_OPS, TrackKind.CPU_PYTHON, TrackKind.OTHER)
 
 
@@ -126,6 +128,12 @@ def place(columns: EventColumns, slices: SliceColumns, kinds: U8, tick: Callable
     keys = (slices.pid.astype(np.int64) * base + slices.tid) * 16 + track_kind
     tick()
     unique, first, inverse, counts = _unique(keys)
+    if len(unique) > MAX_TRACKS:
+        raise TraceError(
+            f"The trace names {len(unique):,} threads and streams; no program has that many.",
+            f"Up to {MAX_TRACKS:,} can be shown, each in rows of its own.",
+            "Their ids are probably damaged, or the tool that wrote the trace gives every event an id of its own.",
+        )
     tick()
     groups = _groups(columns, slices, kinds, unique, first, inverse, counts, base)
     names = _Names(columns)
