@@ -12,7 +12,6 @@ from core.figures.lookup import View
 from core.figures.model import Budget, GapTable, StepFigures
 from core.figures.steps import step_source
 from core.intervals import Spans, coverage, union
-from core.kinds import GapCause
 from core.tables import I32, I64, StepTable
 
 
@@ -83,7 +82,7 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
         return Budget(period_ns=None, busy_ns=None, basis=windows.basis)
     period = round(float((windows.end_ns - windows.start_ns)[rows].mean()))
     idle = {}
-    for cause in GapCause:
+    for cause in np.flatnonzero(np.bincount(gaps.cause)).tolist():
         mine = gaps.cause == cause
         sets = {}
         for device in view.devices:
@@ -91,7 +90,7 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
             sets[device] = union(gaps.start_ns[here], gaps.end_ns[here])
         spent = round(per_window(view, windows, sets) or 0.0)
         if spent:
-            idle[int(cause)] = spent
+            idle[cause] = spent
     # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of a few of them, or, where
     # nothing was busy, the largest cause does.
     left = period - sum(idle.values())

@@ -23,7 +23,7 @@ from core.figures.syncs import find_syncs
 from core.figures.verdict import Verdict, judge, judge_cut_off, judge_without_device
 from core.intervals import Spans, subtract, union, union_all
 from core.kinds import SliceKind, TrackKind
-from core.tables import F64, StepTable
+from core.tables import F64, I32, StepTable
 from core.trace import Trace
 
 Progress = Callable[[float, str], None]
@@ -87,7 +87,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         queue_time_ns=_frozen(queue_time),
         queue_depth=_frozen(depth),
         launch_delay_ns=_frozen(dev.launch_delay(view)),
-        extra=_further(view, steps, times, syncs, windows),
+        extra=_further(view, steps, times, syncs, windows, depth),
         peak_memory_by_device=peaks,
     )
     tell(1.0, "summary")
@@ -157,14 +157,13 @@ def _hull(window: Spans) -> Spans:
     return union(window.start[:1], window.end[-1:])
 
 
-def _stats(view: View) -> tuple[StatTable, StatTable, StatTable, StatTable, StatTable]:
+def _stats(view: View) -> tuple[StatTable, ...]:
     own = self_time(view)
     return (
         operator_stats(view, own),
         device_stats(view),
-        thread_stats(view, own, SliceKind.RANGE, TrackKind.CPU_RANGES, None),
-        thread_stats(view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, view.names.module),
-        thread_stats(view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, ~view.names.module),
+        *thread_stats(view, own, SliceKind.RANGE, TrackKind.CPU_RANGES),
+        *thread_stats(view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, view.names.module, ~view.names.module),
     )
 
 
@@ -218,11 +217,13 @@ def _mean_of(values: list[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _further(view: View, steps: StepTable, times: DeviceTimes, syncs: SyncTable, windows: Windows) -> dict[str, F64]:
+def _further(
+    view: View, steps: StepTable, times: DeviceTimes, syncs: SyncTable, windows: Windows, queue_depth: I32
+) -> dict[str, F64]:
     """Figures that have no column of their own (docs/figures.md, "Further figures")."""
     if not view.devices:
         return {}
-    extra = dev.launch_summary(view)
+    extra = dev.launch_summary(view, queue_depth)
     alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
     copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
     extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])

@@ -108,7 +108,7 @@ def queue_depth(view: View) -> tuple[I64, I32]:
     return times[last], depth[last]
 
 
-def launch_summary(view: View) -> dict[str, F64]:
+def launch_summary(view: View, queue_depth: I32) -> dict[str, F64]:
     """Launches in figures: how many calls, what one costs, how long work waits in the queue, how deep the queue gets.
 
     A graph launch is one call, however many kernels it owns.
@@ -118,12 +118,11 @@ def launch_summary(view: View) -> dict[str, F64]:
         return {}
     head = np.append(True, links.launched_by[1:] != links.launched_by[:-1])
     calls = links.launched_by[head]
-    _, depth = queue_depth(view)
     return {
         "launches": np.array([float(len(calls))]),
         "launch_call_median_ns": np.array([float(np.median(slices.dur_ns[calls]))]),
         "launch_delay_median_ns": np.array([float(np.median(launch_delay(view)))]),
-        "queue_depth_max": np.array([float(depth.max())]),
+        "queue_depth_max": np.array([float(queue_depth.max())]),
     }
 
 

@@ -159,8 +159,9 @@ def distinct(values: I32 | I64) -> list[int]:
     if not len(values):
         return []
     if int(values.max()) > _COUNTED_BELOW:  # numbers of a file's own, such as devices, may be any
-        return [int(i) for i in np.unique(values) if i >= 0]
-    return [int(i) for i in np.flatnonzero(np.bincount(np.maximum(values, -1) + 1)[1:])]
+        return [i for i in np.unique(values).tolist() if i >= 0]
+    found: list[int] = np.flatnonzero(np.bincount(np.maximum(values, -1) + 1)[1:]).tolist()
+    return found
 
 
 def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind, ...]) -> I32:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.figures.lookup import View, innermost, thread_tracks
+from core.figures.lookup import NEVER, View, innermost, thread_tracks
 from core.figures.model import StatTable
 from core.kinds import SliceKind, TrackKind
 from core.tables import I32, I64, Bool
@@ -130,7 +130,7 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
     def total(values: I64) -> I64:
         return np.bincount(group, weights=values, minlength=len(names)).astype(np.int64)
 
-    shortest = np.full(len(names), np.iinfo(np.int64).max)
+    shortest = np.full(len(names), NEVER)
     longest = np.zeros(len(names), dtype=np.int64)
     np.minimum.at(shortest, group, dur)
     np.maximum.at(longest, group, dur)
@@ -195,17 +195,19 @@ def device_stats(view: View) -> StatTable:
     )
 
 
-def thread_stats(view: View, self_ns: I64, kind: SliceKind, track: TrackKind, only: Bool | None) -> StatTable:
+def thread_stats(view: View, self_ns: I64, kind: SliceKind, track: TrackKind, *classes: Bool) -> tuple[StatTable, ...]:
     """Ranges, modules or Python functions: device time is that of the work launched by their thread meanwhile.
 
-    Work that another thread launches for them (the backward pass of a module) is not theirs.
+    Work that another thread launches for them (the backward pass of a module) is not theirs. Returns one table for
+    each class of names; a single one of all names when none is given.
     """
     ids = view.by_kind(kind)
     total, own = _launched_meanwhile(view, ids, kind, track)
-    if only is not None:
-        keep = np.isin(ids, view.named(ids, only))
-        ids, total, own = ids[keep], total[keep], own[keep]
-    return table(view, ids, self_ns[ids], total, own)
+    if not classes:
+        return (table(view, ids, self_ns[ids], total, own),)
+    name = view.trace.slices.name_id[ids]
+    masks = [only[name] & (name >= 0) if len(only) else np.zeros(len(ids), dtype=bool) for only in classes]
+    return tuple(table(view, ids[keep], self_ns[ids[keep]], total[keep], own[keep]) for keep in masks)
 
 
 def _launched_meanwhile(view: View, ids: I32, kind: SliceKind, track: TrackKind) -> tuple[I64, I64]:

@@ -91,7 +91,8 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     lanes = find_lanes(trace, view.thread, active, main_thread)
     replayed = np.append(lanes.of_thread >= 0, False)
     work = collect_work(view, replayed, window)
-    waits = find_waits(view, figures, work, lanes)
+    call_ns = call_cost(view, work)
+    waits = find_waits(view, figures, work, lanes, call_ns)
     edges = stream_waits(view, work, lanes)
     work = explain(work, *edges)
     starts = figures.steps.start_ns[list(rows)]
@@ -101,7 +102,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     observed = np.zeros(len(work), dtype=bool)
     observed[waits.dep_piece] = True
     observed[edges[1]] = True
-    return _fold(figures, rows, lanes, work, waits, call_cost(view, work), edges, points, observed, (starts, ends))
+    return _fold(figures, rows, lanes, work, waits, call_ns, edges, points, observed, (starts, ends))
 
 
 def _active_threads(view: View, figures: Figures, process: int) -> I32:

@@ -69,9 +69,9 @@ class Waits:
         return known
 
 
-def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> Waits:
-    """Collect all waits of the lanes."""
-    sync = _sync_waits(view, figures, work, lanes)
+def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: int) -> Waits:
+    """Collect all waits of the lanes; ``call_ns`` is what a call costs that does not wait."""
+    sync = _sync_waits(view, figures, work, lanes, call_ns)
     loader = _loader_waits(view, lanes)
     blocked = _blocked_launches(view, work, lanes)
     base = [np.concatenate(parts) for parts in zip(sync[:6], loader[:6], blocked[:6], strict=True)]
@@ -115,14 +115,14 @@ def call_cost(view: View, work: Work) -> int:
     return int(np.median(view.trace.slices.dur_ns[kernels]))
 
 
-def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes) -> tuple[Any, ...]:
+def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: int) -> tuple[Any, ...]:
     """Waits at sync points, with the pieces of work that each waits for."""
     syncs, slices = figures.syncs, view.trace.slices
     lane = lanes.of_thread[syncs.thread_id]
     rows = np.flatnonzero((lane >= 0) & (syncs.thread_id >= 0))
     call = syncs.slice_id[rows]
     copies = syncs.copy_id[rows] >= 0
-    cost = np.where(copies, max(1, call_cost(view, work)), 0)
+    cost = np.where(copies, max(1, call_ns), 0)
     cost = np.minimum(cost, slices.dur_ns[call])
     start = slices.start_ns[call] + cost
     end = np.clip(syncs.wait_start_ns[rows] + syncs.wait_ns[rows], start, view.trace.end_ns[call])
