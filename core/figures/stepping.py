@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.breakdown import breakdown
-from core.figures.device import DeviceTimes, anchors, launched_extent, work_per_step
+from core.figures.device import DeviceTimes, launched_extent, work_per_step
 from core.figures.lookup import View
 from core.figures.model import StepFigures, SyncTable
 from core.figures.steps import choose_counted, step_source
@@ -19,8 +19,10 @@ _GROWTH_SHARE = 0.05
 _SINGLE_LAG_SHARE = 0.25
 
 
-def step_figures(view: View, steps: StepTable, step_of: I32, times: DeviceTimes, syncs: SyncTable) -> StepFigures:
-    """Compute all per-step figures (docs/figures.md, "Steps")."""
+def step_figures(
+    view: View, steps: StepTable, step_of: I32, times: DeviceTimes, syncs: SyncTable, anchor_ns: I64
+) -> StepFigures:
+    """Compute all per-step figures (docs/figures.md, "Steps"); ``anchor_ns`` as of `core.figures.device.anchors`."""
     count = len(steps)
     duration = steps.end_ns - steps.start_ns
     first, last, kernels = launched_extent(view, steps, step_of)
@@ -33,7 +35,7 @@ def step_figures(view: View, steps: StepTable, step_of: I32, times: DeviceTimes,
         dur_ns=duration,
         device_start_ns=first,
         device_end_ns=last,
-        period_ns=periods(steps, anchors(view, steps, step_of)),
+        period_ns=periods(steps, anchor_ns),
         gpu_busy_ns=_busy(view, steps, times),
         sync_wait_ns=waits.astype(np.int64) if view.saw_calls else np.full(count, -1, dtype=np.int64),
         gpu_lag_ns=np.where(has_lag, last - steps.end_ns, 0),
