@@ -64,7 +64,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Gradients are averaged {per:.0f} times per step of the optimizer",
+            "Gradients are averaged {per:.0f} times per optimizer step",
             "Gradients are collected over {per:.0f} micro steps, but sent in each of them: {count} "
             "{count|collective|collectives} "
             "({took_ms:.1f} ms) could be left out.",

@@ -82,7 +82,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "Steps allocate GPU memory with the driver: {count} {count|call|calls}"
             if facts.n_steps
-            else "GPU memory is still being allocated with the driver: {count} {count|call|calls}",
+            else "GPU memory is still allocated with the driver: {count} {count|call|calls}",
             "PyTorch normally keeps the memory it has once allocated. Here the driver was asked "
             "{count} {count|time|times} ({freed} {freed|time|times} to free, which waits for the whole GPU), "
             "{took_ms:.2f} ms of CPU time. "

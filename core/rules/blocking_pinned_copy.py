@@ -30,7 +30,7 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="blocking-pinned-copy", title="A pinned copy waits", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
-    title="A copy to the GPU is asked for in a way that waits for its end",
+    title="A copy to the GPU holds the CPU until it ends",
     why=(
         "From pinned memory a copy runs by itself, but this call waits for its end, because non_blocking was not "
         "set. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "

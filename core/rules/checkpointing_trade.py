@@ -63,8 +63,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
+            "The forward pass runs twice although memory is not short",
             "The forward pass is computed twice to save memory that is not short: {peak_gib:.1f} of "
-            "{size_gib:.1f} GiB used",
+            "{size_gib:.1f} GiB used. "
             "Checkpointing ran {count} {count|block|blocks} again in the backward pass ({took_ms:.1f} ms of CPU "
             "time, and the GPU's work again). "
             "At its peak the memory was {share_pct:.0f} % full.",

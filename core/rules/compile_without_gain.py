@@ -73,7 +73,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "torch.compile is around something too small: {per_call:.0f} kernels per call",
+                "torch.compile wraps too little: {per_call:.0f} kernels per call",
                 "{count} {count|call|calls} of the compiled function took {host_ms:.3f} ms of CPU time, of which only "
                 "{launch_ms:.3f} ms "
                 "launched kernels; these run for {device_ms:.3f} ms. The rest is the wrapper's own work: with so few "

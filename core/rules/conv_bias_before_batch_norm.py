@@ -65,7 +65,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Convolutions add a bias that the batch norm right after them removes",
+            "Convolutions add a bias that batch norm removes",
             "{count} {count|convolution has|convolutions have} a bias, but batch norm subtracts the mean of its input, "
             "so "
             "the bias has no effect. "

@@ -65,7 +65,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Copies to the GPU run while it computes nothing: {share_pct:.0f} % of the step",
+            "Copies run while the GPU computes nothing: {share_pct:.0f} % of the step",
+            "Copies to the GPU run while it computes nothing: {share_pct:.0f} % of the step. "
             "{count} {count|copy lies|copies lie} on the stream of the kernels, so the kernels wait for them: "
             "{exposed_ms:.2f} ms in which "
             "only a copy ran. The GPU can copy and compute at once when the copies have a stream of their own.",

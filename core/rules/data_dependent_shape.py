@@ -31,8 +31,9 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="data-dependent-shape", title="A result's size depends on data", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
-    title="`{op}` gives a result whose size the CPU must wait to learn",
+    title="`{op}`: the CPU waits to learn the size of its result",
     why=(
+        "`{op}` gives a result whose size the CPU must wait to learn. "
         "How many elements a mask selects is only known after the GPU has counted them, and the CPU needs the "
         "number to allocate the result. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside "
         "the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU."

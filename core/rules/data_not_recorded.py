@@ -30,6 +30,7 @@ from core.rule_tools.report import evidence, suggestion
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="data-not-recorded", title="Not everything was recorded", needs=Needs.OPS, params=())
+_WORDS = {"with_stack=True": "stacks", "record_shapes=True": "shapes", "profile_memory=True": "memory"}
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -49,11 +50,13 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Recorded without {missing}: some faults cannot be looked for",
+            "Not recorded: {what}",
+            "Recorded without {missing}: some faults cannot be looked for. "
             "Rules that need the missing data say so and are not counted as clean. Without stacks, no suggestion "
             "can name a line of code."
             if "with_stack=True" in missing
-            else "Rules that need the missing data say so and are not counted as clean.",
+            else "Recorded without {missing}: some faults cannot be looked for. "
+            "Rules that need the missing data say so and are not counted as clean.",
             Fix(
                 "Record again with these options.",
                 "with profile() as prof:",
@@ -62,7 +65,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "Recording more slows the CPU: use it to find lines, not to measure the pace.",
             ),
             [evidence(facts, "Operators recorded", len(ops), "", ops[:1])],
-            values={"missing": ", ".join(missing)},
+            values={"what": ", ".join(_WORDS[option] for option in missing), "missing": ", ".join(missing)},
             anchors=[],
             occurrences=1,
             at=-1,

@@ -81,7 +81,8 @@ def _blocking_launches(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Every launch waits until its kernel has ended: CUDA_LAUNCH_BLOCKING seems to be set",
+            "Every launch waits for its kernel: CUDA_LAUNCH_BLOCKING?",
+            "Every launch waits until its kernel has ended: CUDA_LAUNCH_BLOCKING seems to be set. "
             "{count} of {of} launches returned only after their kernel was done. So the CPU and the GPU take turns "
             "instead of working side by side: the CPU spent {took_ms:.2f} ms in these calls.",
             Fix("Unset the variable.", "CUDA_LAUNCH_BLOCKING=1 python train.py", "python train.py", URL),

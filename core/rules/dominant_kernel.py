@@ -61,7 +61,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "One kernel takes {share_pct:.0f} % of the kernel time: {kernel}",
+            "{share_pct:.0f} % of the kernel time in one kernel: {short}",
+            "One kernel takes {share_pct:.0f} % of the kernel time: {kernel}. "
             "{count} {count|launch|launches} took {took_ms:.2f} ms. {kernel} is where the GPU spends its time; "
             "Nsight Compute tells what "
             "limits it.",
@@ -75,6 +76,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             values={
                 "share_pct": 100 * took / facts.kernel_ns,
                 "kernel": short[:60],
+                "short": short if len(short) <= 24 else f"{short[:23]}…",
                 "count": len(ids),
                 "took_ms": took / 1e6,
                 "op_path": name,

@@ -61,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "Kernels compute in double precision: {share_pct:.1f} % of the kernel time",
+                "Double precision takes {share_pct:.1f} % of the kernel time",
                 "{count} {count|kernel works|kernels work} on 64-bit numbers ({names}), {took_ms:.2f} ms. NumPy's "
                 "default "
                 "type is double, and "

@@ -63,7 +63,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "Copies that only change type or layout take {share_pct:.0f} % of the GPU's time",
+                "Copies that only change type or layout: {share_pct:.0f} % of GPU time",
+                "Copies that only change type or layout take {share_pct:.0f} % of the GPU's time. "
                 "{count} {count|operator|operators} ({names}) copy data within the GPU and compute nothing: "
                 "{took_ms:.2f} "
                 "ms. Not all of "

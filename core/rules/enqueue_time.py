@@ -45,8 +45,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The CPU runs ahead: a marked step of {host_ms:.2f} ms is only the time to queue work "
-            "for {device_ms:.2f} ms",
+            "A step of {host_ms:.2f} ms only queues {device_ms:.2f} ms of work",
+            "The CPU runs ahead: a marked step of {host_ms:.2f} ms is only the time to queue the work. "
             "The CPU does not wait for the GPU, so the marked step ends before its work is done. The "
             "pace of the loop is that of the GPU, {device_ms:.2f} ms per step.",
             Fix("Compare the sustained step time instead."),

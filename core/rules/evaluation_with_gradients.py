@@ -66,7 +66,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "A graph for gradients is recorded, but there is no backward pass",
+            "Gradients are prepared, but there is no backward pass",
+            "A graph for gradients is recorded, but there is no backward pass. "
             "{count} {count|operator was|operators were} recorded for a backward pass that does not happen in this "
             "trace. "
             "That costs time on the CPU "

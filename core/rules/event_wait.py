@@ -30,8 +30,9 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="event-wait", title="The CPU waits for an event", needs=Needs.DEVICE | Needs.CALLS)
 
 TEXTS = SyncTexts(
-    title="`{call}` stops the CPU until the GPU has reached an event",
+    title="The CPU waits for an event: `{call}`",
     why=(
+        "`{call}` stops the CPU until the GPU has reached an event. "
         "The program waits until the GPU has reached a mark. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} "
         "ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU. It is often a "
         "time "

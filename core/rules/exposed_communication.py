@@ -72,7 +72,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Gradients are sent only after the backward pass: {share_pct:.0f} % of the step",
+            "Gradients are sent after backward: {share_pct:.0f} % of the step",
+            "Gradients are sent only after the backward pass: {share_pct:.0f} % of the step. "
             "{count} {count|collective starts|collectives start} when the backward pass is over, and nothing runs "
             "beside them "
             "for {exposed_ms:.1f} ms. Sent "

@@ -61,7 +61,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "Sequences of {length:.0f} element-wise kernels could be fused: {share_pct:.0f} % of the kernel time",
+                "Small kernels could be fused: {share_pct:.0f} % of the kernel time",
+                "Sequences of {length:.0f} element-wise kernels could be fused: {share_pct:.0f} % of the kernel time. "
                 "{count} {count|time|times}, several small operators pass over the same data one after the other "
                 "({names}, ...): "
                 "{took_ms:.2f} ms. A compiler can make one kernel of each sequence, which reads and "

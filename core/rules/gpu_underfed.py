@@ -50,8 +50,9 @@ RULE = Rule(
         Param("min_in_one", 0.6, "share of the idle time in Python", "a function that holds less is not the cause"),
     ),
 )
-_NAMED_TITLE = "The GPU is used only {busy_pct:.0f} % of the time: the CPU is in Python meanwhile, mostly in {place}"
+_NAMED_TITLE = "The GPU works {busy_pct:.0f} % of the time: the CPU is in {function}"
 _NAMED_WHY = (
+    "The GPU is used only {busy_pct:.0f} % of the time: the CPU is in Python meanwhile, mostly in {place}. "
     "{python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:.1f} ms per step "
     "in "
     "{place} alone ({share_pct:.0f} % of it). No wait, loader or launch explains it: nothing is queued until that code "
@@ -89,7 +90,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it",
+            "The GPU works only {busy_pct:.0f} % of the time, for no clear reason",
+            "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. "
             "Most of the idle time the CPU ran code outside any operator ({python_pct:.0f} % of it "
             "in Python as far as is "
             "known). Either that code is slow, or there is simply too little work per step.",
@@ -140,6 +142,7 @@ def _named(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int], values: 
         values=values
         | {
             "place": place,
+            "function": (found.function if found else place)[:32],
             "each_ms": facts.per_step(held_ns) / 1e6,
             "share_pct": 100.0 * held_ns / max(python_ns, 1),
         },

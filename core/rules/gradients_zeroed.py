@@ -37,11 +37,13 @@ RULE = Rule(
     params=(Param("min_tensors", 2, "tensors per call", "a single one may be something else"),),
 )
 _ON_GPU = (
+    "Gradients are filled with zeros in every step instead of being dropped. "
     "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:.2f} ms of CPU time and "
     "{device_ms:.2f} ms of the GPU. "
     "Dropped gradients need neither, and the next backward pass writes them instead of adding to them."
 )
 _ON_CPU = (
+    "Gradients are filled with zeros in every step instead of being dropped. "
     "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:.2f} ms. Dropped "
     "gradients need no clearing, and the next "
     "backward pass writes them instead of adding to them."
@@ -73,7 +75,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Gradients are filled with zeros in every step instead of being dropped",
+            "Gradients are zeroed in every step instead of dropped",
             _ON_GPU if len(work) else _ON_CPU,
             Fix(
                 "Drop the gradients.",

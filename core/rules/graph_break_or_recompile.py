@@ -117,7 +117,7 @@ def _recompiles(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "torch.compile compiles again while the program is running",
+            "torch.compile compiles again while the program runs",
             "{functions} compiled functions exist in several versions, and {count} "
             "{count|compilation lies|compilations lie} inside later steps "
             "({took_ms:.1f} ms). A version is made when an input does not fit the assumptions of the "

@@ -45,6 +45,14 @@ RULE = Rule(
         Param("look_at", 16, "kernel names", "arguments are read from the file: the longest names are enough"),
     ),
 )
+_FEW = (
+    "`{kernel}` takes {share_pct:.0f} % of the kernel time with {blocks} {blocks|block|blocks} of {threads} "
+    "threads. Each block runs on one of the GPU's {units} multiprocessors; the others have nothing to do meanwhile."
+)
+_ODD = (
+    "`{kernel}` takes {share_pct:.0f} % of the kernel time with blocks of {threads} threads. Threads run in warps of "
+    "32: the last warp of each block is only partly used."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -62,7 +70,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             continue
         near = facts.in_first_step(ids)
         looked += 1
-        blocks, threads = _launch(facts, int(near[np.argmax(ctx.trace.slices.dur_ns[near])]))
+        length = ctx.trace.slices.dur_ns[near]
+        long = near[length >= 0.9 * length.max()]  # any of the longest ones: the one that is read first
+        blocks, threads = _launch(facts, int(long[np.argmin(ctx.trace.slices.event_start[long])]))
         if blocks is None or threads is None:
             continue
         known += 1
@@ -72,9 +82,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "A kernel of {blocks} blocks leaves most of the GPU's {units} multiprocessors idle",
-                "`{kernel}` takes {share_pct:.0f} % of the kernel time with {blocks} blocks of {threads} threads. Each "
-                "block runs on one multiprocessor; the others have nothing to do meanwhile.",
+                "{blocks} {blocks|block leaves|blocks leave} most of {units} multiprocessors idle"
+                if blocks < units[0]
+                else "Blocks of {threads} threads waste a part of a warp",
+                _FEW if blocks < units[0] else _ODD,
                 Fix(
                     "Give it more work at once.",
                     "",

@@ -39,8 +39,9 @@ RULE = Rule(
 )
 
 TEXTS = SyncTexts(
-    title="A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time",
+    title="A GPU tensor is indexed with a Python list or range",
     why=(
+        "A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time. "
         "Python's numbers are first made into a CPU tensor of {kib:.1f} KiB and then copied to the GPU, and the "
         "CPU waits for that copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these "
         "{count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU."

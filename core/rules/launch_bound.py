@@ -84,7 +84,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The GPU is busy only {busy_pct:.0f} % of the time: the CPU cannot launch its short kernels fast enough",
+            "The CPU launches too slowly: the GPU is busy {busy_pct:.0f} %",
+            "The GPU is busy only {busy_pct:.0f} % of the time: the CPU cannot launch its short kernels fast enough. "
             "The typical one of {count} {count|kernel|kernels} lasts {typical_us:.1f} us, but the CPU spends "
             "{host_us:.1f} us in "
             "operators for each kernel that it starts. So the GPU finishes its work and waits for the next launch: "

@@ -58,7 +58,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Convolutions convert their data to another layout and back: {share_pct:.0f} % of the kernel time",
+            "Convolutions convert layouts: {share_pct:.0f} % of the kernel time",
+            "Convolutions convert their data to another layout and back: {share_pct:.0f} % of the kernel time. "
             "{count} {count|kernel|kernels} only rearrange data between 'channels first' and 'channels last', "
             "{took_ms:.2f} ms. With "
             "the model in channels_last from the start none of them is needed.",

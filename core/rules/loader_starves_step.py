@@ -88,7 +88,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The step waits {share_pct:.0f} % of its time for the data loader's workers",
+            "The step waits for the loader's workers {share_pct:.0f} % of its time",
             _ON_GPU if with_gpu else _ON_CPU,
             Fix(
                 "Give the loader more workers, or each batch less work.",

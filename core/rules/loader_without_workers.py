@@ -44,6 +44,7 @@ RULE = Rule(
     ),
 )
 _ON_GPU = (
+    "The data loader works in the training process itself and takes {share_pct:.0f} % of the step. "
     "Each batch is read and put together by the thread that also starts the GPU's work: {each_ms:.2f} ms for each of "
     "{count} {count|batch|batches}, during {idle_ms:.2f} ms of which the GPU had nothing to do. Worker processes "
     "prepare the next "
@@ -52,6 +53,7 @@ _ON_GPU = (
     "down."
 )
 _ON_CPU = (
+    "The data loader works in the training process itself and takes {share_pct:.0f} % of the step. "
     "Each batch is read and put together by the thread that also runs the training: {each_ms:.2f} ms for each of "
     "{count} {count|batch|batches}. Worker processes prepare the next batches beside it. The saving is an upper bound: "
     "it assumes "
@@ -74,7 +76,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The data loader works in the training process itself and takes {share_pct:.0f} % of the step",
+            "The data loader has no workers: {share_pct:.0f} % of the step",
             _ON_GPU if with_gpu else _ON_CPU,
             Fix(
                 "Let worker processes prepare the batches.",

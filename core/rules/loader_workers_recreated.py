@@ -59,7 +59,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "The data loader's worker processes are started anew again and again ({count} {count|time|times})",
+                "The loader's workers are started anew {count} {count|time|times}",
+                "The data loader's worker processes are started anew again and again ({count} {count|time|times}). "
                 "Each time the loop over the loader begins, its workers are started again: {took_ms:.1f} "
                 "ms altogether in "
                 "this recording, and the first batch after it comes late.",

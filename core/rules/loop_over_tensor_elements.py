@@ -76,7 +76,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "A Python loop goes over a tensor piece by piece: {repeats:.0f} rounds",
+                "A Python loop takes a tensor piece by piece: {repeats:.0f} rounds",
                 "The same {period} operators ({names}) run {repeats:.0f} times in a row, {count} {count|time|times} "
                 "over, and take "
                 "{took_ms:.2f} ms of CPU time. On the whole tensor at once they would run a single time.",

@@ -70,7 +70,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "A kernel that takes {share_pct:.0f} % of the time fills only {occupancy:.0f} % of the GPU's warps",
+                "{occupancy:.0f} % occupancy during {share_pct:.0f} % of the kernel time",
+                "A kernel that takes {share_pct:.0f} % of the time fills only {occupancy:.0f} % of the GPU's warps. "
                 "`{kernel}` has an estimated occupancy of {occupancy:.0f} %: few warps are there to run "
                 "while others wait "
                 "for memory. This is an estimate; Nsight Compute measures it.",

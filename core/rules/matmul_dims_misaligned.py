@@ -72,11 +72,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Half-precision products have sizes that are no multiple of {multiple:.0f}: {sizes}",
-            "Tensor cores work on tiles. Of the longest products of one step, {count} have odd sizes and take "
-            "{took_ms:.2f} ms; "
-            "padded to a multiple of "
-            "{multiple:.0f} they may run faster. How much depends on the library: try it.",
+            "Matrix sizes are no multiple of {multiple:.0f}, such as {size}",
+            "Half-precision products have sizes that are no multiple of {multiple:.0f}: {sizes}. "
+            "Tensor cores work on tiles. Of the longest products of one step, {count} {count|has|have} odd sizes and "
+            "{count|takes|take} {took_ms:.2f} ms; padded to a multiple of {multiple:.0f} they may run faster. How much depends on the library: try it.",
             Fix(
                 "Pad the sizes.",
                 "nn.Embedding(50257, 768)",
@@ -87,6 +86,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             [evidence(facts, "Products of odd size", len(odd), "", odd)],
             values={
                 "multiple": ctx.params["multiple"],
+                "size": min(sizes, key=len),
                 "sizes": ", ".join(sorted(sizes)[:3]),
                 "count": len(odd),
                 "took_ms": took / 1e6,

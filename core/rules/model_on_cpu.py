@@ -73,7 +73,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The model runs on the CPU although there is a GPU: {device}",
+            "The model runs on the CPU although there is a GPU",
+            "The model runs on the CPU although there is a GPU: {device}. "
             "{count} {count|heavy operator|heavy operators} computed on the CPU for {took_ms:.1f} ms, and nothing was "
             "launched on the GPU.",
             Fix(

@@ -36,7 +36,7 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="optimizer-read-back", title="The optimizer reads back", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
-    title="The optimizer reads a value back from the GPU in every step",
+    title="The optimizer reads a value back in every step",
     why=(
         "Inside the optimizer's step the CPU waits for a value from the GPU. The CPU spent {host_ms:.2f} ms of the "
         "{window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the "

@@ -49,7 +49,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "{count} of {of} pieces of GPU work have no launch in this recording",
+            "{count} of {of} pieces of GPU work have no recorded launch",
             "They cannot be charged to an operator or a line of code, and the replay does not know "
             "what they wait for. Calls of the CPU were recorded: {calls}.",
             Fix(

@@ -56,7 +56,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Some steps take at least {times:.0f} times as long as the others (steps concerned: {count})",
+            "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others",
             "The longest took {longest_ms:.1f} ms, the median is {median_ms:.1f} ms. Checkpoints "
             "written in them: {saves}.",
             Fix("Leave them out of comparisons; write checkpoints less often or on another thread."),

@@ -39,8 +39,9 @@ RULE = Rule(
 )
 
 TEXTS = SyncTexts(
-    title="Data goes to the GPU from pageable memory, and the CPU waits for the copy",
+    title="The CPU waits while data is copied from pageable memory",
     why=(
+        "Data goes to the GPU from pageable memory, and the CPU waits for the copy. "
         "Ordinary (pageable) memory cannot be copied to the GPU directly: the driver stages it, and the CPU has to "
         "wait. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
         "{count|call|calls}. With "

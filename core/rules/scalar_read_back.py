@@ -35,8 +35,9 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="scalar-read-back", title="A number is read back from the GPU", needs=Needs.WAITS)
 
 TEXTS = SyncTexts(
-    title="`{op}` reads a number back from the GPU, and the CPU waits for it",
+    title="`{op}` reads a number back and waits",
     why=(
+        "`{op}` reads a number back from the GPU, and the CPU waits for it. "
         "To read one number, the CPU must wait until the GPU has finished all the work queued before it. The CPU "
         "spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} {count|call|calls}. Of that, "
         "{wait_ms:.2f} ms was waiting for the GPU. While the CPU waits it cannot queue new work, so the GPU has "

@@ -49,12 +49,14 @@ RULE = Rule(
     ),
 )
 _ON_GPU = (
+    "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step. "
     "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:.2f} ms of CPU time "
     "for kernels of "
     "{device_ms:.2f} ms. The fused form does the same in a few launches. The saving assumes that {left_pct:.0f} % of "
     "the CPU time is left."
 )
 _ON_CPU = (
+    "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step. "
     "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:.2f} ms; each goes "
     "over memory by itself. The fused "
     "form goes over each parameter once. The saving assumes that {left_pct:.0f} % of the time is left."
@@ -93,7 +95,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step",
+                "The optimizer goes tensor by tensor: {per_step:.0f} operators a step",
                 _ON_CPU if facts.on_cpu else _ON_GPU,
                 _fix(class_of(name)),
                 [

@@ -52,7 +52,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The recording cuts steps off at its border (steps concerned: {count})",
+            "The recording cuts off {count} {count|step|steps} at its border",
             "They launched fewer than half of the {median:.0f} kernels of a usual step. Figures per "
             "step leave them out.",
             Fix("Nothing need be done.", "", "", "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html"),

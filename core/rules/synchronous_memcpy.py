@@ -29,8 +29,9 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 RULE = Rule(id="synchronous-memcpy", title="A copy call that waits is used", needs=Needs.DEVICE | Needs.CALLS)
 
 TEXTS = SyncTexts(
-    title="`{call}` copies and waits until the copy is done",
+    title="`{call}` copies and waits for the end",
     why=(
+        "`{call}` copies and waits until the copy is done. "
         "This call comes from a library or extension, not from PyTorch's own copies. The CPU spent {host_ms:.2f} "
         "ms of the {window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting "
         "for the "

@@ -65,7 +65,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The tensor cores are idle: {share_pct:.0f} % of the kernel time goes to products they could compute",
+            "Products without tensor cores: {share_pct:.0f} % of the kernel time",
+            "The tensor cores are idle: {share_pct:.0f} % of the kernel time goes to products they could compute. "
             "{count} {count|matrix product|matrix products} and convolutions took {took_ms:.2f} ms in single "
             "precision. In "
             "mixed precision the "

@@ -79,9 +79,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             suggestion(
                 ctx,
                 RULE.id,
-                "Attention is computed in {per_time:.0f} separate operators, {share_pct:.0f} % of the GPU's kernel time"
+                "Attention in {per_time:.0f} separate operators: {share_pct:.0f} % of kernel time"
                 if len(work)
-                else "Attention is computed in {per_time:.0f} separate operators, {share_pct:.0f} % of the time",
+                else "Attention in {per_time:.0f} separate operators: {share_pct:.0f} % of the time",
                 _ON_GPU if len(work) else _ON_CPU,
                 Fix(
                     "Use the fused attention.",

@@ -50,7 +50,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "DDP walks through the whole graph in every step to find unused parameters",
+            "DDP searches the graph for unused parameters each step",
+            "DDP walks through the whole graph in every step to find unused parameters. "
             "{count} {count|search|searches} took {took_ms:.2f} ms of CPU time in Python alone. They are only "
             "needed where some parameters get "
             "no gradient.",

@@ -54,7 +54,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The first recorded step is {times:.1f} times as long as the others: it is warm-up",
+            "The first step takes {times:.1f} times as long: it is warm-up",
             "It took {first_ms:.1f} ms, the others {median_ms:.1f} ms (median). Figures per step leave it out.",
             Fix(
                 "Skip it in the schedule.",

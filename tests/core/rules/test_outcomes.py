@@ -66,8 +66,7 @@ def outcomes(trace: Trace) -> dict[str, RuleResult]:
         (_cpu_steps, f"{ALWAYS} {PATTERNS} no-steps-marked outlier-step warmup-captured", "data-not-recorded"),
         (
             _kernels_alone,
-            f"{ALWAYS} double-precision-by-accident grid-too-small layout-conversions low-occupancy"
-            " gpu-events-missing",
+            f"{ALWAYS} double-precision-by-accident grid-too-small layout-conversions low-occupancy gpu-events-missing",
             "no-steps-marked orphan-kernels",
         ),
         (sim(_trained, marked=False), f"{ALWAYS} {PATTERNS} {ON_GPU}", "data-not-recorded no-steps-marked"),

@@ -23,7 +23,8 @@ def program(prepare_us: float) -> Trace:
 def test_the_deepest_function_that_holds_most_is_named_and_priced() -> None:
     analysis = analyze(program(640))
     found = next(s for s in analysis.suggestions if s.rule_id == "gpu-underfed")
-    assert "prepare (data.py:30)" in found.headline  # not main or run around it, nor a part of it
+    assert found.headline.endswith("the CPU is in prepare")
+    assert "prepare (data.py:30)" in found.explanation  # not main or run around it, nor a part of it
     assert found.occurrences == 4
     assert found.saving.pct is not None
     assert 40 < found.saving.pct < 75

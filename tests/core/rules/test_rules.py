@@ -16,6 +16,7 @@ from tests.core.rules.kit import run_rule
 
 CASES = cases_waits.CASES | cases_host.CASES | cases_device.CASES | cases_recording.CASES
 RULES = {item.rule.id: item for item in load_rules()}
+LONGEST_TITLE = 60  # characters: two lines of a card at the window's first width
 HEADINGS = ["What it finds", "Why it costs time", "Blind spots", "How to fix", "Sources"]
 GOLDEN_FILE = Path(__file__).with_name("golden.json")
 GOLDEN = json.loads(GOLDEN_FILE.read_text(encoding="utf-8")) if GOLDEN_FILE.exists() else {}
@@ -84,6 +85,13 @@ def test_a_rule_leaves_its_near_miss_alone(rule_id: str) -> None:
     ]
     if result.outcome is Outcome.NOT_CHECKED:
         assert result.reason
+
+
+@pytest.mark.parametrize("rule_id", sorted(CASES))
+def test_a_title_fits_into_two_lines_of_a_card(rule_id: str) -> None:
+    for suggestion in run_rule(rule_id, CASES[rule_id].found()).suggestions:
+        assert len(suggestion.headline) <= LONGEST_TITLE, suggestion.headline
+        assert not suggestion.headline.endswith(".")
 
 
 def test_the_documentation_lists_every_rule_as_it_is() -> None:
