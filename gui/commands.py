@@ -132,7 +132,7 @@ COMMANDS = (
     Command(
         "theme",
         "View",
-        QT_TRANSLATE_NOOP("commands", "Switch between light and dark"),
+        QT_TRANSLATE_NOOP("commands", "Switch between light and dark theme"),
         ("Ctrl+Shift+L",),
         lambda w: w.toggle_theme(),
     ),

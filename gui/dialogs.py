@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -37,12 +38,22 @@ class Choice:
 
 
 def matches(needle: str, text: str) -> bool:
-    """All words of ``needle`` occur in ``text``, or its letters do in this order."""
+    """All words of ``needle`` occur in ``text``, or its letters begin words of it, in this order."""
     low, words = text.casefold(), needle.casefold().split()
     if all(word in low for word in words):
         return True
-    letters = iter(low)
-    return all(c in letters for c in "".join(words))
+    return _begins_words("".join(words), low.replace(":", " ").split())
+
+
+def _begins_words(letters: str, words: list[str]) -> bool:
+    """Whether the letters are beginnings of some of the words, one after the other."""
+    if not letters:
+        return True
+    for place, word in enumerate(words):
+        most = len(os.path.commonprefix((letters, word)))
+        if any(_begins_words(letters[n:], words[place + 1 :]) for n in range(most, 0, -1)):
+            return True
+    return False
 
 
 class NoteDelegate(QStyledItemDelegate):

@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from gui import commands, errors, jobs, panels, store, theme
 from gui.document_page import DocumentPage
@@ -26,13 +26,14 @@ from gui.settings import Settings
 from gui.statusbar import StatusBar
 from gui.topbar import COMPACT_PX, TopBar
 from gui.widgets.banner import ErrorBanner, NoticeLine, WorkLine
-from gui.widgets.labels import button, restyle
+from gui.widgets.labels import restyle
 from gui.window_actions import WindowActions
+from gui.window_tabs import WindowTabs
 
 MIN_SIZE = (900, 600)
 
 
-class MainWindow(WindowActions, QMainWindow):
+class MainWindow(WindowTabs, WindowActions, QMainWindow):
     """One window with a tab per trace and per page. Uses all signals of `Session`."""
 
     def __init__(self, session: Session, settings: Settings) -> None:
@@ -122,6 +123,7 @@ class MainWindow(WindowActions, QMainWindow):
         self.opener.progressed.connect(self._work_progressed)
         self.opener.ended.connect(self._work_ended)
         self.top.tabs.currentChanged.connect(self._tab_chosen)
+        self.top.tabs.tabBarClicked.connect(self._tab_clicked)
         self.top.searched.connect(self.search)
         self.top.search.stepped.connect(self.step_hit)
         self.top.search.left.connect(self.focus_timeline)
@@ -243,61 +245,6 @@ class MainWindow(WindowActions, QMainWindow):
             self.setWindowTitle("StepLens")
         self._show_hits()
         self._enable_commands()
-
-    def _add_tab(self, key: object, title: str) -> None:
-        tabs = self.top.tabs
-        tabs.blockSignals(True)
-        index = tabs.insertTab(self._place_of(key), title.replace("&", "&&"))
-        tabs.setTabData(index, key if isinstance(key, str) else id(key))
-        close = button("×", partial(self._close_key, key), "flat", self.tr("Close this tab (Ctrl+W)"))
-        close.setAccessibleName(self.tr("Close {title}").format(title=title))
-        close.setFixedSize(20, 20)
-        close.setStyleSheet("padding: 0;")
-        tabs.setTabButton(index, QTabBar.ButtonPosition.RightSide, close)
-        tabs.blockSignals(False)
-
-    def _place_of(self, key: object) -> int:
-        """Where a new tab goes: before the trace that follows it among the documents, else to the end."""
-        documents = self.session.documents
-        later = documents[documents.index(key) + 1 :] if isinstance(key, Document) else []
-        return next((i for i in map(self._tab_of, later) if i >= 0), self.top.tabs.count())
-
-    def _tab_of(self, key: object) -> int:
-        data = key if isinstance(key, str) else id(key)
-        return next((i for i in range(self.top.tabs.count()) if self.top.tabs.tabData(i) == data), -1)
-
-    def _choose_tab(self, key: object) -> None:
-        tabs = self.top.tabs
-        tabs.blockSignals(True)
-        tabs.setCurrentIndex(self._tab_of(key))
-        tabs.blockSignals(False)
-
-    def _key_of_tab(self, index: int) -> object | None:
-        data = self.top.tabs.tabData(index)
-        return data if isinstance(data, str) else next((d for d in self.session.documents if id(d) == data), None)
-
-    def _tab_chosen(self, index: int) -> None:
-        key = self._key_of_tab(index)
-        if isinstance(key, Document):
-            self.session.set_current(key)
-        elif isinstance(key, str):
-            self.show_page(key)
-
-    def _close_key(self, key: object) -> None:
-        if isinstance(key, Document):
-            self.session.close_document(key)
-        elif isinstance(key, str):
-            self._drop_page(key)
-            documents = self.session.documents
-            self.session.set_current(documents[-1] if documents else None)
-            if not documents:
-                self.show_page("start")
-
-    def close_tab(self) -> None:
-        """Close the tab in front, be it a trace or a page."""
-        key = self._key_of_tab(self.top.tabs.currentIndex())
-        if key is not None:
-            self._close_key(key)
 
     # Work, errors, theme -------------------------------------------------------------------------------------
 

@@ -218,6 +218,7 @@ QFrame[role="card"]:hover { border: 1px solid @accent; }
 QFrame[role="code"] { background: @window; border: 1px solid @border; border-radius: 6px; }
 QFrame[role="banner"] { background: @removed; border: none; border-bottom: 1px solid @wait; }
 QFrame[role="drop"] { background: @panel; border: 2px dashed @faint; border-radius: 8px; }
+QFrame[role="drop"]:hover { border-color: @accent; }
 QFrame[role="recent"] { border-radius: 4px; }
 QFrame[role="recent"]:hover { background: @card; }
 QFrame[role="drop"][over="true"] { border: 2px dashed @accent; background: @selection; }
@@ -277,6 +278,7 @@ QTabBar#documents::tab:selected { background: @window; border-bottom: none; }
 QTabBar::scroller { width: 40px; }
 QTabBar QToolButton { background: @panel; border: none; border-radius: 4px; margin: 4px 1px; }
 QTabBar QToolButton:hover { background: @raised; }
+QTabBar#documents[none="true"]::tab:selected { background: transparent; color: @dim; }
 QTabWidget::pane { border: none; }
 QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel; border: none;
   gridline-color: @grid; selection-background-color: @selection; selection-color: @text; outline: 0; }

@@ -171,12 +171,6 @@ class WindowActions(_Base):
         self.settings.set("appearance/theme", choice)
         self.session.set_dark(theme.system_is_dark() if choice == "system" else choice == "dark")
 
-    def step_tab(self, offset: int) -> None:
-        """Go to the next or previous tab of the top bar."""
-        count = self.top.tabs.count()
-        if count:
-            self.top.tabs.setCurrentIndex((self.top.tabs.currentIndex() + offset) % count)
-
     # Going about ---------------------------------------------------------------------------------------------
 
     def step_suggestion(self, offset: int) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QDateTime, QLocale, Qt
-from PySide6.QtGui import QAction, QGuiApplication, QResizeEvent
+from PySide6.QtGui import QAction, QGuiApplication, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -39,6 +39,21 @@ with profile(
         train_step(batch)
         prof.step()
 """
+
+
+class WayIn(QFrame):
+    """A card of which any place does what its button does."""
+
+    def __init__(self, action: QPushButton) -> None:
+        super().__init__()
+        self._action = action
+        self.setProperty("role", "card")
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Press the button."""
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self._action.click()
 
 
 class StartPage(QScrollArea):
@@ -139,8 +154,7 @@ class StartPage(QScrollArea):
         return self._cards
 
     def _card(self, sign: str, title: str, words: str, action: QPushButton) -> tuple[QFrame, QPushButton]:
-        card = QFrame()
-        card.setProperty("role", "card")
+        card = WayIn(action)
         box = QVBoxLayout(card)
         box.setContentsMargins(18, 16, 18, 16)
         box.setSpacing(8)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from gui.dialogs import matches
 from gui.main_window import MainWindow
 from gui.session import Document
 from gui.widgets.tabs import LEAST_PX, DocumentTabs
@@ -32,3 +35,26 @@ def test_the_tab_in_front_closes_be_it_a_page_or_a_trace(window: MainWindow, doc
     assert window.session.current is document
     window.run_command("close")
     assert window.session.documents == []
+
+
+def test_from_the_start_page_a_click_on_the_only_tab_leads_back(window: MainWindow, document: Document) -> None:
+    tabs = window.top.tabs
+    window.run_command("start")
+    assert window.session.current is None
+    assert tabs.property("none") is True
+    window.run_command("close")  # closes what is shown, and the start page cannot be closed
+    assert tabs.count() == 1
+    QTest.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=tabs.tabRect(0).center())
+    assert window.session.current is document
+    assert tabs.property("none") is False
+    window.run_command("start")
+    window.run_command("next-tab")
+    assert window.session.current is document
+
+
+def test_the_palette_takes_beginnings_of_words_and_no_scattered_letters() -> None:
+    assert matches("theme", "Switch between light and dark theme")
+    assert matches("cp", "Command palette…")
+    assert matches("compal", "Command palette…")
+    assert not matches("theme", "Learn with an example")
+    assert not matches("xyz", "Command palette…")

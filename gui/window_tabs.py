@@ -1,0 +1,108 @@
+"""The tabs of the window, one per trace and per page: a mixin of `MainWindow`, which holds the parts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
+
+from gui.session import Document
+from gui.widgets.labels import button, restyle
+
+if TYPE_CHECKING:
+    from gui.session import Session
+    from gui.topbar import TopBar
+
+    class _Base(QMainWindow):
+        """What the window itself brings."""
+
+        def show_page(self, panel_id: str) -> None:
+            """Show a page of the whole app."""
+
+        def _drop_page(self, key: object) -> None: ...
+
+else:
+    _Base = object
+
+
+class WindowTabs(_Base):
+    """Which tab stands where, and what it shows. The start page has none: it is shown while no tab is in front."""
+
+    session: Session
+    top: TopBar
+    stack: QStackedWidget
+    pages: dict[object, QWidget]
+
+    def _add_tab(self, key: object, title: str) -> None:
+        tabs = self.top.tabs
+        tabs.blockSignals(True)
+        index = tabs.insertTab(self._place_of(key), title.replace("&", "&&"))
+        tabs.setTabData(index, key if isinstance(key, str) else id(key))
+        close = button("×", partial(self._close_key, key), "flat", self.tr("Close this tab (Ctrl+W)"))
+        close.setAccessibleName(self.tr("Close {title}").format(title=title))
+        close.setFixedSize(20, 20)
+        close.setStyleSheet("padding: 0;")
+        tabs.setTabButton(index, QTabBar.ButtonPosition.RightSide, close)
+        tabs.blockSignals(False)
+
+    def _place_of(self, key: object) -> int:
+        """Where a new tab goes: before the trace that follows it among the documents, else to the end."""
+        documents = self.session.documents
+        later = documents[documents.index(key) + 1 :] if isinstance(key, Document) else []
+        return next((i for i in map(self._tab_of, later) if i >= 0), self.top.tabs.count())
+
+    def _tab_of(self, key: object) -> int:
+        data = key if isinstance(key, str) else id(key)
+        return next((i for i in range(self.top.tabs.count()) if self.top.tabs.tabData(i) == data), -1)
+
+    def _choose_tab(self, key: object) -> None:
+        tabs = self.top.tabs
+        tabs.blockSignals(True)
+        tabs.setCurrentIndex(self._tab_of(key))
+        tabs.blockSignals(False)
+        restyle(tabs, "none", self._tab_of(key) < 0)  # a tab bar has always one in front: not while the start is shown
+
+    def _key_of_tab(self, index: int) -> object | None:
+        data = self.top.tabs.tabData(index)
+        return data if isinstance(data, str) else next((d for d in self.session.documents if id(d) == data), None)
+
+    def _tab_chosen(self, index: int) -> None:
+        key = self._key_of_tab(index)
+        if isinstance(key, Document):
+            self.session.set_current(key)
+        elif isinstance(key, str):
+            self.show_page(key)
+
+    def _tab_clicked(self, index: int) -> None:
+        if index >= 0 and self._start_shown():
+            self._tab_chosen(index)
+
+    def _start_shown(self) -> bool:
+        return self.stack.currentWidget() is self.pages.get("start")
+
+    def _close_key(self, key: object) -> None:
+        if isinstance(key, Document):
+            self.session.close_document(key)
+        elif isinstance(key, str):
+            self._drop_page(key)
+            documents = self.session.documents
+            self.session.set_current(documents[-1] if documents else None)
+            if not documents:
+                self.show_page("start")
+
+    def close_tab(self) -> None:
+        """Close the tab in front, be it a trace or a page."""
+        key = self._key_of_tab(self.top.tabs.currentIndex())
+        if key is not None and not self._start_shown():
+            self._close_key(key)
+
+    def step_tab(self, offset: int) -> None:
+        """Go to the next or previous tab of the top bar."""
+        count = self.top.tabs.count()
+        if count and self.top.tabs.property("none"):  # from the start page to the first or the last
+            at = 0 if offset > 0 else count - 1
+            self.top.tabs.setCurrentIndex(at)
+            self.top.tabs.tabBarClicked.emit(at)
+        elif count:
+            self.top.tabs.setCurrentIndex((self.top.tabs.currentIndex() + offset) % count)
