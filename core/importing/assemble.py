@@ -60,7 +60,7 @@ def assemble(
     tick
         Called between stages; may raise `core.errors.Cancelled`.
     """
-    paired = pair(columns)
+    paired = pair(columns, tick)
     slices, unfinished = paired.slices, paired.unfinished
     columns.slices = empty(SliceColumns)
     tick()

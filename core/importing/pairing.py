@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from core.importing.columns import NO_DURATION, EventColumns, SliceColumns
 from core.tables import Bool
 
 _X, _B, _E, _ASYNC_B, _ASYNC_E = (ord(c) for c in "XBEbe")
+_TICK_EVERY = 10_000
 
 
 @dataclass
@@ -20,9 +22,38 @@ class Paired:
     unfinished: Bool
 
 
-def pair(columns: EventColumns) -> Paired:
+class _Open:
+    """Begins without an end so far of one thread or id, in order."""
+
+    def __init__(self) -> None:
+        self._all: list[int] = []
+        self._of_name: dict[int, list[int]] = {}
+        self._closed: set[int] = set()
+
+    def add(self, row: int, name: int) -> None:
+        self._all.append(row)
+        self._of_name.setdefault(name, []).append(row)
+
+    def take(self, name: int | None) -> int:
+        """Row of the last begin (of a name, where one is given), -1 without one. No begin is looked at twice."""
+        held = self._all if name is None else self._of_name.get(name, [])
+        while held:
+            row = held.pop()
+            if row in self._closed:
+                self._closed.discard(row)  # it stood in both lists, and is in neither now
+            else:
+                self._closed.add(row)
+                return row
+        return -1
+
+    def rest(self) -> list[int]:
+        """Rows that never end."""
+        return [row for row in self._all if row not in self._closed]
+
+
+def pair(columns: EventColumns, tick: Callable[[], None] = lambda: None) -> Paired:
     """Make slices of the halves; counts unmatched ends and unfinished begins in ``columns``."""
-    slices = columns.slices
+    slices, strings = columns.slices, columns.strings
     whole = slices.phase == _X
     if bool(whole.all()):
         return Paired(slices, np.zeros(len(slices), np.bool_))
@@ -31,40 +62,32 @@ def pair(columns: EventColumns) -> Paired:
     dur = slices.dur_ns.copy()
     halves = np.flatnonzero(~whole)
     halves = halves[np.argsort(slices.time_ns[halves], kind="stable")]
-    open_of: dict[tuple[int, ...], list[int]] = {}
-    for i in halves.tolist():
-        phase = int(slices.phase[i])
-        if phase in (_B, _E):
-            key: tuple[int, ...] = (int(slices.pid[i]), int(slices.tid[i]))
-        else:
-            key = (-1, int(slices.category[i]), int(slices.async_id[i]))
-        stack = open_of.setdefault(key, [])
-        if phase in (_B, _ASYNC_B):
-            stack.append(i)
+    held = slices.rows(halves)
+    plain = (held.phase == _B) | (held.phase == _E)
+    first = np.where(plain, held.pid, -1 - held.category).tolist()
+    second = np.where(plain, held.tid, held.async_id).tolist()
+    begins = ((held.phase == _B) | (held.phase == _ASYNC_B)).tolist()
+    open_of: dict[tuple[int, int], _Open] = {}
+    rows = zip(halves.tolist(), first, second, begins, held.name.tolist(), held.time_ns.tolist(), strict=True)
+    for number, (i, one, other, begin, name, time) in enumerate(rows):
+        if not number % _TICK_EVERY:
+            tick()
+        stack = open_of.get((one, other))
+        if stack is None:
+            stack = open_of[one, other] = _Open()
+        if begin:
+            stack.add(i, name)
             continue
-        begin = _begin_of(stack, slices, i, columns.strings)
-        if begin < 0:
-            columns.note("unmatched-end", columns.strings[int(slices.name[i])])
+        row = stack.take(name if strings[name] else None)
+        if row < 0:
+            columns.note("unmatched-end", strings[name])
         else:
-            dur[begin] = slices.time_ns[i] - slices.time_ns[begin]
-            keep[begin] = True
+            dur[row] = time - slices.time_ns[row]
+            keep[row] = True
     for stack in open_of.values():
-        for i in stack:
+        for i in stack.rest():
             keep[i] = unfinished[i] = True
             dur[i] = NO_DURATION
-            columns.note("unfinished", columns.strings[int(slices.name[i])])
+            columns.note("unfinished", strings[int(slices.name[i])])
     slices.dur_ns = dur
     return Paired(slices.rows(keep), unfinished[keep])
-
-
-def _begin_of(stack: list[int], slices: SliceColumns, end: int, strings: list[str]) -> int:
-    """Take the begin that an end belongs to: the last one, or the last one of its name when the end has a name."""
-    if not stack:
-        return -1
-    name = int(slices.name[end])
-    if not strings[name]:
-        return stack.pop()
-    for k in range(len(stack) - 1, -1, -1):
-        if int(slices.name[stack[k]]) == name:
-            return stack.pop(k)
-    return -1

@@ -1,0 +1,208 @@
+"""From the wish to open a trace to its painted diagnosis, in a real window, next to a bare ``orjson.loads``.
+
+    python -m benchmarks whole [--mb 20 400] [--repeat 3] [--trace FILE ...]
+
+The window stands open, as it does when a trace is dropped on it (its start has a budget of its own). What is measured
+runs from there to the first painted frame of the timeline with everything that the diagnosis found painted too:
+reading, tables, lanes, figures, rules, pricing, and all frames in between. ``orjson.loads`` reads the same bytes with
+the collector off, in a process of its own, in turns with the window; the best of the repeats counts. CPU time is that
+of all processes of the window together, from the same moment on.
+
+Budgets: 0.6 x at 400 MB; 1.0 x + 0.5 s at 20 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.generate import write_trace
+from benchmarks.load import ORJSON
+from benchmarks.measure import Missing, Sample, machine, run, tree, tree_cpu_seconds
+
+EVENTS_PER_MB = 3_570  # of `benchmarks.generate`
+LIMIT_S = 900.0
+PARTS = ("read", "painted", "figures", "rules", "priced", "shown")
+_SCRIPT = "import sys; from benchmarks.whole import measure; measure(sys.argv[1])"
+
+
+class _Marks:
+    """Times of the stages since the wish to open, each taken once: by the clock, and of all processes' work."""
+
+    def __init__(self) -> None:
+        self.wall: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
+        self._began, self._worked = time.perf_counter(), self._work()
+
+    def take(self, name: str) -> None:
+        if name not in self.wall:
+            self.wall[name] = time.perf_counter() - self._began
+            self.cpu[name] = self._work() - self._worked
+
+    @staticmethod
+    def _work() -> float:
+        return tree_cpu_seconds(tree(os.getpid()))
+
+
+def measure(path: str) -> None:
+    """Open a trace in a window and print what each stage took, as one JSON object (in a process of its own)."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
+    from gui import helpers, jobs, warmup
+    from gui.app import WARM_UP_MS, make_application, make_window
+    from gui.settings import MemorySettings
+
+    make_application()
+    warmup.share_interpreter()
+    window = make_window(MemorySettings(), dark=True)
+    window.resize(1600, 1000)
+    window.show()
+    _spin(WARM_UP_MS / 1000)
+    helpers.start()
+    warmup.finish()
+    ready = helpers.take(lambda fraction, what: None)  # the spare one, as it stands by a moment after the start
+    if ready is not None:
+        helpers.give_back(ready)
+    _spin(0.5)
+    marks = _Marks()
+    watch = _Watch(window, marks)
+    window.session.open([Path(path)])
+    end = time.perf_counter() + LIMIT_S
+    while not watch.done and time.perf_counter() < end:
+        _spin(0.01)
+    while jobs.busy() and time.perf_counter() < end:
+        _spin(0.01)
+    found = len(watch.document.analysis.suggestions) if watch.document is not None else -1
+    print(json.dumps({
+        "seconds": marks.wall["shown"], "cpu": marks.cpu["shown"], "suggestions": found,
+        **{f"wall_{name}": marks.wall[name] for name in PARTS}, **{f"cpu_{name}": marks.cpu[name] for name in PARTS},
+    }), flush=True)  # fmt: skip
+    helpers.close_all()
+    os._exit(0)
+
+
+def _spin(seconds: float) -> None:
+    from PySide6.QtCore import QEventLoop, QTimer
+
+    loop = QEventLoop()
+    QTimer.singleShot(round(seconds * 1000), loop.quit)
+    loop.exec()
+
+
+class _Watch:
+    """Notes when the document is there, when its timeline is painted, and each part of its diagnosis."""
+
+    def __init__(self, window: Any, marks: _Marks) -> None:
+        from PySide6.QtCore import QEvent, QObject
+
+        self.document: Any = None
+        self.done = False
+        self._window, self._marks = window, marks
+        self._priced = False
+        watch = self
+
+        class Filter(QObject):
+            def eventFilter(self, target: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+                if event.type() == QEvent.Type.Paint and type(target).__name__ == "Canvas":
+                    watch._after(watch._painted)
+                return False
+
+        self._filter = Filter()
+        from PySide6.QtWidgets import QApplication
+
+        QApplication.instance().installEventFilter(self._filter)
+        window.session.documentsChanged.connect(self._opened)
+
+    def _after(self, call: Callable[[], None]) -> None:
+        from PySide6.QtCore import QTimer
+
+        QTimer.singleShot(0, call)  # when the event that is at work has been dealt with
+
+    def _opened(self) -> None:
+        if self.document is None and self._window.session.documents:
+            self._marks.take("read")
+            self.document = self._window.session.documents[0]
+            self.document.analysisChanged.connect(self._analysed)
+
+    def _painted(self) -> None:
+        self._marks.take("painted")
+        if self._priced:
+            self._marks.take("shown")
+            self.done = True
+
+    def _analysed(self) -> None:
+        analysis = self.document.analysis
+        if analysis is None:
+            return
+        self._marks.take("figures")
+        if analysis.rules:
+            self._marks.take("rules")
+        if not self.document.analysis_running and not self._priced:
+            self._marks.take("priced")
+            self._priced = True
+            self._window.repaint()
+            page = self._window.current_page()
+            page.repaint()
+            page.timeline.canvas.repaint()
+
+
+def main(arguments: list[str]) -> None:
+    """Print a table per trace: every stage by the clock and in processor time, as ratios to the bare parser."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks whole")
+    parser.add_argument("--mb", type=float, nargs="*", default=[20, 400], help="sizes of generated traces")
+    parser.add_argument("--trace", type=Path, nargs="*", default=[], help="real traces to measure as well")
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args(arguments)
+    print(machine())
+    with tempfile.TemporaryDirectory(prefix="steplens-bench-") as text:
+        os.environ["STEPLENS_CACHE"] = ""  # every opening is the first
+        path = Path(text) / "trace.json"
+        for size in [] if options.trace else options.mb:
+            with path.open("wb") as file:
+                write_trace(file, round(size * EVENTS_PER_MB))
+            _report(f"generated, {path.stat().st_size / 1e6:.0f} MB", path, options.repeat)
+        for trace in options.trace:
+            with gzip.open(trace, "rb") if trace.suffix == ".gz" else trace.open("rb") as source, path.open("wb") as to:
+                shutil.copyfileobj(source, to)
+            _report(f"{trace.name}, {path.stat().st_size / 1e6:.0f} MB", path, options.repeat)
+
+
+def _report(title: str, path: Path, repeat: int) -> None:
+    bare: list[Sample] = []
+    ours: list[Sample] = []
+    try:
+        for _ in range(repeat):
+            bare.append(run(ORJSON, str(path)))
+            ours.append(run(_SCRIPT, str(path)))
+    except Missing as error:
+        print(f"\n{title}: not measured: {error}", flush=True)
+        return
+    wall, cpu = min(b.seconds for b in bare), min(b.extra["cpu"] for b in bare)
+    best = min(ours, key=lambda sample: sample.seconds)
+    least = min(ours, key=lambda sample: sample.extra["cpu"])
+    size = path.stat().st_size
+    print(f"\n{title}; bare orjson.loads {wall:.3f} s, {cpu:.2f} s of processor time\n")
+    print("| until | wall s | x orjson | CPU s, all processes | x orjson |")
+    print("|---|---|---|---|---|")
+    for name in PARTS:
+        at, work = best.extra[f"wall_{name}"], least.extra[f"cpu_{name}"]
+        print(f"| {name} | {at:.3f} | {at / wall:.2f} | {work:.2f} | {work / cpu:.2f} |")
+    peak = min(sample.peak_bytes for sample in ours)
+    print(
+        f"\n{best.extra['suggestions']:.0f} suggestions; peak memory of all processes, window included, "
+        f"{peak / 1e6:.0f} MB = {peak / size:.2f} x the text; beyond bare orjson {best.seconds - wall:+.2f} s",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
