@@ -188,6 +188,8 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
                 self._add_tab(panel_id, QCoreApplication.translate("panels", spec.title))
         self.session.set_current(None)
         self.stack.setCurrentWidget(self.pages[panel_id])
+        if panel_id == "start":
+            self.pages[panel_id].setFocus()
         self._choose_tab(panel_id)
         self._enable_commands()
 

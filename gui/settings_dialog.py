@@ -52,8 +52,13 @@ class SettingsDialog(QDialog):
         self._add(form, self.tr("Editor"), self.editor)
         hint = self.tr("Program and arguments; {file} and {line} stand for the place. Empty: the first one found.")
         form.addRow("", label(hint, "faint", wrap=True))
-        self._add(form, self.tr("Recent traces"), self.recent)
-        self._add(form, self.tr("Trusted folders"), self.folders)
+        self._add(form, self.tr("Recent traces kept"), self.recent)
+        self.folders.setAccessibleName(self.tr("Trusted folders"))
+        self.none = label(self.tr("None yet."), "dim")
+        trusted = QVBoxLayout()
+        trusted.addWidget(self.folders)
+        trusted.addWidget(self.none)
+        form.addRow(label(self.tr("Trusted folders"), "dim"), trusted)
         hint = self.tr(
             "Files in these folders are opened in your editor without asking, when a trace names one of them. A folder "
             "comes here when you allow it as you open a line of code."
@@ -82,10 +87,14 @@ class SettingsDialog(QDialog):
 
     def _enable(self) -> None:
         self.forget.setEnabled(bool(self.folders.selectedItems()))
+        for widget in (self.folders, self.forget):
+            widget.setVisible(self.folders.count() > 0)
+        self.none.setVisible(self.folders.count() == 0)
 
     def _forget(self) -> None:
         for item in self.folders.selectedItems():
             self.folders.takeItem(self.folders.row(item))
+        self._enable()
 
     def _keep(self) -> None:
         self._settings.set("appearance/theme", self.theme.currentData())

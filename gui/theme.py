@@ -280,8 +280,10 @@ QTabBar QToolButton { background: @panel; border: none; border-radius: 4px; marg
 QTabBar QToolButton:hover { background: @raised; }
 QTabBar#documents[none="true"]::tab:selected { background: transparent; color: @dim; }
 QTabWidget::pane { border: none; }
-QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel; border: none;
-  gridline-color: @grid; selection-background-color: @selection; selection-color: @text; outline: 0; }
+QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel;
+  border: 1px solid transparent; gridline-color: @grid; selection-background-color: @selection; selection-color: @text;
+  outline: 0; }
+QTableView:focus, QTreeView:focus, QScrollArea:focus { border: 1px solid @accent; }
 QTableView::item { padding: 0 8px; }
 QListView::item { padding: 4px 8px; border-radius: 4px; color: @text; }
 QListView::item:selected { background: @selection; color: @text; }
@@ -289,7 +291,7 @@ QHeaderView { background: @window; border: none; border-bottom: 1px solid @borde
 QHeaderView::section { background: @window; color: @dim; border: none; padding: 4px 8px 4px 10px; }
 QSplitter::handle { background: @border; }
 QSplitter::handle:hover { background: @accent; }
-QScrollArea { border: none; background: transparent; }
+QScrollArea { border: 1px solid transparent; background: transparent; }
 QScrollArea > QWidget > QWidget#scrolled { background: transparent; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }

@@ -35,6 +35,7 @@ class DetailsPanel(QScrollArea):
         self._slice = -2
         self.setWidgetResizable(True)
         self.setAccessibleName(self.tr("Details of the selected slice"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # to scroll with the keys
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._inner = QWidget()
         self._inner.setObjectName("scrolled")

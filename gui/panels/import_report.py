@@ -26,6 +26,7 @@ class ImportReportPanel(QScrollArea):
         self._shown: object = None
         self.setWidgetResizable(True)
         self.setAccessibleName(self.tr("What is odd about this trace"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # to scroll with the keys
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         document.analysisChanged.connect(self.show_all)
         self.show_all()

@@ -93,6 +93,7 @@ class WorkLine(QFrame):
         self.setObjectName("band")
         self.title = Elided(title)
         self.note = label("", "dim")
+        self.note.setMinimumWidth(self.note.fontMetrics().averageCharWidth() * 28)  # bars of several lines end alike
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
