@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout,
 
 from core.errors import TraceError
 from gui import theme
+from gui.said import spoken
 from gui.widgets.labels import button, heading, label
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def as_text(error: BaseException) -> ErrorText | None:
         return ErrorText(error.title, error.detail, error.hint)
     title = getattr(error, "title", None)  # ProfilingError has the same three fields; the gui's other half
     if isinstance(title, str) and type(error).__module__.startswith("profiling"):
-        return ErrorText(title, str(getattr(error, "detail", "")), str(getattr(error, "hint", "")))
+        return ErrorText(*(spoken(getattr(error, part, "")) for part in ("title", "detail", "hint")))
     tr = QCoreApplication.translate
     if isinstance(error, MemoryError):
         return ErrorText(

@@ -41,6 +41,8 @@ class UserCode:
         paths = sysconfig.get_paths()
         foreign = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib") if key in paths}
         self._foreign = tuple(os.path.realpath(p) + os.sep for p in foreign) + (FOLDER + os.sep,)
+        self._plain = tuple(p + os.sep for p in foreign) + self._foreign  # as most names begin: no need to ask the disk
+        self._installed = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
         self._known = {}
 
     def __call__(self, name):
@@ -50,15 +52,16 @@ class UserCode:
         return self._known[name]
 
     def _find(self, name):
-        if not name or name.startswith("<"):
+        if not name or name.startswith("<") or name.startswith(self._plain):
+            return ""
+        if any(folder in name for folder in self._installed):
             return ""
         folders = [""] if os.path.isabs(name) else [f for f in sys.path if isinstance(f, str)]
         for folder in folders:
             path = os.path.abspath(os.path.join(folder, name))
             if os.path.isfile(path):
                 real = os.path.realpath(path)
-                parts = real.split(os.sep)
-                installed = "site-packages" in parts or "dist-packages" in parts
+                installed = any(folder in real for folder in self._installed)
                 return "" if installed or real.startswith(self._foreign) else path
         return ""
 
@@ -87,7 +90,8 @@ class Child:
         if self.ranges is not None:
             self.ranges.on_torch(torch)
         procs = sibling("procs")
-        tools = {name: sibling(name) for name in ("session", "sync", "procs", "report", "whole", "checks", "guard")}
+        names = ("session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops")
+        tools = {name: sibling(name) for name in names}
         finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
         if not self.config["spawned"]:  # first: the other hooks are taken away again, and leave this one

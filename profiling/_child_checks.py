@@ -5,15 +5,6 @@ Runs in the user's interpreter: standard library and torch only, Python 3.8.
 
 import os
 
-ANOMALY = (
-    "Anomaly detection is on (torch.autograd.set_detect_anomaly or detect_anomaly): every backward operation is "
-    "checked, and the device waits each time. Turn it off before measuring."
-)
-BLOCKING = (
-    "CUDA_LAUNCH_BLOCKING=1 is set: every launch waits for its kernel, so that the times are not the true ones. "
-    "Unset it before measuring."
-)
-
 
 class Checks:
     """Looks at what can change while the script runs; each thing is told once.
@@ -32,9 +23,9 @@ class Checks:
         """An optimizer stepped or a step began."""
         if self._anomaly is not None and self._anomaly():
             self._anomaly = None
-            self._report.notice("anomaly", ANOMALY)
+            self._report.notice("anomaly")
 
     def on_trace(self, devices):
         """A recording is kept that holds these kinds of devices."""
         if "cuda" in devices and os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
-            self._report.notice("launch-blocking", BLOCKING)
+            self._report.notice("launch-blocking")

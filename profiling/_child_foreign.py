@@ -99,7 +99,7 @@ class Foreign:
             os.replace(target + ".partial", target)
             self.report.send("trace", path=target, kind="script", written_as=os.path.abspath(path))
         except OSError as error:
-            self.report.notice("script-trace", "A trace of the script's own profiler was not copied: %s" % error)
+            self.report.notice("script-trace-copy", error=str(error))
 
     def finish(self):
         """Write what the script's profiler recorded and its handler never wrote."""
@@ -115,11 +115,10 @@ class Foreign:
                 os.replace(target + ".partial", target)
                 self.report.send("trace", path=target, kind="script", written_as="")
             except Exception as error:
-                self.report.notice("script-trace", "The script's own profiler left no trace: %s" % error)
+                self.report.notice("script-trace", error=str(error))
         idle = [p for p in self.made if p not in self.recorded]
         if idle and not self.recorded:
-            why = "" if self.stepped else " because prof.step() was not called"
-            self.report.notice("script-profiler-idle", "The script's own profiler never became active" + why + ".")
+            self.report.notice("script-profiler-idle" if self.stepped else "script-profiler-never-stepped")
 
 
 def _wrap(cls, name, before=None, after=None):

@@ -10,11 +10,6 @@ import threading
 import time
 import weakref
 
-WORKERS = (
-    "The data loader's worker processes are not in the trace: what they do is unknown, "
-    "only how long the training waits for them can be seen."
-)
-
 
 def when_imported(name, callback):
     """Call ``callback(module)`` right after the script's first import of this module has finished."""
@@ -130,7 +125,7 @@ class Hooks:
             tell("fetch", id(getattr(self, "_dataset", self)), _is_exhausted(self))
             if not hooks.workers_seen and getattr(self, "_num_workers", 0):
                 hooks.workers_seen = True
-                hooks.report.notice("workers", WORKERS)
+                hooks.report.notice("workers")
             return original(self)
 
         iterator.__next__ = __next__

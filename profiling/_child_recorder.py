@@ -2,18 +2,14 @@
 
 Runs in the user's interpreter: standard library and torch only, Python 3.8.
 
-The early recording begins with the first sign of training and is kept only where the script ends before the window is
-full: short scripts are then recorded whole, long ones pay for a few steps. Its length is bounded in steps and seconds.
+The early recording (``_child_early.py``) begins with the first sign of training and is kept only where the script ends
+before the window is full.
 """
 
 import os
 import threading
 import time
 
-EARLY_STEPS = 16  # the early recording ends after this many steps ...
-EARLY_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long and a few steps ...
-EARLY_FEW_STEPS = 8
-EARLY_MOST_SECONDS = 10.0  # ... which are not waited for where they are slow
 WALL_STEPS = 3  # steps timed without the profiler: at least so many ...
 WALL_SECONDS = 0.3  # ... and as many as fit in here ...
 WALL_MOST_STEPS = 50  # ... but no more than that
@@ -62,10 +58,11 @@ class Recorder:
         self.wall = []  # (steps, microseconds)
         self.stepped_at = 0.0  # when an optimizer last stepped in the open step
         self._left = 0  # steps until the phase ends
-        self._since = 0.0
         self._step_began = 0.0
         self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
         self._whole = tools["whole"].Whole(self)
+        needed = self.lead + WALL_STEPS * config["measure_wall"] + 1 + self.active
+        self._early = tools["early"].Early(self, tools["loops"], needed)
         self.checks = tools["checks"].Checks(torch, report)
         self._guard = tools["guard"].Guard(self)
         self.lock = threading.RLock()
@@ -128,17 +125,12 @@ class Recorder:
             self._open_window()
             return
         self.to(EARLY)
-        self._since = time.perf_counter()
-        self._open_session()
+        self._early.begin()
 
     _begin_whole = _begin_idle
 
     def _end_early(self):
-        if self.number <= 1:
-            self._since = time.perf_counter()  # the first step waits for workers to start: it does not count
-        steps, seconds = self.number, time.perf_counter() - self._since
-        long = seconds > (EARLY_SECONDS if steps >= EARLY_FEW_STEPS else EARLY_MOST_SECONDS)
-        if steps >= EARLY_STEPS or (steps >= self.lead and long):
+        if self._early.over():
             self._close_session()
             self.kept, self.session = self.session, None
             self._after_lead()
@@ -181,7 +173,7 @@ class Recorder:
 
     def _begin_base(self):
         if self.session is None:
-            self._open_session()
+            self.open_session()
 
     def _end_base(self):
         if self._left <= 0:
@@ -220,7 +212,7 @@ class Recorder:
 
     def _open_window(self):
         self._left = self.active
-        self._open_session()
+        self.open_session()
 
     def _end_window(self):
         if self._left <= 0:
@@ -260,10 +252,14 @@ class Recorder:
 
     def new_session(self, all_threads=False, **changes):
         """Make a recording with the user's options, but for ``changes``; not started."""
-        options = dict(self.config["options"], **changes)
-        return self.tools["session"].Session(self.torch, options, all_threads)
+        asked = self.config["options"]
+        options = dict(asked, **changes)
+        session = self.tools["session"].Session(self.torch, options, all_threads)
+        session.left_out = [name for name in sorted(asked) if asked[name] and not options[name]]
+        return session
 
-    def _open_session(self):
+    def open_session(self):
+        """Start the recording that is due, made with the user's options unless it is there."""
         if self.session is None:
             self.session = self.new_session()
         self.session.start()
@@ -291,13 +287,13 @@ class Recorder:
             try:
                 session.save_lines(lines, self.config["is_users"])
             except Exception as error:
-                self.report.notice("lines", "The exact lines could not be written: %r" % (error,))
+                self.report.notice("lines", error=repr(error))
         self.traces.append(path)
         self.checks.on_trace(session.devices)
         self.report.send(
             "trace", path=path, kind="own", steps=session.steps, source=self.source, devices=session.devices,
-            unfinished=session.open_step, phase=self.phase, marked=self.marks_steps, events=session.size(),
-            rank=self.rank,
+            unfinished=session.open_step, phase=self.phase, marked=self.marks_steps, rank=self.rank,
+            events=None if session.steps else session.size(), left_out=session.left_out,
         )  # fmt: skip
 
     # The script's own profiler ------------------------------------------------------------------------------------
@@ -317,9 +313,8 @@ class Recorder:
             return
         if session.running:
             session.stop()
-            better = self.kept is None or len(session.steps) >= len(self.kept.steps)
-            if session.steps and better and self.phase != BASE:
-                self.kept = session
+            if session.steps and self.phase != BASE:
+                self.kept = self.tools["early"].better(session, self.kept)
         if self.phase in (PRIME, WINDOW, EARLY, WHOLE, BASE):
             anew = self.phase == EARLY and not session.steps and not self.yielded
             self.to(IDLE if anew else SKIP, 1)
@@ -387,8 +382,8 @@ class Recorder:
         self.session = None
 
     def _keep_last(self, session):
-        if self.kept is not None and not self.traces and len(session.steps) < len(self.kept.steps):
-            session = self.kept  # the window had just begun: the early recording tells more
+        if not self.traces:  # where the window had just begun, the early recording tells more
+            session = self.tools["early"].better(session, self.kept)
         if session.steps or (not self.traces and session.size() > 0):
             self._keep_trace(session)
 

@@ -41,9 +41,9 @@ class Report:
             self._last_progress = now
             self.send("step", step=step, phase=phase, done=done, total=total)
 
-    def notice(self, key, text):
-        """Something that the user should know about this run."""
-        self.send("notice", key=key, text=text)
+    def notice(self, key, **values):
+        """Something that the user should know about this run; the launcher has the words (``sentences.py``)."""
+        self.send("notice", key=key, values=values)
 
 
 class Undisturbed:

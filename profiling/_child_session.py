@@ -114,6 +114,7 @@ class Session:
         self.running = False
         self.stopped = False
         self.steps = []  # numbers of the complete steps in it
+        self.left_out = []  # options that the user asked for and this recording goes without
         self.open_step = None
 
     def prepare(self):

@@ -45,11 +45,7 @@ class Whole:
         with recorder.lock:
             if recorder.phase == "whole" and recorder.session is not None and recorder.session.running:
                 recorder.session.stop()
-                seconds = recorder.config["whole_seconds"]
-                recorder.report.notice(
-                    "whole",
-                    "No step was found, so the first %g seconds after torch was imported are recorded." % seconds,
-                )
+                recorder.report.notice("whole", seconds="%g" % recorder.config["whole_seconds"])
 
     def stop_timer(self):
         """The recording ends in another way."""

@@ -145,7 +145,7 @@ def profile(options: argparse.Namespace, argv: Sequence[str], progress: Report, 
 
 def _lines(result: RunResult) -> list[str]:
     """The run in a few lines: how it ended, what was recorded, what it cost, what to do next."""
-    lines = [result.words]
+    lines: list[str] = [result.words]
     if result.failure is not None and result.failure.users_frame is not None:
         frame = result.failure.users_frame
         lines.append(f"at {frame.file}:{frame.line} in {frame.function}: {frame.code}")

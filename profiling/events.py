@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from profiling.sentences import TEMPLATES, Sentence, say
+
 PHASE_WORDS = {
     "starting": "Starting the interpreter",
     "script": "Running, no training seen yet",
@@ -59,7 +61,7 @@ class Gathered:
     device_build: str = ""  # CUDA or ROCm version that torch was built for; empty for a CPU build
     python_version: str = ""
     traces: list[dict[str, Any]] = field(default_factory=list)
-    notices: dict[str, str] = field(default_factory=dict)
+    notices: dict[str, Sentence] = field(default_factory=dict)
     summaries: list[dict[str, Any]] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)
     finished: bool = False
@@ -105,7 +107,9 @@ class Gathered:
         if kind == "trace":
             self.traces.append(event)
         elif kind == "notice":
-            self.notices[str(event["key"])] = str(event["text"])
+            values = event.get("values")
+            if event.get("key") in TEMPLATES:
+                self.notices[event["key"]] = say(event["key"], **(values if isinstance(values, dict) else {}))
         elif kind == "summary":
             self.summaries.append(event)
         elif kind == "sources":
@@ -119,7 +123,7 @@ class Gathered:
         elif kind == "ranges":
             self.ranges = event
         elif kind == "recording_failed":
-            self.notices["recording"] = f"The recording failed: {event.get('error')}"
+            self.notices["recording"] = say("recording", error=event.get("error"))
 
 
 class Tail:

@@ -8,6 +8,7 @@ from typing import Any
 
 from profiling.events import Gathered
 from profiling.outcome import hint_for
+from profiling.sentences import Sentence, joined, say
 from profiling.spec import NO_GPU
 
 SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
@@ -15,21 +16,23 @@ SLOW_STEP = 1.5  # times the median: a step that took longer had a hiccup
 MOST_COST_OF_MARKS = 1.3  # more than that, and the user is told how to make it less
 
 
-def notices_of(gathered: Gathered, traces: list[dict[str, Any]], status: int, tail: str, gpu: str = "") -> list[str]:
+def notices_of(
+    gathered: Gathered, traces: list[dict[str, Any]], status: int, tail: str, gpu: str = ""
+) -> list[Sentence]:
     """Sentences about a run: what was not recorded and why, what spoils its times, what the marks cost."""
     steps = any(event.get("steps") for event in traces)  # then the parent of the ranks has nothing to say
-    found = [text for key, text in gathered.notices.items() if not (key == "whole" and steps)]
+    found = [sentence for sentence in gathered.notices.values() if not (sentence.key == "whole" and steps)]
     if not traces and not gathered.torch_version and status == 0:
-        found.append("The script did not use torch: nothing was recorded.")
+        found.append(say("no-torch"))
     elif not traces and status == 0:
-        found.append("Nothing of torch ran while the script was recorded, so there is no trace.")
+        found.append(say("nothing-ran"))
     if "fork" in gathered.elsewhere or "spawn" in gathered.elsewhere:
-        found.append("Training ran in child processes that were not recorded; the trace shows the parent only.")
+        found.append(say("children"))
     if any(event.get("cut") for event in traces):
-        found.append("The script ended while its trace was being written: the trace is cut off.")
+        found.append(say("cut"))
     elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
-        found.append("No complete step was found, so the trace has no step marks.")
-    found += _about_marks(gathered) + _about_device(gathered, traces, gpu)
+        found.append(say("no-steps"))
+    found += _about_options(traces) + _about_marks(gathered) + _about_device(gathered, traces, gpu)
     found += _about_times(gathered)
     hint = hint_for("", tail)
     if hint and status == 0:
@@ -37,47 +40,50 @@ def notices_of(gathered: Gathered, traces: list[dict[str, Any]], status: int, ta
     return found
 
 
-def _about_times(gathered: Gathered) -> list[str]:
+def _about_options(traces: list[dict[str, Any]]) -> list[Sentence]:
+    """That the first steps stand in for the window, and what they were recorded without."""
+    missing = traces[0].get("left_out") if traces and traces[0].get("steps") else None
+    if not missing:
+        return []
+    words = missing[-1] if len(missing) == 1 else say("left-out", left=", ".join(missing[:-1]), out=missing[-1])
+    return [say("early", left_out=words)]
+
+
+def _about_times(gathered: Gathered) -> list[Sentence]:
     """That the two step times contradict each other: the profiler makes no step faster."""
     times = step_times(gathered)
     if not times.wall_us or not times.profiled_us or times.wall_us <= SLOWER_UNPROFILED * times.profiled_us:
         return []
-    return [
-        f"A step took longer without the profiler ({times.wall_us / 1000:.3g} ms) than while it was recorded "
-        f"({times.profiled_us / 1000:.3g} ms): something else used the machine meanwhile, or the loop had not reached "
-        "its pace. Do not compare the two; record again with more steps to skip."
-    ]
+    wall, profiled = (f"{us / 1000:.3g} ms" for us in (times.wall_us, times.profiled_us))
+    return [say("disturbed", wall=wall, profiled=profiled)]
 
 
-def _about_marks(gathered: Gathered) -> list[str]:
+def _about_marks(gathered: Gathered) -> list[Sentence]:
     """What a round that marks lines has to say: what the marks cost, or that nothing was marked."""
     if not gathered.ranges:
         return []
     if not gathered.ranges.get("statements"):
-        return ["No statement was marked: no function of the imported files has the name that was asked for."]
+        return [say("marks-none")]
     cost = cost_of_marks(gathered)
     if cost is None:
-        return ["What the marks of the lines cost is not known: too few steps, or torch.compile is used."]
+        return [say("marks-unknown")]
     if cost < 1.005:
-        return ["The marks of the lines cost nothing that can be measured here."]
-    more = "" if cost <= MOST_COST_OF_MARKS else " Choose fewer functions to make it less."
-    return [f"The marks of the lines made a recorded step {cost:.2f} times as long.{more}"]
+        return [say("marks-free")]
+    told = say("marks-cost", times=f"{cost:.2f}")
+    return [told if cost <= MOST_COST_OF_MARKS else joined(told, say("marks-fewer"))]
 
 
-def _about_device(gathered: Gathered, traces: list[dict[str, Any]], gpu: str) -> list[str]:
+def _about_device(gathered: Gathered, traces: list[dict[str, Any]], gpu: str) -> list[Sentence]:
     """That everything ran on the CPU, and why, as far as that is known."""
     if not traces or not gathered.torch_version or any(event.get("devices") for event in traces):
         return []
     if any(event.get("kind") != "own" for event in traces):
         return []  # nobody looked at what the script's own profiler recorded
     if gpu == NO_GPU:
-        return ["Everything ran on the CPU: the GPUs were hidden from the script, as was asked for."]
+        return [say("cpu-asked")]
     if not gathered.device_build:
-        return ["Everything ran on the CPU: this torch is a CPU build, so there is no device to wait for."]
-    return [
-        f"Everything ran on the CPU, although this torch is built for a GPU ({gathered.device_build}): the script sent "
-        "nothing to one, or saw none. Look at its choice of device, at CUDA_VISIBLE_DEVICES and at the driver."
-    ]
+        return [say("cpu-build")]
+    return [say("cpu-unused", build=gathered.device_build)]
 
 
 def leading_summary(gathered: Gathered) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from profiling.sentences import TEMPLATES, Sentence, joined, say
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -83,76 +85,42 @@ def _read_syntax_error(lines: Sequence[str]) -> Failure | None:
 
 # Pattern of an error's text -> what to do. The first that fits is taken.
 _HINTS: tuple[tuple[str, str], ...] = (
-    (
-        r"CUDA out of memory|OutOfMemoryError|CUDNN_STATUS_ALLOC_FAILED",
-        "The GPU's memory is full. Try a smaller batch, record without memory and shapes, and look whether another "
-        "program holds memory on this GPU.",
-    ),
-    (r"\bMemoryError\b|can't allocate memory|Cannot allocate memory", "The machine's memory is full."),
-    (
-        r"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
-        "The driver lets only administrators profile. Allow it for everyone with the module option "
-        "NVreg_RestrictProfilingToAdminUsers=0 and restart, or run as administrator.",
-    ),
+    (r"CUDA out of memory|OutOfMemoryError|CUDNN_STATUS_ALLOC_FAILED", "hint-gpu-memory"),
+    (r"\bMemoryError\b|can't allocate memory|Cannot allocate memory", "hint-memory"),
+    (r"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "hint-privileges"),
     (
         r"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS|profiler already enabled|Profiler is already enabled",
-        "Another profiler is attached to this process (Nsight, DCGM, a second torch.profiler). Close it and run again.",
+        "hint-subscriber",
     ),
-    (
-        r"attempted relative import with no known parent package",
-        "This file belongs to a package. Run it as a module instead (the launcher offers that).",
-    ),
-    (r"EOFError: EOF when reading a line", "The script asks for input, and there was none to read."),
-    (
-        r"CUDA error: (an illegal memory access|device-side assert)",
-        "A kernel failed earlier than this line: errors of kernels arrive late. Set CUDA_LAUNCH_BLOCKING=1 to find the "
-        "true line (and take it away again before profiling).",
-    ),
-    (
-        r"CUDA driver version is insufficient|no kernel image is available|Found no NVIDIA driver",
-        "The driver and this build of torch do not fit together. Install a newer driver or a torch built for it.",
-    ),
-    (r"No space left on device", "The disk is full."),
-    (
-        r"DataLoader worker .* (killed|exited)|bus error.*shared memory",
-        "A loader's worker died. In a container, shared memory is often too small (--shm-size).",
-    ),
+    (r"attempted relative import with no known parent package", "hint-package"),
+    (r"EOFError: EOF when reading a line", "hint-input"),
+    (r"CUDA error: (an illegal memory access|device-side assert)", "hint-kernel"),
+    (r"CUDA driver version is insufficient|no kernel image is available|Found no NVIDIA driver", "hint-driver"),
+    (r"No space left on device", "hint-disk"),
+    (r"DataLoader worker .* (killed|exited)|bus error.*shared memory", "hint-worker"),
 )
 
 
-def hint_for(title: str, text: str = "") -> str:
-    """What to do about an error, judged by its message (and the output around it); empty where nothing is known."""
+def hint_for(title: str, text: str = "") -> Sentence | None:
+    """What to do about an error, judged by its message (and the output around it); None where nothing is known."""
     missing = re.match(r"(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'", title)
     if missing:
-        package = missing[1].partition(".")[0]
-        return f"The chosen interpreter has no module {package}. Install it there, or choose another interpreter."
-    for pattern, hint in _HINTS:
+        return say("hint-module", package=missing[1].partition(".")[0])
+    for pattern, key in _HINTS:
         if re.search(pattern, title) or (text and re.search(pattern, text)):
-            return hint
-    return ""
+            return say(key)
+    return None
 
 
-_SIGNALS = {
-    "SIGKILL": "It was killed from outside; most often the system does that when memory runs out.",
-    "SIGSEGV": "It crashed in native code (a segmentation fault).",
-    "SIGABRT": "It aborted in native code (a failed assertion or an uncaught C++ error).",
-    "SIGBUS": "It crashed on a memory access; often shared memory is too small.",
-    "SIGILL": "It used an instruction that this processor does not have.",
-    "SIGFPE": "It crashed on an arithmetic error in native code.",
-    "SIGINT": "It was interrupted.",
-    "SIGTERM": "It was asked to end.",
-}
-
-
-def exit_in_words(status: int) -> str:
+def exit_in_words(status: int) -> Sentence:
     """An exit status as one or two sentences; negative numbers are signals, as ``subprocess`` has them."""
     if status == 0:
-        return "The script ended normally."
+        return say("ended-normally")
     if status > 0:
-        return f"The script ended with exit status {status}."
+        return say("ended-status", status=status)
     try:
         name = signal.Signals(-status).name
     except ValueError:
-        return f"The script was ended by signal {-status}."
-    verb = "was killed by" if name in ("SIGKILL", "SIGTERM") else "was ended by"
-    return f"The script {verb} signal {-status} ({name}). {_SIGNALS.get(name, '')}".strip()
+        return say("ended-signal", number=-status)
+    told = say("ended-killed" if name in ("SIGKILL", "SIGTERM") else "ended-named", number=-status, name=name)
+    return joined(told, say(name)) if name in TEMPLATES else told

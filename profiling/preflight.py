@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from profiling.errors import ProfilingError
+from profiling.sentences import say
 
 ASKER = Path(__file__).with_name("_child_preflight.py")
 LONGEST_SECONDS = 60.0
@@ -68,13 +69,14 @@ class Preflight:
     def words(self) -> str:
         """One line about the interpreter."""
         if not self.torch:
-            return f"Python {self.python}, no torch"
+            return say("python-alone", python=self.python)
         if self.devices:
             first = self.devices[0]
-            more = f" and {len(self.devices) - 1} more" if len(self.devices) > 1 else ""
-            free = f"{first.free_bytes / 2**30:.1f} of {first.total_bytes / 2**30:.1f} GiB free"
-            return f"Python {self.python}, torch {self.torch}, {first.name} ({free}){more}"
-        return f"Python {self.python}, torch {self.torch}, CPU only"
+            free, total = f"{first.free_bytes / 2**30:.1f}", f"{first.total_bytes / 2**30:.1f}"
+            values = {"device": first.name, "free": free, "total": total, "more": len(self.devices) - 1}
+            key = "python-gpus" if len(self.devices) > 1 else "python-gpu"
+            return say(key, python=self.python, torch=self.torch, **values)
+        return say("python-cpu", python=self.python, torch=self.torch)
 
 
 def preflight(
@@ -100,18 +102,16 @@ def preflight(
         )
     except subprocess.TimeoutExpired as error:
         raise ProfilingError(
-            f"The interpreter {interpreter} did not answer within {timeout_s:.0f} seconds.", "", "Choose another one."
+            say("interpreter-silent", path=interpreter, seconds=f"{timeout_s:.0f}"), "", say("cure-another")
         ) from error
     except (OSError, ValueError) as error:
-        raise ProfilingError(
-            f"The interpreter {interpreter} cannot be started.", str(error), "Choose another one."
-        ) from error
+        raise ProfilingError(say("interpreter-dead", path=interpreter), str(error), say("cure-another")) from error
     try:
         found = json.loads(done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2])
         assert isinstance(found, dict)
     except (ValueError, AssertionError) as error:
         detail = done.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise ProfilingError(f"{interpreter} is no usable Python.", detail, "Choose another one.") from error
+        raise ProfilingError(say("interpreter-none", path=interpreter), detail, say("cure-another")) from error
     devices = tuple(Device(**d) for d in found["devices"])
     remarks = [*_of_torch(found), *_of_devices(found, devices), *_of_machine(merged, runs_root)]
     order = {"stop": 0, "warn": 1, "info": 2}
@@ -128,15 +128,14 @@ def version_tuple(version: str) -> tuple[int, ...]:
 
 def _of_torch(found: Mapping[str, Any]) -> list[Remark]:
     if found["torch_error"]:
-        return [Remark("stop", f"torch is there but cannot be imported: {found['torch_error']}", "Install it anew.")]
+        return [Remark("stop", say("torch-broken", error=found["torch_error"]), say("cure-install-anew"))]
     if not found["torch"]:
-        cure = f"Install it there ({found['executable']} -m pip install torch) or choose another interpreter."
-        return [Remark("stop", "This interpreter has no torch.", cure)]
+        return [Remark("stop", say("torch-missing"), say("cure-install", python=found["executable"]))]
     remarks = []
     if version_tuple(found["torch"]) < OLDEST_TORCH:
-        remarks.append(Remark("stop", f"torch {found['torch']} is too old.", "torch 2.0 or newer is needed."))
+        remarks.append(Remark("stop", say("torch-old", version=found["torch"]), say("cure-newer")))
     if not found["kineto"]:
-        remarks.append(Remark("stop", "This torch was built without its profiler (Kineto).", "Use an official build."))
+        remarks.append(Remark("stop", say("torch-bare"), say("cure-official")))
     return remarks
 
 
@@ -144,38 +143,30 @@ def _of_devices(found: Mapping[str, Any], devices: tuple[Device, ...]) -> list[R
     if not found["torch"] or devices:
         return []
     if not found["cuda_build"] and not found["hip_build"]:
-        cure = "A GPU can only be seen with a CUDA build of torch."
-        return [Remark("info", "This torch is a CPU build: there is no device to wait for.", cure)]
+        return [Remark("info", say("build-cpu"), say("cure-cuda-build"))]
     if found["cuda_error"]:
-        cure = "Often the driver is older than this torch needs: update the driver or install a torch built for it."
-        return [Remark("warn", f"torch cannot use the GPU: {found['cuda_error']}", cure)]
-    return [
-        Remark("warn", "No GPU is visible: the run will use the CPU.", "Look at CUDA_VISIBLE_DEVICES and the driver.")
-    ]
+        return [Remark("warn", say("gpu-unusable", error=found["cuda_error"]), say("cure-driver"))]
+    return [Remark("warn", say("gpu-unseen"), say("cure-visible"))]
 
 
 def _of_machine(env: Mapping[str, str], runs_root: str) -> list[Remark]:
     remarks = []
     if env.get("CUDA_LAUNCH_BLOCKING") == "1":
-        text = "CUDA_LAUNCH_BLOCKING=1 makes every launch wait for its kernel: the times will not be the true ones."
-        remarks.append(Remark("warn", text, "Unset it before profiling."))
+        remarks.append(Remark("warn", say("blocking-set"), say("cure-unset")))
     for name in ("NSYS_PROFILING_SESSION_ID", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
         if env.get(name):
-            text = f"Another profiler seems to be attached ({name} is set); only one can use CUPTI."
-            remarks.append(Remark("warn", text, "Start this program outside of it."))
+            remarks.append(Remark("warn", say("attached", name=name), say("cure-outside")))
             break
     try:
         restricted = "RmProfilingAdminOnly: 1" in RESTRICTION_FILE.read_text()
     except OSError:
         restricted = False
     if restricted and (not hasattr(os, "geteuid") or os.geteuid() != 0):
-        cure = "Set the driver's option NVreg_RestrictProfilingToAdminUsers=0 (and restart), or run as administrator."
-        remarks.append(Remark("warn", "The driver may refuse profiling: it is restricted to administrators.", cure))
+        remarks.append(Remark("warn", say("restricted"), say("cure-restricted")))
     root = Path(runs_root) if runs_root else Path.home()
     while not root.exists() and root != root.parent:
         root = root.parent
     free = shutil.disk_usage(root).free
     if free < LEAST_DISK_BYTES:
-        text = f"Only {free / 1e6:.0f} MB are free where runs are kept; a trace takes 1 to 500 MB."
-        remarks.append(Remark("warn", text, "Delete old runs or choose another folder."))
+        remarks.append(Remark("warn", say("disk-low", free=f"{free / 1e6:.0f}"), say("cure-disk")))
     return remarks

@@ -14,19 +14,11 @@ from profiling.events import Gathered
 from profiling.notices import cost_of_marks, leading_summary, notices_of, step_times
 from profiling.nvml import NAME as GPU_METRICS
 from profiling.outcome import Failure, exit_in_words, hint_for, read_traceback
-from profiling.spec import RunSpec
+from profiling.sentences import Sentence, joined, say
+from profiling.spec import STEP_SOURCES, RunSpec
 
 FEWEST_EVENTS_OF_A_FAILURE = 1000
 SMALLEST_TRACE_BYTES = 4096  # a file that broke off before this holds a header and no events
-
-SOURCE_WORDS = {
-    "script": "the script's own prof.step()",
-    "optimizer": "optimizer steps",
-    "loader": "iterations of the data loader",
-    "module": "calls of the outermost module",
-    "whole": "none: the whole run is one window",
-    "": "none were found",
-}
 
 
 @dataclass(frozen=True)
@@ -57,12 +49,12 @@ class RunResult:
     """
 
     outcome: str
-    words: str
+    words: Sentence
     script_exit: int
     folder: Path
     traces: tuple[Path, ...]
     tail: str
-    notices: tuple[str, ...]
+    notices: tuple[Sentence, ...]
     failure: Failure | None
     manifest: dict[str, Any]
 
@@ -96,7 +88,7 @@ def build_result(
     if exit_status != 0 and not stopped:
         failure = read_traceback(errors)
         if failure is not None:
-            failure = replace(failure, hint=hint_for(failure.title, tail))
+            failure = replace(failure, hint=hint_for(failure.title, tail) or "")
     outcome = "killed" if killed else "stopped" if stopped else "ok" if exit_status == 0 else "failed"
     words = _words(outcome, exit_status, failure, bool(traces))
     notices = notices_of(gathered, traces, exit_status, tail, spec.gpu)
@@ -113,6 +105,7 @@ def build_result(
         traces=[_trace_row(folder, event) for event in traces],
         sources=manifest.copy_sources(sorted(gathered.sources) or [os.path.abspath(spec.script)], folder),
         notices=notices,
+        notice_records=[notice.record() for notice in notices],
         failure=_failure_row(failure),
         line_ranges=_line_ranges(gathered),
         gpus=gpus or None,
@@ -144,7 +137,7 @@ def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[d
             path.unlink()
     own = [e for e in found if e.get("kind") == "own"]
     if exit_status != 0:  # of a script that failed before it trained, the start-up says nothing
-        own = [e for e in own if not (e.get("phase") == "whole" and e.get("events", 0) < FEWEST_EVENTS_OF_A_FAILURE)]
+        own = [e for e in own if e.get("phase") != "whole" or (e.get("events") or 0) >= FEWEST_EVENTS_OF_A_FAILURE]
     if any(e.get("steps") for e in own):  # beside a trace with steps, the idle parent of the ranks says nothing
         own = [e for e in own if e.get("phase") != "whole" or e.get("steps")]
     own.sort(key=lambda e: (e.get("rank") is not None, e.get("rank") or 0))
@@ -154,20 +147,23 @@ def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[d
     return own + [e for e in found if e.get("kind") != "own"]
 
 
-def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -> str:
+def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -> Sentence:
     if outcome == "killed":
-        first = "The script did not follow the request to stop and was killed."
+        parts: list[str] = [say("not-followed")]
     elif outcome == "stopped":
-        first = "The script was stopped."
+        parts = [say("stopped")]
     else:
-        first = exit_in_words(status)
+        parts = [exit_in_words(status)]
     if failure is not None and outcome == "failed":
-        first += f" {failure.title}" + ("" if failure.title.endswith((".", "!", "?")) else ".")
-    if outcome != "ok" and recorded:
-        first += " What was recorded before is kept."
-    elif outcome != "ok":
-        first += " No trace was recorded."
-    return first
+        parts.append(failure.title + ("" if failure.title.endswith((".", "!", "?")) else "."))
+    if outcome != "ok":
+        parts.append(say("kept") if recorded else say("no-trace"))
+    return joined(*parts) if len(parts) > 1 else say("ended-normally")
+
+
+def source_in_words(source: str) -> Sentence:
+    """Where steps come from; ``source`` is what the manifest says under ``steps.source``."""
+    return say(f"source-{source}" if source == "script" or source in STEP_SOURCES[1:] else "source-none")
 
 
 def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
@@ -179,7 +175,7 @@ def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
     source = summary.get("source", "")
     return {
         "source": source,
-        "source_words": SOURCE_WORDS.get(source, source),
+        "source_words": source_in_words(source),
         "marked_by_script": not summary.get("marked", True),
         "count": summary.get("steps", 0),
         "recorded": traces[0].get("steps", []) if traces else [],
@@ -201,7 +197,7 @@ def _line_ranges(gathered: Gathered) -> dict[str, Any] | None:
 
 
 def _trace_row(folder: Path, event: dict[str, Any]) -> dict[str, Any]:
-    keep = ("kind", "steps", "source", "devices", "unfinished", "phase", "rank", "written_as", "cut")
+    keep = ("kind", "steps", "source", "devices", "unfinished", "phase", "rank", "written_as", "cut", "left_out")
     row = {key: event[key] for key in keep if key in event}
     row["path"] = os.path.relpath(event["path"], folder)
     row["bytes"] = os.path.getsize(event["path"])

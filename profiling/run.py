@@ -21,6 +21,7 @@ from profiling.events import Gathered, Progress, Tail
 from profiling.nvml import Sampler
 from profiling.processes import WINDOWS, Tree
 from profiling.result import RunResult, build_result
+from profiling.sentences import say
 from profiling.spec import NO_GPU, RunSpec
 
 CHILD = Path(__file__).with_name("_child.py")
@@ -91,7 +92,7 @@ class Run:
             self.folder = manifest.new_run_folder(root, self.spec.title)
             self._log = (self.folder / "output.log").open("wb")
         except OSError as error:
-            raise ProfilingError(f"No run folder can be made in {root}.", str(error), "Choose another one.") from error
+            raise ProfilingError(say("no-run-folder", folder=root), str(error), say("cure-another")) from error
         self._write_first_manifest()
         config = self.folder / "child.json"
         config.write_text(json.dumps(child_config(self.spec, self.folder)), "utf-8")
@@ -101,7 +102,7 @@ class Run:
         except (OSError, ValueError) as error:
             self._log.close()
             raise ProfilingError(
-                f"The interpreter {self.spec.interpreter} cannot be started.", str(error), "Choose another interpreter."
+                say("interpreter-dead", path=self.spec.interpreter), str(error), say("cure-interpreter")
             ) from error
         self._tree = Tree(self._process)
         for name, pipe in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):

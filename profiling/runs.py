@@ -9,6 +9,7 @@ from typing import Any
 
 from profiling import manifest
 from profiling.errors import ProfilingError
+from profiling.sentences import say
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,9 @@ def rename(folder: Path, name: str) -> None:
     """
     content = manifest.read(folder)
     if content is None or not name.strip():
-        raise ProfilingError("This run cannot be renamed.", str(folder), "A name is needed, and its run.json.")
+        raise ProfilingError(say("not-renamed"), str(folder), say("cure-name"))
     content["name"] = name.strip()
     try:
         manifest.write(folder, content)
     except OSError as error:
-        raise ProfilingError("This run cannot be renamed.", str(error)) from error
+        raise ProfilingError(say("not-renamed"), str(error)) from error

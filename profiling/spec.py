@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from profiling.errors import ProfilingError
+from profiling.sentences import say
 
 STEP_SOURCES = ("auto", "optimizer", "loader", "module", "whole")
 NO_GPU = "none"
@@ -32,9 +33,9 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.skip < 0 or self.warmup < 0 or self.active < 1 or self.repeat < 1:
             raise ProfilingError(
-                "The schedule has no step to record.",
-                f"skip {self.skip}, warm-up {self.warmup}, active {self.active}, repeat {self.repeat}",
-                "Active and repeat are at least 1, the others at least 0.",
+                say("no-schedule"),
+                say("schedule-is", skip=self.skip, warmup=self.warmup, active=self.active, repeat=self.repeat),
+                say("cure-schedule"),
             )
 
 
@@ -110,13 +111,14 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         if bool(self.script) == bool(self.module):
-            raise ProfilingError("A run needs either a script or a module.", "", "Choose one of the two.")
+            raise ProfilingError(say("one-target"), "", say("cure-one"))
         if self.step_source not in STEP_SOURCES:
-            raise ProfilingError(f"Unknown step source: {self.step_source}.", "", f"One of {', '.join(STEP_SOURCES)}.")
+            known = say("cure-one-of", names=", ".join(STEP_SOURCES))
+            raise ProfilingError(say("step-source", name=self.step_source), "", known)
         if not all(part.strip() for part in self.gpu.split(",")) and self.gpu:
-            raise ProfilingError(f"This names no GPU: {self.gpu}.", "", "Write 0, or 0,1, or none.")
+            raise ProfilingError(say("names-no-gpu", name=self.gpu), "", say("cure-gpu"))
         if self.stdin not in STDIN_MODES:
-            raise ProfilingError(f"Unknown way to connect the input: {self.stdin}.")
+            raise ProfilingError(say("input-mode", name=self.stdin))
 
     @property
     def title(self) -> str:
@@ -145,9 +147,9 @@ class RunSpec:
     def check(self) -> None:
         """Raise a :class:`ProfilingError` where a file or folder named here is not there."""
         if not os.path.isdir(self.folder):
-            raise ProfilingError(f"The working folder {self.folder} does not exist.", "", "Choose another one.")
+            raise ProfilingError(say("no-folder", path=self.folder), "", say("cure-another"))
         if self.script and not os.path.exists(os.path.abspath(os.path.expanduser(self.script))):
-            raise ProfilingError(f"The script {self.script} does not exist.", "", "Check the path.")
+            raise ProfilingError(say("no-script", path=self.script), "", say("cure-path"))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for the manifest (environment values are left out: they may be secrets)."""

@@ -24,7 +24,9 @@ from PySide6.QtWidgets import (
 )
 
 from gui import jobs
+from gui.errors import as_text
 from gui.panels import PanelSpec
+from gui.said import spoken
 from gui.session import Document, Session
 from gui.widgets.labels import Elided, button, heading, label, named, restyle
 from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, form_card
@@ -233,21 +235,23 @@ class LaunchPage(QWidget):
             return
         self._found = found
         self.asking.hide()
-        self.found.setText(found.words)
+        self.found.setText(spoken(found.words))
         self._offer_gpus(found.devices)
-        self.remarks.setText("\n".join(f"{r.text} {r.cure}".strip() for r in found.remarks))
         worst = found.remarks[0].level if found.remarks else "info"
-        restyle(self.remarks, "role", {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
-        self.remarks.setVisible(bool(found.remarks))
-        self._update()
+        words = "\n".join(f"{spoken(r.text)} {spoken(r.cure)}".strip() for r in found.remarks)
+        self._remark(words, {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
 
     def _not_checked(self, error: BaseException) -> None:
         self._found = None
         self.asking.hide()
         self.found.clear()
-        self.remarks.setText(str(error))
-        self.remarks.setVisible(True)
-        restyle(self.remarks, "role", "wait")
+        shown = as_text(error)
+        self._remark(f"{shown.title} {shown.detail} {shown.hint}" if shown else str(error), "wait")
+
+    def _remark(self, words: str, role: str) -> None:
+        self.remarks.setText(words)
+        self.remarks.setVisible(bool(words))
+        restyle(self.remarks, "role", role)
         self._update()
 
     def _take_wish(self) -> None:
@@ -314,14 +318,10 @@ class LaunchPage(QWidget):
         try:
             argv = split_arguments(self.arguments.text())
         except ValueError as error:
-            raise ProfilingError(
-                self.tr("The arguments cannot be split: a quote is not closed."), str(error)
-            ) from error
-        target: dict[str, Any] = (
-            {"module": self.module.text().strip()}
-            if self.as_module.isChecked()
-            else {"script": self.script.text().strip()}
-        )
+            words = self.tr("The arguments cannot be split: a quote is not closed.")
+            raise ProfilingError(words, str(error)) from error
+        kind, field = ("module", self.module) if self.as_module.isChecked() else ("script", self.script)
+        target: dict[str, Any] = {kind: field.text().strip()}
         return RunSpec(
             interpreter=self.interpreter.currentText().strip(),
             argv=argv,
@@ -372,7 +372,7 @@ class LaunchPage(QWidget):
         try:
             self.command.set_text(" ".join(self.spec().command) if target else "")
         except ProfilingError as error:
-            self.command.set_text(error.title)
+            self.command.set_text(spoken(error.title))
 
 
 def _ask(path: str, progress: jobs.Progress) -> Preflight:

@@ -11,9 +11,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QVBo
 
 from gui import text
 from gui.panels import PanelSpec
+from gui.said import spoken
 from gui.session import Document, Session
 from gui.widgets.labels import Elided, button, heading, label, restyle
 from gui.widgets.terminal import Terminal
+from profiling.result import source_in_words
 
 if TYPE_CHECKING:
     from gui.capture import Capture
@@ -160,7 +162,7 @@ class OutputPage(QWidget):
         result = self._capture.result
         assert result is not None
         self._clock.stop()
-        self.words.setText(result.words)
+        self.words.setText(spoken(result.words))
         restyle(self.words, "role", {"ok": "saved", "failed": "wait"}.get(result.outcome, "warn"))
         while (item := self.details.takeAt(0)) is not None:
             widget = item.widget()
@@ -168,7 +170,7 @@ class OutputPage(QWidget):
                 widget.deleteLater()
         if result.failure is not None:
             self._show_failure(result.failure)
-        for line in [*self._facts(), *result.notices]:
+        for line in [*self._facts(), *map(spoken, result.notices)]:
             self.details.addWidget(label(line, "dim", wrap=True, select=True))
         if result.trace is not None:
             opener = button(
@@ -183,7 +185,7 @@ class OutputPage(QWidget):
 
         assert isinstance(failure, Failure)
         if failure.hint:
-            self.details.addWidget(label(failure.hint, "", wrap=True, select=True))
+            self.details.addWidget(label(spoken(failure.hint), "", wrap=True, select=True))
         frames = sorted(failure.frames[-30:], key=lambda f: not f.users)  # the user's own first
         for frame in frames[:8]:
             words = f"{frame.file}:{frame.line}  {frame.function}  {frame.code}"
@@ -198,7 +200,7 @@ class OutputPage(QWidget):
             first, last = steps["recorded"][0], steps["recorded"][-1]
             lines.append(
                 self.tr("Steps {first} to {last} of {count} are recorded; they were found from {source}.").format(
-                    first=first, last=last, count=steps["count"], source=steps["source_words"]
+                    first=first, last=last, count=steps["count"], source=spoken(source_in_words(steps["source"]))
                 )
             )
         if steps.get("wall_step_us"):

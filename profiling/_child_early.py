@@ -1,0 +1,76 @@
+"""The early recording: the first steps, kept only where the script ends before its window is full.
+
+Runs in the user's interpreter: standard library and torch only, Python 3.8.
+
+A loop whose source says that it is too short for the window is recorded whole, with everything that was asked for. Any
+other loop will most likely reach its window; it shall not pay much for the case that it does not (it crashes, it is
+stopped, it is left with ``break``), so shapes and memory, which cost the most, are left out and few steps are recorded.
+"""
+
+import sys
+import time
+
+MOST_STEPS = 16  # a short loop's recording ends after this many steps ...
+MOST_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long and a few steps ...
+FEW_STEPS = 8
+SLOW_SECONDS = 10.0  # ... which are not waited for where they are slow
+LIGHT_SECONDS = 0.25  # any other loop's recording ends after a few steps, or skip and warm-up and this long
+LEFT_OUT = ("shapes", "memory", "flops", "modules")
+
+
+class Early:
+    """Decides what the early recording holds and when it is over.
+
+    Parameters
+    ----------
+    recorder
+        The ``Recorder``, whose session this starts.
+    loops
+        The module that reads the user's loops.
+    needed
+        Steps that a script makes at least until its first window is full.
+    """
+
+    def __init__(self, recorder, loops, needed):
+        self._recorder, self._loops, self._needed = recorder, loops, needed
+        self._since = 0.0
+        self._short = False
+
+    def begin(self):
+        """Start to record."""
+        recorder = self._recorder
+        self._since = time.perf_counter()
+        self._short = self._is_short()
+        changes = {} if self._short else dict.fromkeys(LEFT_OUT, False)
+        recorder.session = recorder.new_session(**changes)
+        recorder.open_session()
+
+    def _is_short(self):
+        torch, recorder = self._recorder.torch, self._recorder
+        try:
+            loader_class = torch.utils.data.DataLoader
+            foreseen = self._loops.steps_foreseen(sys._getframe(2), recorder.config["is_users"], loader_class)
+        except Exception:  # a guess must not cost anybody the recording
+            return False
+        return foreseen is not None and foreseen < self._needed
+
+    def over(self):
+        """Whether enough was recorded; asked whenever a step has ended."""
+        recorder, now = self._recorder, time.perf_counter()
+        if recorder.number <= 1:
+            self._since = now  # the first step waits for workers to start: it does not count
+        steps, seconds = recorder.number, now - self._since
+        if not self._short:
+            return steps >= recorder.lead and (steps >= FEW_STEPS or seconds > LIGHT_SECONDS)
+        long = seconds > (MOST_SECONDS if steps >= FEW_STEPS else SLOW_SECONDS)
+        return steps >= MOST_STEPS or (steps >= recorder.lead and long)
+
+
+def better(one, other):
+    """The one of two recordings that tells more; either may be None. Two steps with everything beat many without."""
+    if one is None or other is None:
+        return one or other
+    if bool(one.left_out) != bool(other.left_out):
+        full, light = (other, one) if one.left_out else (one, other)
+        return full if len(full.steps) >= min(2, len(light.steps)) else light
+    return one if len(one.steps) >= len(other.steps) else other

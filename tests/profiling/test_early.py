@@ -1,0 +1,130 @@
+"""How long a loop will be is read from its source; what the first steps are recorded with hangs on it."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from profiling._child_early import better
+from profiling._child_loops import steps_foreseen
+from tests.profiling.runs import Seen
+
+
+class Loader:
+    """As much of a loader as is looked at."""
+
+    def __init__(self, length: int) -> None:
+        self._index_sampler = range(length)
+
+    def __iter__(self) -> Any:
+        return iter(self._index_sampler)
+
+
+def foreseen(folder: Path, source: str, **names: Any) -> int | None:
+    """What is foreseen for a script at the place where it calls ``step()`` first."""
+    path = folder / "loops.py"
+    path.write_text(source)
+    linecache.clearcache()
+    found: list[int | None] = []
+
+    class Done(Exception):
+        pass
+
+    def step(*_: object) -> None:
+        frame: FrameType | None = sys._getframe()
+        found.append(steps_foreseen(frame, lambda name: name if name == str(path) else "", Loader))
+        raise Done
+
+    with pytest.raises(Done):
+        exec(compile(source, str(path), "exec"), {"step": step, "Loader": Loader, **names})
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("for i in range(12): step(i)", 12),
+        ("n = 3\nfor i in range(n): step(i)", 3),
+        ("for i in range(0, 101, 10): step(i)", 11),
+        ("for a in range(2):\n    for b in [1, 2, 3]:\n        step()", 6),
+        ("def train(n):\n    for i in range(n + 1): step()\nfor epoch in range(4): train(5)", 24),
+        ("loader = Loader(8)\nfor i, x in enumerate(loader): step()", 8),
+        ("for x in tqdm(Loader(8)): step()", None),  # a call: what it gives is not known before it is made
+        ("loader = Loader(8)\nfor x in tqdm(loader, total=9): step()", 8),
+        ("for i in range(args.steps // 2): step()", 50),
+        ("for a, b in zip(range(5), [1, 2]): step()", 2),
+        ("items = {1: 2}\nfor k in items: step()", 1),
+        ("for i in range(len(names)): step()", 3),
+        ("while True: step()", None),
+        ("for epoch in range(3):\n    while True: step()", None),
+        ("for x in iter(lambda: 1, 2): step()", None),
+        ("for x in (y for y in [1]): step()", None),
+        ("step()", None),
+        ("for i in range(3): pass\nstep()", None),
+        ("class A:\n    def go(self):\n        for i in range(self.n): step()\na = A(); a.n = 7\na.go()", 7),
+    ],
+)
+def test_the_length_of_a_loop(tmp_path: Path, source: str, expected: int | None) -> None:
+    names: dict[str, Any] = {"args": SimpleNamespace(steps=100), "names": ["a", "b", "c"], "tqdm": lambda x, **_: x}
+    assert foreseen(tmp_path, source, **names) == expected
+
+
+def test_nothing_of_the_users_is_called(tmp_path: Path) -> None:
+    class Trap:
+        def __len__(self) -> int:
+            raise AssertionError("asked")
+
+        @property
+        def steps(self) -> int:
+            raise AssertionError("read")
+
+        def __iter__(self) -> Any:
+            return iter([1])
+
+    assert foreseen(tmp_path, "for x in trap: step()", trap=Trap()) is None
+    assert foreseen(tmp_path, "for x in range(k if False else 2): step()", trap=Trap()) is None
+
+
+def test_two_full_steps_are_better_than_many_light_ones() -> None:
+    def made(steps: int, *left_out: str) -> Any:
+        return SimpleNamespace(steps=list(range(steps)), left_out=list(left_out))
+
+    light, one, two = made(8, "shapes"), made(1), made(2)
+    assert better(one, light) is light
+    assert better(two, light) is two
+    assert better(light, None) is light
+    assert better(made(5), made(4)).steps == [0, 1, 2, 3, 4]
+    single = made(1, "shapes")
+    assert better(one, single) is one
+
+
+LEFT_EARLY = """
+import torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+for i in range(1000):
+    o.zero_grad(); (w @ w).sum().backward(); o.step(); w.detach().sum().item()
+    if i == 3: break
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=LEFT_EARLY)
+def test_a_long_loop_that_is_left_early_still_leaves_a_trace(seen: Seen) -> None:
+    row = seen.result.manifest["traces"][0]
+    assert seen.count("Optimizer.step#SGD.step") == 4
+    assert row["left_out"] == ["memory", "shapes"]
+    assert any("without memory and shapes" in notice for notice in seen.result.notices)
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=LEFT_EARLY.replace("range(1000)", "range(6)").replace("if i == 3: break", "pass"))
+def test_a_short_loop_is_recorded_whole_with_everything(seen: Seen) -> None:
+    row = seen.result.manifest["traces"][0]
+    assert len(seen.steps) == 6
+    assert row["left_out"] == []
+    assert any("Input Dims" in e.get("args", {}) for e in seen.events)
