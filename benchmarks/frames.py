@@ -32,7 +32,7 @@ Move = tuple[str, Callable[[], None]]
 
 def tour(view: object) -> Iterator[Move]:
     """Moves of the tour, each with the name of its part."""
-    from gui.timeline.layout import RowKind
+    from gui.timeline.row import RowKind
     from gui.timeline.view import TimelineView
 
     assert isinstance(view, TimelineView)

@@ -18,10 +18,11 @@ from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import header_font, paint_grounds, paint_note
 from gui.timeline.headers import HeaderColumn
 from gui.timeline.labels import draw_text
-from gui.timeline.layout import LANE_PX, PAD_PX, Layout, Row, RowKind
+from gui.timeline.layout import Layout
 from gui.timeline.palette import coarse, looks, palette
 from gui.timeline.prepared import Prepared
 from gui.timeline.rects import draw_rects
+from gui.timeline.row import PAD_PX, Row, RowKind
 from gui.timeline.slices import SlicePainter
 from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
 from gui.timeline.waits import sync_lane
@@ -177,7 +178,7 @@ class Canvas(QWidget):
             return int(frame.figures.syncs.slice_id[sync]) if sync >= 0 else -1
         if row.kind is not RowKind.SLICES:
             return -1
-        number = int((position.y() - frame.row_y(row) - PAD_PX) // LANE_PX)
+        number = int((position.y() - frame.row_y(row) - PAD_PX) // frame.lane_px)
         lanes = self.rows.lanes_of(row)
         return lanes[number].at(time, slack) if 0 <= number < len(lanes) else -1
 

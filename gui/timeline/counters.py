@@ -17,9 +17,9 @@ from core.trace import Trace
 from gui import text
 from gui.timeline.frame import Frame
 from gui.timeline.kept import PAD_SHARE
-from gui.timeline.layout import Row
 from gui.timeline.palette import blend
 from gui.timeline.rects import draw_rects
+from gui.timeline.row import Row
 
 
 @dataclass(eq=False)

@@ -14,8 +14,9 @@ from core.kinds import SliceKind
 from core.lanes import LaneIndex
 from core.lod import bin_width_ns
 from core.trace import Trace
-from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, Layout, Row
+from gui.timeline.layout import Layout
 from gui.timeline.palette import Palette
+from gui.timeline.row import PAD_PX, Row
 
 if TYPE_CHECKING:
     from gui.session import Document
@@ -58,6 +59,16 @@ class Frame:
     def left_px(self) -> int:
         """Where the lanes begin."""
         return HEADER_PX
+
+    @property
+    def lane_px(self) -> int:
+        """Height of one lane with its gap."""
+        return self.layout.lane_px
+
+    @property
+    def slice_px(self) -> int:
+        """Height of a slice."""
+        return self.layout.lane_px - 1
 
     @property
     def lanes_px(self) -> int:
@@ -111,7 +122,19 @@ class Frame:
             return (row, self.row_y(row) + 1) if self.shows(row) else None
         if row is None or lane < 0 or not self.shows(row):
             return None
-        return row, self.row_y(row) + PAD_PX + lane * LANE_PX
+        return row, self.row_y(row) + PAD_PX + lane * self.lane_px
+
+    def stand_in_of(self, slice_id: int) -> tuple[Row, int] | None:
+        """Row that stands for a slice that is not drawn, and the canvas y of its middle.
+
+        The slice's own row where its lane is not shown, the heading of its group where that is closed.
+        """
+        row = self.layout.row_of_track(int(self.trace.slices.track_id[slice_id]))
+        if row is not None and not self.shows(row):
+            row = self.layout.by_key.get(row.group)
+        if row is None or not self.shows(row):
+            return None
+        return row, self.row_y(row) + row.height // 2
 
     def rect_of(self, slice_id: int) -> QRectF | None:
         """Canvas rectangle of a slice (at least 2 px wide), cut where pinned rows cover it; None when not shown."""
@@ -123,6 +146,6 @@ class Frame:
         x0 = max(float(self.x(start)), self.left_px - 4.0)
         x1 = min(float(self.x(float(self.trace.end_ns[slice_id]))), self.width_px + 4.0)
         top = max(y, 0 if row.pinned else self.layout.pinned_px + 2)  # an outline needs 2 px
-        if y + SLICE_PX <= top or y >= self.height_px or x1 < self.left_px or x0 > self.width_px:
+        if y + self.slice_px <= top or y >= self.height_px or x1 < self.left_px or x0 > self.width_px:
             return None
-        return QRectF(x0, top, max(x1 - x0, 2.0), y + SLICE_PX - top)
+        return QRectF(x0, top, max(x1 - x0, 2.0), y + self.slice_px - top)

@@ -16,7 +16,7 @@ from PySide6.QtGui import QInputDevice, QMouseEvent, QNativeGestureEvent, QWheel
 from gui.session import TimeRange
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import chevron_right_px
-from gui.timeline.layout import Row, RowKind
+from gui.timeline.row import Row, RowKind
 
 if TYPE_CHECKING:
     from gui.timeline.view import TimelineView

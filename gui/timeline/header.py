@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPolygonF
 
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.labels import draw_text
-from gui.timeline.layout import Row, RowKind
 from gui.timeline.rects import draw_rects
+from gui.timeline.row import Row, RowKind
 
 CHEVRON_PX = 14
 INDENT_PX = 10
@@ -33,7 +33,10 @@ def chevron_right_px(row: Row) -> int:
 
 
 def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool, note: str) -> None:
-    """Draw one row's heading. ``same_as_above``: the thread's name already stands in the row above."""
+    """Draw one row's heading: dimmed where the row has nothing in view.
+
+    ``same_as_above``: the thread's name already stands in the row above.
+    """
     pal = frame.palette
     y, height = frame.row_y(row), row.height
     left = 6 + row.indent * INDENT_PX
@@ -54,6 +57,8 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
     strong = row.kind in (RowKind.STEPS, RowKind.SYNCS, RowKind.COUNTER)
     painter.setFont(header_font(bold=strong))
     colour = pal.muted if same_as_above else pal.text
+    if row.key in frame.layout.empty_in_view:
+        colour = pal.dim
     two_lines = height >= 34 and bool(second)
     first_px = width if two_lines or not second else min(painter.fontMetrics().horizontalAdvance(first) + 6, width)
     draw_text(painter, QRectF(at, top, first_px, TEXT_PX), first, colour)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter, QPixmap
 
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import paint_grounds, paint_header
-from gui.timeline.layout import Row, RowKind
+from gui.timeline.row import Row, RowKind
 
 PICTURES_AT_MOST = 300  # kept headings; a canvas shows some dozens
 
@@ -51,9 +51,10 @@ class HeaderColumn:
             paint_header(painter, frame, row, same, note)
             return
         key = (
-            row.kind, row.title, row.subtitle, row.height, row.indent, row.expanded, row.can_collapse, row.pinned,
-            row.communication, row.lanes, row.shown_lanes, row.first_lane, same, note, frame.dpr, frame.palette.dark,
-        )  # fmt: skip
+            (row.kind, row.title, row.subtitle, row.height, row.indent, row.expanded, row.can_collapse, row.pinned),
+            (row.communication, row.key in frame.layout.empty_in_view, row.lanes, row.shown_lanes, row.first_lane),
+            (same, note, frame.dpr, frame.palette.dark),
+        )
         picture = self._pictures.get(key)
         if picture is None:
             if len(self._pictures) >= PICTURES_AT_MOST:

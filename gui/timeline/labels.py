@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter, QPixmap, QStaticText, QTransform
 
-from gui.timeline.layout import SLICE_PX
 from gui.timeline.rects import draw_fragments
+from gui.timeline.row import SLICE_PX
 
 MAX_CHARACTERS = 72
 MIN_WIDTH_PX = 22  # narrower slices carry no label

@@ -3,88 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
-from core.kinds import TrackKind
 from core.lanes import Lane, LaneIndex
-
-LANE_PX = 17  # one lane with its gap
-SLICE_PX = 16  # the slice in it
-PAD_PX = 3  # above and below the lanes of a row
-GROUP_PX = 24
-COUNTER_PX = 38
-STEPS_PX = 20
-SYNCS_PX = 17
-FITTED_STREAMS = 4  # streams that a canvas shows together with the CPU where it can
-# Lanes left at least by `Layout.fit`: an operator, what it calls, and the call that blocks.
-FLOOR_LANES: dict[int, int] = {TrackKind.CPU_OPS: 4}
-SUMMARY_LANES = 5  # lanes drawn in a collapsed group
-
-
-class RowKind(Enum):
-    """What a row draws."""
-
-    STEPS = "steps"
-    SYNCS = "syncs"
-    GROUP = "group"
-    SLICES = "slices"
-    COUNTER = "counter"
-
-
-@dataclass(eq=False)
-class Row:
-    """One row: a group's heading, the lanes of a track, a counter, or one of the two bands on top.
-
-    ``key`` is stable over openings of the same trace. ``y``/``height`` are px inside its section (pinned or
-    scrolled), set by `Layout.place`.
-    """
-
-    key: str
-    kind: RowKind
-    title: str
-    subtitle: str = ""
-    group: str = ""
-    track_id: int = -1
-    track_kind: int = -1
-    device: int = -1
-    lanes: int = 1
-    max_lanes: int = 1  # lanes shown at most; the others by scrolling inside the row
-    default_lanes: int = 1
-    natural_lanes: int = 1  # lanes shown at most where there is room for them
-    first_lane: int = 0
-    skip_lanes: int = 0  # outermost lanes left out because the step band already shows them
-    empty: bool = False  # nothing to show in this trace
-    height_px: int = 0  # of counters
-    default_height_px: int = 0
-    indent: int = 0
-    expanded: bool = True
-    default_expanded: bool = True
-    communication: bool = False
-    hidden: bool = False
-    pinned: bool = False
-    default_pinned: bool = False
-    y: int = 0
-    height: int = 0
-    members: list[str] = field(default_factory=list)  # keys, of a group
-
-    @property
-    def is_python(self) -> bool:
-        """Python stack of a thread: collapsed it shows modules."""
-        return self.track_kind == TrackKind.CPU_PYTHON
-
-    @property
-    def can_collapse(self) -> bool:
-        """Has more to show than its collapsed form."""
-        return self.kind is RowKind.GROUP or (self.kind is RowKind.SLICES and (self.lanes > 1 or self.is_python))
-
-    @property
-    def shown_lanes(self) -> int:
-        """Lanes drawn now."""
-        if self.kind is not RowKind.SLICES:
-            return 1
-        return min(self.lanes, self.max_lanes) if self.expanded else 1
+from gui.timeline import fitting
+from gui.timeline.row import (
+    GROUP_PX,
+    LANE_PX,
+    MODULE_LANES,
+    PAD_PX,
+    STEPS_PX,
+    SYNCS_PX,
+    Row,
+    RowKind,
+)
 
 
 class Layout:
@@ -107,6 +39,10 @@ class Layout:
         self._shown: set[str] = set()
         self._published: tuple[object, ...] = ()
         self.filter_text = ""
+        self.lane_px = LANE_PX  # height of a lane with its gap, by `fit`
+        self.module_lanes = MODULE_LANES  # of collapsed Python stacks, by `fit`
+        self.hides_empty = False  # rows without a slice in view are left out
+        self.empty_in_view: frozenset[str] = frozenset()  # keys of those rows, from `note_empty`
         self.version = 0  # grows with every change of what is where
         self.pinned: list[Row] = []
         self.scrolled: list[Row] = []
@@ -151,6 +87,8 @@ class Layout:
     def _is_visible(self, row: Row) -> bool:
         if row.hidden or row.empty:
             return False
+        if self.hides_empty and row.key in self.empty_in_view and not row.pinned:
+            return False
         group = self.by_key.get(row.group)
         if self.filter_text:
             if row.kind in (RowKind.STEPS, RowKind.SYNCS):
@@ -173,11 +111,12 @@ class Layout:
             return SYNCS_PX
         if row.kind is RowKind.COUNTER:
             return row.height_px
-        return self._shown_lanes(row) * LANE_PX + 2 * PAD_PX
+        return self.shown_lanes_of(row) * self.lane_px + 2 * PAD_PX
 
-    def _shown_lanes(self, row: Row) -> int:
+    def shown_lanes_of(self, row: Row) -> int:
+        """Lanes that a row draws: a collapsed Python stack as many as there is room for."""
         if row.is_python and not row.expanded:
-            return max(1, min(2, len(self.modules(row.track_id))))
+            return max(1, min(self.module_lanes, len(self.modules(row.track_id))))
         return row.shown_lanes
 
     def modules(self, track_id: int) -> list[Lane]:
@@ -189,7 +128,7 @@ class Layout:
         if row.kind is not RowKind.SLICES:
             return []
         if row.is_python and not row.expanded:
-            return self.modules(row.track_id)[:2] or self.index.lanes(row.track_id)[:1]
+            return self.modules(row.track_id)[: self.module_lanes] or self.index.lanes(row.track_id)[:1]
         lanes = self.index.lanes(row.track_id)[row.skip_lanes :]
         first = min(row.first_lane, max(0, len(lanes) - row.shown_lanes))
         return lanes[first : first + row.shown_lanes]
@@ -214,26 +153,8 @@ class Layout:
         return row.key in self._shown
 
     def fit(self, height_px: int) -> None:
-        """Show fewer lanes of deep rows until CPU and device stand together in a canvas of this height.
-
-        Rows that the user has sized stay; the lanes left out are reached by scrolling inside the row.
-        """
-        free = [r for r in self.rows if r.kind is RowKind.SLICES and r.max_lanes == r.default_lanes]
-        for row in free:
-            row.max_lanes = row.default_lanes = row.natural_lanes
-        self.place(publish=False)
-        streams = [r for r in self.scrolled if r.track_kind == TrackKind.DEVICE_STREAM][:FITTED_STREAMS]
-        if streams:
-            last = streams[-1]
-            excess = self.pinned_px + last.y + last.height - height_px
-            above = [r for r in self.scrolled if r.y < last.y and r in free and r.expanded]
-            while excess > 0:
-                row = max(above, key=lambda r: r.shown_lanes - FLOOR_LANES.get(r.track_kind, 2), default=last)
-                if row.shown_lanes <= FLOOR_LANES.get(row.track_kind, 2):
-                    break
-                row.max_lanes = row.default_lanes = row.shown_lanes - 1
-                excess -= LANE_PX
-        self.place()
+        """Suit rows to the height of the canvas, see `gui.timeline.fitting`; rows that the user has sized stay."""
+        fitting.fit(self, height_px)
 
     # What the user does --------------------------------------------------------------------------------------
 
@@ -242,6 +163,26 @@ class Layout:
         row = self.by_key[key]
         row.expanded = (not row.expanded) if expanded is None else expanded
         self.place()
+
+    def hide_empty(self, hides: bool) -> None:
+        """Leave out the rows that have no slice in view, or show them again."""
+        self.hides_empty = hides
+        self.place()
+
+    def rows_without_slices(self, start_ns: float, end_ns: float) -> frozenset[str]:
+        """Keys of the rows of slices that have none in a stretch of time; O(rows log n)."""
+        rows = (row for row in self.rows if row.kind is RowKind.SLICES)
+        return frozenset(row.key for row in rows if not self._has_slices(row, start_ns, end_ns))
+
+    def _has_slices(self, row: Row, start_ns: float, end_ns: float) -> bool:
+        lo, hi = self.index.lane(row.track_id, row.skip_lanes).window(start_ns, end_ns)  # deeper ones lie below these
+        return hi > lo
+
+    def note_empty(self, keys: frozenset[str]) -> None:
+        """Take over which rows are empty in view; places the rows anew where that changes what is shown."""
+        changed, self.empty_in_view = self.empty_in_view != keys, keys
+        if changed and self.hides_empty:
+            self.place()
 
     def set_hidden(self, key: str, hidden: bool) -> None:
         """Hide a row, or a group with its members, or show it again."""
@@ -272,7 +213,7 @@ class Layout:
         if row.kind is RowKind.COUNTER:
             row.height_px = min(max(height_px, 20), 240)
         elif row.kind is RowKind.SLICES:
-            lanes = round((height_px - 2 * PAD_PX) / LANE_PX)
+            lanes = round((height_px - 2 * PAD_PX) / self.lane_px)
             row.expanded = lanes > 1 or row.lanes == 1
             row.max_lanes = min(max(lanes, 1), max(row.lanes, 1), 120)
         self.place()
@@ -325,6 +266,7 @@ class Layout:
         if row.empty:
             return self.by_key.get("steps")
         before = (row.hidden, row.expanded, row.first_lane)
+        self.empty_in_view -= {row.key}
         row.hidden = False
         group = self.by_key.get(row.group)
         regroup = group is not None and not row.pinned and (group.hidden or not group.expanded)
@@ -355,6 +297,7 @@ class Layout:
             "lanes": {r.key: r.max_lanes for r in rows if r.max_lanes != r.default_lanes},
             "heights": {r.key: r.height_px for r in rows if r.height_px != r.default_height_px},
             "order": order if order != self.default_order else [],
+            "hides_empty": self.hides_empty,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -375,6 +318,7 @@ class Layout:
         for key in hidden if isinstance(hidden, list) else ():
             if isinstance(key, str) and key in self.by_key:
                 self.by_key[key].hidden = True
+        self.hides_empty = state.get("hides_empty") is True
         order = state.get("order")
         if isinstance(order, list) and sorted(map(str, order)) == sorted(self.default_order):
             self._order([str(key) for key in order])

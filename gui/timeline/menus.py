@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from gui.session import Mark, TimeRange
 from gui.timeline import saving
-from gui.timeline.layout import Row, RowKind
+from gui.timeline.row import Row, RowKind
 
 if TYPE_CHECKING:
     from gui.timeline.view import TimelineView
@@ -39,11 +39,14 @@ def row_menu(view: TimelineView, row: Row | None) -> QMenu:
             menu.addAction(words, lambda: act(rows.set_pinned, row.key, not row.pinned))
         menu.addAction(_tr("Hide"), lambda: act(rows.set_hidden, row.key, True))
         if row.kind is RowKind.SLICES and row.lanes > row.shown_lanes and row.expanded:
-            menu.addAction(_tr("Show all lanes"), lambda: act(rows.resize, row.key, row.lanes * 17 + 6))
+            menu.addAction(_tr("Show all lanes"), lambda: act(rows.resize, row.key, row.lanes * rows.lane_px + 6))
         menu.addSeparator()
     hidden = [r for r in rows.rows if r.hidden]
     show = menu.addAction(_tr("Show hidden rows ({count})").format(count=len(hidden)), lambda: act(rows.show_all))
     show.setEnabled(bool(hidden))
+    empty = menu.addAction(_tr("Hide rows without a slice in view") + "\tH", view.empty_rows.toggle)
+    empty.setCheckable(True)
+    empty.setChecked(rows.hides_empty)
     for words, expanded in ((_tr("Expand all groups"), True), (_tr("Collapse all groups"), False)):
         menu.addAction(words, partial(act, _set_groups, view, expanded))
     menu.addAction(_tr("Default arrangement"), lambda: act(_reset, view))

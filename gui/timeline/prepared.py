@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from core.lanes import LaneIndex
 from core.trace import Trace
 from gui.timeline.counters import CounterData
-from gui.timeline.layout import Layout, Row
+from gui.timeline.layout import Layout
 from gui.timeline.palette import coarse, looks
+from gui.timeline.row import Row
 from gui.timeline.rows import build_rows
 
 

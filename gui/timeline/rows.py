@@ -9,7 +9,7 @@ from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.lanes import LaneIndex, launcher_lanes
 from core.tables import FLAG_COMMUNICATION
 from core.trace import Trace
-from gui.timeline.layout import COUNTER_PX, Row, RowKind
+from gui.timeline.row import COUNTER_PX, Row, RowKind
 
 MAX_LANES = {TrackKind.CPU_OPS: 12, TrackKind.CPU_PYTHON: 14}  # others: MANY
 MANY = 8

@@ -18,9 +18,9 @@ from core.lod import LEVELS, fold
 from core.trace import Trace
 from gui.timeline.frame import Frame
 from gui.timeline.labels import MIN_WIDTH_PX, NEW_PER_FRAME, PADDING_PX, LabelAtlas, draw_text
-from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, SUMMARY_LANES, Row, RowKind
 from gui.timeline.palette import fill
 from gui.timeline.rects import RectBatch
+from gui.timeline.row import PAD_PX, SLICE_PX, SUMMARY_LANES, Row, RowKind
 
 _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
@@ -107,7 +107,7 @@ class SlicePainter:
         for row in rows:
             if row.kind is RowKind.SLICES:
                 top = float(frame.row_y(row) + PAD_PX)
-                parts.append(_Part(self._boxes(frame, row), top, LANE_PX, SLICE_PX, True))
+                parts.append(_Part(self._boxes(frame, row), top, frame.lane_px, frame.slice_px, True))
             elif row.kind is RowKind.GROUP and not row.expanded:
                 parts += self._summary(frame, row)
         parts = [part for part in parts if len(part.boxes.ids)]
@@ -188,7 +188,8 @@ class SlicePainter:
         self._batch.add(left, y, width, places[of, 2], code[seen])
         wide = np.flatnonzero((width >= MIN_WIDTH_PX) & alone & (places[of, 3] > 0))
         at = np.maximum(left[wide], frame.left_px) + PADDING_PX
-        return ids[seen][wide], at, y[wide], left[wide] + width[wide] - at - 2.0
+        middle = y[wide] + (frame.slice_px - SLICE_PX) // 2
+        return ids[seen][wide], at, middle, left[wide] + width[wide] - at - 2.0
 
     def _summary(self, frame: Frame, group: Row) -> list[_Part]:
         """Outermost lanes of a collapsed group's members, a few pixels each."""

@@ -12,7 +12,7 @@ from gui import text
 from gui.timeline import navigation
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import header_font
-from gui.timeline.layout import Row, RowKind
+from gui.timeline.row import Row, RowKind
 from gui.timeline.waits import gap_lane, sync_lane
 
 LINE_PX = 17

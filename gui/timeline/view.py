@@ -24,6 +24,7 @@ from gui.timeline.axis import Origin
 from gui.timeline.axis_bar import AxisBar
 from gui.timeline.canvas import Canvas
 from gui.timeline.counters import CounterData
+from gui.timeline.empty_rows import EmptyRows
 from gui.timeline.gestures import Gestures
 from gui.timeline.keys import Keys
 from gui.timeline.layout import Layout
@@ -60,6 +61,7 @@ class TimelineView(QWidget):
         self.scroll_bar.setAccessibleName(self.tr("Scroll the rows"))
         self.scroll_bar.valueChanged.connect(self.canvas.set_scroll)
         self.canvas.scrolled.connect(self._sync_scroll_bar)
+        self.empty_rows = EmptyRows(self)
         self._keys = Keys(self)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -77,6 +79,7 @@ class TimelineView(QWidget):
         document.selectionChanged.connect(self._reveal_selection)
         document.viewport.fit()
         self._analysis_changed()
+        self.empty_rows.settle()
 
     # Layout of the rows --------------------------------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""Flows of the selected slice: launch to device work, forward to backward."""
+"""Flows of the selected slice: launch to device work, forward to backward.
+
+An end whose lane is not shown is drawn at what stands for it: its row, or the heading of its closed group.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +49,14 @@ def _curve(painter: QPainter, frame: Frame, source: int, target: int, colour: QC
 
 def _end(frame: Frame, slice_id: int, is_target: bool) -> QPointF | None:
     """Where a curve meets a slice: the launch's middle, the work's start; far ends are kept near the view."""
-    place = frame.place_of(slice_id)
+    place, into_px = frame.place_of(slice_id), frame.slice_px // 2
+    if place is None:
+        place, into_px = frame.stand_in_of(slice_id), 0
     if place is None:
         return None
     start = float(frame.trace.slices.start_ns[slice_id])
     time = start if is_target else start + float(frame.trace.slices.dur_ns[slice_id]) / 2
     x = float(np.clip(frame.x(time), -20_000.0, 20_000.0))
     row, y = place
-    y += 8
+    y += into_px
     return QPointF(x, y if row.pinned else max(y, frame.layout.pinned_px))

@@ -14,9 +14,9 @@ from gui import text
 from gui.timeline.frame import Frame
 from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.labels import draw_text, slice_font
-from gui.timeline.layout import PAD_PX, Row, RowKind
 from gui.timeline.palette import blend, gap_colour, palette
 from gui.timeline.rects import RectBatch
+from gui.timeline.row import PAD_PX, Row, RowKind
 from gui.timeline.waits import gap_lane
 
 TEXT_FROM_PX = 110

@@ -8,7 +8,6 @@ from PySide6.QtGui import QPainter, QPen
 
 from gui.timeline import navigation
 from gui.timeline.frame import Frame
-from gui.timeline.layout import SLICE_PX
 from gui.timeline.waits import sync_lane
 
 FROM_PX = 14  # narrower waits get their line only when selected or under the pointer
@@ -43,7 +42,7 @@ def _line(painter: QPainter, frame: Frame, call: int, end_ns: int, waited: int, 
         return
     row, top = place
     below = top > source.bottom()
-    y = top if below else top + SLICE_PX
+    y = top if below else top + frame.slice_px
     if not row.pinned:
         y = int(np.clip(y, frame.layout.pinned_px, frame.height_px + 50))
     painter.setOpacity(1.0 if strong else 0.55)

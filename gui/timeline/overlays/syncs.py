@@ -15,9 +15,9 @@ from gui import text
 from gui.timeline.frame import Frame
 from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.labels import draw_text, slice_font
-from gui.timeline.layout import LANE_PX, PAD_PX, SLICE_PX, RowKind
 from gui.timeline.palette import Palette, blend
 from gui.timeline.rects import draw_rects
+from gui.timeline.row import PAD_PX, RowKind
 from gui.timeline.waits import sync_lane
 
 HATCH_FROM_PX = 5  # narrower waits are plain
@@ -110,7 +110,7 @@ def _paint_bands(painter: QPainter, frame: Frame) -> None:
         left, right = max(float(x0[i]), frame.left_px - 2.0), min(float(x0[i] + width[i]), frame.width_px + 2.0)
         if right <= left:
             continue
-        band = QRectF(left, place[1], right - left, SLICE_PX)
+        band = QRectF(left, place[1], right - left, frame.slice_px)
         _band(painter, frame, band)
         if band.width() >= LABEL_FROM_PX:
             _label(painter, frame, band, int(syncs.slice_id[ids[i]]), int(syncs.wait_ns[ids[i]]))
@@ -146,6 +146,6 @@ def _narrow_bands(painter: QPainter, frame: Frame, slices: NDArray[Any], x: NDAr
         }
         position = np.array([lanes[int(d)] for d in depth[mine]], float)
         mine, position = mine[position >= 0], position[position >= 0]
-        y = frame.row_y(row) + float(PAD_PX) + position * LANE_PX
-        rects = np.column_stack((np.floor(x[mine]), y, width[mine], np.full(len(mine), float(SLICE_PX))))
+        y = frame.row_y(row) + float(PAD_PX) + position * frame.lane_px
+        rects = np.column_stack((np.floor(x[mine]), y, width[mine], np.full(len(mine), float(frame.slice_px))))
         _fill(painter, frame, rects, frame.palette.wait)

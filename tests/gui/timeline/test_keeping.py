@@ -13,6 +13,7 @@ from core.lanes import LaneIndex
 from core.search import search
 from gui.timeline import slices
 from gui.timeline.hits import hit_lanes
+from gui.timeline.row import ROOMY_LANE_PX, ROOMY_MODULE_LANES
 from gui.timeline.view import TimelineView
 
 
@@ -118,9 +119,9 @@ def test_deep_stacks_stay_bounded_and_reach_their_end(make_view: Callable[..., T
         made.python(f"deep.py({depth}): call_{depth}", depth * 0.1, 1000 - depth * 0.2)
     view = make_view(made.build(), figures=False)
     row = next(r for r in view.rows.rows if r.is_python)
-    assert row.height < 60
+    assert row.height <= ROOMY_MODULE_LANES * ROOMY_LANE_PX + 6
     deepest = rows(view.document.trace, "deep.py(599): call_599")[0]
     view.go_to(deepest)
     settled(view)
-    assert row.height < 320
+    assert row.height < 14 * ROOMY_LANE_PX + 8
     assert view.canvas.frame().rect_of(deepest) is not None

@@ -9,7 +9,8 @@ from core.kinds import TrackKind
 from core.lanes import LaneIndex
 from core.trace import Trace
 from gui.session import Document
-from gui.timeline.layout import GROUP_PX, LANE_PX, Layout, Row, RowKind
+from gui.timeline.layout import Layout
+from gui.timeline.row import GROUP_PX, LANE_PX, ROOMY_LANE_PX, Row, RowKind
 from gui.timeline.rows import build_rows
 from tests.gui.conftest import training
 from tests.trace_builder import TraceBuilder, rows
@@ -128,8 +129,13 @@ def test_deep_rows_give_up_lanes_until_the_device_fits() -> None:
     made.launch("gemm", at=40, call=5, start=60, dur=20)
     layout = layout_of(made.build())
     ops, stream = row_of(layout, TrackKind.CPU_OPS), row_of(layout, TrackKind.DEVICE_STREAM)
-    layout.fit(1000)
+    layout.fit(330)
     assert ops.shown_lanes == 12
+    assert layout.lane_px == LANE_PX
+    layout.fit(1000)  # room for more of them, and for taller ones
+    assert ops.shown_lanes == 24
+    assert LANE_PX < layout.lane_px <= ROOMY_LANE_PX
+    assert layout.pinned_px + layout.scrolled_px <= 1000
     layout.fit(220)
     assert 4 <= ops.shown_lanes < 12
     assert layout.pinned_px + stream.y + stream.height <= 220

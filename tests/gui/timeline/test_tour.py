@@ -11,7 +11,7 @@ from PySide6.QtGui import QImage
 
 from core.errors import TraceError
 from core.importing import open_trace
-from gui.timeline.layout import RowKind
+from gui.timeline.row import RowKind
 from gui.timeline.view import TimelineView
 from tests.shared import SHARED, TRACES, needs_shared
 

@@ -1,0 +1,88 @@
+"""Suits the rows to the height of the canvas: fewer lanes where it is low, more and taller ones where it has room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.kinds import TrackKind
+from gui.timeline.row import (
+    COUNTER_PX,
+    FITTED_STREAMS,
+    FLOOR_LANES,
+    LANE_PX,
+    MODULE_LANES,
+    ROOMY_COUNTER_PX,
+    ROOMY_LANE_PX,
+    ROOMY_MODULE_LANES,
+    Row,
+    RowKind,
+)
+
+if TYPE_CHECKING:
+    from gui.timeline.layout import Layout
+
+
+def fit(layout: Layout, height_px: int) -> None:
+    """Show fewer lanes of deep rows until CPU and device stand together in a canvas of this height.
+
+    Where all rows leave room, deep ones show more of their lanes, then lanes and counters grow. Rows that the user
+    has sized stay; the lanes left out are reached by scrolling inside the row.
+    """
+    free = [r for r in layout.rows if r.kind is RowKind.SLICES and r.max_lanes == r.default_lanes]
+    for row in free:
+        row.max_lanes = row.default_lanes = row.natural_lanes
+    counters = [r for r in layout.rows if r.kind is RowKind.COUNTER and r.height_px == r.default_height_px]
+    for row in counters:
+        row.height_px = row.default_height_px = COUNTER_PX
+    layout.lane_px, layout.module_lanes = LANE_PX, MODULE_LANES
+    layout.place(publish=False)
+    if _shrink(layout, height_px, free) > 0:
+        layout.module_lanes = 1
+    layout.place(publish=False)
+    room_px = height_px - layout.pinned_px - layout.scrolled_px
+    if room_px > 0:
+        _grow(layout, room_px, free, counters)
+    layout.place()
+
+
+def _shrink(layout: Layout, height_px: int, free: list[Row]) -> int:
+    """Take lanes from deep rows above the streams; returns how much the last stream is still too low, px."""
+    streams = [r for r in layout.scrolled if r.track_kind == TrackKind.DEVICE_STREAM][:FITTED_STREAMS]
+    if not streams:
+        return 0
+    last = streams[-1]
+    excess_px = layout.pinned_px + last.y + last.height - height_px
+    above = [r for r in layout.scrolled if r.y < last.y and r in free and r.expanded]
+    while excess_px > 0:
+        row = max(above, key=lambda r: r.shown_lanes - FLOOR_LANES.get(r.track_kind, 2), default=last)
+        if row.shown_lanes <= FLOOR_LANES.get(row.track_kind, 2):
+            break
+        row.max_lanes = row.default_lanes = row.shown_lanes - 1
+        excess_px -= LANE_PX
+    return excess_px
+
+
+def _grow(layout: Layout, room_px: int, free: list[Row], counters: list[Row]) -> None:
+    """Use the room that the rows leave: more lanes of deep rows, taller lanes, taller counters."""
+    stacks = [len(layout.modules(r.track_id)) for r in layout.scrolled if r.is_python and not r.expanded]
+    while layout.module_lanes < min(max(stacks, default=0), ROOMY_MODULE_LANES):
+        needed_px = LANE_PX * sum(lanes > layout.module_lanes for lanes in stacks)
+        if needed_px > room_px:
+            break
+        layout.module_lanes += 1
+        room_px -= needed_px
+    deep = [r for r in layout.scrolled if r in free and r.expanded]
+    while room_px >= LANE_PX and deep:
+        row = min(deep, key=lambda r: r.shown_lanes)
+        if row.shown_lanes >= min(row.lanes, 2 * row.natural_lanes):
+            deep.remove(row)
+            continue
+        row.max_lanes = row.default_lanes = row.shown_lanes + 1
+        room_px -= LANE_PX
+    rows = [r for r in (*layout.pinned, *layout.scrolled) if r.kind is RowKind.SLICES]
+    lanes = sum(layout.shown_lanes_of(r) for r in rows)
+    layout.lane_px = LANE_PX + min(room_px // max(lanes, 1), ROOMY_LANE_PX - LANE_PX)
+    room_px -= (layout.lane_px - LANE_PX) * lanes
+    shown = [r for r in counters if layout.is_shown(r)]
+    for row in shown:
+        row.height_px = row.default_height_px = min(COUNTER_PX + room_px // len(shown), ROOMY_COUNTER_PX)
