@@ -235,6 +235,10 @@ def near_lines(before: str, after: str) -> tuple[str, str]:
         if left:
             left.append(DOTS)
             right.append(DOTS)
-        left += old[group[0][1] : group[-1][2]]
-        right += new[group[0][3] : group[-1][4]]
+        tag, start, end, start_after, _ = group[0]
+        skip = 0
+        while tag == "equal" and start + skip < end and not old[start + skip].strip():
+            skip += 1  # blank lines at the top say nothing
+        left += old[start + skip : group[-1][2]]
+        right += new[start_after + skip : group[-1][4]]
     return "\n".join(left), "\n".join(right)

@@ -33,6 +33,7 @@ class Link(QObject):
         self._starts = [0, 0]
         self._moving = self._inside = False
         self._own: list[tuple[float, float]] = []  # where the documents were, before
+        self._limits: list[tuple[float, float]] = []  # how far they could be moved, before
         self._shown: tuple[float, float] | None = None  # what of the first side was compared, when it was left
         for at, document in enumerate(self._sides):
             document.viewChanged.connect(partial(self._moved, at))
@@ -40,7 +41,9 @@ class Link(QObject):
     def enter(self) -> None:
         """The page is shown: go to what was compared when it was left, to a typical step at first."""
         if not self._inside:
-            self._own = [(d.viewport.start_ns, d.viewport.end_ns) for d in self._sides]
+            views = [d.viewport for d in self._sides]
+            self._own = [(view.start_ns, view.end_ns) for view in views]
+            self._limits = [(view.first_ns, view.last_ns) for view in views]
             self._inside = True
             self.begin(self._shown)
 
@@ -50,7 +53,8 @@ class Link(QObject):
             return
         self._inside = False
         self._shown = (self._sides[0].viewport.start_ns, self._sides[0].viewport.end_ns)
-        for document, window in zip(self._sides, self._own, strict=True):
+        for document, window, limits in zip(self._sides, self._own, self._limits, strict=True):
+            document.viewport.first_ns, document.viewport.last_ns = limits
             document.zoom_to(*window, remember=False)
 
     def begin(self, window: tuple[float, float] | None = None) -> None:
@@ -59,11 +63,19 @@ class Link(QObject):
             return
         steps = [_typical_step(document) for document in self._sides]
         self._starts = [start for start, _ in steps]
+        self._widen()
         if window is None:
             start = steps[0][0]
             window = (start, start + 1.1 * max(*(end - start for start, end in steps), 1000))
         self._sides[0].zoom_to(*window, remember=False)
         self._moved(0)
+
+    def _widen(self) -> None:
+        """Let either view go as far as the other's trace reaches: the shorter one is empty there, not out of step."""
+        around = [(low - start, high - start) for (low, high), start in zip(self._limits, self._starts, strict=True)]
+        low, high = min(a for a, _ in around), max(b for _, b in around)
+        for document, start in zip(self._sides, self._starts, strict=True):
+            document.viewport.first_ns, document.viewport.last_ns = low + start, high + start
 
     def _moved(self, at: int) -> None:
         if self._moving or not self._inside:

@@ -49,6 +49,7 @@ class Loop(QObject):
         self.rounds = Rounds(self, session)
         self.judged: int | None = None  # number of the iteration that was just measured
         self.applied: list[AppliedEdit] = []  # in the user's own files, newest last
+        self._together: list[int] = []  # how many of them each click of this session made, newest last
         session.documentsChanged.connect(self._documents)
         session.currentChanged.connect(self._follow)
 
@@ -231,6 +232,7 @@ class Loop(QObject):
             unchanged([edit for _, edit in joint.edits])
             for _, edit in joint.edits:
                 self.applied.append(apply_to_file(edit, run.folder / "backups"))
+            self._together.append(len(joint.edits))
         except (TraceError, OSError) as error:
             self._session.raise_error(error)
             return None
@@ -246,17 +248,16 @@ class Loop(QObject):
         return applied
 
     def undo_last(self) -> None:
-        """Put the old text of the file back that was changed last."""
-        if not self.applied:
-            return
-        applied = self.applied[-1]
-        try:
-            applied.undo()
-        except (TraceError, OSError) as error:
-            self._session.raise_error(error)
-            return
-        self.applied.pop()
-        self._session.set_status(self.tr("{file} is as it was before.").format(file=applied.edit.path.name))
+        """Put the old texts of the files back that were changed last, all that one click changed."""
+        count = self._together.pop() if self._together else 1
+        for applied in reversed(self.applied[-count:]):
+            try:
+                applied.undo()
+            except (TraceError, OSError) as error:
+                self._session.raise_error(error)
+                return
+            self.applied.pop()
+            self._session.set_status(self.tr("{file} is as it was before.").format(file=applied.edit.path.name))
         self.changed.emit()
 
     # Others ask --------------------------------------------------------------------------------------------------

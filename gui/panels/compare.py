@@ -222,6 +222,8 @@ class ComparePage(QWidget):
         rows = []
         for name, field, show in fields:
             old, new = getattr(found.before, field), getattr(found.after, field)
+            if old is None and new is None:  # of a device that neither has
+                continue
             change = ""
             if old is not None and new is not None and field.endswith("_pct"):
                 change = self.tr("{points} points").format(points=f"{new - old:+.0f}".replace("-", "−"))

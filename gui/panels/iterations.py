@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from core.project import AppliedFix, Iteration, Judgement, Project, judge
 from core.results import ResultCheck, compare_losses
@@ -20,13 +20,14 @@ from gui.session import Document, Session
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label, restyle
 from gui.widgets.step_chart import StepChart
-from gui.widgets.table import Table
+from gui.widgets.table import ROW_PX, Table
 
 if TYPE_CHECKING:
     from gui.loop import Loop
 
 
-NAME_PX = 280
+NAME_PX = 220
+LEAST_ROWS = 4  # of the table, shown however small the window is
 PLANNED = "planned"  # `gui.loop_rounds.PLANNED`: the copy is made and has not run
 CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
 
@@ -63,15 +64,20 @@ class IterationsPage(QWidget):
         self.table = Table(self.model, self._open_row)
         self.table.setAccessibleName(self.tr("Rounds"))
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
-        self.below = QFrame()
-        self._below_box = QVBoxLayout(self.below)
-        self._below_box.setContentsMargins(0, 8, 0, 0)
-        split = QSplitter(Qt.Orientation.Vertical)
-        split.setChildrenCollapsible(False)
-        split.addWidget(self.table)
-        split.addWidget(self.below)
-        split.setStretchFactor(1, 1)
-        box.addWidget(split, 1)
+        inner = QWidget()
+        inner.setObjectName("scrolled")
+        self._below_box = QVBoxLayout(inner)
+        self._below_box.setContentsMargins(0, 8, 8, 0)
+        self.below = QScrollArea()
+        self.below.setWidgetResizable(True)
+        self.below.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.below.setWidget(inner)
+        self.split = QSplitter(Qt.Orientation.Vertical)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.table)
+        self.split.addWidget(self.below)
+        self.split.setStretchFactor(1, 1)
+        box.addWidget(self.split, 1)
         self.undo = button(self.tr("Undo the change of my file"), self._undo)
         box.addWidget(self.undo)
         if self._loop is not None:
@@ -122,13 +128,27 @@ class IterationsPage(QWidget):
         self.chart.show_rounds([(i.number, round_words.step(i), i.predicted_ns) for i in rounds])
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
+        self.table.setMinimumHeight(self._table_px(min(len(rounds), LEAST_ROWS)))
         wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
         self.choose(wanted)
+
+    def _table_px(self, rows: int) -> int:
+        """Height of the table with so many rows, its head and its horizontal bar."""
+        head, bar = self.table.horizontalHeader().sizeHint().height(), self.table.horizontalScrollBar()
+        return head + rows * ROW_PX + 6 + (bar.sizeHint().height() if bar.maximum() > 0 else 0)
+
+    def _share_room(self) -> None:
+        """The table gets what its rows need, half of the room at most; the chosen round the rest."""
+        self.table.fit_columns(NAME_PX)
+        room = sum(self.split.sizes())
+        wanted = min(self._table_px(self.model.rowCount()), room // 2)
+        if room > 0:
+            self.split.setSizes([wanted, room - wanted])
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Give the columns their room once there is one."""
         super().showEvent(event)
-        QTimer.singleShot(0, self.table, partial(self.table.fit_columns, NAME_PX))
+        QTimer.singleShot(0, self, self._share_room)
 
     def choose(self, number: int) -> None:
         """Select a round."""

@@ -112,8 +112,7 @@ def test_both_are_made_in_the_users_file_and_come_back(window, loop, run_folder,
     assert loop.apply_to_own_file(document, 0, 1) is not None
     assert "_assert_async" in script.read_text()
     assert "torch.arange(" in script.read_text()
-    loop.undo_last()
-    loop.undo_last()
+    loop.undo_last()  # one click takes back what one click did
     assert script.read_text() == SCRIPT
 
 
