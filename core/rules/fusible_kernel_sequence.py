@@ -25,6 +25,7 @@ HolisticTraceAnalysis (frequent kernel sequences); MindStudio's fusible operator
 
 from __future__ import annotations
 
+from core.rule_tools.backward import nodes_of
 from core.rule_tools.facts import facts_of
 from core.rule_tools.fusion import elementwise_runs
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -52,7 +53,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if len(starts) < ctx.params["min_repeats"]:
             continue
         ops = [op for s in starts for op in by_start[s]]
-        work = facts.device_below_all(ops)
+        nodes = nodes_of(facts, ops)  # a compiler fuses the backward pass as well
+        work = facts.device_below_all([*ops, *nodes])
         took = total_ns(facts, work)
         if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
             continue

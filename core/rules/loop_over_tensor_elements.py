@@ -30,6 +30,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from core.kinds import SliceKind
+from core.rule_tools.backward import nodes_of
 from core.rule_tools.chains import sibling_rows_raw
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -71,6 +72,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             continue
         period = by_start[starts[0]][1]
         keep = {op for s in starts for op in by_start[s][0][:period]}
+        more = [op for op in ops if op not in keep]
         repeats = len(ops) / max(period, 1) / len(starts)
         out.append(
             suggestion(
@@ -100,7 +102,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                     "op_path": ctx.trace.name(starts[0]),
                 },
                 anchors=starts,
-                effects=[Effect(EffectKind.REMOVE_WORK, tuple(op for op in ops if op not in keep))],
+                effects=[Effect(EffectKind.REMOVE_WORK, (*more, *nodes_of(facts, more)))],
             )
         )
     return out

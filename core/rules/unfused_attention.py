@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from core.kinds import SliceKind
 from core.rule_tools.attention import find_attention
+from core.rule_tools.backward import nodes_of_runs
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -69,9 +70,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     out = []
     for starts in group_by_frame(ctx, facts, found).values():
         ops = [op for s in starts for op in found[s]]
-        work = facts.device_below_all(ops)
+        nodes = nodes_of_runs(facts, (found[s] for s in starts))  # the fused form has a fused backward, too
+        work = facts.device_below_all([*ops, *nodes])
         work = work[ctx.trace.slices.kind[work] == SliceKind.KERNEL] if len(work) else work
-        took = total_ns(facts, ops if facts.on_cpu else work) if facts.on_cpu or len(work) else 0
+        took = total_ns(facts, [*ops, *nodes] if facts.on_cpu else work) if facts.on_cpu or len(work) else 0
         if took < ctx.params["min_share"] * max(whole, 1):
             continue
         factor = ctx.params["fused_factor"]
@@ -94,6 +96,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                     evidence(facts, "Attention computed", len(starts), "", starts),
                     *([evidence(facts, "Kernels", len(work), "", work)] if len(work) else []),
                     evidence(facts, "Their time", took / 1e6, "ms", work if len(work) else ops),
+                    *([evidence(facts, "Their part of the backward pass", len(nodes), "", nodes)] if nodes else []),
                 ],
                 values={
                     "count": len(starts),
@@ -105,7 +108,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 anchors=starts,
                 effects=[
                     *([Effect(EffectKind.SCALE_DEVICE, tuple(work.tolist()), factor)] if len(work) else []),
-                    Effect(EffectKind.SCALE_HOST, tuple(ops), factor),
+                    Effect(EffectKind.SCALE_HOST, (*ops, *nodes), factor),
                 ],
                 hint="call:softmax,matmul,bmm,einsum",
             )

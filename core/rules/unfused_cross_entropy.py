@@ -24,6 +24,7 @@ the reference article on a loss function with seven faults (#6: 5.2 to 5.0 ms of
 
 from __future__ import annotations
 
+from core.rule_tools.backward import nodes_of_runs
 from core.rule_tools.chains import CHAINS, find_chains
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -55,7 +56,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     for losses in group_by_frame(ctx, facts, pairs).values():
         ops = [op for loss in losses for op in (*pairs[loss], loss)]
         kernels = facts.device_below_all(ops)
-        saved = tuple(op for loss in losses for op in pairs[loss][1:])
+        rest = [pairs[loss][1:] for loss in losses]
+        saved = (*(op for ops in rest for op in ops), *nodes_of_runs(facts, rest))
         effect = Effect(EffectKind.REMOVE_WORK, saved) if saved else Effect(EffectKind.FUSE, tuple(losses), 1.0)
         out.append(
             suggestion(

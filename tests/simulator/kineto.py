@@ -52,7 +52,7 @@ def _slice(event: Recorded, tids: dict[str, int]) -> dict[str, Any]:
 
 
 def _flows(slices: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``ac2g`` arrows from each launch to its first piece of device work."""
+    """``ac2g`` arrows from each launch to its first piece of device work, ``fwdbwd`` ones from operator to node."""
     calls = {e["args"]["correlation"]: e for e in slices if e["cat"] == "cuda_runtime"}
     flows: list[dict[str, Any]] = []
     seen: set[int] = set()
@@ -61,18 +61,22 @@ def _flows(slices: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if work["cat"] not in _DEVICE_CATS or correlation not in calls or correlation in seen:
             continue
         seen.add(correlation)
-        for phase, event in (("s", calls[correlation]), ("f", work)):
-            flow = {
-                "ph": phase,
-                "id": correlation,
-                "pid": event["pid"],
-                "tid": event["tid"],
-                "ts": event["ts"],
-                "cat": "ac2g",
-                "name": "ac2g",
-            }
-            flows.append(flow | ({"bp": "e"} if phase == "f" else {}))
+        flows += _arrow("ac2g", correlation, calls[correlation], work)
+    recorded = [e for e in slices if "Sequence number" in e["args"] and not e["name"].startswith("autograd::engine::")]
+    forward = {e["args"]["Sequence number"]: e for e in recorded if "Fwd thread id" not in e["args"]}
+    for node in recorded:
+        sequence = node["args"]["Sequence number"]
+        if "Fwd thread id" in node["args"] and sequence in forward:
+            flows += _arrow("fwdbwd", sequence, forward[sequence], node)
     return flows
+
+
+def _arrow(name: str, number: int, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
+    def flow(phase: str, event: dict[str, Any]) -> dict[str, Any]:
+        place = {key: event[key] for key in ("pid", "tid", "ts")}
+        return {"ph": phase, "id": number, **place, "cat": name, "name": name}
+
+    return [flow("s", start), flow("f", end) | {"bp": "e"}]
 
 
 def _metadata(tids: dict[str, int], devices: Sequence[int]) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ class Machine:
         self._stacks = stacks
         self._correlation = 0
         self._external = 0
+        self._sequence = 0
         self._ops: dict[str, list[int]] = {}
         self._python: list[int] = []
         self._python_count = 0
@@ -180,6 +181,25 @@ class Machine:
         """An operator that launches one kernel; ``host_us`` is the operator's own time (the launch comes on top)."""
         with self.op(op, us=host_us * 0.75, after_us=host_us * 0.25, **args):
             return self.kernel(us, kernel or f"void {op.replace('aten::', 'at_')}_kernel<float>(int)", stream, device)
+
+    def recorded_op(self, op: str, us: float, **options: Any) -> int:
+        """As `kernel_op`, for an operator that autograd records; returns its sequence number (see `node`)."""
+        self._sequence += 1
+        self.kernel_op(op, us, **options, **{"Sequence number": self._sequence})
+        return self._sequence
+
+    @contextmanager
+    def node(self, name: str, sequence: int, us: float = 1.0, sum_us: float = 0.0) -> Iterator[None]:
+        """A node of the backward pass (``ExpBackward0``): that of the operator with this sequence number.
+
+        ``sum_us``: afterwards the engine adds its result to a gradient already there, on the device for so long.
+        """
+        args = {"Sequence number": sequence, "Fwd thread id": 1}
+        with self.op(f"autograd::engine::evaluate_function: {name}", us, **args):
+            with self.op(name, us, **args):
+                yield
+            if sum_us:
+                self.kernel_op("aten::add", sum_us)
 
     def graph(self, kernels_us: list[float], stream: int = 7, device: int = 0, launch_us: float = 20.0) -> None:
         """One ``cudaGraphLaunch`` that owns many kernels."""
