@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from functools import partial
 
 from PySide6.QtCore import QByteArray, QCoreApplication, Qt
@@ -36,11 +37,78 @@ def side_px(width_px: int) -> int:
 class DocumentPage(QWidget):
     """Panels around the timeline of one document."""
 
-    def __init__(self, session: Session, document: Document, settings: Settings) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        session: Session,
+        document: Document,
+        settings: Settings,
+        parent: QWidget | None = None,
+        *,
+        at_once: bool = True,
+    ) -> None:
+        super().__init__(parent)
         self._session, self.document, self._settings = session, document, settings
+        self._parts = self._make_parts()
+        if at_once:
+            self.finish()
+
+    def make_part(self) -> bool:
+        """Make the next part of a page that is not made at once; False when all parts are there."""
+        return next(self._parts, 0) is None
+
+    def finish(self) -> None:
+        """Make all parts that are still missing."""
+        while self.make_part():
+            pass
+
+    def _make_parts(self) -> Iterator[None]:
+        """Make the page, a part at a time: each takes a moment, all together more than an eye forgives.
+
+        Each part is put into its place before the next is made: a widget that changes its parent is styled anew.
+        """
+        session, document = self._session, self.document
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        self._bands: dict[str, QWidget] = {}
+        for spec in panels.of_area("band"):
+            self._bands[spec.id] = spec.create(session, document)
+            box.addWidget(self._bands[spec.id])
+            yield
+        self.horizontal = QSplitter(Qt.Orientation.Horizontal, self)
+        self.horizontal.setHandleWidth(1)
+        self.horizontal.setChildrenCollapsible(False)
+        box.addWidget(self.horizontal, 1)
+        self.vertical = QSplitter(Qt.Orientation.Vertical, self.horizontal)
+        self.vertical.setHandleWidth(1)
+        self.vertical.setChildrenCollapsible(False)
+        self.horizontal.setStretchFactor(0, 1)
         self.timeline = _timeline(session, document)
-        self.bottom = QTabWidget()
+        self.vertical.addWidget(self.timeline)
+        self.vertical.setStretchFactor(0, 1)
+        yield
+        self._make_bottom()
+        yield
+        self.side = QFrame(self.horizontal)
+        self.side.setObjectName("side")
+        self.side.setMinimumWidth(SIDE_MIN_PX)
+        side_box = QVBoxLayout(self.side)
+        side_box.setContentsMargins(0, 0, 0, 0)
+        for spec in panels.of_area("side"):
+            side_box.addWidget(spec.create(session, document), 1)
+            yield
+        self._laid_out = self._compact = False
+        self._height_px = 0
+        self._before_tall: list[int] = []
+        self._remember_timeline(restore=True)
+        self.show_panel(self._settings.get("window/bottom_tab"))
+        self.bottom.currentChanged.connect(self._tab_chosen)
+        self._range = document.selected_range
+        document.selectionChanged.connect(self._selection_changed)
+
+    def _make_bottom(self) -> None:
+        """Tabs under the timeline, all of them empty: a panel is made when its tab is first shown."""
+        self.bottom = QTabWidget(self.vertical)
         self.bottom.setDocumentMode(True)
         self.bottom.setObjectName("bottom")
         self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))
@@ -57,41 +125,6 @@ class DocumentPage(QWidget):
             index = self.bottom.addTab(holder, QCoreApplication.translate("panels", spec.title))
             keys = f"\nAlt+{index + 1}" if index < 9 else ""
             self.bottom.setTabToolTip(index, plain_tip(QCoreApplication.translate("panels", spec.tip) + keys))
-        self.side = QFrame()
-        self.side.setObjectName("side")
-        side_box = QVBoxLayout(self.side)
-        side_box.setContentsMargins(0, 0, 0, 0)
-        for spec in panels.of_area("side"):
-            side_box.addWidget(spec.create(session, document), 1)
-        self.side.setMinimumWidth(SIDE_MIN_PX)
-        self.vertical = QSplitter(Qt.Orientation.Vertical)
-        self.vertical.addWidget(self.timeline)
-        self.vertical.addWidget(self.bottom)
-        self.vertical.setStretchFactor(0, 1)
-        self.vertical.setHandleWidth(1)
-        self.vertical.setChildrenCollapsible(False)
-        self.horizontal = QSplitter(Qt.Orientation.Horizontal)
-        self.horizontal.addWidget(self.vertical)
-        self.horizontal.addWidget(self.side)
-        self.horizontal.setStretchFactor(0, 1)
-        self.horizontal.setHandleWidth(1)
-        self.horizontal.setChildrenCollapsible(False)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(0)
-        self._bands: dict[str, QWidget] = {}
-        for spec in panels.of_area("band"):
-            self._bands[spec.id] = spec.create(session, document)
-            box.addWidget(self._bands[spec.id])
-        box.addWidget(self.horizontal, 1)
-        self._laid_out = self._compact = False
-        self._height_px = 0
-        self._before_tall: list[int] = []
-        self._remember_timeline(restore=True)
-        self.show_panel(settings.get("window/bottom_tab"))
-        self.bottom.currentChanged.connect(self._tab_chosen)
-        self._range = document.selected_range
-        document.selectionChanged.connect(self._selection_changed)
 
     def lay_out(self, width_px: int, height_px: int) -> None:
         """Give the parts their saved sizes, or sensible ones for this window; once."""

@@ -233,7 +233,7 @@ def _prepare() -> None:
 
 
 def _started() -> Helper | None:
-    for other in [o for o in _held.all if not o.alive]:
+    for other in [o for o in tuple(_held.all) if not o.alive]:
         other.kill()  # forgets it
     if len(_held.all) >= MOST:
         return None

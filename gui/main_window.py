@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, 
 
 from gui import commands, errors, jobs, panels, store, theme
 from gui.document_page import DocumentPage
+from gui.early_pages import EarlyPages
 from gui.opening import Opener
 from gui.session import Document, Session
 from gui.settings import Settings
@@ -57,6 +58,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         self.works = QVBoxLayout()
         self.works.setSpacing(0)
         self.stack = QStackedWidget()
+        self.early = EarlyPages(self.session, self.settings, self.stack)
         self.status = StatusBar(self.session)
         body = QWidget()
         box = QVBoxLayout(body)
@@ -206,9 +208,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
     def _sync_documents(self) -> None:
         for document in self.session.documents:
             if document not in self.pages:
-                page = DocumentPage(self.session, document, self.settings)
-                self.pages[document] = page
-                self.stack.addWidget(page)
+                self.pages[document] = self.early.take(document)
                 self._add_tab(document, document.title)
                 document.suggestionChanged.connect(partial(store.save, document))
                 document.marksChanged.connect(partial(store.save, document))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,8 +27,8 @@ LARGE_BYTES = 2 << 20  # on disk; a .gz of this size holds ten times as much
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
 
 
-def load_trace(path: Path, progress: jobs.Progress, helper: helpers.Helper | None = None) -> Trace:
-    """Read one trace, or a folder of ranks (runs in a worker thread), in a helper process where there is one.
+def load_trace(path: Path, progress: jobs.Progress) -> Trace:
+    """Read one trace, or a folder of ranks, in this thread, for want of a helper process.
 
     Raises
     ------
@@ -37,9 +38,6 @@ def load_trace(path: Path, progress: jobs.Progress, helper: helpers.Helper | Non
         When the user called it off.
     """
     from core import cache
-
-    if helper is not None:
-        return helper.open(path, cache.user_folder(), progress)
     from core.importing import open_trace  # late: the start page needs no importer
 
     return open_trace(path, progress=progress, cache_dir=cache.user_folder())
@@ -58,11 +56,15 @@ class Loaded:
 
 def load_document(path: Path, progress: jobs.Progress) -> Loaded:
     """Read a trace, what the run that made it left beside it, and all that a view of it needs (in a worker thread)."""
+    from core import cache
     from core.run_folder import finder_for, run_of
 
     helper = helpers.take(progress, start_one=_is_large(path))
     try:
-        trace = load_trace(path, progress, helper)
+        if helper is None:
+            trace = load_trace(path, progress)
+        else:
+            trace = helper.open(path, cache.user_folder(), progress)
         warmup.finish()
         from gui.timeline.prepared import prepare
 
@@ -79,6 +81,11 @@ def _is_large(path: Path) -> bool:
         return path.is_dir() or path.stat().st_size >= LARGE_BYTES
     except OSError:
         return False
+
+
+def _nothing() -> Generator[None]:
+    """No parts."""
+    yield from ()
 
 
 def title_of(trace: Trace, run: RunRecord | None) -> str:
@@ -125,6 +132,7 @@ class Opener(QObject):
         self._jobs: dict[str, jobs.Job] = {}
         self._analyses: dict[Document, jobs.Job] = {}
         self._helpers: dict[Document, helpers.Helper] = {}  # who has read a trace and is going to diagnose it
+        self._arriving: dict[str, tuple[Document, Generator[None]]] = {}  # read, its page is being made
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
         session.openRequested.connect(self.open)
@@ -152,6 +160,10 @@ class Opener(QObject):
     def cancel(self, key: str) -> None:
         """Call off one opening; nothing changes."""
         job = self._jobs.pop(key, None)
+        document, parts = self._arriving.pop(key, (None, None))
+        if document is not None and parts is not None:
+            QTimer.singleShot(0, self, parts.close)  # it may be at work right now
+            self._let_helper_go(document)
         if job is not None:
             job.cancel()
             self.ended.emit(key)
@@ -182,8 +194,6 @@ class Opener(QObject):
         self.progressed.emit(key, fraction, note)
 
     def _opened(self, key: str, path: Path, run_folder: Path | None, loaded: Loaded) -> None:
-        self._jobs.pop(key, None)
-        self.ended.emit(key)
         trace, run = loaded.trace, loaded.run
         document = Document(trace)
         if loaded.helper is not None:
@@ -197,7 +207,22 @@ class Opener(QObject):
         store.restore(document)
         if path.parent != tour.FOLDER:  # the example is at hand anyway; it would push the user's own files out
             self._session.remember(path, self._settings.get("files/recent_max"))
+        document.analysis_running = True  # soon: the page says so from the start
+        self._arriving[key] = document, self._session.ask("page_parts", document) or _nothing()
+        self._arrive(key)
+
+    def _arrive(self, key: str) -> None:
+        """Have the page made, a part in each turn of the event loop; then show the trace and diagnose it."""
+        if key not in self._arriving:  # called off
+            return
+        document, parts = self._arriving[key]
+        if next(parts, parts) is not parts or key not in self._arriving:
+            QTimer.singleShot(0, self, partial(self._arrive, key))
+            return
         self._add(document, key)
+        del self._arriving[key]
+        self._jobs.pop(key, None)
+        self.ended.emit(key)
         self.analyze(document)
 
     def _add(self, document: Document, key: str) -> None:
@@ -219,7 +244,8 @@ class Opener(QObject):
 
     def analyze(self, document: Document) -> None:
         """Diagnose in the background; figures arrive first, then the suggestions, then what they save."""
-        document.set_analysis_state(running=True)
+        if not document.analysis_running:
+            document.set_analysis_state(running=True)
         self._waiting.add(document)
         QTimer.singleShot(FIRST_PAINT_MS, document, partial(self._start_analysis, document))
 
@@ -241,7 +267,7 @@ class Opener(QObject):
 
     def _take(self, document: Document, analysis: Analysis) -> None:
         first = document.analysis is None
-        document.set_analysis(analysis)
+        document.set_analysis(analysis, gently=True)
         whole = document.viewport.start_ns <= document.viewport.first_ns
         if first and whole and document.selected_slice < 0:  # the user has not moved yet
             document.show_typical_step()
@@ -260,7 +286,16 @@ class Opener(QObject):
 
     def _drop_closed(self) -> None:
         self._waiting.intersection_update(self._session.documents)
-        for document in [d for d in self._helpers if d not in self._session.documents]:
-            self._helpers.pop(document).close()
+        for document in [d for d in self._helpers if d not in self._session.documents and not self._arrives(d)]:
+            self._let_helper_go(document)
         for document in [d for d in self._analyses if d not in self._session.documents]:
             self._analyses.pop(document).cancel()
+
+    def _arrives(self, document: Document) -> bool:
+        return any(document is other for other, _ in self._arriving.values())
+
+    def _let_helper_go(self, document: Document) -> None:
+        helper = self._helpers.pop(document, None)
+        if helper is not None:
+            helper.close()
+        helpers.renew()

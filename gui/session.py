@@ -18,6 +18,7 @@ from core.suggestions import Suggestion
 from core.tables import I32
 from core.trace import Trace
 from gui import evidence
+from gui.gentle import Listeners
 from gui.timeline.viewport import Viewport
 
 DONE, DISMISSED, LATER = "done", "dismissed", "later"
@@ -81,6 +82,8 @@ class Document(QObject):
         self.prepared: Any = None  # `gui.timeline.prepared.Prepared`, made where the trace was read
         self.search_query: Any = None  # `gui.models.query.Query` behind search_text
         self.title = trace.path.name if trace.sources else ""
+        self._slow = Listeners(self)
+        self.analysisChanged.connect(self._analysis_changed)
 
     # Intents -------------------------------------------------------------------------------------------------
 
@@ -141,8 +144,22 @@ class Document(QObject):
         self.go_to_slice(int(self.search_hits[self.search_at]))
         self.searchChanged.emit()
 
-    def set_analysis(self, analysis: Analysis) -> None:
-        """Take over figures and suggestions (may come in several instalments); the current suggestion is kept."""
+    def when_analysed(self, method: Callable[[], None]) -> None:
+        """Call a slow method of a QObject at every ``analysisChanged``, as one of several that may take turns."""
+        self._slow.add(method)
+
+    def _analysis_changed(self) -> None:
+        self._slow.call()
+
+    def set_analysis(self, analysis: Analysis, *, gently: bool = False) -> None:
+        """Take over figures and suggestions (may come in several instalments); the current suggestion is kept.
+
+        Parameters
+        ----------
+        gently
+            The slow listeners are called one in each turn of the event loop.
+        """
+        self._slow.gently = gently
         current = self.suggestion(self.current_suggestion)
         self.analysis = analysis
         self.current_suggestion = -1
@@ -154,6 +171,7 @@ class Document(QObject):
     def set_analysis_state(self, *, running: bool, error: BaseException | None = None) -> None:
         """Say that the diagnosis runs, has ended, or has failed."""
         self.analysis_running, self.analysis_error = running, error
+        self._slow.gently = False
         self.analysisChanged.emit()
 
     def suggestion(self, index: int) -> Suggestion | None:

@@ -28,7 +28,7 @@ class ImportReportPanel(QScrollArea):
         self.setAccessibleName(self.tr("What is odd about this trace"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # to scroll with the keys
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        document.analysisChanged.connect(self.show_all)
+        document.when_analysed(self.show_all)
         self.show_all()
 
     def show_all(self) -> None:

@@ -46,7 +46,7 @@ class PlanPanel(QWidget):
         self._small.toggled.connect(self._toggle_small)
         self._outcomes = OutcomeList()
         self._build()
-        document.analysisChanged.connect(self.show_all)
+        document.when_analysed(self.show_all)
         document.suggestionChanged.connect(self.show_states)
         session.servicesChanged.connect(self._rebuild_bodies)
         session.themeChanged.connect(self._rebuild_bodies)

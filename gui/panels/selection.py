@@ -32,7 +32,7 @@ class SelectionPanel(QWidget):
         box.addWidget(self.facts)
         box.addWidget(self.table, 1)
         document.selectionChanged.connect(self.show_range)
-        document.analysisChanged.connect(self._analysis_came)
+        document.when_analysed(self._analysis_came)
         self.show_range()
 
     def _analysis_came(self) -> None:

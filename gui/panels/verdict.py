@@ -101,7 +101,7 @@ class VerdictBand(QFrame):
         box.addLayout(bar_row)
         self._grid.addLayout(left, 0, 0)
         self._place(True)
-        document.analysisChanged.connect(self.show_all)
+        document.when_analysed(self.show_all)
         session.themeChanged.connect(self.show_all)
         session.servicesChanged.connect(self.show_all)
         self.show_all()

@@ -23,7 +23,7 @@ class CpuTimeView(CpuTime):
         super().__init__()
         self._session, self._document = session, document
         self._shown: Figures | None = None
-        document.analysisChanged.connect(self.show_all)
+        document.when_analysed(self.show_all)
         session.themeChanged.connect(self.update)
         self.show_all()
 

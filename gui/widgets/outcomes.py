@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -25,14 +25,14 @@ class OutcomeList(QWidget):
         for outcome in (Outcome.CLEAN, Outcome.NOT_CHECKED, Outcome.FAILED):
             self._folds[outcome] = Fold(spacing_px=4)
             self._folds[outcome].column.setContentsMargins(16, 0, 0, 6)
+            self._folds[outcome].toggled.connect(partial(self._fill, outcome))
             box.addWidget(self._folds[outcome])
 
-    def show_results(self, results: Iterable[RuleResult]) -> None:
-        """Show the outcomes of all rules."""
-        found = tuple(results)
-        if found == self._shown:
+    def show_results(self, results: tuple[RuleResult, ...]) -> None:
+        """Show the outcomes of all rules; what they say is made when a line is opened."""
+        if results is self._shown:
             return
-        self._shown = found
+        self._shown = results
         words = {
             Outcome.CLEAN: self.tr("Checked and clean: {count}"),
             Outcome.NOT_CHECKED: self.tr("Not checkable here: {count}"),
@@ -44,9 +44,17 @@ class OutcomeList(QWidget):
                 if widget is not None:
                     widget.hide()
                     widget.deleteLater()
-            chosen = [r for r in found if r.outcome is outcome]
-            for result in chosen:
-                fold.column.addWidget(label(text.rule_title(result.rule.title), "", wrap=True))
-                if result.reason:
-                    fold.column.addWidget(label(result.reason, "faint", wrap=True))
-            fold.set_words(words[outcome].format(count=len(chosen)) if chosen else "")
+            count = sum(r.outcome is outcome for r in results)
+            fold.set_words(words[outcome].format(count=count) if count else "")
+            if fold.opened:
+                self._fill(outcome)
+
+    def _fill(self, outcome: Outcome, opened: bool = True) -> None:
+        """Name the rules of an outcome, with the reasons."""
+        column = self._folds[outcome].column
+        if not opened or column.count():
+            return
+        for result in (r for r in self._shown or () if r.outcome is outcome):
+            column.addWidget(label(text.rule_title(result.rule.title), "", wrap=True))
+            if result.reason:
+                column.addWidget(label(result.reason, "faint", wrap=True))

@@ -59,7 +59,7 @@ class FiguresTable(TableBox):
         self._shown: object = None
         super().__init__(ColumnModel([]), on_open or document.go_to_slice, name=name)
         self.set_empty(self.tr("The figures are being worked out."))
-        document.analysisChanged.connect(self.show_all)
+        document.when_analysed(self.show_all)
         self.show_all()
 
     def show_all(self) -> None:

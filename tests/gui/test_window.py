@@ -318,6 +318,7 @@ def test_tabs_stand_in_the_order_in_which_the_files_were_named(
         pending.append((str(path), path, None, loaded))
     for number in (2, 0, 1):
         window.opener._opened(*pending[number])
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3)
     tabs = window.top.tabs
     assert [d.title for d in window.session.documents] == ["a.json", "b.json", "c.json"]
     assert [tabs.tabText(i) for i in range(tabs.count())] == ["a.json", "b.json", "c.json"]

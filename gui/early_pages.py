@@ -1,0 +1,79 @@
+"""Pages of traces, made a part at a time before their trace is shown: the window stays alive in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QStackedWidget, QWidget
+from shiboken6 import isValid
+
+from gui.document_page import DocumentPage
+from gui.session import Document, Session
+from gui.settings import Settings
+
+PART_S = 0.01  # of styling widgets
+
+
+class EarlyPages:
+    """Makes the pages of the window; provides the service ``page_parts(document)``.
+
+    Parameters
+    ----------
+    session, settings
+        What the pages get.
+    stack
+        Where they are going to stand. They are its children from the start: a widget that changes its parent later
+        is styled anew, with all that is in it.
+    """
+
+    def __init__(self, session: Session, settings: Settings, stack: QStackedWidget) -> None:
+        self._session, self._settings, self._stack = session, settings, stack
+        self._made: dict[Document, DocumentPage] = {}
+        session.provide("page_parts", self.parts)
+
+    def parts(self, document: Document) -> Generator[None]:
+        """Make the page of a document, a part with each step; closed before the end, it drops the page."""
+        page = DocumentPage(self._session, document, self._settings, self._stack, at_once=False)
+        self._made[document] = page
+        try:
+            yield
+            while page.make_part():
+                yield
+            self._stack.addWidget(page)
+            yield
+            yield from self._looks(page)
+        except GeneratorExit:
+            if self._made.pop(document, None) is not None:
+                self._stack.removeWidget(page)
+                page.deleteLater()
+            raise
+
+    def _looks(self, page: DocumentPage) -> Generator[None]:
+        """What Qt would do all at once when the page is first shown: styles, places, the timeline's picture."""
+        page.resize(self._stack.size())
+        page.lay_out(self._stack.width(), self._stack.height())
+        yield
+        waiting = [page, *page.findChildren(QWidget)]
+        while waiting:
+            end = time.perf_counter() + PART_S
+            while waiting and time.perf_counter() < end:
+                one = waiting.pop()
+                if isValid(one):
+                    one.ensurePolished()
+            yield
+        page.grab(QRect(0, 0, 1, 1))  # lays all of it out
+        yield
+        page.timeline.grab()
+        yield
+
+    def take(self, document: Document) -> DocumentPage:
+        """Return the page of a document, whole and in its place."""
+        page = self._made.pop(document, None)
+        if page is None:
+            page = DocumentPage(self._session, document, self._settings, self._stack)
+        page.finish()
+        if self._stack.indexOf(page) < 0:
+            self._stack.addWidget(page)
+        return page
