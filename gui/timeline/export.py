@@ -39,6 +39,7 @@ def render_to_image(
     timeline.motion.animated = False
     timeline.canvas.show_legend = legend
     view.show(*(view_ns or before))
+    timeline.empty_rows.settle()
     image = picture_of(timeline, QSize(width, height), scale)
     view.show(*before)
     timeline.deleteLater()

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPolygonF
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.labels import draw_text
 from gui.timeline.rects import draw_rects
-from gui.timeline.row import Row, RowKind
+from gui.timeline.row import SLICE_PX, Row, RowKind
 
 CHEVRON_PX = 14
 INDENT_PX = 10
@@ -40,8 +40,9 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
     pal = frame.palette
     y, height = frame.row_y(row), row.height
     left = 6 + row.indent * INDENT_PX
+    down = (frame.slice_px - SLICE_PX) // 2 if row.kind is RowKind.SLICES else 0  # level with the first lane's label
     if row.can_collapse:
-        _chevron(painter, pal.muted, left + 1, y + min(height / 2, 12), row.expanded)
+        _chevron(painter, pal.muted, left + 1, y + min(height / 2, 12) + down, row.expanded)
     at = left + CHEVRON_PX
     width = HEADER_PX - at - 8
     if row.kind is RowKind.GROUP:
@@ -52,7 +53,7 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
         if width - title_px > 24:
             draw_text(painter, QRectF(at + title_px, y, width - title_px, height), row.subtitle, pal.dim)
         return
-    top = y + (3 if height >= 23 else (height - TEXT_PX) / 2)
+    top = y + (3 + down if height >= 23 else (height - TEXT_PX) / 2)
     first, second = (row.subtitle, note) if same_as_above and row.subtitle else (row.title, note or row.subtitle)
     strong = row.kind in (RowKind.STEPS, RowKind.SYNCS, RowKind.COUNTER)
     painter.setFont(header_font(bold=strong))

@@ -44,7 +44,7 @@ def row_menu(view: TimelineView, row: Row | None) -> QMenu:
     hidden = [r for r in rows.rows if r.hidden]
     show = menu.addAction(_tr("Show hidden rows ({count})").format(count=len(hidden)), lambda: act(rows.show_all))
     show.setEnabled(bool(hidden))
-    empty = menu.addAction(_tr("Hide rows without a slice in view") + "\tH", view.empty_rows.toggle)
+    empty = menu.addAction(_tr("Hide tracks without a slice in view") + "\tH", view.empty_rows.toggle)
     empty.setCheckable(True)
     empty.setChecked(rows.hides_empty)
     for words, expanded in ((_tr("Expand all groups"), True), (_tr("Collapse all groups"), False)):

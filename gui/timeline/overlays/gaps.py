@@ -71,7 +71,7 @@ def _name(painter: QPainter, frame: Frame, gap_ids: np.ndarray, rects: np.ndarra
         gap = int(gap_ids[i])
         words = text.gap_cause(int(gaps.cause[gap]))
         length = text.duration(int(gaps.end_ns[gap] - gaps.start_ns[gap]))
-        rect = QRectF(rects[i, 0] + 6, rects[i, 1], rects[i, 2] - 12, min(rects[i, 3], 18.0))
+        rect = QRectF(rects[i, 0] + 6, rects[i, 1], rects[i, 2] - 12, min(rects[i, 3], frame.slice_px + 2.0))
         draw_text(painter, rect, _idle(length, words), colour)
 
 

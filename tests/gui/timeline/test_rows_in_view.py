@@ -1,0 +1,121 @@
+"""Rows without a slice in view, arrows to what is closed, and rows that use the room they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+
+from core.kinds import TrackKind
+from gui.timeline.header import HEADER_PX
+from gui.timeline.row import COUNTER_PX, LANE_PX
+from gui.timeline.view import TimelineView
+from tests.gui.conftest import training
+from tests.trace_builder import TraceBuilder, rows
+
+MakeView = Callable[..., TimelineView]
+
+
+def two_threads() -> TraceBuilder:
+    """A main thread that works in the first millisecond, a worker that works in the second."""
+    made = TraceBuilder(gpu=None)
+    for i in range(10):
+        made.op("aten::mm", i * 100, 50)
+        made.op("aten::add", 1000 + i * 100, 50, tid=200)
+    return made
+
+
+def titles(view: TimelineView) -> list[str]:
+    return [row.title for row in view.rows.scrolled if row.track_id >= 0]
+
+
+def picture(view: TimelineView) -> QImage:
+    image = QImage(view.canvas.size(), QImage.Format.Format_RGB32)
+    view.canvas.render(image)
+    return image
+
+
+def test_a_heading_without_slices_in_view_is_dimmed(make_view: MakeView, tmp_path) -> None:
+    view = make_view(two_threads().build(tmp_path / "two.json"))
+    row = view.rows.row_of_track(int(view.document.trace.slices.track_id[rows(view.document.trace, "aten::add")[0]]))
+    assert row is not None
+    view.document.zoom_to(1_000_000, 2_000_000)
+    assert row.key not in view.rows.empty_in_view
+    y, bright = view.canvas.frame().row_y(row), picture(view)
+    view.document.zoom_to(0, 900_000)
+    assert row.key in view.rows.empty_in_view
+    dimmed = picture(view)
+
+    def brightest(image: QImage) -> int:
+        return max(image.pixelColor(x, yy).lightness() for x in range(20, HEADER_PX - 20) for yy in range(y, y + 20))
+
+    assert brightest(dimmed) < brightest(bright) - 20
+
+
+def test_rows_empty_in_view_are_hidden_when_it_rests_and_come_back_at_once(make_view: MakeView, tmp_path) -> None:
+    view = make_view(two_threads().build(tmp_path / "two.json"))
+    view.document.zoom_to(0, 900_000)
+    everything = titles(view)
+    QTest.keyClick(view, Qt.Key.Key_H)
+    assert len(titles(view)) == len(everything) - 1
+    assert view.state()["hides_empty"] is True
+    view.document.zoom_to(0, 1_900_000)
+    assert titles(view) == everything
+    view.document.zoom_to(1_000_000, 1_900_000)
+    assert titles(view) == everything, "nothing goes while the view moves"
+    view.empty_rows.settle()
+    assert len(titles(view)) == len(everything) - 1
+    first = rows(view.document.trace, "aten::mm")[0]
+    view.go_to(first)
+    assert view.canvas.frame().rect_of(first) is not None
+    QTest.keyClick(view, Qt.Key.Key_H)
+    assert titles(view) == everything
+
+
+def test_an_arrow_leads_to_the_heading_of_a_closed_group(view: TimelineView) -> None:
+    trace = view.document.trace
+    view.document.zoom_to(0, 1_000_000)
+    kernel, launch = rows(trace, "gemm_kernel")[0], rows(trace, "cudaLaunchKernel")[0]
+    view.toggle("gpu/0", False)
+    frame = view.canvas.frame()
+    assert frame.place_of(kernel) is None
+    stand_in = frame.stand_in_of(kernel)
+    assert stand_in is not None
+    assert stand_in[0].key == "gpu/0"
+    without = picture(view)
+    view.document.select(launch)
+    at = QPoint(round(float(frame.x(float(trace.slices.start_ns[kernel])))), stand_in[1])
+    assert picture(view).pixelColor(at) == frame.palette.accent
+    assert without.pixelColor(at) != frame.palette.accent
+
+
+def test_an_arrow_leads_to_the_row_whose_lane_is_not_shown(make_view: MakeView, tmp_path) -> None:
+    view = make_view(training().build(tmp_path / "train.json"))
+    trace = view.document.trace
+    launch = rows(trace, "cudaLaunchKernel")[0]
+    row = view.rows.row_of_track(int(trace.slices.track_id[launch]))
+    assert row is not None
+    view.toggle(row.key, False)
+    stand_in = view.canvas.frame().stand_in_of(launch)
+    assert stand_in is not None
+    assert stand_in[0] is row
+
+
+def test_lanes_and_counters_grow_into_the_room_that_is_left(view: TimelineView) -> None:
+    view.resize(1200, 320)
+    assert view.rows.lane_px == LANE_PX
+    busy, stream = view.rows.by_key["busy/0"], view.rows.scrolled[0]
+    assert busy.height == COUNTER_PX
+    view.resize(1200, 1100)
+    assert view.rows.lane_px > LANE_PX
+    assert busy.height > COUNTER_PX
+    assert view.canvas.max_scroll_px() == 0
+    stream = next(r for r in view.rows.scrolled if r.track_kind == TrackKind.DEVICE_STREAM)
+    kernel = int(rows(view.document.trace, "gemm_kernel")[0])
+    rect = view.canvas.frame().rect_of(kernel)
+    assert rect is not None
+    assert rect.height() == view.rows.lane_px - 1
+    assert view.canvas.slice_at(rect.center()) == kernel
+    assert view.canvas.row_at(rect.bottom() - 1) is stream
