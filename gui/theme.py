@@ -273,6 +273,7 @@ QTabBar::tab { background: transparent; color: @dim; padding: 7px 14px; border: 
 QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
 QTabBar::tab:hover { color: @text; }
 QTabBar::tab:focus { color: @accent; }
+QTabWidget#bottom QTabBar::tab { padding: 7px 11px; }
 QTabBar#documents::tab { padding: 8px 14px; border-radius: 6px; border-bottom: none; margin: 4px 2px; }
 QTabBar#documents::tab:selected { background: @window; border-bottom: none; }
 QTabBar::scroller { width: 40px; }
@@ -283,7 +284,7 @@ QTabWidget::pane { border: none; }
 QTableView, QTreeView, QListView { background: @window; alternate-background-color: @panel;
   border: 1px solid transparent; gridline-color: @grid; selection-background-color: @selection; selection-color: @text;
   outline: 0; }
-QTableView:focus, QTreeView:focus, QScrollArea:focus { border: 1px solid @accent; }
+QTableView:focus, QTreeView:focus, QScrollArea[role="view"]:focus { border: 1px solid @accent; }
 QTableView::item { padding: 0 8px; }
 QListView::item { padding: 4px 8px; border-radius: 4px; color: @text; }
 QListView::item:selected { background: @selection; color: @text; }

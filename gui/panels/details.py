@@ -35,6 +35,7 @@ class DetailsPanel(QScrollArea):
         self._slice = -2
         self.setWidgetResizable(True)
         self.setAccessibleName(self.tr("Details of the selected slice"))
+        self.setProperty("role", "view")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # to scroll with the keys
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._inner = QWidget()
@@ -42,9 +43,10 @@ class DetailsPanel(QScrollArea):
         self._grid = QGridLayout(self._inner)
         self._grid.setContentsMargins(16, 10, 16, 12)
         self._grid.setHorizontalSpacing(32)
-        self._grid.setVerticalSpacing(12)
+        self._grid.setVerticalSpacing(8)
         self.setWidget(self._inner)
         self._columns: list[QWidget] = []
+        self._title: list[QWidget] = []  # the name, across all columns
         self._args: QVBoxLayout | None = None
         document.selectionChanged.connect(self.show_slice)
         document.analysisChanged.connect(self._analysis_came)
@@ -65,14 +67,15 @@ class DetailsPanel(QScrollArea):
         if chosen == self._slice:
             return
         self._slice = chosen
-        for widget in self._columns:
+        for widget in [*self._columns, *self._title]:
             self._grid.removeWidget(widget)
             widget.hide()
             widget.deleteLater()
-        self._columns, self._args = [], None
+        self._columns, self._title, self._args = [], [], None
         if chosen < 0 or chosen >= len(self._document.trace.slices):
             self._columns = [self._nothing()]
         else:
+            self._title = [self._name(chosen)]
             self._columns = [self._facts(chosen), self._others(chosen), self._stack(chosen)]
             self._read_args(chosen)
         self._place()
@@ -81,12 +84,22 @@ class DetailsPanel(QScrollArea):
         wide = self.viewport().width() >= WIDE_PX
         for k, widget in enumerate(self._columns):
             self._grid.removeWidget(widget)
-            self._grid.addWidget(widget, 0 if wide else k, k if wide else 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(widget, 1 if wide else k + 1, k if wide else 0, Qt.AlignmentFlag.AlignTop)
+        for widget in self._title:
+            self._grid.removeWidget(widget)
+            self._grid.addWidget(widget, 0, 0, 1, 3 if wide else 1)
         for k, share in enumerate((5, 3, 4)):
             self._grid.setColumnStretch(k, share if wide and len(self._columns) > 1 else (1 if k == 0 else 0))
-        for k in range(4):
+        for k in range(5):
             self._grid.setRowStretch(k, 0)
-        self._grid.setRowStretch(4, 1)
+        self._grid.setRowStretch(5, 1)
+
+    def _name(self, i: int) -> QWidget:
+        name = Elided(self._document.trace.name(i), mono=True)
+        font = name.font()
+        font.setBold(True)
+        name.setFont(font)
+        return name
 
     def _nothing(self) -> QWidget:
         words = EmptyState(
@@ -109,7 +122,6 @@ class DetailsPanel(QScrollArea):
         form.setVerticalSpacing(4)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        _add(form, tr("Call"), Elided(trace.name(i), mono=True))
         _add(form, tr("Kind"), Elided(self._kind(i)))
         _add(form, tr("Time"), Elided(self._times(i)))
         _add(form, tr("Start"), Elided(self._start(i)))
@@ -158,7 +170,7 @@ class DetailsPanel(QScrollArea):
 
     def _start(self, i: int) -> str:
         trace, s = self._document.trace, self._document.trace.slices
-        parts = [self.tr("{time} into the trace").format(time=text.duration(int(s.start_ns[i])))]
+        parts = [text.duration(int(s.start_ns[i]))]
         analysis = self._document.analysis
         step = int(analysis.figures.step_of[i]) if analysis is not None else -1
         if analysis is not None and step >= 0:

@@ -26,6 +26,7 @@ class ImportReportPanel(QScrollArea):
         self._shown: object = None
         self.setWidgetResizable(True)
         self.setAccessibleName(self.tr("What is odd about this trace"))
+        self.setProperty("role", "view")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # to scroll with the keys
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         document.when_analysed(self.show_all)
