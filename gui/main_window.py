@@ -27,7 +27,7 @@ from gui.settings import Settings
 from gui.statusbar import StatusBar
 from gui.topbar import COMPACT_PX, TopBar
 from gui.widgets.banner import ErrorBanner, NoticeLine, WorkLine
-from gui.widgets.labels import restyle
+from gui.widgets.drop_sign import DropSign
 from gui.window_actions import WindowActions
 from gui.window_tabs import WindowTabs
 
@@ -71,6 +71,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         box.addWidget(self.stack, 1)
         box.addWidget(self.status)
         self.setCentralWidget(body)
+        self.drop_sign = DropSign(body)
         self.top.home.clicked.connect(lambda: self.run_command("start"))
         self.top.add_action("open", self.tr("Open"), partial(self.run_command, "open"))
         self.top.add_action("profile", self.tr("Profile script"), partial(self.run_command, "profile"), primary=True)
@@ -314,14 +315,10 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         paths = [Path(u.toLocalFile()) for u in event.mimeData().urls() if u.isLocalFile()]
         if paths:
             event.acceptProposedAction()
-            self.session.open(paths)
+            self.open_or_profile(paths)
 
     def _mark_drop(self, over: bool) -> None:
-        self.session.set_status(self.tr("Drop to open") if over else "")
-        page = self.stack.currentWidget()
-        for area in page.findChildren(QWidget) if page is not None else ():
-            if area.property("role") == "drop":
-                restyle(area, "over", "true" if over else "false")
+        self.drop_sign.show_over(over)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give way in a narrow window."""

@@ -221,7 +221,6 @@ QFrame[role="drop"] { background: @panel; border: 2px dashed @faint; border-radi
 QFrame[role="drop"]:hover { border-color: @accent; }
 QFrame[role="recent"] { border-radius: 4px; }
 QFrame[role="recent"]:hover { background: @card; }
-QFrame[role="drop"][over="true"] { border: 2px dashed @accent; background: @selection; }
 QPushButton { background: @raised; border: 1px solid @border; border-radius: 6px; padding: 5px 12px; }
 QPushButton:hover { border-color: @accent; }
 QPushButton:focus { border-color: @accent; }

@@ -50,6 +50,7 @@ class WindowActions(_Base):
     settings: Settings
     top: TopBar
     notice: NoticeLine
+    pages: dict[object, QWidget]
     command_actions: dict[str, QAction]
 
     def _offer_services(self) -> None:
@@ -75,6 +76,19 @@ class WindowActions(_Base):
         if chosen:
             self.settings.set("files/last_folder", str(Path(chosen[0]).parent))
             self.session.open([Path(c) for c in chosen])
+
+    def open_or_profile(self, paths: list[Path]) -> None:
+        """Open traces; a script is no trace, but can be profiled."""
+        scripts = [p for p in paths if p.suffix == ".py" and p.is_file()]
+        traces = [p for p in paths if p not in scripts]
+        if traces:
+            self.session.open(traces)
+        elif self.session.can("profile"):
+            self.session.ask("profile")
+            launch: Any = self.pages.get("launch")
+            if launch is not None:
+                launch.as_script.setChecked(True)
+                launch.script.setText(str(scripts[0]))
 
     def open_folder_dialog(self) -> None:
         """Ask for a folder of ranks and open it as one trace."""
@@ -299,7 +313,13 @@ class WindowActions(_Base):
         from gui.settings_dialog import SettingsDialog
 
         dialog = SettingsDialog(self.settings, self)
-        dialog.accepted.connect(lambda: self.set_theme(self.settings.get("appearance/theme")))
+
+        def kept() -> None:
+            self.set_theme(self.settings.get("appearance/theme"))
+            if dialog.consent_changed:
+                self.session.ask("renew_sources")
+
+        dialog.accepted.connect(kept)
         dialog.open()
 
     def about(self) -> None:

@@ -110,7 +110,9 @@ class ColumnModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return column.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tip or None
+            return plain_tip(column.tip) or None
+        if role == Qt.ItemDataRole.InitialSortOrderRole:  # a first click asks for the largest, of names for the first
+            return Qt.SortOrder.AscendingOrder if column.is_text else Qt.SortOrder.DescendingOrder
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignLeft if column.is_text else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter

@@ -150,6 +150,7 @@ class TableBox(QWidget):
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(self.tr("Filter"))
         self.filter.setClearButtonEnabled(True)
+        self.filter.setAcceptDrops(False)  # files dropped on it are for the window
         self.filter.setAccessibleName(self.tr("Filter {table}").format(table=name))
         self.filter.setFixedWidth(180)
         self.filter.textChanged.connect(self._filter)

@@ -128,9 +128,22 @@ def test_dropping_files_and_folders_opens_them(
     entered = QDragEnterEvent(QPointF(50, 50).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
     QApplication.sendEvent(window, entered)
     assert entered.isAccepted()
+    assert window.drop_sign.isVisible()
+    assert window.drop_sign.rect() == window.centralWidget().rect()
     dropped = QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, data, buttons, keys)
     QApplication.sendEvent(window, dropped)
     assert asked == [paths]
+    assert not window.drop_sign.isVisible()
+
+
+def test_a_script_that_is_dropped_is_offered_for_profiling(window: MainWindow, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print(1)\n")
+    window.open_or_profile([script])
+    page: Any = window.stack.currentWidget()
+    assert type(page).__name__ == "LaunchPage"
+    assert page.script.text() == str(script)
+    assert page.as_script.isChecked()
 
 
 def test_text_dropped_on_the_window_is_refused(window: MainWindow) -> None:
@@ -273,10 +286,10 @@ def test_settings_are_kept_only_when_told_to(window: MainWindow, settings: Setti
         dialog = SettingsDialog(settings, window)
         dialog.theme.setCurrentIndex(dialog.theme.findData("light"))
         dialog.editor.setText("ed {file}")
-        assert not dialog.forget.isEnabled()  # nothing is chosen yet
-        dialog.folders.item(0).setSelected(True)
-        assert dialog.forget.isEnabled()
-        dialog._forget()
+        assert not dialog.folders.remove.isEnabled()  # nothing is chosen yet
+        dialog.folders.list.item(0).setSelected(True)
+        assert dialog.folders.remove.isEnabled()
+        dialog.folders.remove.click()
         getattr(dialog, answer)()
         kept = answer == "accept"
         assert settings.get("editor/command") == ("ed {file}" if kept else "")
