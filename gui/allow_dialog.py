@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -71,7 +72,7 @@ class AllowDialog(QDialog):
             choice.toggled.connect(self._show)
             self.places.addButton(choice, number)
             box.addWidget(choice)
-        self.entry = label("", "dim", mono=True, wrap=True, select=True)
+        self.entry = label("", "dim", mono=True, select=True)
         self.entry.setObjectName("entry")
         box.addWidget(self.entry)
         row = QHBoxLayout()
@@ -107,7 +108,10 @@ class AllowDialog(QDialog):
 
     def _show(self) -> None:
         known = bool(self.reason.text().strip())
-        self.entry.setText(entry_text(self.allowed()).rstrip("\n"))
+        entry = self.allowed()
+        lines = entry_text(entry if known else replace(entry, reason="…")).rstrip("\n").splitlines()
+        self.entry.setText("\n".join(text.elided(line, 84) for line in lines))
+        self.entry.setMinimumHeight(self.entry.sizeHint().height())  # grows with what is typed
         if self.path is None:
             self.file.setText(self.tr("No file chosen: the trace does not say where its script lies."))
         else:

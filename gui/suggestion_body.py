@@ -30,6 +30,7 @@ class BodyMaker(QObject):
             links.append(Link(words, partial(self._session.ask, "open_source", source.file, source.line), source.file))
             if source.reason:
                 links.append(Link(source.reason, None))
+            links += self._of_folder(source.file)
         edit = self._session.ask("proposed_edit", self._document, index)
         return Body(
             why=text.filled(suggestion.why, suggestion.values),
@@ -41,16 +42,34 @@ class BodyMaker(QObject):
             source=tuple(links),
             evidence=tuple(self._evidence(suggestion)),
             saves=suggestion_text.saves(self._document.analysis, index, suggestion),
-            risk=text.filled(suggestion.fix.risk, suggestion.values),
+            risk=edit.risk if edit is not None else text.filled(suggestion.fix.risk, suggestion.values),
             url=suggestion.fix.url,
             actions=tuple(self._actions(index, suggestion)),
         )
 
+    def _of_folder(self, file: str) -> list[Link]:
+        """For a trace from elsewhere: where its sources are read from, or the offer to say where they lie."""
+        document, session = self._document, self._session
+        if document.run is not None or not session.can("map_sources"):
+            return []
+        if kept_source(document.run, document.trace, file) is not None:
+            return []
+        found = document.finder.resolve(file) if document.finder is not None else None
+        if found is not None:
+            return [Link(self.tr("read from {file}").format(file=found), None)]
+        tip = self.tr("The trace is from elsewhere. With the sources at hand the exact line can be worked out.")
+        words = self.tr("Choose the folder with the sources…")
+        return [Link(words, partial(session.ask, "map_sources", document, file), tip)]
+
     def _code(self, suggestion: Suggestion) -> tuple[code_context.CodeLine, ...]:
-        """Lines around the place, from our own copy of the source; empty for a trace from elsewhere."""
+        """Lines around the place, from our own copy of the source or a folder that the user has chosen."""
         document, source = self._document, suggestion.source
-        copy = kept_source(document.run, document.trace, source.file) if source is not None else None
-        if copy is None or source is None:
+        if source is None:
+            return ()
+        copy = kept_source(document.run, document.trace, source.file)
+        if copy is None and document.finder is not None:
+            copy = document.finder.resolve(source.file)  # in a folder that the user has chosen
+        if copy is None:
             return ()
         return code_context.around(copy, source.line, (*source.candidates, source.line))
 

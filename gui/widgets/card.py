@@ -16,7 +16,7 @@ from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Clamped, button, label, restyle
 
-TITLE_LINES = 2  # of a closed card; an open one shows all of its title
+TITLE_LINES = 3  # of a closed card; an open one shows all of its title
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class Card(QFrame):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(1)
-        grid.addWidget(self.tick, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.tick, 0, 0, 3, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.title, 0, 1)
         grid.addWidget(self.saving, 0, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-        grid.addWidget(self.place, 1, 1)
-        grid.addWidget(self.mark, 1, 2, Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(self.place, 1, 1, 1, 2)  # below the saving as well: a place is long
+        grid.addWidget(self.mark, 2, 1, 1, 2)
         grid.setColumnStretch(1, 1)
         self._box = QVBoxLayout(self)
         self._box.setContentsMargins(10, 8, 12, 8)
@@ -117,6 +117,7 @@ class Card(QFrame):
         restyle(self.title, "role", "faint" if state in ("done", "dismissed") and not opened else "")
         restyle(self.saving, "role", "saved" if saved else "faint")
         self.mark.setText(mark)
+        self.mark.setVisible(bool(mark))
         if opened and self._body is None:
             self._body = self._build(self._make_body())
             self._box.addWidget(self._body)
