@@ -250,6 +250,7 @@ TIMELINE_KEYS = (
     ("C", QT_TRANSLATE_NOOP("commands", "Colour by kind or by name")),
     ("G", QT_TRANSLATE_NOOP("commands", "Draw all arrows of the selection")),
     ("K", QT_TRANSLATE_NOOP("commands", "Show or hide the legend")),
+    ("Shift+T", QT_TRANSLATE_NOOP("commands", "Filter the tracks by text")),
     ("H", QT_TRANSLATE_NOOP("commands", "Hide tracks without a slice in view, or show them")),
     ("Esc", QT_TRANSLATE_NOOP("commands", "Clear the selection")),
 )

@@ -59,6 +59,7 @@ class Keys:
             (key.Key_C, _NONE): view.toggle_colours,
             (key.Key_G, _NONE): view.toggle_all_flows,
             (key.Key_K, _NONE): view.toggle_legend,
+            (key.Key_T, _SHIFT): view.filter.open,
             (key.Key_H, _NONE): view.empty_rows.toggle,
         }
 

@@ -44,6 +44,7 @@ def row_menu(view: TimelineView, row: Row | None) -> QMenu:
     hidden = [r for r in rows.rows if r.hidden]
     show = menu.addAction(_tr("Show hidden rows ({count})").format(count=len(hidden)), lambda: act(rows.show_all))
     show.setEnabled(bool(hidden))
+    menu.addAction(_tr("Filter tracks by text…") + "\tShift+T", view.filter.open)
     empty = menu.addAction(_tr("Hide tracks without a slice in view") + "\tH", view.empty_rows.toggle)
     empty.setCheckable(True)
     empty.setChecked(rows.hides_empty)

@@ -34,6 +34,7 @@ from gui.timeline.motion import Motion
 from gui.timeline.prepared import prepare
 from gui.timeline.step_strip import StepStrip
 from gui.timeline.tooltip import slice_lines
+from gui.timeline.track_filter import TrackFilter
 
 COMFORT_PX = 40  # a slice this wide is readable: going to it only moves the view
 
@@ -62,6 +63,7 @@ class TimelineView(QWidget):
         self.scroll_bar.valueChanged.connect(self.canvas.set_scroll)
         self.canvas.scrolled.connect(self._sync_scroll_bar)
         self.empty_rows = EmptyRows(self)
+        self.filter = TrackFilter(self)
         self._keys = Keys(self)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -86,7 +88,7 @@ class TimelineView(QWidget):
     def state(self) -> dict[str, Any]:
         """What the user made of rows and axis, as plain values for JSON."""
         return {**self.rows.state(), "origin": self.origin.value, "by_name": self.canvas.by_name,
-                "legend": self.canvas.show_legend}  # fmt: skip
+                "legend": self.canvas.show_legend, "filter": self.rows.filter_text}  # fmt: skip
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Take over a state; whatever does not fit is left out."""
@@ -96,6 +98,8 @@ class TimelineView(QWidget):
         if state.get("origin") in {o.value for o in Origin}:
             self.origin = Origin(state["origin"])
         self.canvas.show_legend = state.get("legend") is True
+        if isinstance(state.get("filter"), str):
+            self.filter.show_text(state["filter"])
         if (state.get("by_name") is True) != self.canvas.by_name:
             self.canvas.set_by_name(not self.canvas.by_name)
         self._layout_changed()

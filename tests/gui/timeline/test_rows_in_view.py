@@ -119,3 +119,26 @@ def test_lanes_and_counters_grow_into_the_room_that_is_left(view: TimelineView) 
     assert rect.height() == view.rows.lane_px - 1
     assert view.canvas.slice_at(rect.center()) == kernel
     assert view.canvas.row_at(rect.bottom() - 1) is stream
+
+
+def test_tracks_are_filtered_by_text_and_the_text_is_remembered(view: TimelineView, make_view: MakeView) -> None:
+    everything = titles(view)
+    QTest.keyClick(view, Qt.Key.Key_T, Qt.KeyboardModifier.ShiftModifier)
+    assert view.filter.isVisible()
+    QTest.keyClicks(view.filter, "Stream")
+    assert titles(view) == ["stream 7"]
+    QTest.keyClick(view.filter, Qt.Key.Key_Return)
+    assert view.filter.isVisible(), "what is left out can be seen"
+    again = make_view(view.document.trace)
+    again.restore_state(view.state())
+    assert titles(again) == ["stream 7"]
+    assert again.filter.text() == "stream"
+    view.go_to(rows(view.document.trace, "aten::mm")[0])
+    assert titles(view) == everything
+    assert not view.filter.isVisible()
+    view.filter.open()
+    QTest.keyClicks(view.filter, "nothing is called so")
+    assert titles(view) == []
+    QTest.keyClick(view.filter, Qt.Key.Key_Escape)
+    assert titles(view) == everything
+    assert not view.filter.isVisible()
