@@ -66,8 +66,17 @@ class View:
         """Devices with work that one file recorded."""
         if len(self.trace.sources) < 2:
             return self.devices
-        of_file = self.trace.processes.source_id[self.trace.tracks.process_id] == source
-        return tuple(d for d in self.devices if d in self.device_of_track[of_file])
+        return self._devices_of_sources.get(source, ())
+
+    @cached_property
+    def _devices_of_sources(self) -> dict[int, tuple[int, ...]]:
+        """Devices with work by file: looked up once for all, as there may be hundreds of either."""
+        source = self.trace.processes.source_id[self.trace.tracks.process_id]
+        working, found = set(self.devices), dict[int, set[int]]()
+        for one, device in zip(source.tolist(), self.device_of_track.tolist(), strict=True):
+            if device in working:
+                found.setdefault(one, set()).add(device)
+        return {one: tuple(sorted(held)) for one, held in found.items()}
 
     @cached_property
     def source(self) -> I32:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.errors import TraceError
+from core.importing.aside import aside
 from core.importing.columns import EventColumns, join
 from core.importing.pieces import PieceResult, decode_piece, walk_piece
 from core.importing.scan import (
@@ -24,7 +25,7 @@ from core.importing.scan import (
 from core.importing.streams import BLOCK_BYTES, Text
 
 _BORDER_WINDOW_BYTES = 1 << 16  # an event's border is looked for in as much of a piece's end
-WASTE_LIMIT = 200_000  # entries without use, each looked at by itself: as many as nearly all of a file is no trace
+WASTE_LIMIT = 100_000  # entries without use, each looked at by itself: as many as nearly all of a file is no trace
 PIECE_BYTES = 1 << 20  # decoded in about 7 ms: a window in the same process is not held up for longer
 Tick = Callable[[], None]
 Read = Callable[[], bytes]
@@ -159,7 +160,8 @@ class _Reading:
             footer = self._finish(layout)
         for code in layout.repairs:
             self._note(code, "header", 1)
-        columns = join(self._results, self._tick) if self._results else EventColumns(strings=[])
+        results = self._results
+        columns = aside(lambda tick: join(results, tick), self._tick) if results else EventColumns(strings=[])
         if columns.events and layout.form != "object" and not _any_event(columns):
             raise TraceError(
                 f"{self._text.path.name} is not a Chrome or PyTorch trace.",

@@ -90,7 +90,16 @@ class _Event(msgspec.Struct, gc=False):
     args: _Args = _NO_ARGS
 
 
+class _TextTimes(_Event, gc=False):
+    """The dialects that write times as text (torch_npu)."""
+
+    ts: float | str = _NAN  # type: ignore[assignment]
+    dur: float | str = _NAN  # type: ignore[assignment]
+
+
 _DECODER = msgspec.json.Decoder(list[_Event])
+_TEXT_TIMES_DECODER = msgspec.json.Decoder(list[_TextTimes])
+_TEXT_TIME = re.compile(rb'"(?:ts|dur)"\s*+:\s*+"')
 
 
 def decode_regular(text: bytes, base: int) -> EventColumns:
@@ -110,10 +119,7 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
     """
     end = len(text.rstrip(b", \t\r\n"))
     body = b"".join((b"[", memoryview(text)[:end], b"]"))
-    try:
-        events = _DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Irregular from error
+    events, body = _events_of(body)
     phases = np.fromiter(map(_PHASES.__getitem__, map(attrgetter("ph"), events)), np.uint8, len(events))
     try:
         return _columns(events, phases, body, base - 1)
@@ -121,21 +127,32 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
         raise Irregular from error
 
 
+def _events_of(body: bytes) -> tuple[list[_Event], bytes]:
+    """Events of a list, and the list as it was read: where lines stand for commas, commas take their place."""
+    failures = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+    try:
+        return _DECODER.decode(body), body
+    except failures as error:
+        try:
+            if b"}\n{" in body or b"}\r\n{" in body:
+                body = body.replace(b"}\n{", b"},{").replace(b"}\r\n{", b"},\n{")
+                return _DECODER.decode(body), body
+            if _TEXT_TIME.search(body):
+                events: list[_Event] = list(_TEXT_TIMES_DECODER.decode(body))
+                return events, body
+        except failures:
+            pass
+        raise Irregular from error
+
+
 def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> EventColumns:
     starts, lengths = spans_of(body, len(events))
-    time = np.fromiter(map(attrgetter("ts"), events), np.float64, len(events))
-    dur = np.fromiter(map(attrgetter("dur"), events), np.float64, len(events))
-    if needs_text(time[np.isfinite(time)]):
-        time_col, good, dur_col = times_of_text(body)
-    else:
-        time_col, good = times_ns(time)
-        dur_col, dur_good = times_ns(dur)
-        dur_col[~dur_good | (dur_col < 0)] = NO_DURATION
+    time_col, good, dur_col, stated = _times(events, body)
     out = EventColumns(strings=[], events=len(events))
     strings = _Strings()
     timed = good | (phases == _M) | (phases == 0)
     if not phases.all():
-        _note_no_phase(out, events, np.flatnonzero(phases == 0), np.isfinite(time) & np.isfinite(dur), body, starts)
+        _note_no_phase(out, events, np.flatnonzero(phases == 0), stated, body, starts)
     if not timed.all():
         lost = np.flatnonzero(~timed)
         out.note("no-time", events[int(lost[0])].name, len(lost))
@@ -147,6 +164,23 @@ def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> Event
     out.strings = strings.values()
     _counters(out, body, starts, lengths, np.flatnonzero((phases == _C) & timed))
     return out
+
+
+def _times(events: list[_Event], body: bytes) -> tuple[I64, Bool, I64, Bool]:
+    """Times, which of them are usable, durations, and where both are stated."""
+    n = len(events)
+    if n and isinstance(events[0], _TextTimes):
+        stated = np.fromiter((e.ts == e.ts and e.dur == e.dur for e in events), np.bool_, n)  # not those that are NaN
+        return *times_of_text(body), stated
+    time = np.fromiter(map(attrgetter("ts"), events), np.float64, n)
+    dur = np.fromiter(map(attrgetter("dur"), events), np.float64, n)
+    stated = np.isfinite(time) & np.isfinite(dur)
+    if needs_text(time[np.isfinite(time)]):
+        return *times_of_text(body), stated
+    time_ns, good = times_ns(time)
+    dur_ns, dur_good = times_ns(dur)
+    dur_ns[~dur_good | (dur_ns < 0)] = NO_DURATION
+    return time_ns, good, dur_ns, stated
 
 
 def _note_no_phase(

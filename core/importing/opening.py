@@ -12,6 +12,7 @@ from typing import Any
 
 from core import cache
 from core.errors import TraceError
+from core.importing.aside import aside
 from core.importing.assemble import assemble
 from core.importing.decode import InlineDecoder, decode_text
 from core.importing.notes import add_file_notes, make_note
@@ -68,7 +69,9 @@ def open_trace(
             left_out.append(error)
     if not traces:
         raise left_out[0]
-    trace = merge(traces)
+    if len(traces) == 1:
+        return _with_left_out(traces[0], left_out)
+    trace = aside(lambda _: merge(traces), lambda: _Meter(progress)(0.99, "Putting the ranks together"))
     return _with_left_out(trace, left_out)
 
 
@@ -99,7 +102,7 @@ def _open_file(path: Path, meter: _Meter, workers: int | None, cache_dir: Path |
     stat = _stat(path)
     if cache_dir is None or _text_size(path, stat.st_size) < _CACHED_FROM_BYTES:
         return read_file(path, meter, workers)[0]
-    trace = cache.load(cache_dir, path, stat, _reader)
+    trace = aside(lambda _: cache.load(cache_dir, path, stat, _reader), lambda: meter(0.0, "Reading events"))
     if trace is None:
         trace, facts = read_file(path, meter, workers)
         cache.store_later(cache_dir, trace, facts)
@@ -137,7 +140,11 @@ def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Tr
     add_file_notes(decoded.columns, notes)
     facts = {"raw_backslashes": decoded.raw_backslashes}
     reader = _reader(source, facts)
-    built = assemble(decoded.columns, decoded.header, source, reader, lambda: meter(0.9, "Building the timeline"))
+    columns, head = decoded.columns, decoded.header
+    del decoded  # its columns are let go one by one
+    built = aside(
+        lambda tick: assemble(columns, head, source, reader, tick), lambda: meter(0.9, "Building the timeline")
+    )
     return built, facts
 
 

@@ -104,11 +104,6 @@ def merge(traces: Sequence[Trace]) -> Trace:
     threads = _join(ThreadTable, [t.threads for t in traces], base, names, {"process_id": base.process})
     processes = _join(ProcessTable, [t.processes for t in traces], base, names, {"source_id": base.source})
     processes = replace(processes, name_id=np.concatenate(process_names))
-    reader = traces[0].reader
-    for trace in traces[1:]:
-        assert isinstance(reader, FileReader)
-        assert isinstance(trace.reader, FileReader)
-        reader = reader.merged(trace.reader)
     return Trace(
         sources=tuple(source for trace in traces for source in trace.sources),
         strings=StringTable(interner.ids),
@@ -126,7 +121,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
         counters=_counters(traces, shifts, base),
         meta=_meta(traces, min(origins) if related else origins[0]),
         report=_report(traces, related),
-        reader=reader,
+        reader=FileReader.of_all([trace.reader for trace in traces if isinstance(trace.reader, FileReader)]),
     )  # fmt: skip
 
 

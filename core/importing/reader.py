@@ -61,9 +61,10 @@ class FileReader:
             )
         return event
 
-    def merged(self, other: FileReader) -> FileReader:
-        """Return a reader for the sources of both, in order."""
-        return FileReader(self._sources + other._sources, self._raw + other._raw)
+    @classmethod
+    def of_all(cls, readers: Sequence[FileReader]) -> FileReader:
+        """Return a reader for the sources of all, in order."""
+        return cls([s for one in readers for s in one._sources], [raw for one in readers for raw in one._raw])
 
 
 def _check_unchanged(source: TraceSource) -> None:

@@ -7,8 +7,10 @@ the fault itself (a kernel may well be called ``inf, nan, N/A``).
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
+import msgspec
 import orjson
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -27,6 +29,8 @@ _CLOSES = re.compile(rb'\s*(?:[}\]:]|,\s*(?:["{\[\-\d]|true|false|null)|\Z)')
 _REPLACEMENT = "\ufffd".encode()
 _ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")
 MAX_REPAIRED_BYTES = 16 << 20
+MAX_VALUE_BYTES = 2 << 20
+_RAW_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Unreadable(Exception):
@@ -78,6 +82,33 @@ def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[
         except orjson.JSONDecodeError:
             continue
     raise Unreadable
+
+
+def parse_object(text: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Parse what stands beside the events: an object, whose values of more than `MAX_VALUE_BYTES` are left out.
+
+    Text becomes objects forty times its size, and no value that is of use is large.
+
+    Raises
+    ------
+    Unreadable
+        When it is no object, or damaged beyond repair.
+    """
+    if len(text) > MAX_VALUE_BYTES:
+        try:
+            raws = _RAW_OBJECT.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Unreadable from error
+        held: dict[str, Any] = {}
+        for key, raw in raws.items():
+            if memoryview(raw).nbytes <= MAX_VALUE_BYTES:
+                with suppress(orjson.JSONDecodeError):
+                    held[key] = orjson.loads(memoryview(raw))
+        return held, ()
+    value, repairs = parse_event(text)
+    if not isinstance(value, dict):
+        raise Unreadable
+    return value, repairs
 
 
 def _places(code: str, text: bytes) -> int:

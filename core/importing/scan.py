@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from core.errors import TraceError
-from core.importing.repair import Unreadable, parse_event
+from core.importing.repair import MAX_VALUE_BYTES, Unreadable, parse_event, parse_object
 
 _EVENT_KEY = rb'"(?:ph|name|cat|pid|tid|ts|id|dur|args|s|bp)"\s*+:'
 BORDER = re.compile(rb"\}\s*+(?:,\s*+)?+(?=\{\s*+" + _EVENT_KEY + rb")")  # possessive: blanks are looked at once
@@ -60,17 +60,19 @@ def find_events(text: bytes, final: bool) -> Layout | None:
         return Layout(at + 1, {}, "array")
     if head != b"{":
         return None
+    left = HEADER_LIMIT_BYTES  # of text that may be parsed in vain
     for key in _EVENTS_KEY.finditer(text, at):
         if text[key.end() : key.end() + 1] != b"[":
             continue
         for closing in range(4):
             try:
-                value, repairs = parse_event(text[at : key.start()] + b'"traceEvents":[]' + b"}" * (closing + 1))
+                value, repairs = parse_object(text[at : key.start()] + b'"traceEvents":[]' + b"}" * (closing + 1))
             except Unreadable:
+                left -= key.start() - at + 1024
                 continue
-            if isinstance(value, dict):
-                form = "nested" if closing else "object"
-                return Layout(key.end() + 1, value, form, repairs)
+            return Layout(key.end() + 1, value, "nested" if closing else "object", repairs)
+        if left < 0:
+            break
     if (final or len(text) >= HEADER_LIMIT_BYTES) and _FIRST_EVENT.match(text, at) and b'"ph"' in text[: 1 << 16]:
         return Layout(at, {}, "lines")
     return None
@@ -258,15 +260,15 @@ def read_footer(text: bytes) -> tuple[dict[str, Any], bool, bytes]:
     end = value_end(whole, 0)
     if end < 0:
         try:
-            value, _ = parse_event(whole.rstrip(b" \t\r\n,\x00") + b"}")
+            value, _ = parse_object(whole.rstrip(b" \t\r\n,\x00") + b"}")
         except Unreadable:
             value = {}
-        return value if isinstance(value, dict) else {}, False, b""
+        return value, False, b""
     try:
-        value, _ = parse_event(whole[:end])
+        value, _ = parse_object(whole[:end])
     except Unreadable:
         value = {}
-    return value if isinstance(value, dict) else {}, True, whole[end:]
+    return value, True, whole[end:]
 
 
 def foreign(name: str, text: bytes, read_bytes: int) -> TraceError:
@@ -314,8 +316,8 @@ def _what_it_is(body: bytes) -> tuple[str, str, str] | None:
     if len(body) > HEADER_LIMIT_BYTES:
         return f"its first {HEADER_LIMIT_BYTES >> 20} MB hold no traceEvents", "", ""
     try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        value: Any = parse_object(body)[0] if len(body) > MAX_VALUE_BYTES else orjson.loads(body)
+    except (Unreadable, orjson.JSONDecodeError):
         return None
     if isinstance(value, dict):
         keys = ", ".join(str(key)[:30] for key in list(value)[:6])

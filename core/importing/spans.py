@@ -96,8 +96,9 @@ def times_of_text(body: bytes) -> tuple[I64, Bool, I64]:
 
 
 def _text_ns(text: bytes) -> int | None:
+    text = text.strip(b'"')
     if text[-4:-3] == b"." and text[:1] != b"-":
         digits = text[:-4] + text[-3:]
         if digits.isdigit() and len(digits) < 19:
             return int(digits)
-    return time_ns(text.decode("ascii", "replace").strip('"'))
+    return time_ns(text.decode("ascii", "replace"))
