@@ -84,8 +84,11 @@ def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
     assert "torch.arange(target.shape[0], device=" in edit.after
     page = window.current_page()
     assert page is not None
-    codes = [view.toPlainText() for view in page.findChildren(CodeDiff)]
-    assert any("-     rows = range(target.shape[0])" in code or "- rows = range(target" in code for code in codes)
+
+    def seen() -> bool:
+        return any("rows = range(target" in view.toPlainText() for view in page.findChildren(CodeDiff))
+
+    qtbot.waitUntil(seen)  # the parts of a page take turns
     assert not window.session.ask("can_apply_fix", document, document.current_suggestion)  # no run of one's own
     link = next(b for b in shown.findChildren(QPushButton) if b.text() == "What changes next")
     link.click()
