@@ -144,6 +144,22 @@ COMMANDS = (
         lambda w: w.set_theme("system"),
     ),
     Command(
+        "next-pane",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Next part: timeline, views, plan"),
+        ("F6",),
+        lambda w: w.step_pane(1),
+        True,
+    ),
+    Command(
+        "previous-pane",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Previous part"),
+        ("Shift+F6",),
+        lambda w: w.step_pane(-1),
+        True,
+    ),
+    Command(
         "next-tab",
         "View",
         QT_TRANSLATE_NOOP("commands", "Next tab"),
@@ -226,7 +242,7 @@ COMMANDS = (
 )
 # A line in the menu stands before these.
 AFTER_A_LINE = frozenset(
-    ("profile", "compare", "report", "start", "settings", "toggle-plan", "theme", "next-tab", "search", "about")
+    ("profile", "compare", "report", "start", "settings", "toggle-plan", "theme", "next-pane", "search", "about")
 )
 MENUS = (
     QT_TRANSLATE_NOOP("commands", "File"),

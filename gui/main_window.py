@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
-from gui import commands, errors, jobs, panels, store, theme
+from gui import commands, errors, jobs, panels, reading_order, store, theme
 from gui.document_page import DocumentPage
 from gui.early_pages import EarlyPages
 from gui.opening import Opener
@@ -319,6 +319,10 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
 
     def _mark_drop(self, over: bool) -> None:
         self.drop_sign.show_over(over)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802 - Qt's name
+        """Tab goes through the window as it is read."""
+        return reading_order.step(self, forward)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give way in a narrow window."""

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QCursor, QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.kinds import TrackKind
-from gui import commands, dialogs, jobs, panels, text, theme
+from gui import commands, dialogs, jobs, panels, reading_order, text, theme
 from gui.models.query import Query, find
 from gui.session import Document
 from gui.widgets.labels import plain_tip, restyle
@@ -202,6 +202,12 @@ class WindowActions(_Base):
         """Type a name."""
         self.top.search.setFocus()
         self.top.search.selectAll()
+
+    def step_pane(self, offset: int) -> None:
+        """Keys go to the next part: timeline, views under it, plan."""
+        page = self.current_page()
+        if page is not None:
+            reading_order.step_pane([page.timeline, page.bottom, page.side], self.focusWidget(), offset)
 
     def focus_timeline(self) -> None:
         """Keys go to the timeline."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMenu, QTab
 
 from core.errors import TraceError
 from core.kinds import GapCause, SliceKind
-from gui import dialogs, panels, theme
+from gui import dialogs, panels, reading_order, theme
 from gui.commands import COMMANDS
 from gui.main_window import MainWindow
 from gui.session import Document
@@ -192,3 +192,44 @@ def test_the_budget_tells_the_part_under_the_pointer(qapp: QApplication) -> None
 def test_tab_bars_are_named(window: MainWindow, document: Document) -> None:
     for bar in window.findChildren(QTabBar):
         assert bar.accessibleName()
+
+
+def test_tab_goes_through_the_window_as_it_is_read(window: MainWindow, document: Document) -> None:
+    page = window.current_page()
+    assert page is not None
+    page.show_panel("operators")
+    document.show_suggestion(0)
+    QApplication.processEvents()
+    order = reading_order.stops(window)
+    table = page.panel("operators")
+    assert table is not None
+
+    def part(widget: QWidget) -> int:
+        parts = (window.top, page.timeline, page.bottom, page.side, window.status)
+        return next(k for k, p in enumerate(parts) if p is widget or p.isAncestorOf(widget))
+
+    parts = [part(w) for w in order if not any(b.isAncestorOf(w) for b in page._bands.values())]
+    assert parts == sorted(parts)
+    assert {0, 1, 2, 3} <= set(parts)
+    window.activateWindow()
+    window.top.menu_button.setFocus()
+    for _ in range(len(order)):
+        assert window.focusNextPrevChild(True)
+    assert window.focusWidget() is window.top.menu_button  # once around
+    window.focusNextPrevChild(False)
+    assert window.focusWidget() is order[-1]
+
+
+def test_f6_goes_from_part_to_part(window: MainWindow, document: Document) -> None:
+    page = window.current_page()
+    assert page is not None
+    window.focus_timeline()
+    for _ in range(2):
+        window.run_command("next-pane")
+        assert page.bottom.isAncestorOf(window.focusWidget())
+        window.run_command("next-pane")
+        assert page.side.isAncestorOf(window.focusWidget())
+        window.run_command("next-pane")
+        assert window.focusWidget() is page.timeline
+    window.run_command("previous-pane")
+    assert page.side.isAncestorOf(window.focusWidget())
