@@ -1,6 +1,7 @@
 """A process of its own that reads and diagnoses one trace for a window, which therefore never waits for it.
 
-The window's side is `gui.helpers`. Requests: ``("open", path, cache_dir)`` and ``("analyze",)``. Answers: first of all
+The window's side is `gui.helpers`. Requests: ``("open", path, cache_dir)`` and
+``("analyze", rule_folders, source_folders)``, with folders that the user has allowed. Answers: first of all
 ``("ready",)``; ``("progress", fraction, what)``; ``("failed", error)``; and ``("trace",)``, ``("partial",)`` and
 ``("done",)``, which a parcel follows (`core.parcels`).
 """
@@ -82,7 +83,7 @@ class _Server:
                 if request[0] == OPEN:
                     self._open(*request[1:])
                 elif request[0] == ANALYZE:
-                    self._analyze()
+                    self._analyze(*request[1:])
             except (BrokenPipeError, ConnectionResetError):
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, the window must hear of it
@@ -99,13 +100,17 @@ class _Server:
         self._connection.send((TRACE,))
         self._trace = parcels.send(self._connection, trace)
 
-    def _analyze(self) -> None:
+    def _analyze(self, rule_folders: tuple[Path, ...] = (), source_folders: tuple[Path, ...] = ()) -> None:
         from core.analysis import analyze
         from core.run_folder import finder_for
 
         assert self._trace is not None
         found = analyze(
-            self._trace, progress=self._progress, on_partial=self._send_partial, source=finder_for(self._trace)
+            self._trace,
+            progress=self._progress,
+            on_partial=self._send_partial,
+            source=finder_for(self._trace, source_folders),
+            extra_folders=rule_folders,
         )
         self._send_analysis(DONE, found)
 

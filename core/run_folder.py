@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,17 +105,18 @@ def read_parameters(path: Path) -> tuple[tuple[float, float] | None, ...] | None
     return tuple((p[0], p[1]) if len(p) == 2 and p[0] is not None and p[1] is not None else None for p in pairs)
 
 
-def finder_for(trace: Trace) -> SourceFinder:
+def finder_for(trace: Trace, roots: Sequence[Path] = ()) -> SourceFinder:
     """Return a finder that reads the run's own copies of the sources, and its record of exact lines, where it can.
 
-    For the app's own sample traces it reads the examples that they are about.
+    For the app's own sample traces it reads the examples that they are about. ``roots``: more folders that the user
+    has allowed.
     """
     run = run_of(trace.path)
     if run is None:
-        return SourceFinder(trace, [EXAMPLE] if _is_sample(trace) else [])
+        return SourceFinder(trace, [*([EXAMPLE] if _is_sample(trace) else []), *roots])
     record = read_line_record(run.folder, trace.path.name.removesuffix(".json"))
     copies = _inside(run.folder, SOURCES)  # a folder from elsewhere may hold a link to anywhere in its place
-    return SourceFinder(trace, [copies] if copies is not None else [], record)
+    return SourceFinder(trace, [*([copies] if copies is not None else []), *roots], record)
 
 
 def kept_source(run: RunRecord | None, trace: Trace, file: str) -> Path | None:

@@ -81,6 +81,9 @@ class Editor:
             for path in (original, copy):
                 if path is not None and path.is_file():
                     return path.resolve()
+        mapped = document.finder.resolve(file) if document is not None and document.finder is not None else None
+        if mapped is not None:  # in a folder that the user has chosen for the sources of this trace
+            return mapped
         roots = [Path()] if name.is_absolute() else []
         if document is not None and not name.is_absolute() and ".." not in name.parts:
             roots += [document.run_folder] if document.run_folder else []

@@ -106,8 +106,14 @@ class Helper:
             raise
         return trace
 
-    def analyze(self, on_partial: Callable[[Analysis], None], progress: Progress) -> Analysis:
-        """Diagnose the trace that was opened.
+    def analyze(
+        self,
+        on_partial: Callable[[Analysis], None],
+        progress: Progress,
+        rule_folders: tuple[Path, ...] = (),
+        source_folders: tuple[Path, ...] = (),
+    ) -> Analysis:
+        """Diagnose the trace that was opened, with rules and sources in these folders that the user has allowed.
 
         Raises
         ------
@@ -117,7 +123,7 @@ class Helper:
             When ``progress`` raised it; the process ends as after `close`.
         """
         try:
-            found: Analysis = self._call((protocol.ANALYZE,), progress, on_partial)
+            found: Analysis = self._call((protocol.ANALYZE, rule_folders, source_folders), progress, on_partial)
         finally:
             self.close()
         return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
-from gui import helpers, jobs, store, text, warmup
+from gui import helpers, jobs, own_rules, source_folders, store, text, warmup
 from gui.session import Document, Session
 from gui.settings import Settings
 
@@ -98,18 +98,31 @@ def title_of(trace: Trace, run: RunRecord | None) -> str:
     return title
 
 
+@dataclass(frozen=True)
+class Consent:
+    """Folders that the user has allowed: with own rules, which are run, and with sources, which are read."""
+
+    rules: tuple[Path, ...] = ()
+    sources: tuple[Path, ...] = ()
+
+
 def analyze_trace(
-    trace: Trace, source: SourceFinder | None, helper: helpers.Helper | None, on_partial: Any, progress: jobs.Progress
+    trace: Trace,
+    source: SourceFinder | None,
+    helper: helpers.Helper | None,
+    consent: Consent,
+    on_partial: Any,
+    progress: jobs.Progress,
 ) -> Analysis:
     """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage.
 
     The helper that has read the trace does it, where there is one, and ends.
     """
     if helper is not None:
-        return helper.analyze(on_partial, progress)
+        return helper.analyze(on_partial, progress, consent.rules, consent.sources)
     from core.analysis import analyze
 
-    return analyze(trace, progress=progress, on_partial=on_partial, source=source)
+    return analyze(trace, progress=progress, on_partial=on_partial, source=source, extra_folders=consent.rules)
 
 
 class Opener(QObject):
@@ -136,6 +149,7 @@ class Opener(QObject):
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
         session.openRequested.connect(self.open)
+        session.provide("diagnose", self.diagnose_again)
         session.documentsChanged.connect(self._drop_closed)
         self._partial.connect(self._take_partial, Qt.ConnectionType.QueuedConnection)
 
@@ -203,6 +217,11 @@ class Opener(QObject):
         document.prepared = loaded.prepared
         document.title = title_of(trace, run)
         document.run, document.finder = run, loaded.finder
+        folders = self._consent(trace).sources
+        if folders:
+            from core.run_folder import finder_for
+
+            document.finder = finder_for(trace, folders)
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)
         if path.parent != tour.FOLDER:  # the example is at hand anyway; it would push the user's own files out
@@ -249,14 +268,26 @@ class Opener(QObject):
         self._waiting.add(document)
         QTimer.singleShot(FIRST_PAINT_MS, document, partial(self._start_analysis, document))
 
+    def diagnose_again(self, document: Document) -> None:
+        """Diagnose anew, after the user has allowed or forbidden a folder; what runs already is called off."""
+        running = self._analyses.pop(document, None)
+        if running is not None:
+            running.cancel()
+        if document not in self._waiting:
+            self.analyze(document)
+
+    def _consent(self, trace: Trace) -> Consent:
+        return Consent(own_rules.allowed(self._settings), source_folders.roots(self._settings, trace))
+
     def _start_analysis(self, document: Document) -> None:
         self._waiting.discard(document)
         if document not in self._session.documents:
             return
         send = partial(self._partial.emit, document)
+        helper, consent = self._helpers.pop(document, None), self._consent(document.trace)
         self._analyses[document] = jobs.run(
             document,
-            partial(analyze_trace, document.trace, document.finder, self._helpers.pop(document, None), send),
+            partial(analyze_trace, document.trace, document.finder, helper, consent, send),
             partial(self._diagnosed, document),
             partial(self._not_diagnosed, document),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QSettings
@@ -33,6 +34,9 @@ SETTINGS = (
     Setting("runs/folder", str, "", "Folder that receives the runs; empty for the default"),
     Setting("runs/last_script", str, "", "Script that was profiled last"),
     Setting("runs/interpreters", list, [], "Interpreters used lately, newest first"),
+    Setting("rules/allowed", list, [], "Folders with own rules that are run"),
+    Setting("rules/refused", list, [], "Folders with own rules that are not to be run, nor asked about"),
+    Setting("sources/folders", list, [], "Where the sources lie that traces of other machines name"),
     Setting("editor/command", str, "", "Command that opens a file at a line, with {file} and {line}"),
     Setting("editor/allowed_folders", list, [], "Folders whose files may be opened without asking again"),
 )
@@ -50,6 +54,12 @@ class Settings:
 
     def __init__(self, store: QSettings | None = None) -> None:
         self._store = store or QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "StepLens", "StepLens")
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the file; the user's own rules lie beside it. None where there is no file."""
+        name = self._store.fileName()
+        return Path(name).parent if name else None
 
     def get(self, key: str) -> Any:
         """Value of a setting of the table.
@@ -86,6 +96,11 @@ class MemorySettings(Settings):
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
+
+    @property
+    def folder(self) -> Path | None:
+        """No file, no folder."""
+        return None
 
     def get(self, key: str) -> Any:
         """Value of a setting of the table."""

@@ -2,21 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QDialog,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
+    QListWidgetItem,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
+from gui import own_rules, source_folders
 from gui.settings import Settings
 from gui.widgets.labels import button, label
+
+
+class Removable(QWidget):
+    """A list that entries can be taken off; "None yet." where it is empty."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.list = QListWidget()
+        self.list.setAccessibleName(name)
+        self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
+        self.list.setMaximumHeight(96)
+        self.none = label(self.tr("None yet."), "dim")
+        tip = self.tr("Takes the chosen entries off the list.")
+        self.remove = button(self.tr("Remove from the list"), self._remove, tip=tip)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(6)
+        box.addWidget(self.list)
+        box.addWidget(self.none)
+        box.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignLeft)
+        self.list.itemSelectionChanged.connect(self._enable)
+        self._enable()
+
+    def fill(self, entries: Iterable[tuple[str, object]]) -> None:
+        """Show these entries: words, and what they stand for."""
+        for words, value in entries:
+            item = QListWidgetItem(words, self.list)
+            item.setData(Qt.ItemDataRole.UserRole, value)
+            item.setToolTip(words)
+        self._enable()
+
+    def left(self) -> list[Any]:
+        """What the entries stand for that are still there."""
+        return [self.list.item(k).data(Qt.ItemDataRole.UserRole) for k in range(self.list.count())]
+
+    def _remove(self) -> None:
+        for item in self.list.selectedItems():
+            self.list.takeItem(self.list.row(item))
+        self._enable()
+
+    def _enable(self) -> None:
+        self.remove.setEnabled(bool(self.list.selectedItems()))
+        for widget in (self.list, self.remove):
+            widget.setVisible(self.list.count() > 0)
+        self.none.setVisible(self.list.count() == 0)
 
 
 class SettingsDialog(QDialog):
@@ -26,8 +77,9 @@ class SettingsDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(self.tr("Settings"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.resize(560, 380)
+        self.resize(600, 520)
         self._settings = settings
+        self.consent_changed = False  # once kept: traces have to be diagnosed again
         self.theme = QComboBox()
         for value, words in (
             ("system", self.tr("As the desktop")),
@@ -43,8 +95,13 @@ class SettingsDialog(QDialog):
         self.recent.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.recent.setFixedWidth(64)
         self.recent.setValue(settings.get("files/recent_max"))
-        self.folders = QListWidget()
-        self.folders.addItems(settings.get("editor/allowed_folders"))
+        self.folders = Removable(self.tr("Trusted folders"))
+        self.folders.fill((folder, folder) for folder in settings.get("editor/allowed_folders"))
+        self.sources = Removable(self.tr("Folders with sources"))
+        self.sources.fill((mapping.words, mapping) for mapping in source_folders.known(settings))
+        self.rules = QCheckBox(self._rules_words())
+        self.rules.setChecked(bool(own_rules.allowed(settings)))
+        self.rules.setEnabled(own_rules.folder_of(settings) is not None)
         form = QFormLayout()
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
@@ -53,24 +110,20 @@ class SettingsDialog(QDialog):
         hint = self.tr("Program and arguments; {file} and {line} stand for the place. Empty: the first one found.")
         form.addRow("", label(hint, "faint", wrap=True))
         self._add(form, self.tr("Recent traces kept"), self.recent)
-        self.folders.setAccessibleName(self.tr("Trusted folders"))
-        self.none = label(self.tr("None yet."), "dim")
-        trusted = QVBoxLayout()
-        trusted.addWidget(self.folders)
-        trusted.addWidget(self.none)
-        form.addRow(label(self.tr("Trusted folders"), "dim"), trusted)
+        self._add(form, self.tr("Own rules"), self.rules)
+        hint = self.tr("Python files of your own in {folder}: they run with your rights at every diagnosis.")
+        folder = own_rules.folder_of(settings)
+        form.addRow("", label(hint.format(folder=folder or "-"), "faint", wrap=True, select=True))
+        form.addRow(label(self.tr("Folders with sources"), "dim"), self.sources)
+        hint = self.tr("Where sources are read that a trace of another machine names. You choose them on a suggestion.")
+        form.addRow("", label(hint, "faint", wrap=True))
+        form.addRow(label(self.tr("Trusted folders"), "dim"), self.folders)
         hint = self.tr(
             "Files in these folders are opened in your editor without asking, when a trace names one of them. A folder "
             "comes here when you allow it as you open a line of code."
         )
         form.addRow("", label(hint, "faint", wrap=True))
-        self.forget = button(
-            self.tr("Remove from the list"), self._forget, tip=self.tr("Takes the chosen folders off the list.")
-        )
-        self.folders.itemSelectionChanged.connect(self._enable)
-        self._enable()
         row = QHBoxLayout()
-        row.addWidget(self.forget)
         row.addStretch(1)
         row.addWidget(button(self.tr("Cancel"), self.reject))
         row.addWidget(button(self.tr("Save"), self.accept, "primary"))
@@ -85,20 +138,20 @@ class SettingsDialog(QDialog):
         widget.setAccessibleName(name)
         form.addRow(label(name, "dim"), widget)
 
-    def _enable(self) -> None:
-        self.forget.setEnabled(bool(self.folders.selectedItems()))
-        for widget in (self.folders, self.forget):
-            widget.setVisible(self.folders.count() > 0)
-        self.none.setVisible(self.folders.count() == 0)
-
-    def _forget(self) -> None:
-        for item in self.folders.selectedItems():
-            self.folders.takeItem(self.folders.row(item))
-        self._enable()
+    def _rules_words(self) -> str:
+        count = len(own_rules.files_of(self._settings))
+        if not count:
+            return self.tr("Run my own rules (there are none yet)")
+        one = self.tr("Run my own rule (1 file)")
+        return one if count == 1 else self.tr("Run my own rules ({count} files)").format(count=count)
 
     def _keep(self) -> None:
         self._settings.set("appearance/theme", self.theme.currentData())
         self._settings.set("editor/command", self.editor.text().strip())
         self._settings.set("files/recent_max", self.recent.value())
-        folders = [self.folders.item(k).text() for k in range(self.folders.count())]
-        self._settings.set("editor/allowed_folders", folders)
+        self._settings.set("editor/allowed_folders", self.folders.left())
+        before = (own_rules.allowed(self._settings), source_folders.known(self._settings))
+        if self.rules.isChecked() != bool(before[0]):
+            own_rules.decide(self._settings, allow=self.rules.isChecked())
+        source_folders.keep(self._settings, tuple(self.sources.left()))
+        self.consent_changed = before != (own_rules.allowed(self._settings), source_folders.known(self._settings))

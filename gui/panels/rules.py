@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from core.analysis import Analysis
 from core.suggestions import Outcome
@@ -11,8 +12,11 @@ from gui import text
 from gui.models.columns import Column
 from gui.panels import PanelSpec
 from gui.session import Document, Session
-from gui.widgets.labels import button
+from gui.widgets.labels import button, label
 from gui.widgets.stat_panel import FiguresTable, Rows
+
+ORDER = (Outcome.FAILED, Outcome.FOUND, Outcome.NOT_CHECKED, Outcome.CLEAN)  # what needs a look comes first
+MOST_SAID = 3  # failures told in full under the table
 
 
 class RulesPanel(FiguresTable):
@@ -21,6 +25,8 @@ class RulesPanel(FiguresTable):
     def __init__(self, session: Session, document: Document) -> None:
         self.failures = button(document.tr("Copy failures"), self.copy_failures, "flat")
         self.failures.hide()
+        self.failed = label("", "", wrap=True, select=True)
+        self.failed.hide()
         super().__init__(
             document,
             self._outcomes,
@@ -29,11 +35,15 @@ class RulesPanel(FiguresTable):
             on_open=self._show_evidence,
         )
         layout = self.layout()
-        assert layout is not None
-        layout.addWidget(self.failures)
+        assert isinstance(layout, QVBoxLayout)
+        row = QHBoxLayout()
+        row.setContentsMargins(16, 4, 8, 4)
+        row.addWidget(self.failed, 1)
+        row.addWidget(self.failures, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(row)
 
     def _outcomes(self, analysis: Analysis) -> Rows:
-        results = sorted(analysis.rules, key=lambda r: (list(Outcome).index(r.outcome), r.rule.id))
+        results = sorted(analysis.rules, key=lambda r: (ORDER.index(r.outcome), r.rule.id))
         names = {
             Outcome.FOUND: self.tr("found"),
             Outcome.CLEAN: self.tr("clean"),
@@ -44,13 +54,17 @@ class RulesPanel(FiguresTable):
             Column(self.tr("What it looks for"), "text", [text.rule_title(r.rule.title) for r in results]),
             Column(self.tr("Outcome"), "text", [names[r.outcome] for r in results]),
             Column(self.tr("Found"), "count", [len(r.suggestions) for r in results], self.tr("How many suggestions")),
-            Column(self.tr("Rule"), "text", [r.rule.id for r in results], self.tr("Its name in allow files")),
             Column(self.tr("Reason"), "text", [" ".join(r.reason.split()) for r in results]),
+            Column(self.tr("Rule"), "text", [r.rule.id for r in results], self.tr("Its name in allow files")),
         ]
         first = [next((i for s in r.suggestions for e in s.evidence for i in e.slices), -1) for r in results]
         counts = {o: sum(r.outcome is o for r in results) for o in Outcome}
         words = self.tr("{found} found, {clean} clean, {not_checked} not checkable here, {failed} failed.")
-        self.failures.setVisible(counts[Outcome.FAILED] > 0)
+        failed = [f"{r.rule.id}: {' '.join(r.reason.split())}" for r in results if r.outcome is Outcome.FAILED]
+        more = [self.tr("and {count} more").format(count=len(failed) - MOST_SAID)] if len(failed) > MOST_SAID else []
+        self.failed.setText("\n".join([*failed[:MOST_SAID], *more]))
+        for widget in (self.failed, self.failures):
+            widget.setVisible(bool(failed))
         note = words.format(**{o.value: n for o, n in counts.items()})
         return Rows(columns, first, note, self.tr("The rules have not run yet."))
 
