@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QNativeGestureEvent, QPointingDevice, QWheelEvent
+from PySide6.QtGui import QGuiApplication, QInputDevice, QNativeGestureEvent, QPointingDevice, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -174,6 +174,22 @@ def test_pinching_zooms_about_the_pointer(view: TimelineView) -> None:
     QApplication.sendEvent(view.canvas, event)
     assert view.document.viewport.width_ns == pytest.approx(width / 1.25, rel=1e-6)
     assert view.canvas.frame().time_at(700) == pytest.approx(time, abs=1)
+
+
+def test_two_fingers_on_a_touch_pad_move_in_both_directions(view: TimelineView) -> None:
+    view.resize(1200, 300)
+    view.document.zoom_to(1_000_000, 2_000_000)
+    able = QInputDevice.Capability.PixelScroll | QInputDevice.Capability.Scroll
+    pad = QPointingDevice("pad", 77, QInputDevice.DeviceType.TouchPad, QPointingDevice.PointerType.Finger, able, 2, 0)
+    at, start = QPointF(700, 150), view.document.viewport.start_ns
+    ns_per_px = view.canvas.frame().ns_per_px
+    where = QPointF(view.canvas.mapToGlobal(at.toPoint()))
+    phase, source = Qt.ScrollPhase.ScrollUpdate, Qt.MouseEventSource.MouseEventNotSynthesized
+    event = QWheelEvent(at, where, QPoint(-60, -30), QPoint(), Qt.MouseButton.NoButton, NONE, phase, False, source, pad)
+    QApplication.sendEvent(view.canvas, event)
+    assert view.document.viewport.start_ns == pytest.approx(start + 60 * ns_per_px, rel=1e-6)
+    assert view.document.viewport.width_ns == pytest.approx(1_000_000)
+    assert view.canvas.scroll_px == 30
 
 
 def test_backspace_returns_to_the_view_before(view: TimelineView) -> None:
