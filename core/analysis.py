@@ -46,6 +46,37 @@ class Analysis:
         return tuple(i for i, s in found if not s.informational and not self.is_small(i))
 
 
+# What to say where no suggestion has anything to offer, by `outlook`; sentences that agree with the verdict.
+OUTLOOKS: Mapping[str, str] = {
+    "cut_off": "The file ends early, so what a fix would save is unknown: there is no plan.",
+    "no_device": "No device work was recorded, so nothing can be said about waits for a device, and nothing was found "
+    "that would save the CPU's time.",
+    "healthy": "Healthy: nothing that StepLens checks would save 1 % or more. To go faster, look at the kernels "
+    "themselves: batch size, precision, or the model.",
+    "device": "The device sets the pace, and no rule found a fix that would save 1 % or more. To go faster, look at "
+    "the kernels themselves: batch size, precision, or the model.",
+    "limited": "No rule found a fix that would save 1 % or more. The longest gaps of the device on the timeline show "
+    "where the time goes that the verdict names.",
+    "unknown": "No rule found a fix that would save 1 % or more, and what limits the pace cannot be told from this "
+    "trace. The notes on the recording say what to record.",
+}
+
+
+def outlook(trace: Trace, analysis: Analysis) -> str:
+    """Key of `OUTLOOKS` for a finished analysis, "" where a suggestion is worth showing.
+
+    The one place that decides these words: whatever shows them says the same, and nothing that the verdict denies.
+    """
+    if trace.report.is_cut_off:
+        return "cut_off"
+    if analysis.headlined():
+        return ""
+    if not trace.has_device_work:
+        return "no_device"
+    known = {"healthy": "healthy", "device_bound": "device", "unknown": "unknown"}
+    return known.get(analysis.figures.summary.verdict, "limited")
+
+
 OnPartial = Callable[[Analysis], None]
 
 

@@ -83,3 +83,4 @@ class GapCause(IntEnum):
     COMMUNICATION = 7
     ALLOC = 8  # cudaMalloc/cudaFree
     UNKNOWN = 9  # nothing recorded says why
+    QUEUED = 10  # the work was launched, and something that is not in the trace kept the device from starting it

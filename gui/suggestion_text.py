@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from core.analysis import Analysis
+from core.analysis import OUTLOOKS, Analysis, outlook
 from core.suggestions import Suggestion
+from core.trace import Trace
 from gui import text
 
 translate = QCoreApplication.translate
@@ -104,19 +105,13 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
     return " ".join(lines)
 
 
-def nothing_found(has_device: bool) -> str:
-    """What to say where no card has anything to offer."""
-    if not has_device:
-        return translate(
-            "plan",
-            "No device work was recorded, so nothing can be said about waits for a device, and nothing was found that "
-            "would save the CPU's time. What the CPU does is shown below.",
-        )
-    return translate(
-        "plan",
-        "Healthy: nothing that StepLens checks would save 1 % of a step or more. To go faster, look at the kernels "
-        "themselves: batch size, precision, or the model.",
-    )
+def nothing_found(trace: Trace, analysis: Analysis) -> str:
+    """What to say where no card has anything to offer; nothing where one has."""
+    key = outlook(trace, analysis)
+    words = translate("plan", OUTLOOKS[key]) if key else ""
+    if key == "no_device":  # the plan shows the CPU's own time there
+        words = " ".join((words, translate("plan", "What the CPU does is shown below.")))
+    return words
 
 
 def falling(now: float, analysis: Analysis, dismissed: Sequence[bool]) -> list[float]:

@@ -124,6 +124,7 @@ def gap_cause(cause: int) -> str:
         GapCause.COLLECTOR: translate("text", "garbage collector"),
         GapCause.COMMUNICATION: translate("text", "communication"),
         GapCause.ALLOC: translate("text", "memory allocation"),
+        GapCause.QUEUED: translate("text", "launched, but held up"),
         GapCause.UNKNOWN: translate("text", "cause unknown"),
     }.get(GapCause(cause), translate("text", "cause unknown"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -13,14 +13,14 @@ from core.figures.bounds import wait_bounds
 from core.figures.budget import Windows, budget_windows, per_window, share_out
 from core.figures.device import DeviceTimes
 from core.figures.doctor import examine
-from core.figures.gaps import find_gaps
+from core.figures.gaps import find_gaps, held_up_lead
 from core.figures.lookup import View, view_of
-from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable, StepFigures, Summary, SyncTable
+from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StatTable, StepFigures, Summary, SyncTable
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
 from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
-from core.figures.verdict import Verdict, judge, judge_cut_off, judge_without_device
+from core.figures.verdict import LOST_LAUNCHES_SHARE, Verdict, judge, judge_cut_off, judge_lost, judge_without_device
 from core.intervals import Spans, subtract, union, union_all
 from core.kinds import SliceKind, TrackKind
 from core.tables import F64, I32, StepTable
@@ -46,8 +46,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     Returns the figures with ``summary.sustained_step_ns`` and ``replay_error_pct`` None: the replay fills them in, and
     `final_verdict` redoes the verdict with them.
     """
-    tell = progress or _silent
-    view = view_of(trace)
+    tell, view = progress or _silent, view_of(trace)
     tell(0.0, "steps")
     steps = find_steps(view)
     step_of = assign(view, steps)
@@ -68,6 +67,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     queue_time, depth = dev.queue_depth(view)
     summary = _summary(view, steps, per_step, syncs, times, loop, peaks)
     budget = share_out(view, times, gaps, windows)
+    extra = _further(view, steps, times, syncs, windows, depth, gaps)
     figures = Figures(
         steps=steps,
         step_figures=per_step,
@@ -81,14 +81,14 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         python=python,
         budget=budget,
         summary=summary,
-        doctor=examine(view, steps, per_step, budget, summary.enqueue_bound),
+        doctor=examine(view, steps, per_step, budget, summary.enqueue_bound, _single(extra, "held_up_lead_ns") or 0.0),
         devices=view.devices,
         busy_by_device_pct={d: dev.share_of(loop, times.busy[d]) or 0.0 for d in view.devices},
         busy_by_stream_pct=dev.busy_by_stream(view, loop),
         queue_time_ns=_frozen(queue_time),
         queue_depth=_frozen(depth),
         launch_delay_ns=_frozen(dev.launch_delay(view)),
-        extra=_further(view, steps, times, syncs, windows, depth),
+        extra=extra,
         peak_memory_by_device=peaks,
     )
     tell(1.0, "summary")
@@ -121,19 +121,29 @@ def final_verdict(
         return judge_cut_off()
     if sustained_ns is not None and best_saving_pct is None:
         best_saving_pct = 0.0
-    exposed = figures.extra.get("exposed_communication_ns")
+    lost_pct = _single(figures.extra, "launches_lost_pct")
+    if lost_pct is not None and lost_pct > 100.0 * LOST_LAUNCHES_SHARE:
+        return judge_lost(lost_pct)
+    view = view_of(trace)
     verdict = judge(
         figures.budget,
-        float(exposed[0]) if exposed is not None and len(exposed) else None,
+        _single(figures.extra, "exposed_communication_ns"),
         sustained_ns,
         best_saving_pct,
         waits_saving_pct,
+        _single(figures.extra, "held_up_lead_ns") or 0.0,
+        bool(len(view.by_kind(SliceKind.PYTHON))),
     )
     if verdict is not None:
         return verdict
-    view = view_of(trace)
     names_device = bool(trace.meta.devices) or bool(len(view.named(view.host_calls, view.names.launch)))
     return judge_without_device(names_device, _loader_share(figures.step_figures), bool(len(trace.slices)))
+
+
+def _single(extra: Mapping[str, F64], key: str) -> float | None:
+    """One of the further figures that is a single value; None where it is unknown."""
+    values = extra.get(key)
+    return float(values[0]) if values is not None and len(values) else None
 
 
 def _loader_share(figures: StepFigures) -> float | None:
@@ -219,7 +229,13 @@ def _mean_of(values: list[float | None]) -> float | None:
 
 
 def _further(
-    view: View, steps: StepTable, times: DeviceTimes, syncs: SyncTable, windows: Windows, queue_depth: I32
+    view: View,
+    steps: StepTable,
+    times: DeviceTimes,
+    syncs: SyncTable,
+    windows: Windows,
+    queue_depth: I32,
+    gaps: GapTable,
 ) -> dict[str, F64]:
     """Figures that have no column of their own (docs/figures.md, "Further figures")."""
     if not view.devices:
@@ -227,6 +243,9 @@ def _further(
     extra = dev.launch_summary(view, queue_depth)
     alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
     copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
+    extra["held_up_lead_ns"] = np.array([per_window(view, windows, held_up_lead(view, times, gaps)) or 0.0])
+    if (lost := dev.launches_lost_pct(view)) is not None:
+        extra["launches_lost_pct"] = np.array([lost])
     extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])
     extra["exposed_copy_ns"] = np.array([per_window(view, windows, copies) or 0.0])
     busiest = max(view.devices, key=lambda d: times.kernel[d].total_ns)

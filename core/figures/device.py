@@ -126,6 +126,16 @@ def launch_summary(view: View, queue_depth: I32) -> dict[str, F64]:
     }
 
 
+def launches_lost_pct(view: View) -> float | None:
+    """Share of the calls that launch kernels or graphs whose work is not in the trace; None without such calls."""
+    launches = view.named(view.host_calls, view.names.launch)
+    if not len(launches):
+        return None
+    launched = np.zeros(len(view.trace.slices), dtype=bool)
+    launched[view.trace.links.launched_by] = True
+    return 100.0 * float(np.count_nonzero(~launched[launches])) / len(launches)
+
+
 def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I64, I32]:
     """First start and last end of the device work launched in each step (-1 for none), and its kernels."""
     count = len(steps)

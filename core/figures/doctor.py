@@ -20,6 +20,7 @@ _EXAMPLES = 20  # slices shown with a note: enough to look at, few enough to jum
 _SKEW_NS = 1_000  # device work that starts this much before its launch shows clocks that disagree
 _OVERHEAD_SHARE = 0.05
 _START_UP_SHARE = 0.2
+_HELD_UP_SHARE = 0.1  # of the budget; as for causes, less deserves no words
 _GIANT_ITERATIONS = 2  # a step with two iterations inside it is no step
 _LOST_SHARE = 0.2  # of all launches: more than the few at a recording's border
 # Recording a Python call costs about a microsecond; so many in a millisecond are a tenth of the time.
@@ -48,13 +49,19 @@ _IMPORT_FLAGS = {
 
 
 def examine(
-    view: View, steps: StepTable, figures: StepFigures, budget: Budget, enqueue: bool | None
+    view: View,
+    steps: StepTable,
+    figures: StepFigures,
+    budget: Budget,
+    enqueue: bool | None,
+    held_lead_ns: float = 0.0,
 ) -> tuple[DoctorNote, ...]:
-    """Return all notes, worst first."""
+    """Return all notes, worst first; ``held_lead_ns``: see `core.figures.gaps.held_up_lead`."""
     notes = [
         *_from_import(view),
         *_steps(view, steps, figures),
         *_start_up(budget),
+        *_held_up(budget, held_lead_ns),
         *_device(view),
         *_recorded(view),
         *_profiler(view, steps),
@@ -123,6 +130,14 @@ def _start_up(budget: Budget) -> list[DoctorNote]:
     if not budget.period_ns or loading < _START_UP_SHARE * budget.period_ns:
         return []
     return [_note("warmup-captured/start-up", share=100.0 * loading / budget.period_ns)]
+
+
+def _held_up(budget: Budget, lead_ns: float) -> list[DoctorNote]:
+    held = budget.idle_by_cause_ns.get(int(GapCause.QUEUED), 0)
+    if not budget.period_ns or held < _HELD_UP_SHARE * budget.period_ns:
+        return []
+    key = "held-up-work/lead" if lead_ns > held / 2 else "held-up-work"
+    return [_note(key, share=100.0 * held / budget.period_ns)]
 
 
 def _device(view: View) -> list[DoctorNote]:

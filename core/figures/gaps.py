@@ -71,6 +71,19 @@ def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, s
     )
 
 
+def held_up_lead(view: View, times: DeviceTimes, gaps: GapTable) -> dict[int, Spans]:
+    """Per device: idle time before its first recorded work, in which that work was launched already.
+
+    What a device does before its first record is not known to be nothing: work launched before the recording began
+    leaves no record.
+    """
+    result = {}
+    for dev in view.devices:
+        mine = (gaps.device == dev) & (gaps.cause == GapCause.QUEUED) & (gaps.end_ns <= times.busy[dev].start[:1].sum())
+        result[dev] = union(gaps.start_ns[mine], gaps.end_ns[mine])
+    return result
+
+
 def _split_at(start: I64, end: I64, borders: I64) -> tuple[I64, I64, I64]:
     """Cut intervals (in any order, possibly touching) at borders: start, end and the interval each piece is of."""
     low = np.searchsorted(borders, start, side="right")
@@ -115,7 +128,7 @@ def _gaps_of(
         pieces.add(left, GapCause.UNKNOWN, -1)
         short = queued.dur_ns <= _DEVICE_LAUNCH_NS
         pieces.add(Spans(queued.start[short], queued.end[short]), GapCause.LAUNCH, -1)
-        pieces.add(Spans(queued.start[~short], queued.end[~short]), GapCause.UNKNOWN, -1)
+        pieces.add(Spans(queued.start[~short], queued.end[~short]), GapCause.QUEUED, -1)
     if not pieces.start:
         empty = np.zeros(0, np.int64)
         return empty, empty, empty, np.zeros(0, np.int32)
@@ -222,8 +235,12 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
         (GapCause.PYTHON, steps),
     ]
     start, end = view.trace.slices.start_ns, view.trace.end_ns
+    if not (len(calls) or len(ops) or len(frames)):
+        # A step or a range alone says nothing of what went on in it: what Python calls was not recorded either.
+        ordered = [(cause, ids) for cause, ids in ordered if cause != GapCause.PYTHON]
     layers = [_Layer(cause, union(start[ids], end[ids]), ids) for cause, ids in ordered if len(ids)]
-    layers.append(_Layer(GapCause.PYTHON, union(start[own], end[own] + _HOLE_NS), own))
+    if len(calls) or len(ops) or len(frames):
+        layers.append(_Layer(GapCause.PYTHON, union(start[own], end[own] + _HOLE_NS), own))
     return layers
 
 
@@ -272,7 +289,7 @@ def charge_waits(
     credit = coverage(busy, syncs.wait_start_ns[mine], wait_end)
     if not credit.any():
         return start, end, cause, blame
-    usable = np.isin(cause, (GapCause.LAUNCH, GapCause.PYTHON, GapCause.UNKNOWN))
+    usable = np.isin(cause, (GapCause.LAUNCH, GapCause.PYTHON, GapCause.UNKNOWN, GapCause.QUEUED))
     spent, payer = spend(wait_end, credit, start[usable], end[usable] - start[usable])
     taken = np.zeros(len(start), dtype=np.int64)
     taken[usable] = spent

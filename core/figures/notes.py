@@ -85,6 +85,19 @@ TEXTS: Mapping[str, NoteText] = {
         _UNKNOWN_BUSY,
         "Record ProfilerActivity.CUDA, and see whether the model and its inputs are on the device.",
     ),
+    "held-up-work": NoteText(
+        "info",
+        "For {share:.0f} % of the time the device shows no work although some was launched.",
+        "What held it back is not in the trace: another rank, another stream or process, or events that were not "
+        "recorded. It is charged to nobody.",
+        "Record all ranks over the same steps, and every stream; with larger profiler buffers, or fewer steps at once.",
+    ),
+    "held-up-work/lead": NoteText(
+        "info",
+        "For {share:.0f} % of the recording its first device work was launched and did not run.",
+        "The device probably worked off what had been launched before the recording began; it may not have been idle.",
+        _WARM_UP,
+    ),
     "orphan-kernels": NoteText(
         "info",
         "{orphans} {orphans|piece of device work has|pieces of device work have} no launch in the trace; "

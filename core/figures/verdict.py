@@ -11,6 +11,9 @@ from core.words import fill
 
 # A device that works nine tenths of the time sets the pace: less than a tenth is left to be won on the host.
 DEVICE_BOUND_SHARE = 0.90
+# Somewhat less than that is still mostly the device's time: what idles is the headline only where the replay shows
+# that a fix would win back at least half of it. Else both are named, so that one percent more or less is no cliff.
+MOSTLY_DEVICE_SHARE, WON_BACK_SHARE = 0.80, 0.5
 # Below a tenth of the time no single cause of idling deserves to be the headline.
 CAUSE_SHARE = 0.10
 # Nothing to say to a trace whose best suggestion saves less than this.
@@ -24,26 +27,40 @@ _GROUPS: Mapping[str, tuple[GapCause, ...]] = {
     "sync_bound": (GapCause.SYNC, GapCause.COPY, GapCause.ALLOC),
     "communication_bound": (GapCause.COMMUNICATION,),
     "host_bound": (GapCause.LAUNCH, GapCause.PYTHON, GapCause.COMPILE, GapCause.COLLECTOR),
-    "unknown": (GapCause.UNKNOWN,),
+    "unknown": (GapCause.UNKNOWN, GapCause.QUEUED),
 }
+# With so many launches whose work is not in the trace, idle time is as likely to be work that was not recorded.
+LOST_LAUNCHES_SHARE = 0.5
 
 TEMPLATES: Mapping[str, str] = {
     "healthy": "The device works {busy_pct:.0f} % of the time, and nothing that was found is known to save more than "
     "{limit_pct:.0f} %.",
     "device_bound": "The device works {busy_pct:.0f} % of the time: only less or faster device work makes the step "
     "faster.",
+    "mostly_device": "The device works {busy_pct:.0f} % of the time: less or faster device work counts most. The other "
+    "{idle_pct:.0f} % are the most that can be won on the CPU.",
     "input_bound": "The device waits for the data loader {share_pct:.0f} % of the time.",
     "sync_bound": "The device idles {share_pct:.0f} % of the time because the CPU waits for it instead of queueing "
     "the next work.",
     "communication_bound": "Communication that nothing overlaps takes {share_pct:.0f} % of the time.",
     "host_launch": "The device idles {share_pct:.0f} % of the time because the CPU does not launch its work fast "
     "enough.",
-    "host_python": "The device idles {share_pct:.0f} % of the time, most of it while the CPU runs Python code between "
-    "its launches.",
-    "host_compile": "The device idles {share_pct:.0f} % of the time, most of it while code is compiled or loaded.",
+    "host_python": "The device idles {share_pct:.0f} % of the time because the CPU launches its work late, mostly for "
+    "the Python code between its launches.",
+    "host_compile": "The device idles {share_pct:.0f} % of the time because the CPU launches its work late, mostly "
+    "while code is compiled or loaded.",
     "start_up": "Start-up takes {share_pct:.0f} % of the recording and no steps are marked, so the pace of the loop is "
     "unknown; savings are rough figures for the rest of the recording.",
-    "unknown_cause": "The device idles {share_pct:.0f} % of the time, and nothing recorded says why.",
+    "unknown_cause": "For {share_pct:.0f} % of the time the device idles and nothing recorded says why.",
+    "unknown_no_stacks": "For {share_pct:.0f} % of the time the device idles and nothing recorded says why: Python "
+    "stacks (with_stack=True) would show what the CPU did meanwhile.",
+    "held_up": "For {held_pct:.0f} % of the time the device idles with work launched already. What held that work up "
+    "is not in the trace: another rank, stream or process, or events that were not recorded.",
+    "begun_late": "Once its first recorded work runs, the device works {rest_pct:.0f} % of the time. Before, for "
+    "{lead_pct:.0f} % of the recording, that work was launched and had to wait: the device probably worked off what "
+    "had been launched before the recording began.",
+    "launches_lost": "Of the launches {lost_pct:.0f} % have no device work in the trace: they were captured into a "
+    "graph, or their events were lost. How busy the device was is unknown.",
     "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
     "cpu_only": "The trace holds CPU work only, so there is no device to be kept busy.",
     "loader_cpu": "The data loader takes {share_pct:.0f} % of the step.",
@@ -77,6 +94,8 @@ def judge(
     sustained_ns: float | None = None,
     best_saving_pct: float | None = None,
     waits_saving_pct: float | None = None,
+    held_lead_ns: float = 0.0,
+    has_stacks: bool = True,
 ) -> Verdict | None:
     """Judge a trace with device work by its budget; None when there is none.
 
@@ -92,6 +111,10 @@ def judge(
         Best saving of any priced suggestion; with it, a device-bound trace can be called healthy.
     waits_saving_pct
         What the loop would gain if no call waited for the device, from the replay.
+    held_lead_ns
+        Part of the idle time before the first work of the recording, in which that work was launched already.
+    has_stacks
+        Whether Python was recorded.
     """
     if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
         return None
@@ -109,17 +132,34 @@ def judge(
         scale = min(idle_then / idle_now, 1.0)
         shares = {code: share * (scale if code != "communication_bound" else 1.0) for code, share in shares.items()}
     top = max(shares, key=lambda code: shares[code])
-    if busy - shares["communication_bound"] >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
+    alone = busy - shares["communication_bound"]
+    if alone >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
         if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
             return _verdict("healthy", "healthy", busy_pct=100.0 * busy, limit_pct=HEALTHY_SAVING_PCT)
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
+    won_back = max(best_saving_pct or 0.0, waits_saving_pct or 0.0) >= 100.0 * WON_BACK_SHARE * shares[top]
+    if alone >= MOSTLY_DEVICE_SHARE and top not in ("communication_bound", "unknown") and not won_back:
+        return _verdict("device_bound", "mostly_device", busy_pct=100.0 * busy, idle_pct=100.0 * (1.0 - busy))
     if top == "host_bound":
         least = max(WAITS_LEAST_PCT, 100.0 * shares[top] * WAITS_SHARE)
         if waits_saving_pct is not None and waits_saving_pct >= least:
             return _verdict("sync_bound", "sync_bound", share_pct=min(waits_saving_pct, 100.0 * sum(shares.values())))
         return _host(budget, 100.0 * shares[top])
-    template = "unknown_cause" if top == "unknown" else top
-    return _verdict(top, template, share_pct=100.0 * shares[top])
+    if top == "unknown":
+        return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)
+    return _verdict(top, top, share_pct=100.0 * shares[top])
+
+
+def _unexplained(budget: Budget, share_pct: float, held_lead_ns: float, has_stacks: bool) -> Verdict:
+    """Say as much of unexplained idling as is known: whether work had been launched, and what to record."""
+    held, rest = (float(budget.idle_by_cause_ns.get(cause, 0)) for cause in (GapCause.QUEUED, GapCause.UNKNOWN))
+    period, busy = float(budget.period_ns or 1), float(budget.busy_ns or 0)
+    if held <= rest:
+        return _verdict("unknown", "unknown_cause" if has_stacks else "unknown_no_stacks", share_pct=share_pct)
+    if held_lead_ns > held / 2 and period > held_lead_ns:
+        lead_pct, rest_pct = 100.0 * held_lead_ns / period, 100.0 * busy / (period - held_lead_ns)
+        return _verdict("unknown", "begun_late", lead_pct=lead_pct, rest_pct=min(rest_pct, 100.0))
+    return _verdict("unknown", "held_up", held_pct=100.0 * held / period)
 
 
 def _host(budget: Budget, share_pct: float) -> Verdict:
@@ -136,6 +176,11 @@ def _host(budget: Budget, share_pct: float) -> Verdict:
 def judge_cut_off() -> Verdict:
     """Judge nothing: a file that breaks off holds no fair share of any kind of work."""
     return _verdict("unknown", "cut_off")
+
+
+def judge_lost(lost_pct: float) -> Verdict:
+    """Judge nothing: what most launches started is not in the trace."""
+    return _verdict("unknown", "launches_lost", lost_pct=lost_pct)
 
 
 def judge_without_device(names_device: bool, loader_share: float | None, has_slices: bool) -> Verdict:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from core.analysis import Analysis
+from core.analysis import OUTLOOKS, Analysis, outlook
 from core.figures.model import StatTable
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
@@ -186,8 +186,9 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
         last = analysis.plan[-1].predicted_step_ns
         heading += f": {duration(now)} → {duration(last)} per step, predicted"
     yield f"<h2>{e(heading)}</h2>"
-    if not listed:
-        yield '<p class="saved">No rule found anything worth changing in what this trace shows.</p>'
+    if key := outlook(trace, analysis):
+        colour = ' class="saved"' if key == "healthy" else ""
+        yield f"<p{colour}>{e(OUTLOOKS[key])}</p>"
     if analysis.plan and now:
         yield _falling([now, *(float(p.predicted_step_ns) for p in analysis.plan)])
     planned = set(small)

@@ -25,6 +25,7 @@ GAPS = {
     "collector": ("#b0588f", "#a85f8d"),
     "communication": ("#618f33", "#6f9f3f"),
     "alloc": ("#a8604b", "#b06a55"),
+    "queued": ("#7d8794", "#8b95a3"),
     "unknown": ("#9aa3b0", "#6c7583"),
 }
 _LIGHT = {

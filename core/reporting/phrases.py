@@ -28,6 +28,7 @@ CAUSES = {
     GapCause.COLLECTOR: "idle: garbage collector",
     GapCause.COMMUNICATION: "idle: communication",
     GapCause.ALLOC: "idle: allocating device memory",
+    GapCause.QUEUED: "idle: launched, but held up",
     GapCause.UNKNOWN: "idle: nothing recorded says why",
 }
 

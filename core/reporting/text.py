@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from core.analysis import Analysis
+from core.analysis import OUTLOOKS, Analysis, outlook
 from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
@@ -196,11 +196,10 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator
     if analysis.plan and now is not None:
         last = analysis.plan[-1].predicted_step_ns
         yield from page.title(f"The plan: {duration(now)} → {duration(last)} per step, predicted by replay")
-    elif listed:
-        yield from page.title("Suggestions")
     else:
         yield from page.title("Suggestions")
-        yield "  None: no rule found anything worth changing in what this trace shows."
+    if key := outlook(trace, analysis):
+        yield from page.wrap(OUTLOOKS[key], "  ")
     after = {i: (n, step) for n, step in enumerate(analysis.plan, 1) for i in step.suggestions}
     shown = set(small)
     for number, step in enumerate(analysis.plan, 1):

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
-from core.analysis import WORTH_PCT, Analysis
+from core.analysis import Analysis
 from core.project import predicted_step
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
@@ -199,18 +199,12 @@ class PlanPanel(QWidget):
             words = self.tr("Looking for what could be faster…")
         elif document.analysis_running:
             words = self.tr("Working out what each fix saves…")
-        elif document.trace.report.is_cut_off:
-            words = self.tr("The file ends early, so what a fix would save is unknown: there is no plan.")
-        elif not any(self._worth(s) for s in analysis.suggestions if not s.informational):
-            words = suggestion_text.nothing_found(document.trace.has_device_work)
+        elif nothing := suggestion_text.nothing_found(document.trace, analysis):
+            words = nothing
         elif not document.trace.has_device_work:
             words = self.tr("No device work was recorded: these are about the CPU's own time.")
         self.message.setText(words)
         self.message.setVisible(bool(words))
-
-    def _worth(self, suggestion: Suggestion) -> bool:
-        saving = suggestion.saving
-        return saving.pct is None or saving.pct >= WORTH_PCT or bool(saving.together_ns)
 
     def _show_plan(self) -> None:
         analysis = self._document.analysis

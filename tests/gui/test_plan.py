@@ -208,8 +208,13 @@ def test_nothing_worth_one_per_cent_is_called_healthy(
     window: MainWindow, show: Callable[..., Document], trace: Trace
 ) -> None:
     known = known_analysis(trace)
-    show(trace, Analysis(known.figures, (), (), known.rules))
-    assert panel(window).message.text().startswith("Healthy")
+    for verdict in ("healthy", "device_bound", "host_bound", "unknown"):
+        figures = replace(known.figures, summary=replace(known.figures.summary, verdict=verdict))
+        document = show(trace, Analysis(figures, (), (), known.rules))
+        words = panel(window).message.text()
+        assert words
+        assert words.startswith("Healthy") is (verdict == "healthy"), "the plan denies the verdict"
+        window.session.close_document(document)
 
 
 def test_suggestions_arrive_in_instalments_and_the_open_one_stays(

@@ -51,6 +51,30 @@ def test_cause(cause, middle):
     assert figures.gaps.blame_id[longest] >= 0
 
 
+def test_launched_work_that_the_device_does_not_start_is_held_up():
+    trace = (
+        TraceBuilder()
+        .step(1, 0, 1000)
+        .op("aten::a", 0, 10)
+        .launch("first", at=0, call=5, start=400, dur=100)  # the device still does what was launched before
+        .op("aten::b", 20, 10)
+        .launch("last", at=20, call=5, start=700, dur=300)  # something unrecorded lies between
+        .build()
+    )
+    figures = compute_figures(trace)
+    assert idle(figures)[GapCause.QUEUED] == 395 + 200
+    assert GapCause.UNKNOWN not in idle(figures)
+    assert figures.budget.busy_ns + sum(figures.budget.idle_by_cause_ns.values()) == figures.budget.period_ns
+    assert figures.extra["held_up_lead_ns"][0] == 395 * US
+    assert [n.code for n in figures.doctor if n.code == "held-up-work"] == ["held-up-work"]
+
+
+def test_a_step_in_which_nothing_of_the_cpu_was_recorded_says_nothing():
+    figures = compute_figures(TraceBuilder().step(1, 0, 1000).kernel("k", 100, 300).build())
+    assert idle(figures) == {GapCause.UNKNOWN: 700}
+    assert figures.summary.verdict == "unknown"
+
+
 def test_a_slow_call_is_start_up_not_launching():
     figures = compute_figures(
         TraceBuilder()

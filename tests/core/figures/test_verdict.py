@@ -149,3 +149,33 @@ def test_notes_are_sorted_and_filled_in():
     for note in notes:
         assert "{" not in note.title + note.consequence + note.cure
         assert fill(note.templates[0], note.values) == note.title
+
+
+def test_a_device_that_works_most_of_the_time_is_no_cliff():
+    nearly = budget(88, launch=12)
+    assert judge(nearly).code == "device_bound"  # type: ignore[union-attr]
+    assert "12 %" in judge(nearly).text  # type: ignore[union-attr]
+    assert judge(nearly, best_saving_pct=8.0).code == "host_bound"  # type: ignore[union-attr]
+    assert judge(nearly, waits_saving_pct=8.0).code == "sync_bound"  # type: ignore[union-attr]
+    assert judge(budget(79, launch=21)).code == "host_bound"  # type: ignore[union-attr]
+
+
+def test_idling_with_work_launched_is_told_from_idling_without():
+    unexplained = judge(budget(30, unknown=70), has_stacks=False)
+    assert unexplained is not None
+    assert "with_stack=True" in unexplained.text
+    held = judge(budget(30, queued=60, unknown=10))
+    assert held is not None
+    assert (held.code, held.values["held_pct"]) == ("unknown", 60.0)
+    late = judge(budget(30, queued=60, unknown=10), held_lead_ns=60)
+    assert late is not None
+    assert late.values == {"lead_pct": 60.0, "rest_pct": 75.0}
+
+
+def test_launches_without_work_leave_the_device_unknown():
+    builder = TraceBuilder().step(1, 0, 1000).launch("k", at=10, call=5, start=20, dur=50)
+    for i in range(4):
+        builder.runtime("cudaLaunchKernel", 100 + 10 * i, 5, 100 + i)
+    summary = compute_figures(builder.build()).summary
+    assert summary.verdict == "unknown"
+    assert "80 %" in summary.verdict_text
