@@ -236,6 +236,7 @@ QPushButton[role="flat"]:focus { border-color: @accent; }
 QPushButton[role="flat"]:disabled { color: @faint; }
 QPushButton[role="link"] { background: transparent; border: none; border-radius: 2px; color: @accent; padding: 1px 0;
   text-align: left; }
+QPushButton[role="link"][library="true"] { color: @dim; }
 QPushButton[role="link"]:hover { text-decoration: underline; }
 QPushButton[role="link"]:focus { text-decoration: underline; background: @selection; }
 QPushButton[role="link"]:disabled { color: @faint; }

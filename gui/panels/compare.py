@@ -155,7 +155,7 @@ class ComparePage(QWidget):
         for field in ("operators", "kernels", "ranges", "sync_points"):
             box = self._tables[field]
             box.model.replace(self._columns(getattr(found, field), found.per_step))
-            box.note.setText(
+            box.say(
                 self.tr("Times per step, largest difference first.")
                 if found.per_step
                 else self.tr("Times of the whole traces, since steps are unknown on one side.")

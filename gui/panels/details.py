@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QV
 
 from core.errors import TraceError
 from core.kinds import DEVICE_WORK, CopyDirection, HostMemory, SliceKind
+from core.source_frames import is_user_frame
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED
 from gui import jobs, text
 from gui.models import args_text, slice_facts
@@ -315,6 +316,7 @@ class DetailsPanel(QScrollArea):
         for frame in frames[:MAX_FRAMES]:
             name = self._document.trace.name(frame)
             made = button(text.elided(name, 64), partial(self._open_frame, frame), "link", name[:1000])
+            made.setProperty("library", not is_user_frame(name))  # one's own lines stand out
             box.addWidget(made)
         if not frames:
             words = self.tr("None recorded here. Record with with_stack=True to see the lines of code.")

@@ -47,7 +47,7 @@ class MemoryPanel(QWidget):
         title: QLabel = label(words, "dim")
         title.setContentsMargins(16, 2, 16, 0)
         chart = LineChart()
-        chart.show_values(m.time_ns[mine], m.allocated_bytes[mine], text.size(peak))
+        chart.show_values(m.time_ns[mine], m.allocated_bytes[mine], text.size)
         holder = QVBoxLayout()
         holder.setContentsMargins(16, 0, 16, 4)
         holder.addWidget(chart)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui import text, theme
 from gui.painting import guarded
+from gui.widgets.labels import plain_tip
 
 
 def _small(widget: QWidget) -> QFont:
@@ -30,9 +31,6 @@ class Histogram(QWidget):
         self._low = self._high = 0.0
         self._mark: float | None = None
         self.setMinimumSize(160, 96)
-        self.setToolTip(
-            self.tr("How often a call of this name takes so long. The selected one is in the other colour.")
-        )
         self.setMaximumHeight(140)
 
     def show_values(self, values: np.ndarray, mark: float | None) -> None:
@@ -51,6 +49,28 @@ class Histogram(QWidget):
             )
         )
         self.update()
+
+    def words_at(self, x_px: float) -> str:
+        """What the bar at a place says."""
+        if not len(self._counts):
+            return ""
+        k = min(max(int(x_px / max(self.width(), 1) * len(self._counts)), 0), len(self._counts) - 1)
+        wide = (self._high - self._low) / len(self._counts)
+        return text.counted(
+            self.tr(
+                "{count} {count|call|calls} of {low} to {high}. The selected one is in the bar of the other colour."
+            ),
+            int(self._counts[k]),
+            low=text.duration(self._low + k * wide),
+            high=text.duration(self._low + (k + 1) * wide),
+        )
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltip: what the bar under the pointer says."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), plain_tip(self.words_at(event.pos().x())), self)
+            return True
+        return super().event(event)
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
@@ -141,13 +161,32 @@ class LineChart(QWidget):
         super().__init__()
         self._x = self._y = np.empty(0)
         self._peak = ""
+        self._write: Callable[[float], str] = str
         self.setMinimumHeight(72)
 
-    def show_values(self, x: np.ndarray, y: np.ndarray, peak: str) -> None:
-        """``x`` ascending; ``peak`` is the text for the largest ``y``."""
+    def show_values(self, x: np.ndarray, y: np.ndarray, write: Callable[[float], str]) -> None:
+        """``x`` in ns, ascending; ``write`` makes a text of a ``y``, for the peak and the value under the pointer."""
+        self._write, peak = write, write(float(y.max())) if len(y) else ""
         self._x, self._y, self._peak = x.astype(np.float64), y.astype(np.float64), peak
         self.setAccessibleName(self.tr("Chart over time; the peak is {peak}").format(peak=peak))
         self.update()
+
+    def value_at(self, x_px: float) -> tuple[float, float] | None:
+        """Time (ns) at a place, and the value that held there."""
+        if len(self._x) < 2 or self.width() < 2:
+            return None
+        time = self._x[0] + (self._x[-1] - self._x[0]) * min(max(x_px / (self.width() - 1), 0.0), 1.0)
+        return float(time), float(self._y[max(int(np.searchsorted(self._x, time, "right")) - 1, 0)])
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltip: time and value under the pointer."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            found = self.value_at(event.pos().x())
+            if found is not None:
+                words = self.tr("{value} at {time}").format(value=self._write(found[1]), time=text.duration(found[0]))
+                QToolTip.showText(event.globalPos(), plain_tip(words), self)
+            return True
+        return super().event(event)
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name

@@ -70,7 +70,7 @@ class FiguresTable(TableBox):
         self._shown = self._part(analysis)
         rows = self._rows(analysis)
         self.model.replace(rows.columns, rows.slices)
-        self.note.set_text(rows.note)
+        self.say(rows.note)
         self.set_empty(rows.empty, rows.advice)
         self.refresh()
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui import text
 from gui.models.columns import ColumnModel
 from gui.widgets.empty import EmptyState
 from gui.widgets.labels import Elided, button
@@ -146,6 +147,7 @@ class TableBox(QWidget):
         super().__init__()
         self.model, self._slice_opened = model, on_open
         self._empty = EmptyState(empty)
+        self._words = note
         self.note = Elided(note, "faint")
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(self.tr("Filter"))
@@ -156,7 +158,7 @@ class TableBox(QWidget):
         self.filter.textChanged.connect(self._filter)
         self.table = Table(model, self._open)
         self.table.setAccessibleName(name)
-        self.copy = button(self.tr("Copy CSV"), self.table.copy_csv, "flat")
+        self.copy = button(self.tr("Copy CSV"), self._copy, "flat", self.tr("Copies the rows that are shown"))
         top = QHBoxLayout()
         top.setContentsMargins(8, 5, 8, 4)
         top.setSpacing(12)
@@ -190,6 +192,18 @@ class TableBox(QWidget):
 
     def _filter(self, needle: str) -> None:
         self.model.set_filter(needle)
+        none = bool(needle.strip()) and not self.model.rowCount()
+        self.note.set_text(self.tr("No row has these words.") if none else self._words)
+
+    def say(self, note: str) -> None:
+        """Write something beside the filter."""
+        self._words = note
+        self.note.set_text(note)
+
+    def _copy(self) -> None:
+        self.table.copy_csv()
+        words = self.tr("{count} {count|row|rows} copied, with a line of titles.")
+        self.note.set_text(text.counted(words, self.model.rowCount()))
 
     def _open(self, row: int) -> None:
         slice_id = self.model.slice_of(row)

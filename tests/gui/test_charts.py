@@ -1,0 +1,45 @@
+"""Charts tell what is under the pointer, and tables what became of a filter."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QPushButton
+
+from gui import text
+from gui.models.columns import Column, ColumnModel
+from gui.widgets.charts import Histogram, LineChart
+from gui.widgets.table import TableBox
+
+
+def test_a_line_tells_the_value_that_held_at_a_time(qapp: QApplication) -> None:
+    chart = LineChart()
+    chart.resize(101, 72)
+    assert chart.value_at(50) is None
+    chart.show_values(np.array([0, 40, 100]), np.array([1024, 2048, 4096]), text.size)
+    assert chart.value_at(0) == (0.0, 1024.0)
+    assert chart.value_at(39) == (39.0, 1024.0)
+    assert chart.value_at(41) == (41.0, 2048.0)
+    assert chart.value_at(500) == (100.0, 4096.0)
+    assert text.size(4096) in chart.accessibleName()
+
+
+def test_a_bar_of_the_histogram_tells_how_many_it_holds(qapp: QApplication) -> None:
+    chart = Histogram()
+    chart.resize(160, 96)
+    assert chart.words_at(5) == ""
+    chart.show_values(np.array([1000] * 5 + [17000]), 1000.0)
+    assert chart.words_at(1).startswith("5 calls of")
+    assert chart.words_at(159).startswith("1 call of")
+
+
+def test_a_filter_without_rows_says_so_and_copying_says_how_many(qapp: QApplication) -> None:
+    model = ColumnModel([Column("Name", "text", ["mm", "add"])])
+    box = TableBox(model, lambda slice_id: None, name="Operators", note="Double-click a row.")
+    box.filter.setText("nothing of the kind")
+    assert box.note.full_text() == "No row has these words."
+    box.filter.setText("mm")
+    assert box.note.full_text() == "Double-click a row."
+    next(b for b in box.findChildren(QPushButton) if b.text() == "Copy CSV").click()
+    assert box.note.full_text().startswith("1 row copied")
+    assert QGuiApplication.clipboard().text() == "Name\nmm\n"
