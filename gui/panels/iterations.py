@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gui.loop import Loop
 
 
-NAME_PX = 220
+NAME_PX = 130
 LEAST_ROWS = 4  # of the table, shown however small the window is
 PLANNED = "planned"  # `gui.loop_rounds.PLANNED`: the copy is made and has not run
 CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
@@ -63,6 +63,7 @@ class IterationsPage(QWidget):
         self.model = ColumnModel([])
         self.table = Table(self.model, self._open_row)
         self.table.setAccessibleName(self.tr("Rounds"))
+        self.table.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
         inner = QWidget()
         inner.setObjectName("scrolled")
@@ -79,7 +80,8 @@ class IterationsPage(QWidget):
         self.split.setStretchFactor(1, 1)
         box.addWidget(self.split, 1)
         self.undo = button(self.tr("Undo the change of my file"), self._undo)
-        box.addWidget(self.undo)
+        box.addWidget(self.undo, 0, Qt.AlignmentFlag.AlignLeft)
+        session.themeChanged.connect(self._recolour)
         if self._loop is not None:
             self._loop.changed.connect(self.show_all)
             if self._loop.project is None:
@@ -129,6 +131,8 @@ class IterationsPage(QWidget):
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
         self.table.setMinimumHeight(self._table_px(min(len(rounds), LEAST_ROWS)))
+        if self.isVisible():
+            QTimer.singleShot(0, self, self._share_room)
         wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
         self.choose(wanted)
 
@@ -144,6 +148,11 @@ class IterationsPage(QWidget):
         wanted = min(self._table_px(self.model.rowCount()), room // 2)
         if room > 0:
             self.split.setSizes([wanted, room - wanted])
+
+    def _recolour(self) -> None:
+        """The grounds of a diff are the theme's."""
+        if self._chosen is not None:
+            self._show_below(self._chosen)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Give the columns their room once there is one."""
@@ -210,6 +219,8 @@ class IterationsPage(QWidget):
         else:
             state = ""
         name = "; ".join(_short(fix) for fix in iteration.fixes) or self.tr("as it was")
+        if len(iteration.fixes) > 1:
+            name = self.tr("{count} fixes: {names}").format(count=len(iteration.fixes), names=name)
         return self.tr("{name} ({state})").format(name=name, state=state) if state else name
 
     def _outcome(self, found: Judgement | None) -> str:

@@ -23,7 +23,6 @@ class StepChart(QWidget):
     def show_rounds(self, rounds: list[tuple[int, float | None, float | None]]) -> None:
         """``(number, measured ns, predicted ns)`` of each round; None is unknown."""
         self._rounds = rounds
-        self.setMinimumWidth(len(rounds) * (BAR_PX + BAR_GAP_PX) + BAR_GAP_PX)
         self.setAccessibleName(
             self.tr("Step time of each round: {times}").format(
                 times=", ".join(text.duration(measured) for _, measured, _ in rounds)
@@ -37,26 +36,40 @@ class StepChart(QWidget):
         values = [v for _, measured, predicted in self._rounds for v in (measured, predicted) if v is not None]
         if not values:
             return
-        t, painter = theme.current(), QPainter(self)
-        metrics = painter.fontMetrics()
-        line = metrics.height()
-        room = self.height() - 2 * line - 10
-        for at, (number, measured, predicted) in enumerate(self._rounds):
-            left = BAR_GAP_PX + at * (BAR_PX + BAR_GAP_PX)
-            tall = room * (measured or 0.0) / max(values)
-            top = line + 4 + room - tall
-            box = QRectF(left, top, BAR_PX, max(tall, 1.0))
-            if measured is not None:
-                painter.fillRect(box, QColor(t.wait if at == 0 else t.accent))
-            painter.setPen(QColor(t.text if measured is not None else t.faint))
-            words = QRectF(left - BAR_GAP_PX / 2, top - line - 2, BAR_PX + BAR_GAP_PX, line)
-            shown = metrics.elidedText(text.duration(measured), Qt.TextElideMode.ElideRight, BAR_PX + BAR_GAP_PX)
-            painter.drawText(words, int(Qt.AlignmentFlag.AlignCenter), shown)
-            if predicted is not None:
-                y = line + 4 + room * (1 - predicted / max(values))
-                painter.setPen(QPen(QColor(t.saved), 2))
-                painter.drawLine(int(left) - 4, int(y), int(left) + BAR_PX + 4, int(y))
-            painter.setPen(QColor(t.dim))
-            below = QRectF(left, self.height() - line - 2, BAR_PX, line)
-            painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), str(number))
+        painter = QPainter(self)
+        pitch = min(BAR_PX + BAR_GAP_PX, (self.width() - BAR_GAP_PX) / len(self._rounds))  # many rounds: narrower bars
+        for at, row in enumerate(self._rounds):
+            self._draw_round(painter, at, row, BAR_GAP_PX + at * pitch, pitch, max(values))
         painter.end()
+
+    def _draw_round(
+        self,
+        painter: QPainter,
+        at: int,
+        row: tuple[int, float | None, float | None],
+        left: float,
+        pitch: float,
+        largest: float,
+    ) -> None:
+        number, measured, predicted = row
+        t, metrics = theme.current(), painter.fontMetrics()
+        line, bar_px = metrics.height(), pitch * BAR_PX / (BAR_PX + BAR_GAP_PX)
+        room = self.height() - 2 * line - 10
+        tall = room * (measured or 0.0) / largest
+        top = line + 4 + room - tall
+        if measured is not None:
+            painter.fillRect(QRectF(left, top, bar_px, max(tall, 1.0)), QColor(t.wait if at == 0 else t.accent))
+        words = QRectF(left - (pitch - bar_px) / 2, top - line - 2, pitch, line)
+        if predicted is not None:
+            y = line + 4 + room * (1 - predicted / largest)
+            painter.setPen(QPen(QColor(t.saved), 2))
+            painter.drawLine(int(left) - 4, int(y), int(left + bar_px) + 4, int(y))
+            if words.top() - 2 < y < words.bottom() + 3:  # the line would cross the words: they stand above it
+                words.moveBottom(max(y - 3, line))
+        shown = text.duration(measured)
+        if metrics.horizontalAdvance(shown) <= pitch + 4:
+            painter.setPen(QColor(t.text if measured is not None else t.faint))
+            painter.drawText(words.adjusted(-2, 0, 2, 0), int(Qt.AlignmentFlag.AlignCenter), shown)
+        painter.setPen(QColor(t.dim))
+        below = QRectF(left - 4, self.height() - line - 2, bar_px + 8, line)
+        painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), str(number))
