@@ -8,6 +8,7 @@ import orjson
 
 from core.analysis import Analysis
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
+from core.figures.shares import device_shares, step_threads, steps_covered_ns
 from core.kinds import CopyDirection, SliceKind, SyncKind
 from core.run_folder import finder_for
 from core.source import SourceFinder
@@ -57,6 +58,7 @@ def document(trace: Trace, analysis: Analysis, finder: SourceFinder | None = Non
             {"rule": r.rule.id, "outcome": r.outcome.value, "reason": r.reason or None}
             for r in sorted(analysis.rules, key=lambda r: r.rule.id)
         ],
+        "further": further_values(trace, figures),
     }
 
 
@@ -151,6 +153,25 @@ def summary_values(summary: Summary) -> dict[str, Any]:
         "kernels_per_step": summary.kernels_per_step,
         "peak_memory_bytes": summary.peak_memory_bytes,
     }
+
+
+def further_values(trace: Trace, figures: Figures) -> dict[str, Any]:
+    """Return what the summary adds up, per device, stream and thread that runs steps."""
+    devices = [
+        {
+            "device": share.device,
+            "busy_pct": share.busy_pct,
+            "own_start_us": us(share.own_start_ns),
+            "own_span_us": us(share.own_span_ns),
+            "own_busy_pct": share.own_busy_pct,
+            "streams": [{"stream": s.stream if s.stream >= 0 else None, "busy_pct": s.busy_pct} for s in share.streams],
+        }
+        for share in device_shares(trace, figures)
+    ]
+    threads = [
+        {"thread": one.thread, "steps": one.steps, "step_us": us(one.step_ns)} for one in step_threads(trace, figures)
+    ]
+    return {"devices": devices, "step_threads": threads, "steps_covered_us": us(steps_covered_ns(figures))}
 
 
 def sync_values(trace: Trace, figures: Figures, finder: SourceFinder) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.analysis import Analysis
+from core.figures.shares import device_shares, step_threads, steps_covered_ns
 from core.kinds import GapCause
 from core.reporting.units import UNKNOWN, duration, percent
 from core.suggestions import SourceRef, Suggestion
@@ -31,6 +32,7 @@ CAUSES = {
     GapCause.QUEUED: "idle: launched, but held up",
     GapCause.UNKNOWN: "idle: nothing recorded says why",
 }
+MOST_DEVICES, MOST_STREAMS = 8, 4  # named one by one in a line of the report
 
 
 def printable(text: str) -> str:
@@ -72,6 +74,42 @@ def busy_basis(analysis: Analysis) -> str:
     """What the busy share is of, where it is not of the counted steps."""
     summary = analysis.figures.summary
     return "" if summary.steps and not summary.inferred else "of the whole recording"
+
+
+def busy_lines(trace: Trace, analysis: Analysis) -> list[str]:
+    """What lies behind one figure for the device's use: each device, each stream, the device's own span."""
+    shares = device_shares(trace, analysis.figures)
+    lines = []
+    if len(shares) > 1:
+        each = ", ".join(f"GPU {share.device} {percent(share.busy_pct)}" for share in shares[:MOST_DEVICES])
+        more = f" and {len(shares) - MOST_DEVICES} more" if len(shares) > MOST_DEVICES else ""
+        lines.append(f"the mean of {each}{more}")
+    for share in shares[:MOST_DEVICES]:
+        streams = [s for s in share.streams if s.busy_pct > 0]
+        if len(streams) > 1:
+            name = f"GPU {share.device}, " if len(shares) > 1 else ""
+            each = ", ".join(
+                f"stream {s.stream if s.stream >= 0 else UNKNOWN}: {percent(s.busy_pct)}"
+                for s in streams[:MOST_STREAMS]
+            )
+            more = f" and {len(streams) - MOST_STREAMS} more" if len(streams) > MOST_STREAMS else ""
+            lines.append(f"{name}{each}{more} (they can work at once)")
+    if len(shares) == 1 and busy_basis(analysis):
+        lines.append(f"{percent(shares[0].own_busy_pct)} from its first to its last work")
+    return lines
+
+
+def step_thread_lines(trace: Trace, analysis: Analysis) -> list[str]:
+    """The steps of each thread, where several threads run steps."""
+    threads = step_threads(trace, analysis.figures)
+    covered = steps_covered_ns(analysis.figures)
+    if len(threads) < 2 or covered is None:
+        return []
+    each = ", ".join(
+        f"thread {one.thread}: {counted(one.steps, 'step')} of {duration(one.step_ns)}"
+        for one in threads[:MOST_DEVICES]
+    )
+    return [f"steps by thread (means): {each}; together they cover {duration(covered)}"]
 
 
 def saving_words(suggestion: Suggestion) -> str:

@@ -16,11 +16,13 @@ from core.reporting.phrases import (
     CAUSES,
     budget_title,
     busy_basis,
+    busy_lines,
     occurrences,
     place,
     printable,
     saving_unit,
     saving_words,
+    step_thread_lines,
     steps_in_means,
     verdict_word,
 )
@@ -159,8 +161,8 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     kernels = "; ".join(part for part in (kernels, busy_basis(analysis)) if part)
     busy = percent(summary.gpu_busy_pct) if trace.has_device_work else f"{UNKNOWN}: no device work was recorded"
     yield f"  {'GPU busy':<15}{busy:>10}   {page.paint(kernels, 'dim')}"
-    each = [f"GPU {device} {percent(share)}" for device, share in sorted(analysis.figures.busy_by_device_pct.items())]
-    yield from page.wrap(f"the mean of {', '.join(each)}", "    ") if len(each) > 1 else ()
+    for line in (*busy_lines(trace, analysis), *step_thread_lines(trace, analysis)):
+        yield from page.wrap(line, "    ")
     if summary.kernels_per_step is not None:
         yield f"  {'kernels':<15}{count(summary.kernels_per_step):>10}   {page.paint('per step', 'dim')}"
 

@@ -7,6 +7,7 @@ import pytest
 
 from core.figures.compute import compute_figures
 from core.figures.model import BREAKDOWN_PARTS
+from core.figures.shares import device_shares, step_threads, steps_covered_ns
 from core.importing import open_trace
 from tests.shared import case_path, needs_shared
 
@@ -43,7 +44,9 @@ def test_12_children_outlast_their_parents():
 
 
 def test_14_utilisation_is_a_union():
-    _, figures = figures_of("14", "a_two_streams.json")
+    trace, figures = figures_of("14", "a_two_streams.json")
+    (share,) = device_shares(trace, figures)
+    assert [(s.stream, s.busy_pct) for s in share.streams] == [(7, pytest.approx(60.0)), (20, pytest.approx(40.0))]
     assert figures.busy_by_device_pct == {0: pytest.approx(80.0)}
     assert sorted(figures.busy_by_stream_pct.values()) == pytest.approx([40.0, 60.0])
     assert part(figures, "kernel").tolist() == [60_000 * US]
@@ -71,7 +74,9 @@ def test_15_durations_that_are_none():
 
 
 def test_16_inferred_steps_are_called_so():
-    _, figures = figures_of("16")
+    trace, figures = figures_of("16")
+    (share,) = device_shares(trace, figures)
+    assert share.own_busy_pct == pytest.approx(57.143, abs=0.001)
     assert figures.summary.inferred
     assert figures.steps.inferred.all()
     assert figures.step_figures.dur_ns.tolist() == [10_000 * US] * 3
@@ -84,9 +89,9 @@ def test_18_repeated_and_overlapping_steps():
     _, figures = figures_of("18", "a_repeat.json")
     assert figures.step_figures.dur_ns.tolist() == [1000 * US, 1100 * US, 1200 * US, 1300 * US]
     assert figures.summary.step_ns == 1150 * US
-    _, figures = figures_of("18", "b_two_threads.json")
-    duration, thread = figures.step_figures.dur_ns, figures.steps.thread_id
-    assert sorted(duration[thread == t].mean() for t in np.unique(thread)) == [1000 * US, 1500 * US]
+    trace, figures = figures_of("18", "b_two_threads.json")
+    assert [one.step_ns for one in step_threads(trace, figures)] == [1000 * US, 1500 * US]
+    assert steps_covered_ns(figures) == 3200 * US
     _, figures = figures_of("18", "c_holes_and_odd_names.json")
     numbers = dict(zip(figures.steps.number.tolist(), figures.step_figures.dur_ns.tolist(), strict=True))
     assert (numbers[7], numbers[12], numbers[13]) == (1000 * US, 2000 * US, 700 * US)

@@ -108,6 +108,20 @@ ANALYSIS = {
     "suggestions": Each(SUGGESTION),
     "plan": Each({"rules": Each(TEXT), "predicted_step_us": NUMBER}),
     "rules": Each({"rule": TEXT, "outcome": ("found", "clean", "not_checked", "failed"), "reason": Null(TEXT)}),
+    "further": {
+        "devices": Each(
+            {
+                "device": COUNT,
+                "busy_pct": NUMBER,
+                "own_start_us": NUMBER,
+                "own_span_us": NUMBER,
+                "own_busy_pct": NUMBER,
+                "streams": Each({"stream": Null(COUNT), "busy_pct": NUMBER}),
+            }
+        ),
+        "step_threads": Each({"thread": TEXT, "steps": COUNT, "step_us": NUMBER}),
+        "steps_covered_us": Null(NUMBER),
+    },
 }
 SIDE = Null(
     {

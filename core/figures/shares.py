@@ -1,0 +1,87 @@
+"""Shares of each device, stream and thread, where one figure for all of them hides what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.figures.lookup import view_of
+from core.figures.model import Figures
+from core.intervals import union
+from core.trace import Trace
+
+
+@dataclass(frozen=True)
+class StreamShare:
+    """How busy one stream was, % of the same time as ``gpu_busy_pct`` of the summary; ``stream`` -1 is unknown."""
+
+    track: int
+    stream: int
+    busy_pct: float
+
+
+@dataclass(frozen=True)
+class DeviceShare:
+    """How busy one device was.
+
+    ``busy_pct`` is of the same time as ``gpu_busy_pct`` of the summary; ``own_busy_pct`` of the device's own span, from
+    its first to its last work in the whole recording (int ns), as some tools count it.
+    """
+
+    device: int
+    busy_pct: float
+    own_start_ns: int
+    own_span_ns: int
+    own_busy_pct: float
+    streams: tuple[StreamShare, ...]  # busiest first
+
+
+@dataclass(frozen=True)
+class StepThread:
+    """The steps of one thread that count: how many, and their mean on the host, ns."""
+
+    thread: str  # its number, as written
+    steps: int
+    step_ns: float
+
+
+def device_shares(trace: Trace, figures: Figures) -> tuple[DeviceShare, ...]:
+    """Return every device with work, by index."""
+    view = view_of(trace)
+    streams: dict[int, list[StreamShare]] = {}
+    for track, share in figures.busy_by_stream_pct.items():
+        of_device = streams.setdefault(int(view.device_of_track[track]), [])
+        of_device.append(StreamShare(track, int(trace.tracks.stream[track]), share))
+    device = view.device[view.work]
+    result = []
+    for one in figures.devices:
+        work = view.work[device == one]
+        busy = union(trace.slices.start_ns[work], trace.end_ns[work])
+        if not len(busy):
+            continue
+        start, span = int(busy.start[0]), int(busy.end[-1] - busy.start[0])
+        own = sorted(streams.get(one, ()), key=lambda stream: -stream.busy_pct)
+        share = figures.busy_by_device_pct.get(one, 0.0)
+        result.append(DeviceShare(one, share, start, span, 100.0 * busy.total_ns / span, tuple(own)))
+    return tuple(result)
+
+
+def step_threads(trace: Trace, figures: Figures) -> tuple[StepThread, ...]:
+    """Return the threads that run steps, in order of their first one."""
+    steps, rows = figures.steps, figures.step_figures
+    found: dict[int, list[int]] = {}
+    for i in np.flatnonzero(rows.counted).tolist():
+        found.setdefault(int(steps.thread_id[i]), []).append(int(rows.dur_ns[i]))
+    return tuple(
+        StepThread(trace.threads.tid[thread] if thread >= 0 else "", len(times), sum(times) / len(times))
+        for thread, times in found.items()
+    )
+
+
+def steps_covered_ns(figures: Figures) -> int | None:
+    """Time that lies in any counted step, ns: steps of several threads that overlap are not added; None without."""
+    rows = figures.step_figures.counted
+    if not rows.any():
+        return None
+    return union(figures.steps.start_ns[rows], figures.steps.end_ns[rows]).total_ns

@@ -1,0 +1,45 @@
+"""Shares of devices, streams and threads, behind the one figure of the summary."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.analysis import analyze
+from core.figures.compute import compute_figures
+from core.figures.shares import device_shares, step_threads, steps_covered_ns
+from core.reporting.json import document
+from core.reporting.text import Page, report
+from tests.trace_builder import TraceBuilder
+
+US = 1000
+
+
+def test_streams_of_a_device_and_its_own_span():
+    builder = TraceBuilder().op("aten::mm", 0, 5).op("aten::mm", 95, 5)
+    builder.kernel("a", 20, 40).kernel("b", 40, 40, stream=20)  # 20 to 80 of 100
+    trace = builder.build()
+    (share,) = device_shares(trace, compute_figures(trace))
+    assert (share.device, share.busy_pct, share.own_busy_pct) == (0, pytest.approx(60.0), pytest.approx(100.0))
+    assert (share.own_start_ns, share.own_span_ns) == (20 * US, 60 * US)
+    assert {s.stream: s.busy_pct for s in share.streams} == {7: pytest.approx(40.0), 20: pytest.approx(40.0)}
+    analysis = analyze(trace)
+    text = report(trace, analysis, Page(120))
+    assert "stream 7: 40 %, stream 20: 40 %" in text
+    assert "100 % from its first to its last work" in text
+    values = document(trace, analysis)["further"]
+    assert values["devices"][0]["own_span_us"] == 60.0
+    assert [s["stream"] for s in values["devices"][0]["streams"]] == [7, 20]
+    assert values["steps_covered_us"] is None
+
+
+def test_steps_of_two_threads_are_not_added():
+    builder = TraceBuilder().step(1, 0, 100, tid=1).step(2, 100, 100, tid=1)
+    builder.step(1, 20, 150, tid=2).step(2, 170, 150, tid=2)
+    trace = builder.build()
+    figures = compute_figures(trace)
+    assert {t.thread: (t.steps, t.step_ns) for t in step_threads(trace, figures)} == {
+        "1": (2, 100 * US),
+        "2": (2, 150 * US),
+    }
+    assert steps_covered_ns(figures) == 320 * US
+    assert "thread 1: 2 steps of 100 µs, thread 2: 2 steps of 150 µs" in report(trace, analyze(trace), Page(200))
