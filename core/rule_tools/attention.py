@@ -50,10 +50,14 @@ def find_attention(facts: Facts) -> list[list[int]]:
     names = facts.trace.slices.name_id
     if not products or not softmax:
         return []
-    out: list[list[int]] = []
+    held = facts.memo.get("attention")
+    if held is not None:
+        return held  # type: ignore[no-any-return]
+    out: list[list[int]] = facts.memo.setdefault("attention", [])
+    middle = facts.name_table(softmax)
     for row in sibling_rows(facts):
         done = -1
-        for at in np.flatnonzero(np.isin(names[row], list(softmax))):
+        for at in np.flatnonzero(middle[names[row]]).tolist():
             before = _walk(names[row], int(at), -1, between, products, done)
             after = _walk(names[row], int(at), 1, between, products, -1)
             if before >= 0 and after >= 0:

@@ -73,6 +73,7 @@ class SyncTexts:
     effect: EffectKind
     on_op: bool = False  # the effect concerns the whole outermost op, not only its blocking calls
     hint: str = ""
+    once_is_note: bool = False  # without steps, once or twice is a measurement or an end, not a loop
 
 
 def sync_values(facts: Facts, group: Group) -> dict[str, Any]:
@@ -149,7 +150,7 @@ def sync_suggestions(
                 evidence=_sync_evidence(facts, group, values),
                 fix=fix,
                 effects=tuple(effects),
-                informational=only_last,
+                informational=only_last or (texts.once_is_note and not facts.n_steps and len(group.occurrences) < 3),
             )
         )
     return out

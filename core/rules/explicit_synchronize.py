@@ -67,6 +67,7 @@ TEXTS = SyncTexts(
     effect=EffectKind.REMOVE_WAIT,
     hint="call:synchronize",
     on_op=False,
+    once_is_note=True,
 )
 
 

@@ -51,6 +51,16 @@ RULE = Rule(
     ),
 )
 _NAMED_TITLE = "The GPU works {busy_pct:.0f} % of the time: the CPU is in {function}"
+_IN_PYTHON = (
+    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle time "
+    "the CPU ran code outside any operator, {python_pct:.0f} % of it in Python. Either that code is slow, or there is "
+    "simply too little work per step."
+)
+_ANYWHERE = (
+    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle time "
+    "the CPU ran code outside any operator; which, the recording does not tell. Either that code is slow, or there is "
+    "simply too little work per step."
+)
 _NAMED_WHY = (
     "The GPU is used only {busy_pct:.0f} % of the time: the CPU is in Python meanwhile, mostly in {place}. "
     "{python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:.1f} ms per step "
@@ -91,10 +101,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The GPU works only {busy_pct:.0f} % of the time, for no clear reason",
-            "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. "
-            "Most of the idle time the CPU ran code outside any operator ({python_pct:.0f} % of it "
-            "in Python as far as is "
-            "known). Either that code is slow, or there is simply too little work per step.",
+            _IN_PYTHON if values["python_pct"] >= 1 else _ANYWHERE,
             Fix(
                 "Move work out of the loop's Python code, or try a larger batch.",
                 "DataLoader(data, batch_size=32)",

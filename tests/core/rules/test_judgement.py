@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.suggestions import Outcome
-from tests.core.rules.kit import run_rule, sim
+from core.trace import Trace
+from tests.core.rules.kit import built, run_rule, sim, steps
 from tests.simulator import Machine
 
 
@@ -49,3 +50,36 @@ def test_an_optimizer_made_of_others_is_counted_once() -> None:
     found = run_rule("single-tensor-optimizer", sim(program)()).suggestions
     assert len(found) == 1
     assert found[0].values["per_step"] == 60
+
+
+def test_a_synchronisation_or_two_outside_any_loop_are_a_note() -> None:
+    def program(times: int, marked: bool) -> list[bool]:
+        def step(m: Machine) -> None:
+            m.kernel_op("aten::mm", 500)
+            m.device_synchronize()
+            m.kernel_op("aten::mm", 500)
+
+        made = sim(step, steps=times, marked=marked)()
+        return [s.informational for s in run_rule("explicit-synchronize", made).suggestions]
+
+    assert program(2, marked=False) == [True]
+    assert program(5, marked=False) == [False]
+    assert program(3, marked=True) == [False]
+
+
+def test_products_of_attention_are_not_asked_to_pad_their_sequence() -> None:
+    def program(inside: bool, outside: bool) -> Trace:
+        builder = steps(3)
+        shapes = {"Input_Dims": [[96, 3137, 64], [96, 64, 3137]], "Input_type": ["c10::Half", "c10::Half"]}
+        head = {"Input_Dims": [[64, 768], [768, 30522]], "Input_type": ["c10::Half", "c10::Half"]}
+        names = ["bmm", "div", "softmax", "bmm"] if inside else ["div", "softmax"]
+        for i in range(3):
+            every = [(f"aten::{n}", shapes if n == "bmm" else {}) for n in names]
+            for k, (name, args) in enumerate([*every, ("aten::relu", {}), *([("aten::mm", head)] if outside else [])]):
+                at = i * 1000 + 20 + k * 100
+                builder.op(name, at, 40, **args).launch("gemm", at + 5, 5, at + 12, 80)
+        return built(builder)
+
+    assert run_rule("matmul-dims-misaligned", program(True, False)).outcome is not Outcome.FOUND
+    found = run_rule("matmul-dims-misaligned", program(True, True)).suggestions
+    assert [s.values["size"] for s in found] == ["768x30522"]
