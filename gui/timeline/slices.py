@@ -24,8 +24,8 @@ from gui.timeline.row import PAD_PX, SLICE_PX, SUMMARY_LANES, Row, RowKind
 
 _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
-PAD_REST, PAD_MOST = 0.2, 0.8  # shares of the view by which boxes reach beyond it, at least and at most
-AHEAD_PAN, AHEAD_ZOOM = 10, 3  # frames of the present motion for which boxes are made; a zoom soon wants other bins
+PAD_REST, PAD_MOST = 0.2, 2.0  # shares of the view by which boxes reach beyond it, at least and at most
+AHEAD_PAN, AHEAD_ZOOM = 10, 4  # frames of the present motion for which boxes are made; a zoom soon wants other bins
 FRESH_S = 0.002  # time a frame takes for making boxes anew, as far as kept ones can stand in
 STALE_FACTOR = 4  # how far the resolution of boxes that stand in may be off
 
