@@ -17,11 +17,13 @@ from core.reporting.phrases import (
     CAUSES,
     budget_title,
     busy_basis,
+    busy_lines,
     occurrences,
     place,
     printable,
     saving_unit,
     saving_words,
+    step_thread_lines,
     steps_in_means,
     verdict_word,
 )
@@ -123,6 +125,8 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield '<p class="warn">No step is marked in this trace, so times per step are unknown.</p>'
     else:
         yield f'<p class="faint">Means over {steps_in_means(analysis)}.</p>'
+    busy = [f"GPU busy: {line}" for line in busy_lines(trace, analysis)]
+    yield from (f'<p class="faint">{e(line)}</p>' for line in (*busy, *step_thread_lines(trace, analysis)))
     if summary.enqueue_bound:
         yield (
             '<p class="warn">The CPU runs ahead of the device here: the host step is only the time to enqueue a step, '
