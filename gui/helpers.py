@@ -9,202 +9,16 @@ from __future__ import annotations
 
 import atexit
 import logging
-import multiprocessing
 import threading
-import time
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from PySide6.QtCore import QCoreApplication
-
-from core import helper as protocol
-from core import parcels
-from core.errors import TraceError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.analysis import Analysis
-    from core.trace import Trace
-
-    Progress = Callable[[float, str], None]
+    from gui.helper_process import Helper, Progress
 
 log = logging.getLogger(__name__)
 
-POLL_S = 0.03  # how long a cancel waits at most until it is seen
-READY_S = 60.0  # a start that takes longer never comes
+WAIT_S = 0.03
 MOST = 4  # helpers at a time: each holds a trace until it is diagnosed
-CLOSE_S = 3.0  # for what a helper is writing when the program ends
-
-
-class Helper:
-    """One process, for one trace. Its methods are called from worker threads, one at a time; `kill` from any.
-
-    Raises
-    ------
-    OSError, RuntimeError, ValueError
-        When no process can be started.
-    """
-
-    def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        their_life, self._lifeline = context.Pipe(duplex=False)
-        self._process = context.Process(
-            target=protocol.serve, args=(theirs, their_life), name="trace-helper", daemon=False
-        )
-        try:
-            self._process.start()
-        except BaseException:
-            self._connection.close()
-            self._lifeline.close()
-            raise
-        finally:
-            theirs.close()
-            their_life.close()
-        self._ready = False
-        self._ended = threading.Event()
-        self._known: Any = None  # the figures sent last
-
-    @property
-    def process_id(self) -> int | None:
-        """Number of the process."""
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        """The process has not ended."""
-        return not self._ended.is_set() and self._process.is_alive()
-
-    def wait_ready(self, progress: Progress) -> bool:
-        """Wait until it can work; False when it never will."""
-        end = time.monotonic() + READY_S
-        try:
-            while not self._ready and time.monotonic() < end:
-                progress(0.0, "")
-                self._ready = self._connection.poll(POLL_S) and self._connection.recv() == (protocol.READY,)
-        except (EOFError, OSError):
-            return False
-        return self._ready
-
-    def open(self, path: Path, cache_dir: Path | None, progress: Progress) -> Trace:
-        """Read a trace, or a folder of ranks.
-
-        Raises
-        ------
-        TraceError
-            When it cannot be used, or the process died over it.
-        Cancelled
-            When ``progress`` raised it; the process is gone then.
-        """
-        try:
-            trace: Trace = self._call((protocol.OPEN, path, cache_dir), progress)
-        except TraceError:
-            raise
-        except BaseException:
-            self.kill()
-            raise
-        return trace
-
-    def analyze(
-        self,
-        on_partial: Callable[[Analysis], None],
-        progress: Progress,
-        rule_folders: tuple[Path, ...] = (),
-        source_folders: tuple[Path, ...] = (),
-    ) -> Analysis:
-        """Diagnose the trace that was opened, with rules and sources in these folders that the user has allowed.
-
-        Raises
-        ------
-        TraceError
-            When the process died over it.
-        Cancelled
-            When ``progress`` raised it; the process ends as after `close`.
-        """
-        try:
-            found: Analysis = self._call((protocol.ANALYZE, rule_folders, source_folders), progress, on_partial)
-        finally:
-            self.close()
-        return found
-
-    def _call(self, request: Any, progress: Progress, on_partial: Any = None) -> Any:
-        try:
-            self._connection.send(request)
-            return self._answer(progress, on_partial)
-        except (EOFError, OSError) as error:
-            self._process.join(CLOSE_S)
-            status = self._process.exitcode
-            self.kill()
-            progress(0.0, "")  # raises where it was called off: then this is why the pipe is closed
-            raise _lost(status) from error
-
-    def _answer(self, progress: Progress, on_partial: Any) -> Any:
-        fraction, what = 0.0, ""
-        while True:
-            while not self._connection.poll(POLL_S):
-                progress(fraction, what)
-            kind, *held = self._connection.recv()
-            if kind == protocol.PROGRESS:
-                fraction, what = held
-                progress(fraction, what)
-            elif kind == protocol.FAILED:
-                error = protocol.restored(held[0])
-                if isinstance(error, (EOFError, OSError)):  # not the pipe's
-                    error = _as_trace_error(error)
-                raise error
-            elif kind == protocol.TRACE:
-                return parcels.receive(self._connection)
-            else:
-                analysis = protocol.joined(parcels.receive(self._connection), self._known)
-                self._known = analysis.figures
-                if kind == protocol.DONE:
-                    return analysis
-                on_partial(analysis)
-
-    def kill(self) -> None:
-        """End it at once, with all it has begun."""
-        if self._ended.is_set():
-            return
-        self._ended.set()
-        with suppress(OSError, ValueError):
-            self._process.kill()
-            self._process.join(CLOSE_S)
-        self._let_go()
-
-    def close(self) -> None:
-        """Let it end by itself: it finishes what it is writing to the cache, and nothing else."""
-        with suppress(OSError):
-            self._lifeline.close()
-
-    def wait_closed(self) -> None:
-        """Wait for the end after `close`, and make an end where it does not come."""
-        with suppress(OSError, ValueError, AssertionError):
-            self._process.join(CLOSE_S)
-        self.kill()
-
-    def _let_go(self) -> None:
-        _held.all.discard(self)
-        with suppress(OSError):
-            self._lifeline.close()
-            self._connection.close()
-
-
-def _as_trace_error(error: BaseException) -> TraceError:
-    """What the helper could not read or write, as an error of its own kind."""
-    shown = getattr(error, "strerror", None) or str(error)
-    made = TraceError(shown, str(getattr(error, "filename", "") or ""))
-    made.__cause__ = error
-    return made
-
-
-def _lost(status: int | None) -> TraceError:
-    tr = QCoreApplication.translate
-    return TraceError(
-        tr("Opener", "The process that reads the trace has ended unexpectedly."),
-        tr("Opener", "Its exit status is {status}.").format(status="?" if status is None else status),
-        tr("Opener", "Open the trace again. If it happens again, close other programs: the memory may not suffice."),
-    )
 
 
 class _Held:
@@ -215,9 +29,16 @@ class _Held:
         self.all: set[Helper] = set()
         self.spare: Helper | None = None
         self.wanted = False
+        self.settled = threading.Event()  # no start is under way
+        self.settled.set()
 
 
 _held = _Held()
+
+
+def wanted() -> bool:
+    """Whether traces are read by helpers."""
+    return _held.wanted
 
 
 def start() -> None:
@@ -229,13 +50,17 @@ def start() -> None:
 def renew() -> None:
     """Start the next spare helper where there is none, and helpers are wanted."""
     if _held.wanted and _held.spare is None:
+        _held.settled.clear()
         threading.Thread(target=_prepare, name="helper-start", daemon=True).start()
 
 
 def _prepare() -> None:
-    with _held.lock:
-        if _held.wanted and _held.spare is None:
-            _held.spare = _started()
+    try:
+        with _held.lock:
+            if _held.wanted and _held.spare is None:
+                _held.spare = _started()
+    finally:
+        _held.settled.set()
 
 
 def _started() -> Helper | None:
@@ -244,7 +69,11 @@ def _started() -> Helper | None:
     if len(_held.all) >= MOST:
         return None
     try:
-        made = Helper()
+        from gui.helper_process import Helper  # late: the start page needs no process
+
+        atexit.unregister(close_all)
+        atexit.register(close_all)  # runs before multiprocessing's own, which would wait for them for ever
+        made = Helper(_held.all.discard)
     except (OSError, RuntimeError, ValueError, AssertionError):
         _held.wanted = False  # nor will the next one start
         log.warning("no helper process could be started; traces are read in threads", exc_info=True)
@@ -263,6 +92,8 @@ def take(progress: Progress, *, start_one: bool = True) -> Helper | None:
     start_one
         Start one where no spare one is there.
     """
+    while not _held.settled.wait(WAIT_S):
+        progress(0.0, "")
     with _held.lock:
         made, _held.spare = _held.spare, None
         if made is None and _held.wanted and start_one:
@@ -298,6 +129,3 @@ def close_all() -> None:
         one.close()
     for one in ending:
         one.wait_closed()
-
-
-atexit.register(close_all)  # before multiprocessing's own handler, which would wait for them for ever

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.run_folder import RunRecord
     from core.source import SourceFinder
     from core.trace import Trace
+    from gui.helper_process import Helper
     from gui.timeline.prepared import Prepared
 
 FIRST_PAINT_MS = 30  # the first frame has the interpreter to itself, then the diagnosis begins
@@ -51,7 +52,7 @@ class Loaded:
     run: RunRecord | None
     finder: SourceFinder
     prepared: Prepared
-    helper: helpers.Helper | None
+    helper: Helper | None
 
 
 def load_document(path: Path, progress: jobs.Progress) -> Loaded:
@@ -106,23 +107,37 @@ class Consent:
     sources: tuple[Path, ...] = ()
 
 
-def analyze_trace(
-    trace: Trace,
-    source: SourceFinder | None,
-    helper: helpers.Helper | None,
+def analyze_document(
+    document: Document,
+    helper: Helper | None,
     consent: Consent,
-    on_partial: Any,
+    on_partial: Callable[[Analysis], None],
     progress: jobs.Progress,
 ) -> Analysis:
     """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage.
 
     The helper that has read the trace does it, where there is one, and ends.
     """
-    if helper is not None:
-        return helper.analyze(on_partial, progress, consent.rules, consent.sources)
-    from core.analysis import analyze
+    prepared: Prepared = document.prepared
 
-    return analyze(trace, progress=progress, on_partial=on_partial, source=source, extra_folders=consent.rules)
+    def hand_on(analysis: Analysis) -> None:
+        prepared.take_figures(analysis.figures)
+        on_partial(analysis)
+
+    if helper is not None:
+        found = helper.analyze(hand_on, progress, consent.rules, consent.sources)
+    else:
+        from core.analysis import analyze
+
+        found = analyze(
+            document.trace,
+            progress=progress,
+            on_partial=hand_on,
+            source=document.finder,
+            extra_folders=consent.rules,
+        )
+    prepared.take_figures(found.figures)
+    return found
 
 
 class Opener(QObject):
@@ -144,7 +159,7 @@ class Opener(QObject):
         self._session, self._settings = session, settings
         self._jobs: dict[str, jobs.Job] = {}
         self._analyses: dict[Document, jobs.Job] = {}
-        self._helpers: dict[Document, helpers.Helper] = {}  # who has read a trace and is going to diagnose it
+        self._helpers: dict[Document, Helper] = {}  # who has read a trace and is going to diagnose it
         self._arriving: dict[str, tuple[Document, Generator[None]]] = {}  # read, its page is being made
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
@@ -287,7 +302,7 @@ class Opener(QObject):
         helper, consent = self._helpers.pop(document, None), self._consent(document.trace)
         self._analyses[document] = jobs.run(
             document,
-            partial(analyze_trace, document.trace, document.finder, helper, consent, send),
+            partial(analyze_document, document, helper, consent, send),
             partial(self._diagnosed, document),
             partial(self._not_diagnosed, document),
         )

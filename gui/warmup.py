@@ -6,12 +6,13 @@ while the person looks at the start page, or while the trace is being read.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import sys
 import threading
 
-from gui import panels
+from gui import helpers, panels
 
 log = logging.getLogger(__name__)
 
@@ -23,15 +24,13 @@ MODULES = (
     "core.run_folder",
     "core.analysis",
     "core.search",
-    "core.pricing",
-    "core.figures.compute",
-    "core.rule_runner",
     "gui.models.slice_facts",
     "gui.models.range_stats",
 )
+IN_THREADS = ("core.pricing", "core.figures.compute", "core.rule_runner")  # where no helper process does that work
 
 _lock = threading.Lock()
-_ended = threading.Event()
+_begun, _ended = threading.Event(), threading.Event()
 
 
 def share_interpreter() -> None:
@@ -41,7 +40,8 @@ def share_interpreter() -> None:
 
 def start() -> None:
     """Begin in a thread of its own, which ends with the process."""
-    if not _ended.is_set():
+    if not _begun.is_set():
+        _begun.set()
         threading.Thread(target=finish, name="warm-up", daemon=True).start()
 
 
@@ -54,9 +54,12 @@ def finish() -> None:
         if _ended.is_set():
             return
         names = (*MODULES, *(f"gui.panels.{name}" for name in panels.PANELS))
+        if not helpers.wanted():
+            names += IN_THREADS
         for name in names:
             try:
                 importlib.import_module(name)
             except Exception:  # who needs the module gets the error where it can be shown
                 log.exception("warm-up of %s", name)
+        gc.freeze()  # what is there now stays: no collection need look through it again, which takes dozens of ms
         _ended.set()

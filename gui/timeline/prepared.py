@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.figures.model import Figures
 from core.lanes import LaneIndex
 from core.trace import Trace
 from gui.timeline.counters import CounterData
@@ -14,6 +15,7 @@ from gui.timeline.layout import Layout
 from gui.timeline.palette import coarse, looks
 from gui.timeline.row import Row
 from gui.timeline.rows import build_rows
+from gui.timeline.waits import gap_lane, sync_lane
 
 
 @dataclass(eq=False)
@@ -25,6 +27,18 @@ class Prepared:
     rows: list[Row]
     looks: NDArray[np.uint8]
     coarse_looks: NDArray[np.uint8]
+    queue: Row | None = None  # the row of the launch queue
+
+    def take_figures(self, figures: Figures) -> None:
+        """Make what a view shows of the figures, in the thread that has them, before a view asks for it."""
+        from gui.timeline.step_strip import bounds_of  # late: a module of widgets
+
+        bounds_of(figures)
+        sync_lane(figures)
+        for device in self.counters.working:
+            _ = gap_lane(figures, device).covered_ns
+        if self.queue is not None:
+            self.counters.series(self.queue, figures)
 
     def layout(self) -> Layout:
         """Rows for a view: the prepared ones for the first, fresh ones for any other."""
@@ -56,4 +70,7 @@ def prepare(trace: Trace, whole: bool = True) -> Prepared:
         for row in rows:
             if row.key.startswith(("memory/", "counter/")):
                 counters.series(row, None)
-    return Prepared(index, counters, rows, look, coarse(look))
+            if row.key.startswith("memory/"):
+                counters.reserved(row.device)
+    queue = next((row for row in rows if row.key == "queue"), None)
+    return Prepared(index, counters, rows, look, coarse(look), queue)

@@ -17,6 +17,7 @@ from core.analysis import analyze
 from core.errors import Cancelled, TraceError
 from core.importing import open_trace
 from gui import helpers
+from gui.helper_process import Helper
 from gui.main_window import MainWindow
 from tests.gui.conftest import training
 
@@ -48,7 +49,7 @@ def started() -> Iterator[None]:
     assert not any(one.alive for one in held)
 
 
-def taken() -> helpers.Helper:
+def taken() -> Helper:
     """A helper that is ready."""
     made = helpers.take(no_progress)
     assert made is not None
@@ -107,10 +108,10 @@ def test_a_helper_that_dies_is_an_error_with_a_cure(started: None, path: Path) -
 def test_without_a_process_traces_are_read_in_a_thread(
     window: MainWindow, qtbot: QtBot, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(self: helpers.Helper) -> None:
+    def fail(self: Helper, on_end: object) -> None:
         raise OSError("no process for you")
 
-    monkeypatch.setattr(helpers.Helper, "__init__", fail)
+    monkeypatch.setattr(Helper, "__init__", fail)
     helpers.start()
     window.session.open([path])
     qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=20_000)

@@ -1,0 +1,203 @@
+"""The window's side of one helper process (the other side is `core.helper`)."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QCoreApplication
+
+from core import helper as protocol
+from core import parcels
+from core.errors import TraceError
+
+if TYPE_CHECKING:
+    from core.analysis import Analysis
+    from core.trace import Trace
+
+    Progress = Callable[[float, str], None]
+
+POLL_S = 0.03  # how long a cancel waits at most until it is seen
+READY_S = 60.0  # a start that takes longer never comes
+CLOSE_S = 3.0  # for what a helper is writing when the program ends
+
+
+class Helper:
+    """One process, for one trace. Its methods are called from worker threads, one at a time; `kill` from any.
+
+    Parameters
+    ----------
+    on_end
+        Called with the helper when it has ended.
+
+    Raises
+    ------
+    OSError, RuntimeError, ValueError
+        When no process can be started.
+    """
+
+    def __init__(self, on_end: Callable[[Helper], None]) -> None:
+        self._on_end = on_end
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        their_life, self._lifeline = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=protocol.serve, args=(theirs, their_life), name="trace-helper", daemon=False
+        )
+        try:
+            self._process.start()
+        except BaseException:
+            self._connection.close()
+            self._lifeline.close()
+            raise
+        finally:
+            theirs.close()
+            their_life.close()
+        self._ready = False
+        self._ended = threading.Event()
+        self._known: Any = None  # the figures sent last
+
+    @property
+    def process_id(self) -> int | None:
+        """Number of the process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """The process has not ended."""
+        return not self._ended.is_set() and self._process.is_alive()
+
+    def wait_ready(self, progress: Progress) -> bool:
+        """Wait until it can work; False when it never will."""
+        end = time.monotonic() + READY_S
+        try:
+            while not self._ready and time.monotonic() < end:
+                progress(0.0, "")
+                self._ready = self._connection.poll(POLL_S) and self._connection.recv() == (protocol.READY,)
+        except (EOFError, OSError):
+            return False
+        return self._ready
+
+    def open(self, path: Path, cache_dir: Path | None, progress: Progress) -> Trace:
+        """Read a trace, or a folder of ranks.
+
+        Raises
+        ------
+        TraceError
+            When it cannot be used, or the process died over it.
+        Cancelled
+            When ``progress`` raised it; the process is gone then.
+        """
+        try:
+            trace: Trace = self._call((protocol.OPEN, path, cache_dir), progress)
+        except TraceError:
+            raise
+        except BaseException:
+            self.kill()
+            raise
+        return trace
+
+    def analyze(
+        self,
+        on_partial: Callable[[Analysis], None],
+        progress: Progress,
+        rule_folders: tuple[Path, ...] = (),
+        source_folders: tuple[Path, ...] = (),
+    ) -> Analysis:
+        """Diagnose the trace that was opened, with rules and sources in these folders that the user has allowed.
+
+        Raises
+        ------
+        TraceError
+            When the process died over it.
+        Cancelled
+            When ``progress`` raised it; the process ends as after `close`.
+        """
+        try:
+            found: Analysis = self._call((protocol.ANALYZE, rule_folders, source_folders), progress, on_partial)
+        finally:
+            self.close()
+        return found
+
+    def _call(self, request: Any, progress: Progress, on_partial: Any = None) -> Any:
+        try:
+            self._connection.send(request)
+            return self._answer(progress, on_partial)
+        except (EOFError, OSError) as error:
+            self._process.join(CLOSE_S)
+            status = self._process.exitcode
+            self.kill()
+            progress(0.0, "")  # raises where it was called off: then this is why the pipe is closed
+            raise _lost(status) from error
+
+    def _answer(self, progress: Progress, on_partial: Any) -> Any:
+        fraction, what = 0.0, ""
+        while True:
+            while not self._connection.poll(POLL_S):
+                progress(fraction, what)
+            kind, *held = self._connection.recv()
+            if kind == protocol.PROGRESS:
+                fraction, what = held
+                progress(fraction, what)
+            elif kind == protocol.FAILED:
+                error = protocol.restored(held[0])
+                if isinstance(error, (EOFError, OSError)):  # not the pipe's
+                    error = _as_trace_error(error)
+                raise error
+            elif kind == protocol.TRACE:
+                return parcels.receive(self._connection)
+            else:
+                analysis = protocol.joined(parcels.receive(self._connection), self._known)
+                self._known = analysis.figures
+                if kind == protocol.DONE:
+                    return analysis
+                on_partial(analysis)
+
+    def kill(self) -> None:
+        """End it at once, with all it has begun."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        with suppress(OSError, ValueError):
+            self._process.kill()
+            self._process.join(CLOSE_S)
+        self._let_go()
+
+    def close(self) -> None:
+        """Let it end by itself: it finishes what it is writing to the cache, and nothing else."""
+        with suppress(OSError):
+            self._lifeline.close()
+
+    def wait_closed(self) -> None:
+        """Wait for the end after `close`, and make an end where it does not come."""
+        with suppress(OSError, ValueError, AssertionError):
+            self._process.join(CLOSE_S)
+        self.kill()
+
+    def _let_go(self) -> None:
+        self._on_end(self)
+        with suppress(OSError):
+            self._lifeline.close()
+            self._connection.close()
+
+
+def _as_trace_error(error: BaseException) -> TraceError:
+    """What the helper could not read or write, as an error of its own kind."""
+    shown = getattr(error, "strerror", None) or str(error)
+    made = TraceError(shown, str(getattr(error, "filename", "") or ""))
+    made.__cause__ = error
+    return made
+
+
+def _lost(status: int | None) -> TraceError:
+    tr = QCoreApplication.translate
+    return TraceError(
+        tr("Opener", "The process that reads the trace has ended unexpectedly."),
+        tr("Opener", "Its exit status is {status}.").format(status="?" if status is None else status),
+        tr("Opener", "Open the trace again. If it happens again, close other programs: the memory may not suffice."),
+    )
