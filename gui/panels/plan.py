@@ -32,6 +32,7 @@ class PlanPanel(QWidget):
         self._cards: list[Card] = []
         self._bodies = BodyMaker(session, document, self)
         self._shown: tuple[Suggestion, ...] | None = None
+        self._first = -1  # the card that is open until one is chosen
         self._priced: tuple[int, ...] = ()  # what the caption's prediction is of
         self.total = label("")
         font = self.total.font()
@@ -114,11 +115,23 @@ class PlanPanel(QWidget):
         analysis = self._document.analysis
         found = analysis.suggestions if analysis else ()
         if found is not self._shown:
-            self._shown = found
+            self._shown, self._first = found, -1
             self._make_cards(found)
+        if not self._document.analysis_running:
+            QTimer.singleShot(0, self, self._open_first)  # in a turn of its own: the code is read for it
         self._show_message()
         self._outcomes.show_results(analysis.rules if analysis else ())
         self.show_states()
+
+    def _open_first(self) -> None:
+        """Open the best card, and leave the view where it is: nothing was chosen yet."""
+        analysis, document = self._document.analysis, self._document
+        if self._first >= 0 or analysis is None or document.analysis_running or document.current_suggestion >= 0:
+            return
+        still = [i for i in analysis.headlined() if not self._state(analysis.suggestions[i])]
+        if still and analysis.suggestions is self._shown:
+            self._first = still[0]
+            self.show_states()
 
     def _make_cards(self, found: tuple[Suggestion, ...]) -> None:
         for card in self._cards:
@@ -277,11 +290,12 @@ class PlanPanel(QWidget):
             if card.state != state:
                 card.rebuild()
             saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
-            opened = index == document.current_suggestion
+            chosen = document.current_suggestion
+            opened = index == (chosen if chosen >= 0 else self._first)
             card.set_state(
                 opened=opened, state=state, mark=marks.get(state, ""), saved=saves and not suggestion.informational
             )
-            if opened:
+            if opened and chosen >= 0:
                 self._unfold(card)
                 QTimer.singleShot(0, card, partial(self._scroll_to, card))
         counted = self._counted()

@@ -129,6 +129,7 @@ class Card(QFrame):
         if self._body is not None:
             self._box.removeWidget(self._body)
             self._body.hide()
+            self._body.setParent(None)
             self._body.deleteLater()
             self._body = None
 

@@ -98,6 +98,16 @@ def test_an_open_card_makes_the_case(window: MainWindow, document: Document, tra
     assert document.highlighted == tuple(rows(trace, "aten::item"))
 
 
+def test_the_first_card_is_open_and_the_view_stays(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    before = (document.viewport.start_ns, document.viewport.end_ns)
+    qtbot.waitUntil(lambda: [c.property("open") for c in cards(window)] == ["true", "false", "false"])
+    assert document.current_suggestion == -1  # nothing was chosen, nothing is marked
+    assert document.highlighted == ()
+    assert (document.viewport.start_ns, document.viewport.end_ns) == before
+    qtbot.mouseClick(cards(window)[1], Qt.MouseButton.LeftButton)
+    assert [c.property("open") for c in cards(window)] == ["false", "true", "false"]
+
+
 def test_enter_on_a_card_opens_it_and_only_one_is_open(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     shown = cards(window)
     qtbot.keyClick(shown[1], Qt.Key.Key_Return)
