@@ -123,7 +123,7 @@ def run(paths: list[Path]) -> int:
     beat.start(500)
     window.show()
     if paths:
-        window.session.open([Path(p) for p in paths])
+        window.open_or_profile([Path(p) for p in paths])
     QTimer.singleShot(WARM_UP_MS, window, warmup.start)
     QTimer.singleShot(WARM_UP_MS, window, helpers.start)
     try:

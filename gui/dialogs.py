@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui import commands, theme
-from gui.widgets.labels import heading, label
+from gui.widgets.labels import heading, label, named
 
 MAX_SHOWN = 200
 NOTE_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -169,7 +169,7 @@ class KeysPage(QDialog):
                     grid.addWidget(label(words), row, column + 1)
         grid.setColumnMinimumWidth(2, 24)
         grid.setRowStretch(max(len(left), len(right)), 1)
-        area = QScrollArea()
+        area = named(QScrollArea(), self.tr("Keys"))
         area.setWidgetResizable(True)
         area.setWidget(inner)
         room = self.screen().availableGeometry()

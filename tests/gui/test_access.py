@@ -7,7 +7,7 @@ import itertools
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QAccessible, QHelpEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMenu, QTabBar, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QLabel, QMenu, QTabBar, QToolTip, QWidget
 
 from core.errors import TraceError
 from core.kinds import GapCause, SliceKind
@@ -233,3 +233,15 @@ def test_f6_goes_from_part_to_part(window: MainWindow, document: Document) -> No
         assert window.focusWidget() is page.timeline
     window.run_command("previous-pane")
     assert page.side.isAncestorOf(window.focusWidget())
+
+
+@pytest.mark.parametrize("command_id", ["palette", "track-finder", "keys", "figures", "settings"])
+def test_every_control_of_a_dialog_has_a_name(window: MainWindow, document: Document, command_id: str) -> None:
+    window.run_command(command_id)
+    QApplication.processEvents()
+    shown = [d for d in window.findChildren(QDialog) if d.isVisible()]
+    assert len(shown) == 1
+    assert shown[0].windowTitle()
+    assert focusable(shown[0])
+    assert not nameless(shown[0])
+    shown[0].close()
