@@ -98,7 +98,8 @@ def analyze(
     progress
         Called with the fraction done and what is being done; may raise `Cancelled`, which ends the analysis.
     on_partial
-        Called with what is known so far after each stage but the last: figures first, then unpriced suggestions.
+        Called with what is known so far after each stage but the last: figures first, then unpriced suggestions (those
+        of our own rules before the user's have run).
     source
         Finds lines of code; one that reads no file when omitted.
     params
@@ -114,17 +115,26 @@ def analyze(
     from core.figures.compute import compute_figures
     from core.figures.lookup import view_of
     from core.pricing import price
-    from core.rule_runner import run_rules
+    from core.rule_runner import load_rules, run_rules
 
     report = progress or _silent
     view = view_of(trace)  # held to the end: figures and pricing share its columns
     figures = compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None:
         on_partial(Analysis(figures))
+    own = len(load_rules()) if extra_folders and on_partial is not None else 0  # then the user's follow, however slow
+    first: list[RuleResult] = []
+
+    def collect(result: RuleResult) -> None:
+        first.append(result)
+        if on_partial is not None and len(first) == own:
+            on_partial(Analysis(figures, tuple(s for r in first for s in r.suggestions), rules=tuple(first)))
+
     results = run_rules(
         trace,
         figures,
         source=source,
+        on_result=collect,
         progress=_part(report, FIGURES_END, RULES_END),
         params=params,
         extra_folders=extra_folders,

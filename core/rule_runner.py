@@ -8,7 +8,7 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +36,7 @@ class LoadedRule:
     module: ModuleType | None
     error: str = ""
     details: str = ""
+    own: bool = False  # of the user's
 
 
 def load_rules(extra_folders: Iterable[Path] = ()) -> tuple[LoadedRule, ...]:
@@ -89,7 +90,7 @@ def _load_file(path: Path) -> LoadedRule:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # dataclasses of the file look themselves up here
         spec.loader.exec_module(module)
-        return _checked(module, path.stem)
+        return replace(_checked(module, path.stem), own=True)
     except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         return _broken(path.stem, error)
@@ -173,13 +174,25 @@ def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -
             raise TypeError(f"check returned {type(wrong[0]).__name__}, not Suggestion")
         for suggestion in found:  # a template that lacks a value must fail here, not in the window
             _ = (suggestion.headline, suggestion.explanation)
+        if item.own:
+            _check_slices(found, len(ctx.trace.slices))
     except NotChecked as why:
         return RuleResult(rule, Outcome.NOT_CHECKED, str(why))
     except Cancelled:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return RuleResult(rule, Outcome.FAILED, f"{type(error).__name__}: {error}", details=traceback.format_exc())
     return RuleResult(rule, Outcome.FOUND if found else Outcome.CLEAN, suggestions=tuple(found))
+
+
+def _check_slices(found: Iterable[Suggestion], count: int) -> None:
+    """Refuse evidence and effects that point nowhere: they would fail in the pricing, or in the window."""
+    for suggestion in found:
+        for slices in [e.slices for e in suggestion.evidence] + [e.slices for e in suggestion.effects]:
+            wrong = [i for i in slices if not isinstance(i, (int, np.integer)) or not 0 <= i < count]
+            if wrong or not slices:
+                seen = wrong[0] if wrong else "none"
+                raise ValueError(f"slices of {suggestion.headline!r} must be numbers of slices, not {seen!r}")
 
 
 def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:

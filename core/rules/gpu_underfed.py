@@ -52,14 +52,14 @@ RULE = Rule(
 )
 _NAMED_TITLE = "The GPU works {busy_pct:.0f} % of the time: the CPU is in {function}"
 _IN_PYTHON = (
-    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle time "
-    "the CPU ran code outside any operator, {python_pct:.0f} % of it in Python. Either that code is slow, or there is "
-    "simply too little work per step."
+    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle "
+    "time the CPU ran code outside any operator, {python_pct:.0f} % of it in Python. Either that code is slow, "
+    "or there is simply too little work per step."
 )
 _ANYWHERE = (
-    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle time "
-    "the CPU ran code outside any operator; which, the recording does not tell. Either that code is slow, or there is "
-    "simply too little work per step."
+    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle "
+    "time the CPU ran code outside any operator; which, the recording does not tell. Either that code is "
+    "slow, or there is simply too little work per step."
 )
 _NAMED_WHY = (
     "The GPU is used only {busy_pct:.0f} % of the time: the CPU is in Python meanwhile, mostly in {place}. "

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
 from core.suggestions import Outcome
-from gui import own_rules, source_folders
+from gui import helpers, own_rules, source_folders
 from gui.main_window import MainWindow
 from gui.session import Document
 from gui.settings import MemorySettings, Settings
@@ -100,6 +100,25 @@ def test_own_rules_run_only_after_the_user_said_so(
     assert "SyntaxError" in results["broken"].reason
     assert results["scalar-read-back"].outcome is Outcome.FOUND  # ours are not held up by the broken one
     assert own_rules.allowed(settings) == (rules,)
+
+
+def test_the_process_that_diagnoses_gets_what_is_allowed(rules: Path, tmp_path: Path) -> None:
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "train.py").write_text(SCRIPT)
+    path = training().write(tmp_path / "train.json")
+    made = helpers.Helper()
+    try:
+        assert made.wait_ready(lambda fraction, what: None)
+        made.open(path, None, lambda fraction, what: None)
+        parts: list[Analysis] = []
+        found = made.analyze(parts.append, lambda fraction, what: None, (rules,), (tmp_path / "sources",))
+    finally:
+        made.kill()
+    assert {r.rule.id: r.outcome for r in found.rules}["every-product"] is Outcome.FOUND
+    assert "every-product" not in {r.rule.id for r in parts[1].rules}  # ours come first
+    source = next(s.source for s in found.suggestions if s.rule_id == "scalar-read-back")
+    assert source is not None
+    assert source.exact
 
 
 def test_the_answer_is_kept_and_can_be_taken_back(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis import analyze
 from core.errors import Cancelled
 from core.figures.compute import compute_figures
 from core.rule_runner import load_rules, run_rules
@@ -122,6 +123,9 @@ def test_a_rule_of_the_users_runs_like_ours(tmp_path: Path) -> None:
         (GOOD.replace("return []", "return 1 / 0").replace("aten::mm", "nothing"), "ZeroDivisionError"),
         (GOOD.replace('{"count": len(ids)}', "{}"), "KeyError"),
         (GOOD.replace("return [Suggestion", "return [str, Suggestion"), "not Suggestion"),
+        (GOOD.replace("tuple(ids)", "(10**9,)"), "must be numbers of slices"),
+        (GOOD.replace("tuple(ids)", "('first',)"), "must be numbers of slices"),
+        (GOOD.replace("if not ids", "raise SystemExit('no')\n    if not ids"), "SystemExit: no"),
     ],
 )
 def test_a_broken_rule_fails_alone_and_visibly(tmp_path: Path, text: str, words: str) -> None:
@@ -143,3 +147,15 @@ def test_a_rule_id_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_no_error(tmp_path: Path) -> None:
     assert len(load_rules((tmp_path / "none",))) == 80
+
+
+def test_ours_are_shown_before_the_users_have_run(tmp_path: Path) -> None:
+    (tmp_path / "my_products.py").write_text(GOOD)
+    trace = CASES["scalar-read-back"].found()
+    seen: list[set[str]] = []
+    analyze(trace, on_partial=lambda part: seen.append({r.rule.id for r in part.rules}), extra_folders=(tmp_path,))
+    assert [len(rules) for rules in seen] == [0, 80, 81]
+    assert [("my-products" in rules) for rules in seen] == [False, False, True]
+    seen.clear()
+    analyze(trace, on_partial=lambda part: seen.append({r.rule.id for r in part.rules}))
+    assert [len(rules) for rules in seen] == [0, 80]

@@ -30,7 +30,10 @@ GROUPS = {
     "data-not-recorded",
 }
 WORDS = {
+    Needs.OPS: "operators",
     Needs.DEVICE: "GPU work",
+    Needs.CALLS: "runtime calls",
+    Needs.KERNELS: "kernels",
     Needs.STEPS: "steps",
     Needs.STACKS: "stacks",
     Needs.SHAPES: "shapes",
