@@ -16,7 +16,7 @@ from gui.widgets.glossary import FiguresPage, Shown
 from gui.widgets.labels import heading, label, plain_tip, restyle
 
 WIDE_PX = 1300
-LOW_PX = 700  # height of the window
+LOW_PX = 820  # height of the window
 ROLES = {
     "healthy": "saved",
     "sync_bound": "wait",
@@ -111,7 +111,7 @@ class VerdictBand(QFrame):
         super().resizeEvent(event)
         self._place(self.width() >= WIDE_PX)
         self._row.setSpacing(28 if self.width() > 1000 else 16)
-        low = self.window().height() < LOW_PX  # a low window has no line to spare for one word
+        low = not self._wide and self.window().height() < LOW_PX  # a low window has no line to spare for one word
         self._left.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
         self._left.setSpacing(12 if low else 1)
 
