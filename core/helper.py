@@ -1,9 +1,9 @@
 """A process of its own that reads and diagnoses one trace for a window, which therefore never waits for it.
 
-The window's side is `gui.helpers`. Requests: ``("open", path, cache_dir)`` and
-``("analyze", rule_folders, source_folders)``, with folders that the user has allowed. Answers: first of all
+The window's side is `gui.helper_process`. Requests: ``("open", path, cache_dir)``, or ``("adopt",)`` with a trace as a
+parcel (`core.parcels`), then ``("analyze", rule_folders, source_folders)``, with folders that the user has allowed. Answers: first of all
 ``("ready",)``; ``("progress", fraction, what)``; ``("failed", error)``; and ``("trace",)``, ``("partial",)`` and
-``("done",)``, which a parcel follows (`core.parcels`).
+``("done",)``, which a parcel follows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from core.figures.model import Figures
 from core.trace import Trace
 
 READY, PROGRESS, TRACE, PARTIAL, DONE, FAILED = "ready", "progress", "trace", "partial", "done", "failed"
-OPEN, ANALYZE = "open", "analyze"
+OPEN, ADOPT, ANALYZE = "open", "adopt", "analyze"
 
 
 def serve(connection: Connection, lifeline: Connection) -> None:
@@ -92,6 +92,8 @@ class _Server:
             try:
                 if request[0] == OPEN:
                     self._open(*request[1:])
+                elif request[0] == ADOPT:
+                    self._trace = parcels.receive(self._connection)
                 elif request[0] == ANALYZE:
                     self._analyze(*request[1:])
             except (BrokenPipeError, ConnectionResetError):

@@ -53,8 +53,10 @@ def send(connection: Connection, content: Any) -> Any:
         return content
     try:
         with mmap.mmap(memory, total) as mapping:
+            target = np.frombuffer(mapping, np.uint8)
             for column, (start, size) in zip(columns, places, strict=True):
-                mapping[start : start + size] = column
+                target[start : start + size] = np.frombuffer(column, np.uint8)  # lets other threads work meanwhile
+            del target
         reduction.send_handle(connection, memory, 0)
         return _unpacked(head, places, mmap.mmap(memory, total, access=mmap.ACCESS_READ))
     finally:

@@ -102,6 +102,21 @@ class Helper:
             raise
         return trace
 
+    def adopt(self, trace: Trace) -> None:
+        """Take over a trace that was read elsewhere, to diagnose it.
+
+        Raises
+        ------
+        TraceError
+            When the process has died.
+        """
+        try:
+            self._connection.send((protocol.ADOPT,))
+            parcels.send(self._connection, trace)
+        except OSError as error:
+            self.kill()
+            raise _lost(self._process.exitcode) from error
+
     def analyze(
         self,
         on_partial: Callable[[Analysis], None],

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FIRST_PAINT_MS = 30  # the first frame has the interpreter to itself, then the diagnosis begins
 LARGE_BYTES = 2 << 20  # on disk; a .gz of this size holds ten times as much
+MANY = 20_000  # slices; fewer are diagnosed before a process has started
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
 
 
@@ -116,8 +117,12 @@ def analyze_document(
 ) -> Analysis:
     """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage.
 
-    The helper that has read the trace does it, where there is one, and ends.
+    The helper that has read the trace does it, where there is one, and ends; else another one.
     """
+    if helper is None:
+        helper = helpers.take(progress, start_one=len(document.trace.slices) >= MANY)
+        if helper is not None:
+            helper.adopt(document.trace)
     prepared: Prepared = document.prepared
 
     def hand_on(analysis: Analysis) -> None:

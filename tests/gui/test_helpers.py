@@ -89,6 +89,27 @@ def test_an_error_arrives_with_its_place_and_the_helper_goes_on(started: None, p
     assert len(made.open(path, None, no_progress).slices)
 
 
+def test_diagnoses_what_was_read_elsewhere(started: None, path: Path) -> None:
+    own = open_trace(path)
+    made = taken()
+    made.adopt(own)
+    found = made.analyze(lambda _: None, no_progress)
+    assert [s.saving for s in found.suggestions] == [s.saving for s in analyze(own).suggestions]
+    dead = taken()
+    dead.kill()
+    with pytest.raises(TraceError, match="ended unexpectedly"):
+        dead.adopt(own)
+
+
+def test_a_start_that_is_under_way_is_waited_for(started: None) -> None:
+    made = helpers.take(no_progress, start_one=False)
+    assert made is not None and made.alive
+    assert helpers.take(no_progress, start_one=False) is None
+    helpers.give_back(made)
+    assert helpers.take(no_progress, start_one=False) is made
+    made.kill()
+
+
 def test_cancel_ends_the_process(started: None, path: Path) -> None:
     made = taken()
     with pytest.raises(Cancelled):

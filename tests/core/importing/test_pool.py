@@ -98,3 +98,14 @@ def test_pieces_read_by_the_workers_give_the_same(path, tmp_path, monkeypatch, s
     there = open_trace(damaged, workers=1)
     _same(here, there)
     assert (here.report, here.meta, here.sources) == (there.report, there.meta, there.sources)
+
+
+def test_a_process_that_opens_traces_may_have_workers_and_a_worker_may_not(monkeypatch):
+    large = pool.MIN_BYTES
+    assert pool.worker_count(large, None) > 0
+    monkeypatch.setattr(pool.multiprocessing, "parent_process", object)
+    monkeypatch.setattr(pool, "_openers", set())
+    assert pool.worker_count(large, None) == 0
+    pool.allow_in_child()
+    assert pool.worker_count(large, None) > 0
+    assert pool.worker_count(large - 1, None) == 0
