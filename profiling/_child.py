@@ -78,7 +78,7 @@ class Child:
         if config["line_ranges"]:
             self.ranges = config["ranges"] = sibling("lines").Ranges(config["line_ranges"], self.users)
             self.ranges.install()
-        self.torch = self.recorder = self.hooks = self.foreign = self.losses = None
+        self.torch = self.finder = self.recorder = self.hooks = self.foreign = self.losses = None
         self.pid = os.getpid()
         self.done = False
 
@@ -89,11 +89,7 @@ class Child:
         self.report.send("torch", version=torch.__version__, device_build=build)
         if self.ranges is not None:
             self.ranges.on_torch(torch)
-        procs = sibling("procs")
-        names = ("session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops")
-        tools = {name: sibling(name) for name in names}
-        finder = sibling("steps").StepFinder(self.config["step_source"])
-        self.recorder = sibling("recorder").Recorder(torch, self.config, self.report, tools)
+        self._make_recorder()
         if not self.config["spawned"]:  # first: the other hooks are taken away again, and leave this one
             last = (sibling("recorder").PRIME, sibling("recorder").WINDOW)
             path = os.path.join(self.config["folder"], "losses.json")
@@ -101,16 +97,53 @@ class Child:
                 torch, self.recorder, path, last, self.config.get("parameters", False)
             )
             self.losses.install()
-        self.hooks = sibling("hooks").Hooks(torch, finder, self.recorder, self.report, procs.is_loader_worker)
-        sibling("hooks").connect(self.recorder, finder, self.hooks)
+        procs = sibling("procs")
+        self.hooks = sibling("hooks").Hooks(torch, self.finder, self.recorder, self.report, procs.is_loader_worker)
+        self.hooks.adopt = self.adopt_fork
+        sibling("hooks").connect(self.recorder, self.finder, self.hooks)
         self.hooks.install()
+        session_class = sibling("session").Session
         self.foreign = sibling("foreign").Foreign(
-            torch, self.recorder, self.report, tools["session"].Session, self.config["folder"]
+            torch, self.recorder, self.report, session_class, self.config["folder"]
         )
         self.foreign.install()
         self._watch_processes(procs)
+        procs.let_forks_end(lambda: bool(session_class.ours))
         if self.config["whole"]:
             self.recorder.start_whole()
+
+    def _make_recorder(self):
+        names = ("session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops")
+        tools = {name: sibling(name) for name in names}
+        self.finder = sibling("steps").StepFinder(self.config["step_source"])
+        self.recorder = sibling("recorder").Recorder(self.torch, self.config, self.report, tools)
+
+    def adopt_fork(self):
+        """Record a process that was forked and trains, like a spawned one; returns whether that is done.
+
+        With a GPU's build it is not: CUPTI does not survive a fork.
+        """
+        if self.torch.version.cuda or getattr(self.torch.version, "hip", None) or self.recorder.broken:
+            return False
+        old = self.recorder.session
+        try:
+            if old is not None and old.running:
+                if old.with_stacks:
+                    return False  # the tracer of Python calls does not survive a fork either
+                old.stop()  # the copy of the parent's recording
+        except Exception:
+            return False
+        self.pid, self.losses = os.getpid(), None
+        self.config = dict(self.config, spawned=True, whole=False, stop_after_window=False)
+        self._make_recorder()
+        self.hooks.follow(self.finder, self.recorder)
+        sibling("hooks").connect(self.recorder, self.finder, self.hooks)
+        self.foreign.follow(self.recorder)
+        self.report.send("forked")
+        from multiprocessing import util
+
+        util.Finalize(None, self.finish, exitpriority=100)  # its processes end without atexit
+        return True
 
     def _watch_processes(self, procs):
         if self.config["spawned"]:

@@ -38,6 +38,11 @@ class Foreign:
         self._hook_autograd_profiler()
         self._hook_profile()
 
+    def follow(self, recorder):
+        """Go on in a forked child, with a recorder of its own; what the parent's profilers hold is the parent's."""
+        self.recorder, self.active = recorder, None
+        self.made, self.recorded = [], []
+
     def _is_ours(self, autograd_profile):
         return autograd_profile in self.ours or None in self.ours
 
@@ -94,12 +99,17 @@ class Foreign:
         try:
             self.count += 1
             suffix = ".json.gz" if str(path).endswith(".gz") else ".json"
-            target = os.path.join(self.folder, "script-trace-%d%s" % (self.count, suffix))
+            target = os.path.join(self.folder, self._stem() + suffix)
             shutil.copyfile(path, target + ".partial")
             os.replace(target + ".partial", target)
             self.report.send("trace", path=target, kind="script", written_as=os.path.abspath(path))
         except OSError as error:
             self.report.notice("script-trace-copy", error=str(error))
+
+    def _stem(self):
+        """File name without its ending; processes of one run share the folder."""
+        process = "-pid%d" % os.getpid() if self.recorder.config["spawned"] else ""
+        return "script-trace%s-%d" % (process, self.count)
 
     def finish(self):
         """Write what the script's profiler recorded and its handler never wrote."""
@@ -109,7 +119,7 @@ class Foreign:
                 continue
             self.exported.add(id(inner))
             self.count += 1
-            target = os.path.join(self.folder, "script-trace-%d.json" % self.count)
+            target = os.path.join(self.folder, self._stem() + ".json")
             try:
                 inner.kineto_results.save(target + ".partial")
                 os.replace(target + ".partial", target)

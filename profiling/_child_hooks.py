@@ -66,6 +66,7 @@ class Hooks:
         self._undo = []
         self._busy = threading.local()
         self.used_in_fork = False
+        self.adopt = lambda: False  # takes a forked child over, where that is possible
         self.workers_seen = False
 
     def install(self):
@@ -77,10 +78,7 @@ class Hooks:
 
     def _tell(self, event, *args):
         """Pass an event on, unless it comes from a forked child, a loader's worker, or our own doing."""
-        if os.getpid() != self.pid:
-            if not self.used_in_fork and not self.is_loader_worker(self.torch):
-                self.used_in_fork = True
-                self.report.send("work_elsewhere", how="fork")
+        if os.getpid() != self.pid and not self._adopted():
             return
         if getattr(self._busy, "on", False) or self.is_loader_worker(self.torch):
             return
@@ -90,14 +88,32 @@ class Hooks:
         finally:
             self._busy.on = False
 
+    def _adopted(self):
+        """In a forked child: whether it is recorded from here on; else the launcher is told, once."""
+        if self.used_in_fork or self.is_loader_worker(self.torch):
+            return False
+        if self.adopt():
+            return True
+        self.used_in_fork = True
+        self.report.send("work_elsewhere", how="fork")
+        return False
+
+    def follow(self, finder, recorder):
+        """Go on in a forked child, with a finder and a recorder of its own."""
+        self.pid, self.finder, self.recorder, self.depth = os.getpid(), finder, recorder, 0
+        self._busy = threading.local()
+
     # Optimizers -------------------------------------------------------------------------------------------------
 
     def _hook_optimizers(self):
         optimizer_class = self.torch.optim.Optimizer
-        tell, gone = self._tell, self.finder.optimizer_gone
+        tell = self._tell
         original = optimizer_class.__init__
         module = sys.modules[optimizer_class.__module__]
         register = getattr(module, "register_optimizer_step_post_hook", None)
+
+        def gone(key):
+            self.finder.optimizer_gone(key)
 
         def stepped(optimizer, args, kwargs):
             tell("stepped", id(optimizer))
@@ -122,7 +138,7 @@ class Hooks:
 
         @functools.wraps(original)
         def __next__(self):
-            tell("fetch", id(getattr(self, "_dataset", self)), _is_exhausted(self))
+            tell("fetch", id(getattr(self, "_dataset", self)), _is_exhausted(self), _is_fresh(self))
             if not hooks.workers_seen and getattr(self, "_num_workers", 0):
                 hooks.workers_seen = True
                 hooks.report.notice("workers")
@@ -169,6 +185,11 @@ class Hooks:
         """Take back what is only needed to find the first sign of training."""
         while self._undo:
             self._undo.pop()()
+
+
+def _is_fresh(iterator):
+    """Whether a loader's iterator has given no batch yet."""
+    return getattr(iterator, "_num_yielded", 0) == 0
 
 
 def _is_exhausted(iterator):

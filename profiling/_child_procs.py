@@ -2,10 +2,11 @@
 
 Runs in the user's interpreter: standard library and torch only, Python 3.8.
 
-Forked children are left alone: kineto does not survive a fork. Workers of data loaders are told apart and never
-recorded.
+Forked children that train are taken over by ``_child.py`` where torch was built for the CPU. Workers of data loaders
+are told apart and never recorded.
 """
 
+import ctypes
 import functools
 import json
 import os
@@ -63,6 +64,32 @@ def rewrite_popen(handler_module, child_file, config_path):
         return original(self, tuple(words), env, *more, **kwargs)
 
     handler._popen = _popen
+
+
+def let_forks_end(was_used):
+    """Let forked children end as they would alone.
+
+    Once a profiler has run, the C++ part of torch 2.13 waits at the end of a forked process for a thread that was left
+    behind in the parent, for ever. So what follows Python's own end there is left out: files of C are flushed, and the
+    process ends with its status. (Where the C library cannot do that, nothing is changed.)
+
+    Parameters
+    ----------
+    was_used
+        Function that tells whether a profiler of ours has run in the parent.
+    """
+
+    def in_child():
+        try:
+            if was_used():
+                library = ctypes.CDLL(None)
+                library.on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)  # called last, with the status
+                library.__cxa_atexit(ctypes.cast(library.fflush, ctypes.c_void_p), None, None)  # called before it
+        except Exception:
+            pass
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=in_child)
 
 
 def rank_of(torch):

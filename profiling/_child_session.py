@@ -109,6 +109,7 @@ class Session:
             with_modules=options["modules"],
             experimental_config=config,
         )
+        self.with_stacks = options["stacks"]
         self._marker = None
         self._prepared = False
         self.running = False

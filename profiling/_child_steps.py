@@ -39,6 +39,7 @@ class StepFinder:
         self._steps_since_fetch = 0
         self._loader_drives = True
         self._exhausted = False  # the loader was asked for a batch that is not there, before the last step was made
+        self._lookahead = _Lookahead()
 
     # What the hooks report; each answers BEGIN, STEP, PAUSE or None ---------------------------------------------
 
@@ -65,8 +66,8 @@ class StepFinder:
             return None
         return self._begin()
 
-    def fetch(self, loader, ending=False):
-        """A loader is asked for its next batch; ``ending``: it is known to have none left."""
+    def fetch(self, loader, ending=False, first=False):
+        """A loader is asked for its next batch; ``ending``: it is known to have none left; ``first``: of an epoch."""
         if self.source == "script" or self.forced not in ("auto", "loader") or not self._loader_drives:
             return None
         self._last_loader = loader
@@ -75,11 +76,15 @@ class StepFinder:
         self._steps_since_fetch = 0
         if self.forced == "loader" or self._nobody_trains():
             return self._fetch_without_optimizer(loader, ending)
+        if self._driver in (None, loader):
+            self._lookahead.fetched(first, ending)
         self._exhausted = ending and not self._since  # loaders that fetch ahead (accelerate) end one step early
         if not self._since:  # no optimizer stepped since the last boundary: accumulation, evaluation, or a new epoch
             if not self.in_step and not ending and (self._driver in (None, loader) or not self.ever_stepped):
                 return self._begin()
             return None
+        if ending and loader == self._driver and self._lookahead.left:
+            return self._boundary()  # the batches fetched ahead are still to be trained on
         if ending or (self._driver is not None and loader != self._driver):
             return self._pause()
         return self._boundary()
@@ -98,7 +103,7 @@ class StepFinder:
             if self._steps_since_fetch <= STEPS_WITHOUT_FETCH:
                 self._driver = self._last_loader
                 self.source = "loader"
-                return self._pause() if self._exhausted and self._all_stepped() else None
+                return self._step_of_loader() if self._all_stepped() else None
             self._loader_drives, self._driver = False, None
         self.source = "optimizer"
         return self._boundary() if self._all_stepped() else None
@@ -113,6 +118,14 @@ class StepFinder:
         return self._boundary() if self.in_step else self._begin()
 
     # ------------------------------------------------------------------------------------------------------------
+
+    def _step_of_loader(self):
+        """Every optimizer has stepped, in a loop that a loader drives."""
+        if self._lookahead.left:
+            self._lookahead.left -= 1
+            return self._boundary() if self._lookahead.left else self._pause()
+        self._lookahead.trained(self._exhausted)
+        return self._pause() if self._exhausted else None
 
     def _nobody_trains(self):
         if not self.optimizers:
@@ -149,3 +162,40 @@ class StepFinder:
         self._since = {}
         was, self.in_step = self.in_step, False
         return PAUSE if was else None
+
+
+class _Lookahead:
+    """How many batches a loop fetches before it trains on them: so many steps follow when its loader has run out."""
+
+    def __init__(self):
+        self.ahead = 0
+        self.left = 0  # steps that are still to come, after the loader has run out
+        self._fetches = self._trained_at = self._first_at = 0  # of this epoch
+        self._ended = self._wrong = False
+
+    def fetched(self, first, ending):
+        """The driving loader is asked for a batch."""
+        if first:
+            if self.left:  # they never came
+                self.ahead, self._wrong = 0, True
+            self.left = self._fetches = self._trained_at = self._first_at = 0
+        self._ended = ending
+        if ending:
+            self.left = self.ahead
+        else:
+            self._fetches += 1
+
+    def trained(self, flushed):
+        """All optimizers have stepped; compares the fetches before the first step with those between two steps.
+
+        ``flushed``: the step is that of batches that were accumulated before the loader ran out.
+        """
+        if self._wrong or flushed:
+            return
+        if self._ended:  # a step after the last batch was asked for, in an epoch too short to tell before
+            self.ahead = max(self.ahead, 1)
+        elif self._fetches != self._trained_at:
+            if self._first_at and self._trained_at == self._first_at:
+                self.ahead = max(self.ahead, 2 * self._first_at - self._fetches)
+            self._first_at = self._first_at or self._fetches
+            self._trained_at = self._fetches

@@ -67,6 +67,7 @@ class Gathered:
     finished: bool = False
     foreign: bool = False
     elsewhere: set[str] = field(default_factory=set)
+    forked: set[object] = field(default_factory=set)  # forked processes that trained and were to be recorded
     ended_by_us: bool = False
     leader: object = None
     led_by_rank: bool = False
@@ -118,6 +119,8 @@ class Gathered:
             self.foreign = True
         elif kind == "work_elsewhere":
             self.elsewhere.add(str(event.get("how", "")))
+        elif kind == "forked":
+            self.forked.add(event.get("pid"))
         elif kind == "ending":
             self.ended_by_us = True
         elif kind == "ranges":

@@ -26,7 +26,7 @@ def notices_of(
         found.append(say("no-torch"))
     elif not traces and status == 0:
         found.append(say("nothing-ran"))
-    if "fork" in gathered.elsewhere or "spawn" in gathered.elsewhere:
+    if gathered.elsewhere or gathered.forked - {event.get("pid") for event in gathered.traces}:
         found.append(say("children"))
     if any(event.get("cut") for event in traces):
         found.append(say("cut"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 
 import pytest
 
@@ -42,6 +43,16 @@ def test_53_without_arguments(seen: Seen) -> None:
     assert "usage: train.py" in seen.stderr
     assert seen.result.traces == ()
     assert seen.result.failure is None
+
+
+@pytest.mark.launch(case="53", name="train.py", argv=("-h",))
+def test_53_help(seen: Seen) -> None:
+    assert seen.result.script_exit == 0
+    assert seen.stdout.startswith("usage: train.py [-h] --lr LR")
+    assert "options:" in seen.stdout
+    assert seen.result.failure is None
+    assert seen.steps == [] if seen.result.traces else True
+    assert any("there is no trace" in n or "no step marks" in n for n in seen.result.notices)
 
 
 def launched(case: str, *values: object, **wishes: object) -> object:
@@ -251,6 +262,12 @@ def test_71_long_run(seen: Seen) -> None:
     steps = seen.result.manifest["steps"]
     assert steps["count"] == 2000
     assert 0 < steps["wall_step_us"] < steps["profiled_step_us"]
+    # The whole loop against its own pace once the window is over: what the recordings add to 2000 steps.
+    kept = steps["timings"]
+    usual = statistics.median(row["us"] for row in kept if row["phase"] == "done")
+    recorded = [row["us"] for row in kept if row["phase"] in ("early", "prime", "window")]
+    assert len(recorded) <= 16 + 1 + 5
+    assert sum(recorded) + usual * (2000 - len(recorded)) < 2 * 2000 * usual
 
 
 @pytest.mark.launch(case="72", name="train.py")

@@ -208,3 +208,28 @@ def test_a_run_with_ranges(seen: Seen) -> None:
     assert seen.count("line: losses.py:5 (loss)") == 6
     assert list(seen.result.manifest["line_ranges"]["files"]) == ["losses.py"]
     assert len(seen.steps) == 6
+
+
+COMPILED = """
+import torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+def loss(w):
+    y = w * 2
+    return y.sum()
+fast = torch.compile(loss, backend="eager")
+for i in range(4):
+    o.zero_grad()
+    fast(w).backward()
+    o.step()
+print(type(__steplens_range__("x")).__name__)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=COMPILED, line_ranges=("train.py:loss", "train.py:<module>"), whole_torch=True)
+def test_where_the_script_compiles_the_marks_are_ones_that_a_compiler_looks_through(seen: Seen) -> None:
+    assert seen.result.script_exit == 0, seen.stderr
+    assert seen.stdout == "record_function\n"
+    assert seen.count("line: train.py:10 (<module>)") == 4
+    assert seen.result.manifest["line_ranges"]["cost_ratio"] is None
+    assert [n.key for n in seen.result.notices if n.key.startswith("marks")] == ["marks-unknown"]

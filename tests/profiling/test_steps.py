@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from profiling._child_steps import BEGIN, PAUSE, STEP, StepFinder
 
 
@@ -41,13 +43,61 @@ def test_gradient_accumulation_over_a_loader() -> None:
     assert play(finder, *whole, *whole, *whole) == [f"fetch:{BEGIN}", f"fetch:{STEP}", f"fetch:{STEP}"]
 
 
-def test_a_loader_that_fetches_ahead() -> None:
+def fetched_ahead(batches: int, ahead: int) -> list[tuple[object, ...]]:
+    """One epoch of a loop that holds ``ahead`` batches beside the one it trains on."""
+    fetches: list[tuple[object, ...]] = [("fetch", "x", False, n == 0) for n in range(batches)] + [("fetch", "x", True)]
+    events = fetches[: ahead + 1]
+    for n in range(batches):
+        if n:
+            events += fetches[ahead + n : ahead + n + 1]
+        events.append(("stepped", 1))
+    return events
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 2, 3])
+def test_a_loader_that_fetches_ahead_keeps_the_last_steps_of_its_epochs(ahead: int) -> None:
     finder = StepFinder()
     finder.optimizer_made(1)
-    epoch = [("fetch", "x"), ("fetch", "x"), ("stepped", 1), ("fetch", "x", True), ("stepped", 1)]
-    answers = play(finder, *epoch, *epoch)
-    # the last step of an epoch ends with the optimizer: the loader has nothing left to be asked for
-    assert answers == [f"fetch:{BEGIN}", f"fetch:{PAUSE}", f"fetch:{BEGIN}", f"fetch:{PAUSE}"]
+    for _ in range(3):
+        answers = play(finder, *fetched_ahead(7, ahead))
+        assert len(answers) == 8 - (ahead == 0), answers  # without looking ahead, the end is the loop's next fetch
+        if ahead == 0:
+            answers += play(finder, ("fetch", "x", True))
+        assert [a.partition(":")[2] for a in answers] == [BEGIN] + [STEP] * 6 + [PAUSE]
+
+
+def test_an_epoch_of_two_batches_fetched_ahead_is_known_from_the_second_one_on() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    epoch = [("fetch", "x", False, True), ("fetch", "x"), ("stepped", 1), ("fetch", "x", True), ("stepped", 1)]
+    assert play(finder, *epoch) == [f"fetch:{BEGIN}", f"fetch:{PAUSE}"]
+    assert play(finder, *epoch) == [f"fetch:{BEGIN}", f"fetch:{STEP}", f"stepped:{PAUSE}"]
+
+
+def test_a_batch_taken_to_look_at_is_not_fetched_ahead() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    train = [("fetch", "x"), ("stepped", 1)]
+    look = ("fetch", "x", False, True)
+    first = [("fetch", "x", False, True), ("stepped", 1)]
+    answers = play(finder, look, *first, *train, *train, ("fetch", "x", True))
+    assert answers == [f"fetch:{BEGIN}", f"fetch:{STEP}", f"fetch:{STEP}", f"fetch:{PAUSE}"]
+
+
+def test_steps_that_were_expected_and_never_came_are_not_expected_again() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    train = [("fetch", "x"), ("stepped", 1)]
+    epoch = [
+        ("fetch", "x", False, True),
+        *train,
+        *train,
+        *train,
+        ("fetch", "x", True),
+    ]  # its first batch is left unused
+    assert play(finder, *epoch)[-1] == f"fetch:{STEP}"
+    play(finder, *epoch)
+    assert play(finder, *epoch)[-1] == f"fetch:{PAUSE}"
 
 
 def test_a_loader_that_fetches_ahead_while_gradients_accumulate() -> None:

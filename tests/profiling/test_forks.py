@@ -1,0 +1,68 @@
+"""Processes that the script forks: ranks leave traces of their own, and every child ends as it would alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profiling.events import Gathered
+from profiling.notices import notices_of
+from tests.profiling.runs import Seen
+
+pytestmark = pytest.mark.torch
+
+RANKS = """
+import os, torch
+import torch.multiprocessing as mp
+def worker(rank, steps):
+    os.environ["RANK"] = str(rank)
+    w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+    for i in range(steps):
+        o.zero_grad(); (w @ w).sum().backward(); o.step()
+    print(f"rank {rank} done", flush=True)
+mp.start_processes(worker, args=(5,), nprocs=2, start_method="fork")
+print("all done")
+"""
+
+
+@pytest.mark.launch(text=RANKS)
+def test_forked_ranks_leave_a_trace_each(seen: Seen) -> None:
+    assert seen.result.script_exit == 0
+    assert sorted(seen.stdout.split("\n"))[-3:] == ["all done", "rank 0 done", "rank 1 done"]
+    rows = seen.result.manifest["traces"]
+    if any("child processes" in notice for notice in seen.result.notices):
+        pytest.skip("this torch is built for a device, whose profiler does not survive a fork")
+    assert [(row["rank"], len(row["steps"])) for row in rows] == [(0, 5), (1, 5)]
+    for row in rows:
+        events = json.loads((seen.result.folder / row["path"]).read_text())["traceEvents"]
+        assert sum(e.get("name") == "Optimizer.step#SGD.step" for e in events) == 5
+
+
+FORK = """
+import os, sys, torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+for i in range(2): o.zero_grad(); (w @ w).sum().backward(); o.step()
+if os.fork() == 0:
+    print("written by the child")
+    sys.exit(3)
+print("child ended with", os.waitstatus_to_exitcode(os.wait()[1]))
+for i in range(3): o.zero_grad(); (w @ w).sum().backward(); o.step()
+"""
+
+
+@pytest.mark.launch(text=FORK)
+def test_a_forked_child_ends_with_its_own_status(seen: Seen) -> None:
+    assert sorted(seen.stdout.splitlines()) == ["child ended with 3", "written by the child"]
+    assert seen.result.script_exit == 0
+    assert seen.result.trace is not None
+
+
+def test_a_forked_rank_that_left_no_trace_is_told() -> None:
+    gathered = Gathered(torch_version="2.5.1")
+    trace = {"ev": "trace", "path": "trace-pid7.json", "kind": "own", "steps": [0], "devices": ["cuda"], "pid": 7}
+    for event in ({"ev": "forked", "pid": 7}, {"ev": "forked", "pid": 8}, trace):
+        gathered.take(event)
+    assert [n.key for n in notices_of(gathered, gathered.traces, 0, "")] == ["children"]
+    gathered.forked.discard(8)
+    assert notices_of(gathered, gathered.traces, 0, "") == []
