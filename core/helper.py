@@ -1,9 +1,9 @@
 """A process of its own that reads and diagnoses one trace for a window, which therefore never waits for it.
 
 The window's side is `gui.helper_process`. Requests: ``("open", path, cache_dir)``, or ``("adopt",)`` with a trace as a
-parcel (`core.parcels`), then ``("analyze", rule_folders, source_folders)``, with folders that the user has allowed. Answers: first of all
-``("ready",)``; ``("progress", fraction, what)``; ``("failed", error)``; and ``("trace",)``, ``("partial",)`` and
-``("done",)``, which a parcel follows.
+parcel (`core.parcels`); then ``("analyze", rule_folders, source_folders)``, with folders that the user has allowed.
+Answers: first of all ``("ready",)``; ``("progress", fraction, what)``; ``("failed", error)``; and ``("trace",)``,
+``("partial",)`` and ``("done",)``, which a parcel follows.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.generate import write_trace
 from core.errors import Cancelled
-from core.importing import open_trace
+from core.importing import open_trace, pool
 from core.importing.pool import Pool
 
 
