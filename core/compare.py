@@ -9,10 +9,12 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from core.analysis import Analysis
+from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
+from core.figures.stats import self_time
 from core.kinds import DEVICE_WORK, SliceKind
 from core.suggestions import Suggestion
-from core.tables import Bool
+from core.tables import I64, Bool
 from core.trace import Trace
 
 NEW, GONE, CHANGED, SAME = "new", "gone", "changed", "same"
@@ -28,6 +30,7 @@ class Side:
     self_ns: int
     calls_per_step: float | None
     total_per_step_ns: float | None
+    self_per_step_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ class _Names:
         if self.steps:
             inside = figures.step_of >= 0
             self.in_step[inside] = counted[figures.step_of[inside]]
+        self.own_ns: I64 = self_time(View(trace)) if self.steps else np.empty(0, np.int64)
 
     def stats(self, table: str, kinds: tuple[int, ...]) -> dict[str, Side]:
         """Return a side for each name of one of the figures' tables."""
@@ -157,16 +161,19 @@ class _Names:
         ids = slices.name_id[chosen]
         calls = np.bincount(ids, minlength=len(names)) if self.steps else None
         times = np.bincount(ids, slices.dur_ns[chosen], minlength=len(names)) if self.steps else None
+        on_device, own = table == "kernels", times
+        if times is not None and not on_device:
+            own = np.minimum(np.bincount(ids, self.own_ns[chosen], minlength=len(names)), times)
         sides = {}
         for i in range(len(rows)):
             name_id = int(rows.name_id[i])
-            on_device = table == "kernels"
             sides[names[name_id]] = Side(
                 int(rows.calls[i]),
                 int((rows.device_total_ns if on_device else rows.host_total_ns)[i]),
                 int((rows.device_self_ns if on_device else rows.host_self_ns)[i]),
                 None if calls is None else float(calls[name_id]) / self.steps,
                 None if times is None else float(times[name_id]) / self.steps,
+                None if own is None else float(own[name_id]) / self.steps,
             )
         return sides
 
@@ -183,13 +190,9 @@ class _Names:
             waits = syncs.wait_ns[rows]
             counted = self.in_step[syncs.slice_id[rows]]
             waited = int(waits[waits > 0].sum())
-            sides[name] = Side(
-                len(rows),
-                waited,
-                waited,
-                float(counted.sum()) / self.steps if self.steps else None,
-                float(waits[counted & (waits > 0)].sum()) / self.steps if self.steps else None,
-            )
+            per_step = float(waits[counted & (waits > 0)].sum()) / self.steps if self.steps else None
+            calls = float(counted.sum()) / self.steps if self.steps else None
+            sides[name] = Side(len(rows), waited, waited, calls, per_step, per_step)
         return sides
 
 

@@ -53,6 +53,7 @@ def _side(side: Side | None) -> dict[str, Any] | None:
         "self_us": us(side.self_ns),
         "calls_per_step": side.calls_per_step,
         "total_us_per_step": us(side.total_per_step_ns),
+        "self_us_per_step": us(side.self_per_step_ns),
     }
 
 

@@ -253,6 +253,9 @@ class ComparePage(QWidget):
         def calls(sides: list[Side | None]) -> list[float]:
             return [0.0 if s is None else float((s.calls_per_step if per_step else s.calls) or 0) for s in sides]
 
+        def own(sides: list[Side | None]) -> list[float]:
+            return [0.0 if s is None else float((s.self_per_step_ns if per_step else s.self_ns) or 0) for s in sides]
+
         before, after = [r.before for r in rows], [r.after for r in rows]
         return [
             Column(self.tr("Name"), "name", [r.name for r in rows]),
@@ -261,8 +264,8 @@ class ComparePage(QWidget):
             Column(self.tr("After"), "ns", times(after)),
             Column(self.tr("Calls before"), "count", calls(before)),
             Column(self.tr("Calls after"), "count", calls(after)),
-            Column(self.tr("Own time before"), "ns", [s.self_ns if s else 0 for s in before], self.tr("in all")),
-            Column(self.tr("Own time after"), "ns", [s.self_ns if s else 0 for s in after], self.tr("in all")),
+            Column(self.tr("Own time before"), "ns", own(before)),
+            Column(self.tr("Own time after"), "ns", own(after)),
             Column(self.tr("State"), "text", [states[r.state] for r in rows]),
         ]
 

@@ -35,6 +35,8 @@ def test_operators(pair):
     assert gone.before.calls == 4
     assert gone.before.calls_per_step == 1.0
     assert gone.before.total_per_step_ns == 300_000
+    assert gone.before.self_per_step_ns == gone.before.self_ns / 4
+    assert gone.before.self_per_step_ns < gone.before.total_per_step_ns
     assert gone.delta_ns == -300_000
     assert row(found.operators, "aten::mm").state == SAME  # three steps instead of four: the same per step
 

@@ -130,6 +130,7 @@ SIDE = Null(
         "self_us": NUMBER,
         "calls_per_step": Null(NUMBER),
         "total_us_per_step": Null(NUMBER),
+        "self_us_per_step": Null(NUMBER),
     }
 )
 TABLE = Each(
