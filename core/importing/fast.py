@@ -194,12 +194,13 @@ def _note_no_phase(
     for event in compress(held, (~unnamed).tobytes()):
         if event.ph and event.ph[0] in _PHASES:
             raise Irregular
-        out.note("unknown-phase" if event.ph else "no-phase", event.ph or event.name)
+        if event.ph:
+            out.note("unknown-phase", event.ph)
     empty = np.zeros(len(held), np.bool_)
     maybe = np.flatnonzero(unnamed & _CLOSES[np.frombuffer(body, np.uint8)[starts[odd] + 1]])
     empty[maybe] = [_EMPTY.match(body, at) is not None for at in starts[odd[maybe]].tolist()]
     out.note("not-an-event", "{}", int(empty.sum()))
-    rest = unnamed & ~empty
+    rest = np.fromiter((not event.ph for event in held), np.bool_, len(held)) & ~empty
     if rest.any():
         out.note("no-phase", held[int(np.argmax(rest))].name, int(rest.sum()))
 
