@@ -20,7 +20,7 @@ from profiling.events import Gathered, Tail
 from profiling.interpreters import find_interpreters, has_torch
 from profiling.outcome import exit_in_words, hint_for, read_traceback
 from profiling.preflight import preflight
-from profiling.processes import Tree, descendants
+from profiling.processes import Tree, _listed, descendants
 from profiling.runs import list_runs, rename
 from profiling.spec import package_module
 
@@ -248,6 +248,8 @@ def test_the_whole_tree_is_killed() -> None:
     tree = Tree(process)
     tree.look()
     assert len(tree.alive()) == 1
+    listed = _listed(process.pid)
+    assert listed in (None, descendants(process.pid))  # the cheap way and the thorough one see the same
     tree.kill()
     process.wait(10)
     process.stdout.close()
