@@ -25,6 +25,7 @@ PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
 MAX_ASKED = 24  # fixes replayed per turn; of more, those that brought least so far have to wait
 MAX_PAIRED = 12  # candidates of which all pairs are tried
 MAX_PAIRS = 10  # pairs that are replayed, those with the longest reach; a group without what is not missed does as well
+IDLE_SHARE = 0.001  # a fix without which the whole plan loses less than this share of the step is not part of it
 MISSED_SHARE = 0.02  # a member of a group is dropped when the rest loses less than this share of its gain
 
 
@@ -99,7 +100,30 @@ class Planner:
             chosen |= frozenset(group)
             remaining = [fix for fix in remaining if fix not in chosen]
             self.on_turn(len(remaining))
-        return turns
+        return self._needed(turns)
+
+    def _needed(self, turns: list[Turn]) -> list[Turn]:
+        """Leave out what later fixes have made superfluous.
+
+        Members of a group are needed by their group, and the last turn by its own gain: only the others are asked for,
+        and none where all pay by themselves and add up.
+        """
+        kept = frozenset(turn.fix for turn in turns)
+        alone = sum(self.saved(frozenset((turn.fix,))) for turn in turns)
+        if all(len(turn.group) == 1 for turn in turns) and alone <= self.saved(kept) * (1 + MISSED_SHARE):
+            return turns
+        for turn in turns[:-1]:
+            left = kept - {turn.fix}
+            if len(turn.group) == 1 and self.saved(kept) - self.saved(left) < IDLE_SHARE * self.scale:
+                kept = left
+        if len(kept) == len(turns):
+            return turns
+        result: list[Turn] = []
+        chosen: frozenset[int] = frozenset()
+        for group in dict.fromkeys(turn.group for turn in turns if turn.fix in kept):
+            result += self._turns(chosen, group, self.saved(chosen))
+            chosen |= frozenset(group)
+        return result
 
     def _gains(
         self, chosen: frozenset[int], remaining: list[int], hopes: dict[int, float], base: float, rest: float

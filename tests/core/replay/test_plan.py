@@ -44,6 +44,17 @@ def test_a_good_single_fix_comes_before_a_chain() -> None:
     assert [t.saved for t in turns] == [30, 30, 70]
 
 
+def test_a_fix_that_later_ones_make_superfluous_is_no_step() -> None:
+    def gain(fixes: frozenset[int]) -> float:
+        both = 30.0 if {1, 2} <= fixes else 0.0  # the pair takes away all that fix 0 shortens, too
+        return max(10.0 * (0 in fixes), both) + 5.0 * (3 in fixes)
+
+    turns = planner(gain, 4).plan([0, 1, 2, 3])
+    assert {t.fix for t in turns} == {1, 2, 3}
+    assert max(t.saved for t in turns) == 35
+    assert all(t.group_gain == 30 for t in turns if t.group == (1, 2))
+
+
 def test_two_suggestions_for_the_same_wait_count_once() -> None:
     turns = planner(lambda s: 10.0 * bool(s & {0, 1}), 2).plan([0, 1])
     assert len(turns) == 1
