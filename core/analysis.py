@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,37 +115,58 @@ def analyze(
     from core.figures.compute import compute_figures
     from core.figures.lookup import view_of
     from core.pricing import price
-    from core.rule_runner import load_rules, run_rules
+    from core.rule_runner import run_rules
 
     report = progress or _silent
     view = view_of(trace)  # held to the end: figures and pricing share its columns
     figures = compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None:
         on_partial(Analysis(figures))
-    own = len(load_rules()) if extra_folders and on_partial is not None else 0  # then the user's follow, however slow
-    first: list[RuleResult] = []
-
-    def collect(result: RuleResult) -> None:
-        first.append(result)
-        if on_partial is not None and len(first) == own:
-            on_partial(Analysis(figures, tuple(s for r in first for s in r.suggestions), rules=tuple(first)))
-
     results = run_rules(
         trace,
         figures,
         source=source,
-        on_result=collect,
+        on_result=_first_rules(figures, on_partial, own),
         progress=_part(report, FIGURES_END, RULES_END),
         params=params,
         extra_folders=extra_folders,
     )
-    unpriced = Analysis(figures, tuple(s for r in results for s in r.suggestions), rules=results)
     if on_partial is not None:
-        on_partial(unpriced)
+        on_partial(_unpriced(figures, results))
     analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
     report(1.0, "")
     del view
     return analysis
+
+
+def _unpriced(figures: Figures, results: Sequence[RuleResult]) -> Analysis:
+    return Analysis(figures, tuple(s for r in results for s in r.suggestions), rules=tuple(results))
+
+
+def _first_rules(figures: Figures, on_partial: OnPartial | None, count: int) -> Callable[[RuleResult], None]:
+    """Gather outcomes of rules, and tell about the first ``count`` of them together."""
+    first: list[RuleResult] = []
+
+    def collect(result: RuleResult) -> None:
+        first.append(result)
+        if on_partial is not None and len(first) == count:
+            on_partial(_unpriced(figures, first))
+
+    return collect
+
+
+def _own_first(figures: Figures, on_partial: OnPartial) -> Callable[[RuleResult], None]:
+    """What our own rules have found is shown before the user's begin, however slow those are."""
+    from core.rule_runner import load_rules
+
+    own, found = len(load_rules()), list[RuleResult]()
+
+    def collect(result: RuleResult) -> None:
+        found.append(result)
+        if len(found) == own:
+            on_partial(Analysis(figures, tuple(s for r in found for s in r.suggestions), rules=tuple(found)))
+
+    return collect
 
 
 def _part(progress: Progress, start: float, end: float) -> Progress:
