@@ -32,8 +32,15 @@ TERM_SECONDS = 1.0  # between ending and killing
 SAVING_SECONDS = 15.0  # longer grace while a trace is being written
 PIPE_SECONDS = 1.0  # for the pipes to close after the script: a process it left behind may hold them
 
-# Written to the script's stderr by kineto of torch 2.13 whenever a profiler starts or stops; nobody asked for it.
-_KINETO_NOISE = re.compile(rb"^USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+\n", re.MULTILINE)
+# Written to the script's stderr whenever a profiler starts or stops (by kineto of torch 2.13, and of torch 2.0 to 2.2),
+# and once where memory is recorded; nobody asked for it. The last one may come in the middle of a progress bar's line.
+_KINETO_NOISE = re.compile(
+    rb"^USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+\n"
+    rb"|^STAGE:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ ActivityProfilerController\.cpp:\d+\] Completed Stage: [\w ]+\n"
+    rb"|\[(?:rank\d+\]: ?\[)?W[\d :.]*CPUAllocator\.cpp:\d+\] Memory block of unknown size was allocated before the "
+    rb"profiling started[^\n]*\n",
+    re.MULTILINE,
+)
 
 Output = Callable[[str, str], None]
 OnProgress = Callable[[Progress], None]
@@ -180,7 +187,7 @@ class Run:
             if name == "stderr":
                 data = _KINETO_NOISE.sub(b"", data)
                 last = data.rfind(b"\n") + 1
-                if chunk and data[last:].startswith(b"USDT:"):
+                if chunk and data[last:].startswith((b"USDT:", b"STAGE:")):
                     data, held = data[:last], data[last:]
             self._keep(name, data)
             text = decoder.decode(data, not chunk)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from profiling.events import Progress
 
 MOST_GPUS_SHOWN = 4
+MOST_FRAMES = 6  # of the user's own, the innermost ones
+MOST_FRAMES_OF_OTHERS = 3  # of libraries: the whole traceback stands in the output
 
 
 class OutputPage(QWidget):
@@ -38,10 +40,13 @@ class OutputPage(QWidget):
         box.setSpacing(0)
         box.addWidget(self._head())
         self.outcome = self._outcome()
-        box.addWidget(self.outcome)
         self.terminal = Terminal()
-        self.terminal.setFrameShape(QFrame.Shape.NoFrame)
-        box.addWidget(self.terminal, 1)
+        body = QVBoxLayout()
+        body.setContentsMargins(16, 12, 16, 12)
+        body.setSpacing(12)
+        body.addWidget(self.outcome)
+        body.addWidget(self.terminal, 1)
+        box.addLayout(body, 1)
         box.addWidget(self._input())
         self._clock = QTimer(self)
         self._clock.setInterval(500)
@@ -165,7 +170,7 @@ class OutputPage(QWidget):
         self.words.setText(spoken(result.words))
         restyle(self.words, "role", {"ok": "saved", "failed": "wait"}.get(result.outcome, "warn"))
         while (item := self.details.takeAt(0)) is not None:
-            widget = item.widget()
+            widget = item.widget()  # None: a space between two of them
             if widget is not None:
                 widget.deleteLater()
         if result.failure is not None:
@@ -186,10 +191,13 @@ class OutputPage(QWidget):
         assert isinstance(failure, Failure)
         if failure.hint:
             self.details.addWidget(label(spoken(failure.hint), "", wrap=True, select=True))
-        frames = sorted(failure.frames[-30:], key=lambda f: not f.users)  # the user's own first
-        for frame in frames[:8]:
-            words = f"{frame.file}:{frame.line}  {frame.function}  {frame.code}"
-            self.details.addWidget(Elided(words, "" if frame.users else "faint", mono=True))
+        users = [frame for frame in failure.frames if frame.users][-MOST_FRAMES:]
+        others = [frame for frame in failure.frames if not frame.users][-MOST_FRAMES_OF_OTHERS:]
+        for frame in [*users, *others]:  # the user's own first
+            words = f"{short_path(frame.file)}:{frame.line} · {frame.function}"
+            role = "" if frame.users else "faint"
+            self.details.addWidget(Elided(f"{words} · {frame.code}" if frame.code else words, role, mono=True))
+        self.details.addSpacing(6)
 
     def _facts(self) -> list[str]:
         assert self._capture is not None
@@ -258,6 +266,15 @@ class OutputPage(QWidget):
         self.bar.setVisible(running)
         self.phase.setVisible(running)
         self.input_row.setVisible(running)
+
+
+def short_path(path: str) -> str:
+    """Path of a file as it is imported, where it lies among installed packages; others stay whole."""
+    parts = path.replace("\\", "/").split("/")
+    for name in ("site-packages", "dist-packages"):
+        if name in parts:
+            return "/".join(parts[parts.index(name) + 1 :])
+    return path
 
 
 def phase_words(phase: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtGui import QColor, QResizeEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from gui import theme
@@ -165,6 +165,14 @@ class Terminal(QPlainTextEdit):
         self.setUpdatesEnabled(False)
         self._append(done)
         self.setUpdatesEnabled(True)
+        if follows:
+            bar.setValue(bar.maximum())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep the end in view where it was: what came of the run takes room from the output."""
+        bar = self.verticalScrollBar()
+        follows = bar.value() >= bar.maximum() - 2
+        super().resizeEvent(event)
         if follows:
             bar.setValue(bar.maximum())
 

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from gui.capture import split_arguments
 from gui.panels.launch import LaunchPage
-from gui.panels.output import OutputPage
+from gui.panels.output import OutputPage, short_path
 from gui.panels.runs import RunsPage
 from gui.session import Session
 from gui.widgets.terminal import LONGEST_LINE, LineBuilder, Terminal
@@ -51,6 +51,26 @@ def test_escapes_are_colours_or_nothing() -> None:
 
 def test_an_escape_cut_in_two() -> None:
     assert lines_of(LineBuilder(), "a\x1b[3", "2mgreen\x1b", "[0m b\n") == ["agreen b", ""]
+
+
+def test_the_end_of_the_output_stays_in_view_when_the_outcome_takes_room(qtbot: QtBot) -> None:
+    terminal = Terminal()
+    qtbot.addWidget(terminal)
+    terminal.resize(400, 600)
+    terminal.show()
+    terminal.feed([("stdout", "".join(f"line {n}\n" for n in range(500)))])
+    bar = terminal.verticalScrollBar()
+    terminal.resize(400, 200)
+    assert bar.value() == bar.maximum()
+    bar.setValue(10)  # the user reads something further up
+    terminal.resize(400, 300)
+    assert bar.value() == 10
+
+
+def test_files_of_libraries_are_named_as_they_are_imported() -> None:
+    assert short_path("/usr/lib/python3.11/site-packages/torch/nn/modules/linear.py") == "torch/nn/modules/linear.py"
+    assert short_path("C:\\venv\\Lib\\site-packages\\torch\\x.py") == "torch/x.py"
+    assert short_path("/home/me/train.py") == "/home/me/train.py"
 
 
 def test_a_long_line_is_cut() -> None:

@@ -21,6 +21,7 @@ from profiling.interpreters import find_interpreters, has_torch
 from profiling.outcome import exit_in_words, hint_for, read_traceback
 from profiling.preflight import preflight
 from profiling.processes import Tree, _listed, descendants
+from profiling.run import _KINETO_NOISE
 from profiling.runs import list_runs, rename
 from profiling.spec import package_module
 
@@ -303,3 +304,25 @@ def test_an_interrupt_waits_until_the_trace_is_whole() -> None:
     with Undisturbed():
         done.append("again")
     assert done == ["saved", "again"]
+
+
+NOISE = (
+    b"USDT:2026-01-02 03:04:05 123:456 Some.cpp:12] profiler_start\n",
+    b"STAGE:2026-01-02 03:04:05 123:456 ActivityProfilerController.cpp:314] Completed Stage: Warm Up\n",
+    b"[W1130 12:03:39.235480025 CPUAllocator.cpp:245] Memory block of unknown size was allocated before the profiling "
+    b"started, profiler results will not include the deallocation event\n",
+    b"[rank1]:[W1130 12:03:39.235480025 CPUAllocator.cpp:245] Memory block of unknown size was allocated before the "
+    b"profiling started, profiler results will not include the deallocation event\n",
+    b"[W CPUAllocator.cpp:219] Memory block of unknown size was allocated before the profiling started, results\n",
+)
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_what_the_profiler_writes_is_taken_out_of_the_output(noise: bytes) -> None:
+    assert _KINETO_NOISE.sub(b"", b"one\n" + noise + b"two\n") == b"one\ntwo\n"
+
+
+def test_a_progress_bar_is_not_broken_by_the_profilers_warning() -> None:
+    assert _KINETO_NOISE.sub(b"", b"\r 20%|##   |" + NOISE[2] + b"\r 40%|###  |") == b"\r 20%|##   |\r 40%|###  |"
+    own = b"[W1130 12:03:39.2 Other.cpp:1] a warning of the script's own\nUSDT: mine\n"
+    assert _KINETO_NOISE.sub(b"", own) == own
