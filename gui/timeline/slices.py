@@ -26,7 +26,8 @@ _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
 PAD_REST, PAD_MOST = 0.2, 2.0  # shares of the view by which boxes reach beyond it, at least and at most
 AHEAD_PAN, AHEAD_ZOOM = 10, 4  # frames of the present motion for which boxes are made; a zoom soon wants other bins
-FRESH_S = 0.002  # time a frame takes for making boxes anew, as far as kept ones can stand in
+FRESH_S = 0.0025  # time after which a frame makes no more boxes anew, as far as kept ones can stand in
+FRESH_AT_LEAST = 3  # rows that a frame makes anew in any case, so that a slow machine gets there, too
 STALE_FACTOR = 4  # how far the resolution of boxes that stand in may be off
 
 Labels = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # slice ids, x, y, room
@@ -79,6 +80,7 @@ class SlicePainter:
         self._atlas: LabelAtlas | None = None
         self.incomplete = False  # labels or fresh boxes were left for the next frame
         self._started_s = 0.0
+        self._made = 0  # rows whose boxes were made in this frame
         self._window = (0.0, 0.0)  # of the last frame, ns
         self._ahead: tuple[float, float] = (0.0, 0.0)  # by how much the view grew or moved to either side, ns
         self._pad: tuple[float, ...] = (0.0, 0.0)  # by how much boxes reach beyond the view, ns
@@ -98,7 +100,7 @@ class SlicePainter:
         pan = abs((after - before) - width) < 1e-6 * width
         frames = AHEAD_PAN if pan else AHEAD_ZOOM
         self._pad = tuple(min(PAD_REST * width + frames * ns, PAD_MOST * width) for ns in self._ahead)
-        self._started_s = time.perf_counter()
+        self._started_s, self._made = time.perf_counter(), 0
 
     def paint(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
         """Draw the slices of rows, then their labels."""
@@ -140,10 +142,11 @@ class SlicePainter:
             room = (frame.start_ns - kept.start_ns, kept.end_ns - frame.end_ns)
             if fresh and room[0] >= self._ahead[0] and room[1] >= self._ahead[1]:  # the next frame has its boxes too
                 return kept
-            late = time.perf_counter() - self._started_s > FRESH_S and not frame.vector
+            late = self._made >= FRESH_AT_LEAST and time.perf_counter() - self._started_s > FRESH_S and not frame.vector
             if late and STALE_FACTOR * kept.bin_ns >= bin_ns >= kept.bin_ns / STALE_FACTOR:
                 self.incomplete |= not fresh
                 return kept
+        self._made += 1
         turn = 0.8 + 0.4 * (row.track_id * 0.618 % 1.0)  # rows run out one after the other, not all in one frame
         start, end = frame.start_ns - self._pad[0] * turn, frame.end_ns + self._pad[1] * turn
         parts = [fold(lane, frame.coarse_looks, start, end, bin_ns) for lane in lanes]

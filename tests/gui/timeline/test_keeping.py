@@ -57,6 +57,7 @@ def test_kept_boxes_stand_in_only_while_time_is_short(
 ) -> None:
     view = make_view(trace)
     settled(view)
+    monkeypatch.setattr(slices, "FRESH_AT_LEAST", 0)
     monkeypatch.setattr(slices, "FRESH_S", -1.0)
     port = view.document.viewport
     view.document.zoom_to(*port.zoomed(0.45, port.span_ns / 2), remember=False)
@@ -66,6 +67,20 @@ def test_kept_boxes_stand_in_only_while_time_is_short(
     monkeypatch.setattr(slices, "FRESH_S", 10.0)
     fresh = settled(view)
     assert fresh != image
+
+
+def test_a_machine_too_slow_for_the_budget_gets_sharp_all_the_same(
+    make_view: Callable[..., TimelineView], trace, monkeypatch
+) -> None:
+    view = make_view(trace)
+    settled(view)
+    monkeypatch.setattr(slices, "FRESH_S", -1.0)  # every frame is late from its first row on
+    port = view.document.viewport
+    view.document.zoom_to(*port.zoomed(0.45, port.span_ns / 2), remember=False)
+    image = QImage(view.canvas.size(), QImage.Format.Format_RGB32)
+    for _ in range(len(view.rows.rows)):
+        view.canvas.render(image)
+    assert not view.canvas.incomplete
 
 
 def test_a_jump_far_away_is_painted_at_once(make_view: Callable[..., TimelineView], trace, monkeypatch) -> None:
