@@ -115,13 +115,14 @@ def analyze(
     from core.figures.compute import compute_figures
     from core.figures.lookup import view_of
     from core.pricing import price
-    from core.rule_runner import run_rules
+    from core.rule_runner import load_rules, run_rules
 
     report = progress or _silent
     view = view_of(trace)  # held to the end: figures and pricing share its columns
     figures = compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None:
         on_partial(Analysis(figures))
+    own = len(load_rules()) if extra_folders else 0  # then the user's follow, however slow
     results = run_rules(
         trace,
         figures,
@@ -151,20 +152,6 @@ def _first_rules(figures: Figures, on_partial: OnPartial | None, count: int) -> 
         first.append(result)
         if on_partial is not None and len(first) == count:
             on_partial(_unpriced(figures, first))
-
-    return collect
-
-
-def _own_first(figures: Figures, on_partial: OnPartial) -> Callable[[RuleResult], None]:
-    """What our own rules have found is shown before the user's begin, however slow those are."""
-    from core.rule_runner import load_rules
-
-    own, found = len(load_rules()), list[RuleResult]()
-
-    def collect(result: RuleResult) -> None:
-        found.append(result)
-        if len(found) == own:
-            on_partial(Analysis(figures, tuple(s for r in found for s in r.suggestions), rules=tuple(found)))
 
     return collect
 

@@ -68,8 +68,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         raise NotChecked("The use of the GPU is unknown in this trace.")
     if len(kernels) < ctx.params["min_kernels"] or busy >= ctx.params["max_busy_pct"]:
         return []
-    typical_us = float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3
-    if typical_us > ctx.params["max_kernel_us"]:
+    if (typical_us := float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3) > ctx.params["max_kernel_us"]:
         return []
     by_launch, blamed = _idle_by_launching(facts)
     share = by_launch / max(facts.window_ns * max(len(ctx.figures.devices), 1), 1)
