@@ -228,7 +228,7 @@ class FixDialog(QDialog):
 def near_lines(before: str, after: str) -> tuple[str, str]:
     """The changed lines with some around them; a line of dots stands for what lies between two changes."""
     old, new = before.splitlines(), after.splitlines()
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, old, new)  # blank lines are no anchors: a long file takes long with them
     left: list[str] = []
     right: list[str] = []
     for group in matcher.get_grouped_opcodes(CONTEXT_LINES):

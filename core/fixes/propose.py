@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.fixes.line_blocks import line_blocks
 from core.fixes.rewrites import arguments, cross_entropy, hoist, losses, step, switches
 from core.fixes.source_text import NotApplicable, Place, SourceText
 from core.suggestions import Suggestion
@@ -71,9 +72,8 @@ class ProposedEdit:
     @property
     def lines(self) -> tuple[int, ...]:
         """Line numbers (of the old text) that change."""
-        matcher = difflib.SequenceMatcher(None, self.before.splitlines(), self.after.splitlines(), autojunk=False)
         changed: list[int] = []
-        for tag, start, end, _, _ in matcher.get_opcodes():
+        for tag, start, end, _, _ in line_blocks(self.before.splitlines(), self.after.splitlines()):
             if tag != "equal":
                 changed += range(start + 1, max(end, start + 1) + 1)
         return tuple(changed)

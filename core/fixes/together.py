@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from core.fixes.line_blocks import line_blocks
 from core.fixes.of_run import Derive, attempt_for_run
 from core.fixes.propose import ProposedEdit
 from core.run_folder import RunRecord
@@ -70,22 +71,28 @@ def join(run: RunRecord, chosen: Iterable[tuple[int, Suggestion]], derive: Deriv
         What fits together, and what does not.
     """
     wanted = list(chosen)
-    best = _join(run, wanted, derive)
+    alone = {index: derive(run, suggestion, {}) for index, suggestion in wanted}
+    best = _join(run, wanted, alone, derive)
     for clash in [c for c in best.conflicts if c.kind != "none"]:
         first = [pair for pair in wanted if pair[0] == clash.index]
-        found = _join(run, [*first, *(pair for pair in wanted if pair[0] != clash.index)], derive)
+        found = _join(run, [*first, *(pair for pair in wanted if pair[0] != clash.index)], alone, derive)
         if len(found.conflicts) < len(best.conflicts):
             best = found
     return best
 
 
-def _join(run: RunRecord, wanted: Sequence[tuple[int, Suggestion]], derive: Derive) -> Joint:
+def _join(
+    run: RunRecord,
+    wanted: Sequence[tuple[int, Suggestion]],
+    each: Mapping[int, tuple[ProposedEdit | None, str]],
+    derive: Derive,
+) -> Joint:
     files: dict[str, _File] = {}
     edits: list[tuple[int, ProposedEdit]] = []
     conflicts: list[Conflict] = []
     covered: list[tuple[int, int]] = []
     for index, suggestion in wanted:
-        alone, why = derive(run, suggestion, {})
+        alone, why = each[index]
         if alone is None:
             conflicts.append(Conflict(index, -1, "none", reason=why))
             continue
@@ -121,7 +128,7 @@ def _nearest(alone: ProposedEdit, others: Sequence[tuple[int, ProposedEdit]]) ->
 def _changes(edit: ProposedEdit) -> frozenset[tuple[int, str]]:
     """What an edit does line by line: the line of the old text, how many go, and the new text there."""
     before, after = edit.before.splitlines(), edit.after.splitlines()
-    blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    blocks = line_blocks(before, after)
     return frozenset((a, "\n".join([str(b - a), *after[c:d]])) for tag, a, b, c, d in blocks if tag != "equal")
 
 
@@ -153,7 +160,7 @@ class _File:
     def _after(self, text: str, index: int) -> tuple[list[list[_Word]], int | None]:
         new, lost = text.splitlines(), None
         out: list[list[_Word]] = []
-        blocks = difflib.SequenceMatcher(None, self.text.splitlines(), new, autojunk=False).get_opcodes()
+        blocks = line_blocks(self.text.splitlines(), new)
         for tag, a, b, c, d in blocks:
             if tag == "equal":
                 out += self._lines[a:b]
@@ -181,7 +188,7 @@ def moved(suggestion: Suggestion, before: str, after: str) -> Suggestion:
     source = suggestion.source
     if source is None or before == after:
         return suggestion
-    blocks = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
+    blocks = line_blocks(before.splitlines(), after.splitlines())
 
     def now(line: int) -> int:
         at = line - 1

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from core.fixes import ProposedEdit, apply_to_copy
+from core.fixes.line_blocks import line_blocks
 from core.fixes.together import join, moved
 from core.run_folder import RunRecord, read_run
 from core.suggestions import SourceRef, Suggestion
@@ -153,3 +154,14 @@ def test_places_move_along() -> None:
     after = TRAIN.replace("import torch\n", "import os\nimport torch\n", 1)
     assert moved(TOTAL, TRAIN, after).source.line == TOTAL.source.line + 1  # type: ignore[union-attr]
     assert moved(replace(TOTAL, source=None), TRAIN, after).source is None
+
+
+def test_blocks_map_every_line_of_a_long_file() -> None:
+    before = [line for k in range(300) for line in (f"def f{k}():", "    return 1", "")]
+    after = [*before[:3], "new = 1", *before[3:700], "other = 2", *before[701:]]
+    blocks = line_blocks(before, after)
+    assert [b for b in blocks if b[0] != "equal"] == [("insert", 3, 3, 3, 4), ("replace", 700, 701, 701, 702)]
+    assert sum(b - a for _, a, b, _, _ in blocks) == len(before)
+    assert all(before[a:b] == after[c:d] for tag, a, b, c, d in blocks if tag == "equal")
+    assert line_blocks(before, before) == [("equal", 0, 900, 0, 900)]
+    assert line_blocks([], ["x"]) == [("insert", 0, 0, 0, 1)]
