@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
@@ -65,8 +65,11 @@ class EarlyPages:
             yield
         page.grab(QRect(0, 0, 1, 1))  # lays all of it out
         yield
-        page.timeline.grab()
-        yield
+        direct = Qt.FindChildOption.FindDirectChildrenOnly
+        for part in page.timeline.findChildren(QWidget, options=direct):
+            if isValid(part) and not part.isHidden():
+                part.grab()
+                yield
 
     def take(self, document: Document) -> DocumentPage:
         """Return the page of a document, whole and in its place."""
