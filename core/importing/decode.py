@@ -196,6 +196,7 @@ class _Reading:
 
     def _events(self, buffer: bytes) -> None:
         piece_bytes = self._decoder.piece_bytes
+        buffer = self._submit_most(buffer)
         parts, size, wanted = [buffer], len(buffer), piece_bytes
         while not self._ended:
             while size < wanted:
@@ -222,6 +223,22 @@ class _Reading:
                 self._collect(len(self._pending) - self._decoder.depth + 1)
         self._collect(len(self._pending))
         self._rest.append(b"".join(parts))
+
+    def _submit_most(self, text: bytes) -> bytes:
+        """Submit a long text piece by piece, and return what is left: it was read to find where the events begin."""
+        size, at = self._decoder.piece_bytes, 0
+        while not self._ended and len(text) - at > 2 * size:
+            piece = text[at : at + size]
+            cut = last_border(piece)
+            if cut <= 0:
+                piece = text[at : at + 2 * size]
+                cut = last_border(piece)
+            self._submit(piece[:cut] if cut > 0 else piece)
+            at += cut if cut > 0 else len(piece)
+            self._tick()
+            if len(self._pending) >= self._decoder.depth:
+                self._collect(len(self._pending) - self._decoder.depth + 1)
+        return text[at:]
 
     def _ranges(self) -> None:
         """Let the decoder read a plain file itself, so that its text need not pass through here.

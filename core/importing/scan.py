@@ -21,13 +21,14 @@ _SKIP = re.compile(rb"[\s,\x00]*+")
 _FILLER_ITEM = rb"(?:\{\s*+\}|\[\s*+\]|\"\"|null|true|false|-?[0-9]++(?:\.[0-9]++)?+)"
 FILLER = re.compile(rb"(?:\s*+" + _FILLER_ITEM + rb"\s*+,)++")  # entries that hold nothing, as many as there are
 _OTHER_BORDER = re.compile(
-    rb"(?:[}\]]|(?<=,)\s*+" + _FILLER_ITEM + rb")\s*+,\s*+(?=[\[{\"\dntf-])"
+    rb"(?:[}\]]|(?<=,)\s*+" + _FILLER_ITEM + rb")\s*+(?:,|(?<=\n))\s*+(?=[\[{\"\dntf-])"
 )  # where no event is in sight: behind any list or object, or an entry that holds nothing
 _SCALAR = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,\]\[{}"]++', re.S)
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _FIRST_EVENT = re.compile(rb"\s*\{\s*" + _EVENT_KEY)
 HEADER_LIMIT_BYTES = 64 << 20
 _DEEPEST = 20_000  # far more than any parser reads
+_VAIN_BYTES = 2 << 20  # of text before a key that only looks like that of the events
 _NEAR_BYTES = 1 << 16
 _LEAST_BYTES = 512
 _REACHES = 4  # how often a text may be looked through for such ends
@@ -60,8 +61,8 @@ def find_events(text: bytes, final: bool) -> Layout | None:
         return Layout(at + 1, {}, "array")
     if head != b"{":
         return None
-    left = HEADER_LIMIT_BYTES  # of text that may be parsed in vain
-    for key in _EVENTS_KEY.finditer(text, at):
+    left = _VAIN_BYTES
+    for number, key in enumerate(_EVENTS_KEY.finditer(text, at)):
         if text[key.end() : key.end() + 1] != b"[":
             continue
         for closing in range(4):
@@ -71,7 +72,7 @@ def find_events(text: bytes, final: bool) -> Layout | None:
                 left -= key.start() - at + 1024
                 continue
             return Layout(key.end() + 1, value, "nested" if closing else "object", repairs)
-        if left < 0:
+        if left < 0 and number >= 3:
             break
     if (final or len(text) >= HEADER_LIMIT_BYTES) and _FIRST_EVENT.match(text, at) and b'"ph"' in text[: 1 << 16]:
         return Layout(at, {}, "lines")
@@ -319,6 +320,8 @@ def _what_it_is(body: bytes) -> tuple[str, str, str] | None:
         value: Any = parse_object(body)[0] if len(body) > MAX_VALUE_BYTES else orjson.loads(body)
     except (Unreadable, orjson.JSONDecodeError):
         return None
+    if isinstance(value, dict) and isinstance(value.get("traceEvents"), list):
+        return "its list of events stands behind too much else to be found", "", ""
     if isinstance(value, dict):
         keys = ", ".join(str(key)[:30] for key in list(value)[:6])
         if "traceEvents" in value:

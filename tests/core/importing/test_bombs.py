@@ -100,7 +100,7 @@ def test_many_empty_entries_are_counted_and_the_event_among_them_is_kept(tmp_pat
 
 
 def test_they_are_cut_into_pieces_without_any_event_in_sight():
-    for unit in (b"{},\n", b"null,", b'"",', b"[],", b'{"a":1},', b"[[]],"):
+    for unit in (b"{},\n", b"null,", b'"",', b"[],", b'{"a":1},', b"[[]],", b"{}\n", b"{}\r\n"):
         text = unit * 5_000 + unit[:1]
         cut = scan.last_border(text)
         assert len(text) - 20 < cut < len(text)
@@ -115,6 +115,17 @@ def test_a_file_of_nothing_but_damage_is_refused(tmp_path, monkeypatch, unit):
     path = tmp_path / "half.json"
     path.write_bytes(b'{"traceEvents": [' + (ONE + b"," + unit) * 5_500 + b"1]}")
     assert len(open_trace(path).slices) == 5_500  # where there is something to see, it is shown
+
+
+def test_lines_of_events_are_decoded_piece_by_piece(tmp_path, monkeypatch):
+    sizes = []
+    real = decode.decode_piece
+    monkeypatch.setattr(decode, "decode_piece", lambda text, *rest: (sizes.append(len(text)), real(text, *rest))[1])
+    line = ONE.replace(b"}", b', "args": {"x": "' + b"y" * 500 + b'"}}\n')
+    trace = _open(tmp_path, line * 12_000)
+    assert len(trace.slices) == 12_000
+    assert max(sizes) <= 2 * decode.PIECE_BYTES
+    assert trace.event(11_999)["name"] == "a"
 
 
 def test_calling_off_works_within_a_damaged_piece():
@@ -188,7 +199,6 @@ def test_a_large_header_costs_little_memory(tmp_path, monkeypatch):
 def test_the_list_of_events_is_not_looked_for_for_ever(monkeypatch):
     parsed = []
     real = scan.parse_object
-    monkeypatch.setattr(scan, "HEADER_LIMIT_BYTES", 1 << 20)
     monkeypatch.setattr(scan, "parse_object", lambda text: (parsed.append(len(text)), real(text))[1])
     scan.find_events(b'{"a":[' + b'{"traceEvents":[1],"x":2},' * 20_000, True)
     assert sum(parsed) < 8 << 20
