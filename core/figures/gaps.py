@@ -240,7 +240,9 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
         ordered = [(cause, ids) for cause, ids in ordered if cause != GapCause.PYTHON]
     layers = [_Layer(cause, union(start[ids], end[ids]), ids) for cause, ids in ordered if len(ids)]
     if len(calls) or len(ops) or len(frames):
-        layers.append(_Layer(GapCause.PYTHON, union(start[own], end[own] + _HOLE_NS), own))
+        # Where calls alone were recorded, an operator around them is as likely as Python between them.
+        between = GapCause.PYTHON if len(ops) or len(frames) else GapCause.LAUNCH
+        layers.append(_Layer(between, union(start[own], end[own] + _HOLE_NS), own))
     return layers
 
 

@@ -75,6 +75,15 @@ def test_a_step_in_which_nothing_of_the_cpu_was_recorded_says_nothing():
     assert figures.summary.verdict == "unknown"
 
 
+def test_between_calls_without_operators_nobody_says_python():
+    builder = TraceBuilder()
+    for at in (0, 500):
+        builder.launch("k", at=at, call=5, start=at + 5, dur=100)
+    causes = idle(compute_figures(builder.build()))
+    assert causes[GapCause.LAUNCH] == 5 + 400
+    assert GapCause.PYTHON not in causes
+
+
 def test_a_slow_call_is_start_up_not_launching():
     figures = compute_figures(
         TraceBuilder()
