@@ -19,7 +19,10 @@ BORDER = re.compile(rb"\}\s*+(?:,\s*+)?+(?=\{\s*+" + _EVENT_KEY + rb")")  # poss
 _BRACKETS = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([{\[]++|[}\]]++|")', re.S)
 _SKIP = re.compile(rb"[\s,\x00]*+")
 _FILLER_ITEM = rb"(?:\{\s*+\}|\[\s*+\]|\"\"|null|true|false|-?[0-9]++(?:\.[0-9]++)?+)"
-FILLER = re.compile(rb"(?:\s*+" + _FILLER_ITEM + rb"\s*+,)++")  # entries that hold nothing, as many as there are
+_ITEM = re.compile(rb"\s*+(" + _FILLER_ITEM + rb")")
+FILLER = re.compile(  # entries that hold nothing, as many as there are, behind commas or each on a line of its own
+    rb"(?:(?:\s*+" + _FILLER_ITEM + rb"\s*+,)++|(?:\s*+" + _FILLER_ITEM + rb"[ \t\r]*+\n)++)"
+)
 _OTHER_BORDER = re.compile(
     rb"(?:[}\]]|(?<=,)\s*+" + _FILLER_ITEM + rb")\s*+(?:,|(?<=\n))\s*+(?=[\[{\"\dntf-])"
 )  # where no event is in sight: behind any list or object, or an entry that holds nothing
@@ -179,12 +182,14 @@ class Walk:
 
     def _fillers(self, filler: re.Match[bytes]) -> Found:
         """Many entries that hold nothing, told by the first of them."""
-        first = self._text[filler.start() : self._text.find(b",", filler.start())].strip()
+        item = _ITEM.match(self._text, filler.start())
+        first = item.group(1) if item else b""
         try:
             value = orjson.loads(first)
         except orjson.JSONDecodeError:  # a number with a zero in front
             value = first[:80].decode()
         count = self._text.count(b",", filler.start(), filler.end())
+        count = count or len(_ITEM.findall(self._text, filler.start(), filler.end()))
         return Found(filler.start(), filler.end() - 1, value, count=count)
 
     def _next_border(self, at: int) -> re.Match[bytes] | None:

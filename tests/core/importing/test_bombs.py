@@ -81,7 +81,7 @@ def test_no_entry_is_looked_behind_again_and_again(looked_at, unit, last):
     assert looked_at() < 60 * len(text)
 
 
-@pytest.mark.parametrize("unit", [b"{},", b"[],", b'"",', b"null,", b"1,", b"1.5,", b"true,", b"[] , "])
+@pytest.mark.parametrize("unit", [b"{},", b"[],", b'"",', b"null,", b"1,", b"1.5,", b"true,", b"[] , ", b"{}\n"])
 def test_entries_that_hold_nothing_are_taken_in_one_go(unit, monkeypatch):
     looks = []
     monkeypatch.setattr(scan.Walk, "_container", lambda self, at: looks.append(at))
