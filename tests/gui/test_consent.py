@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
 from core.suggestions import Outcome
-from gui import helpers, own_rules, source_folders
+from gui import own_rules, source_folders
+from gui.helper_process import Helper
 from gui.main_window import MainWindow
 from gui.session import Document
 from gui.settings import MemorySettings, Settings
@@ -106,7 +107,7 @@ def test_the_process_that_diagnoses_gets_what_is_allowed(rules: Path, tmp_path: 
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "train.py").write_text(SCRIPT)
     path = training().write(tmp_path / "train.json")
-    made = helpers.Helper()
+    made = Helper(lambda ended: None)
     try:
         assert made.wait_ready(lambda fraction, what: None)
         made.open(path, None, lambda fraction, what: None)
