@@ -110,6 +110,7 @@ _GAPS: dict[int, tuple[str, str]] = {
     GapCause.COLLECTOR: ("#a85f8d", "#b0588f"),
     GapCause.COMMUNICATION: ("#6f9f3f", "#618f33"),
     GapCause.ALLOC: ("#b06a55", "#a8604b"),
+    GapCause.QUEUED: ("#8b95a3", "#7d8794"),
     GapCause.UNKNOWN: ("#6c7583", "#9aa3b0"),
 }
 
