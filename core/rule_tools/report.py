@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -94,7 +95,7 @@ def sync_values(facts: Facts, group: Group) -> dict[str, Any]:
         "each_ms": host / MS / max(count, 1),
         "window_ms": facts.window_ns / MS,
         "share_pct": 100.0 * host / max(facts.window_ns, 1),
-        "kib": (sum(sizes) / len(sizes) / 1024) if sizes else 0.0,
+        "each_bytes": sum(sizes) / len(sizes) if sizes else math.nan,
         "range": inside,
     }
 

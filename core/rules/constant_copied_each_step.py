@@ -46,7 +46,7 @@ TEXTS = SyncTexts(
     title="The same small tensor is copied to the GPU again and again",
     why=(
         "The same small tensor is copied from the CPU to the GPU again and again. "
-        "A tensor of {kib:.2f} KiB that lives on the CPU is sent to the GPU {count} {count|time|times}, though its "
+        "A tensor of {each_bytes:size} that lives on the CPU is sent to the GPU {count} {count|time|times}, though its "
         "size never "
         "changes. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
         "{count|call|calls}, "

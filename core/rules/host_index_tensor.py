@@ -41,7 +41,7 @@ TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a CPU tensor",
     why=(
         "A GPU tensor is indexed with a tensor that is on the CPU, which is copied over each time. "
-        "The index ({kib:.1f} KiB) is on the CPU, so PyTorch copies it to the GPU inside `{op}` and waits for the "
+        "The index ({each_bytes:size}) is on the CPU, so PyTorch copies it to the GPU inside `{op}` and waits for the "
         "copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
         "{count|call|calls}, "
         "{wait_ms:.2f} ms of it waiting for the GPU."

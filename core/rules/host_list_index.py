@@ -42,7 +42,7 @@ TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a Python list or range",
     why=(
         "A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time. "
-        "Python's numbers are first made into a CPU tensor of {kib:.1f} KiB and then copied to the GPU, and the "
+        "Python's numbers are first made into a CPU tensor of {each_bytes:size} and then copied to the GPU, and the "
         "CPU waits for that copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these "
         "{count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU."
     ),

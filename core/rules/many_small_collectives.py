@@ -61,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "{per_step:.0f} small collectives per step, typically of {kib:.0f} KiB",
+            "{per_step:.0f} small collectives per step, typically of {typical_bytes:size}",
             "{count} {count|collective|collectives} took {took_ms:.1f} ms. Of messages this small nearly all is "
             "start-up: fewer and larger ones cost "
             "less.",
@@ -76,7 +76,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             [evidence(facts, "Collectives", len(comm), "", comm)],
             values={
                 "per_step": len(comm) / max(facts.n_steps, 1),
-                "kib": typical / 1024,
+                "typical_bytes": typical,
                 "count": len(comm),
                 "took_ms": total_ns(facts, comm) / 1e6,
             },

@@ -60,7 +60,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Memory grows by {mib:.1f} MiB with every step",
+            "Memory grows by {growth_bytes:size} with every step",
             "Even the least memory in use grows from step to step, in {count} {count|step|steps} in a row. "
             "Something keeps tensors alive, "
             "most often a list of losses that keeps their graphs, too.",
@@ -72,7 +72,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "Detached tensors cannot be differentiated any more.",
             ),
             [evidence(facts, "Steps with growing memory", len(shown), "", shown)],
-            values={"mib": float(growth.mean()) / 2**20, "count": len(low)},
+            values={"growth_bytes": float(growth.mean()), "count": len(low)},
             anchors=shown,
             at=-1,
         )

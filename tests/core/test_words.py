@@ -10,7 +10,7 @@ from core.figures.notes import TEXTS
 from core.importing.notes import NOTES
 from core.rule_runner import load_rules
 from core.rule_tools.texts import rule_texts
-from core.words import counted, fill
+from core.words import counted, fill, size
 
 COUNTS = ("count", "steps", "times", "orphans", "launches", "all", "kernels", "freed", "calls")
 # A number of one with the word for many after it, whatever stands between them and the noun.
@@ -55,3 +55,23 @@ def test_no_text_says_one_things() -> None:
         texts.append(fill(template, {name: values[name] for name in re.findall(r"\{(\w+)", template)}))
     assert len(texts) > 400
     assert [text for text in texts if WRONG.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "shown"),
+    [
+        (0, "0 B"),
+        (40, "40 B"),
+        (1023, "1023 B"),
+        (8 * 1024, "8 KiB"),
+        (5909, "5.77 KiB"),
+        (20_000_000, "19.1 MiB"),
+        (3 << 40, "3 TiB"),
+        (None, "unknown size"),
+        (float("nan"), "unknown size"),
+    ],
+)
+def test_sizes_are_told_in_the_unit_that_fits_and_unknown_ones_as_unknown(n_bytes, shown):
+    assert size(n_bytes) == shown
+    if n_bytes is not None:
+        assert fill("{sent_bytes:size}", {"sent_bytes": n_bytes}) == shown
