@@ -75,7 +75,7 @@ class Walk:
         found = document.analysis.suggestions if document.analysis else ()
         for index, suggestion in enumerate(found):
             key = (suggestion.rule_id, suggestion.source.function if suggestion.source else "")
-            if suggestion.informational or key in self.tried or not self.loop.can_apply(document, index):
+            if suggestion.informational or key in self.tried or not self._can_apply(document, index):
                 continue
             self.tried.add(key)
             self.say(f"{suggestion.headline}: {self.loop.proposal(document, index).edit.summary}")  # type: ignore[union-attr]
@@ -85,6 +85,11 @@ class Walk:
             wait(lambda: not jobs.busy(), "the copy was not made")
             return self._opened(known)
         return None
+
+    def _can_apply(self, document: Document, index: int) -> bool:
+        """Whether the change of a suggestion can be derived; that takes a moment."""
+        wait(lambda: self.loop.can_apply(document, index) is not None, "the change was not derived")
+        return bool(self.loop.can_apply(document, index))
 
     def _opened(self, known: set[Document]) -> Document:
         capture = self.loop.capture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
@@ -12,9 +10,10 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QMessageBox, QScrollArea, QV
 from shiboken6 import isValid
 
 from core.fixes import ProposedEdit
-from core.fixes.together import Conflict
+from core.fixes.together import Conflict, Joint
 from core.suggestions import Suggestion
-from gui import text
+from gui import jobs, text
+from gui.loop_fixes import Derived
 from gui.session import Document
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label
@@ -22,12 +21,11 @@ from gui.widgets.labels import button, heading, label
 if TYPE_CHECKING:
     from gui.loop import Loop
 
-CONTEXT_LINES = 3
-DOTS = "⋯"
-
 
 class FixDialog(QDialog):
     """Diff, risk, prediction, and three ways on; of one fix, or of several in one text.
+
+    What changes is derived in a worker thread; until it is there, the dialog says so and can be closed.
 
     Parameters
     ----------
@@ -41,28 +39,23 @@ class FixDialog(QDialog):
         super().__init__(parent)
         self._loop, self._document = loop, document
         self._chosen = {i: s for i in indices if (s := document.suggestion(i)) is not None}
-        self.joint = loop.joint(document, self._chosen)
-        self.indices = self.joint.indices
+        self.joint, self.indices = Joint(), tuple(self._chosen)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Apply a fix") if len(self._chosen) == 1 else self.tr("Apply several fixes"))
         self.resize(920, 620)  # lines of code are wide
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
         box.setSpacing(10)
-        title = heading(self._title(), 2)
-        title.setWordWrap(True)
-        box.addWidget(title)
+        self.title = heading(self._title(), 2)
+        self.title.setWordWrap(True)
+        box.addWidget(self.title)
         inner = QWidget()
         inner.setObjectName("scrolled")
         self._column = QVBoxLayout(inner)
         self._column.setContentsMargins(0, 0, 8, 0)
         self._column.setSpacing(8)
-        if not self.joint.edits:
-            self._show_example()
-        elif len(self._chosen) == 1:
-            self._show_one(self.joint.edits[0][1])
-        else:
-            self._show_several()
+        self.waiting = label(self.tr("Working out the change of your code…"), "dim", wrap=True)
+        self._column.addWidget(self.waiting)
         self._column.addStretch(1)
         area = QScrollArea()
         area.setWidgetResizable(True)
@@ -71,9 +64,38 @@ class FixDialog(QDialog):
         box.addWidget(area, 1)
         self.prediction = label("", "dim", wrap=True)
         box.addWidget(self.prediction)
+        box.addLayout(self._buttons())
+        self._job: jobs.Job | None = loop.fixes.derive(self, document, self._chosen, self._derived, self._at_work)
+        self.finished.connect(self._let_go)
+
+    def _at_work(self, fraction: float, _what: str) -> None:
+        if len(self._chosen) > 1 and fraction > 0:
+            words = self.tr("Working out the changes of your code together… {share}")
+            self.waiting.setText(words.format(share=text.percent(100 * fraction)))
+
+    def _let_go(self) -> None:
+        """Nobody waits for the changes any more."""
+        if self._job is not None:
+            self._job.cancel()
+
+    def _derived(self, found: Derived) -> None:
+        """The changes came in."""
+        self._job = None
+        self.joint, self.indices = found.joint, found.joint.indices
+        self.title.setText(self._title())
+        self.waiting.hide()
+        self._column.takeAt(self._column.count() - 1)
+        if not self.joint.edits:
+            self._show_example(found.reason)
+        elif len(self._chosen) == 1:
+            self._show_one(self.joint.edits[0][1], found)
+        else:
+            self._show_several(found)
+        self._column.addStretch(1)
         if self.joint.edits:
             self._predict()
-        box.addLayout(self._buttons(bool(self.joint.edits)))
+            for made in (self.copy_button, self.file_button):
+                made.setEnabled(True)
 
     def _title(self) -> str:
         if len(self._chosen) == 1:
@@ -87,19 +109,19 @@ class FixDialog(QDialog):
 
     # What is shown ------------------------------------------------------------------------------------------------
 
-    def _show_example(self) -> None:
-        index, suggestion = next(iter(self._chosen.items()))
-        self._column.addWidget(label(self._loop.proposal(self._document, index).reason, "warn", wrap=True))
+    def _show_example(self, reason: str) -> None:
+        suggestion = next(iter(self._chosen.values()))
+        self._column.addWidget(label(reason, "warn", wrap=True))
         self._column.addWidget(label(self.tr("The fix as an example:"), "dim"))
         self._add_diff(suggestion.fix.before, suggestion.fix.after)
 
-    def _show_one(self, edit: ProposedEdit) -> None:
+    def _show_one(self, edit: ProposedEdit, found: Derived) -> None:
         self._column.addWidget(label(edit.summary, wrap=True))
         self._column.addWidget(label(str(edit.path), "faint", mono=True, select=True))
-        self._add_diff(*near_lines(edit.before, edit.after))
+        self._add_diff(*found.sides[0][1:])
         self._column.addWidget(label(self.tr("Risk: {risk}").format(risk=edit.risk), "dim", wrap=True))
 
-    def _show_several(self) -> None:
+    def _show_several(self, found: Derived) -> None:
         """What is left out first, then the fixes with their risks, then one diff of each file."""
         for conflict in self.joint.conflicts:
             self._column.addWidget(label(self._left_out(conflict), "warn", wrap=True))
@@ -117,12 +139,9 @@ class FixDialog(QDialog):
                 same = self.tr("This is the change for “{title}” as well.")
                 self._column.addWidget(label(same.format(title=self._name(covered[index])), "dim", wrap=True))
             self._column.addWidget(label(self.tr("Risk: {risk}").format(risk=edit.risk), "dim", wrap=True))
-        texts: dict[Path, tuple[str, str]] = {}
-        for _, edit in self.joint.edits:
-            texts[edit.path] = (texts.get(edit.path, (edit.before, ""))[0], edit.after)
-        for path, (before, after) in texts.items():
+        for path, before, after in found.sides:
             self._column.addWidget(label(str(path), "faint", mono=True, select=True))
-            self._add_diff(*near_lines(before, after))
+            self._add_diff(before, after)
 
     def _add_diff(self, before: str, after: str) -> None:
         self.diff = CodeDiff(before, after, self.tr("Change of the code"))
@@ -180,7 +199,7 @@ class FixDialog(QDialog):
 
     # Ways on ------------------------------------------------------------------------------------------------------
 
-    def _buttons(self, can: bool) -> QHBoxLayout:
+    def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
         self.copy_button = button(
@@ -195,7 +214,7 @@ class FixDialog(QDialog):
             tip=self.tr("Only if it is still what was run; the old text is kept, and one click brings it back."),
         )
         for made in (self.copy_button, self.file_button):
-            made.setEnabled(can)
+            made.setEnabled(False)
         row.addWidget(self.copy_button)
         row.addWidget(self.file_button)
         row.addStretch(1)
@@ -204,7 +223,7 @@ class FixDialog(QDialog):
 
     def _run_copy(self) -> None:
         self.accept()
-        self._loop.run_copy(self._document, *self.indices)
+        self._loop.run_joint(self._document, self.joint)
 
     def _change_file(self) -> None:
         files = list(dict.fromkeys(str(edit.path) for _, edit in self.joint.edits))
@@ -222,23 +241,4 @@ class FixDialog(QDialog):
 
     def _confirmed(self) -> None:
         self.accept()
-        self._loop.apply_to_own_file(self._document, *self.indices)
-
-
-def near_lines(before: str, after: str) -> tuple[str, str]:
-    """The changed lines with some around them; a line of dots stands for what lies between two changes."""
-    old, new = before.splitlines(), after.splitlines()
-    matcher = difflib.SequenceMatcher(None, old, new)  # blank lines are no anchors: a long file takes long with them
-    left: list[str] = []
-    right: list[str] = []
-    for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
-        if left:
-            left.append(DOTS)
-            right.append(DOTS)
-        tag, start, end, start_after, _ = group[0]
-        skip = 0
-        while tag == "equal" and start + skip < end and not old[start + skip].strip():
-            skip += 1  # blank lines at the top say nothing
-        left += old[start + skip : group[-1][2]]
-        right += new[start_after + skip : group[-1][4]]
-    return "\n".join(left), "\n".join(right)
+        self._loop.apply_to_own_file(self._document, self.joint)

@@ -15,12 +15,13 @@ from PySide6.QtCore import QObject, Signal
 from core.errors import TraceError
 from core.fixes import apply_to_file
 from core.fixes.files import AppliedEdit, applied_in, unchanged
-from core.fixes.together import Joint, join
+from core.fixes.together import Joint
 from core.project import Figures, Iteration, Project, all_projects, figures_of, load_project, project_folder
 from core.run_folder import RunRecord, read_run, run_of
 from gui import allow_dialog, jobs
+from gui.loop_fixes import Derived, Fixes
 from gui.loop_rounds import Rounds, predict
-from gui.proposals import Proposal, proposal_for
+from gui.proposals import Proposal
 from gui.session import DONE, Document, Session
 from gui.settings import Settings
 
@@ -44,9 +45,9 @@ class Loop(QObject):
         self._session, self._settings = session, settings
         self.project: Project | None = None  # of the script looked at last
         self._projects: dict[str, Project] = {}
-        self._proposals: dict[tuple[int, str, int], Proposal] = {}
         self._watched: set[Document] = set()
         self.rounds = Rounds(self, session)
+        self.fixes = Fixes(self)
         self.judged: int | None = None  # number of the iteration that was just measured
         self.applied: list[AppliedEdit] = []  # in the user's own files, newest last
         self._together: list[int] = []  # how many of them each click of this session made, newest last
@@ -113,8 +114,7 @@ class Loop(QObject):
                 document.analysisChanged.connect(partial(self._analysed, document))
                 document.destroyed.connect(partial(self._watched.discard, document))
         self._watched &= set(self._session.documents)
-        open_ids = {id(document) for document in self._session.documents}
-        self._proposals = {key: found for key, found in self._proposals.items() if key[0] in open_ids}
+        self.fixes.forget(self._session.documents)
 
     def _follow(self) -> None:
         """Show the project of the trace that is looked at."""
@@ -167,19 +167,21 @@ class Loop(QObject):
     # From a suggestion to a diff ---------------------------------------------------------------------------------
 
     def proposal(self, document: Document, index: int) -> Proposal:
-        """The change that a suggestion's fix means for the code that was run."""
-        suggestion = document.suggestion(index)
-        if suggestion is None:
-            return Proposal(None, None)
-        key = (id(document), suggestion.key, suggestion.source.line if suggestion.source else 0)
-        if key not in self._proposals:
-            self._proposals[key] = proposal_for(self.run_of(document), suggestion, document.trace)
-        return self._proposals[key]
+        """The change that a suggestion's fix means for the code that was run; ``pending`` while it is derived."""
+        return self.fixes.proposal(document, index)
 
-    def can_apply(self, document: Document, index: int) -> bool:
-        """Whether a suggestion's fix can be derived as a diff of the run's own code."""
+    def can_apply(self, document: Document, index: int) -> bool | None:
+        """Whether a suggestion's fix can be derived as a diff of the run's own code; None while it is derived."""
         proposal = self.proposal(document, index)
-        return proposal.edit is not None and proposal.run is not None
+        return None if proposal.pending else proposal.edit is not None and proposal.run is not None
+
+    def when_known(self, document: Document, index: int, then: Callable[[bool], None]) -> None:
+        """Call with whether a fix can be derived, as soon as that is known."""
+        self.fixes.when_known(document, index, lambda p: then(p.edit is not None and p.run is not None))
+
+    def raise_error(self, error: BaseException) -> None:
+        """Show an error of work that was done for the loop."""
+        self._session.raise_error(error)
 
     def ask(self, document: Document, *indices: int) -> None:
         """Show the diff of one fix or of several together, and what can be done with it."""
@@ -196,17 +198,19 @@ class Loop(QObject):
         """What runs scripts, None in an installation without it."""
         return self.rounds.capture
 
-    def joint(self, document: Document, indices: Iterable[int]) -> Joint:
-        """The changes of several suggestions in one text, and those that do not fit together."""
-        run, chosen = self.run_of(document), tuple(indices)
-        found = [(index, document.suggestion(index)) for index in chosen]
-        if run is None:
-            return Joint()
-        return join(run, [(index, suggestion) for index, suggestion in found if suggestion is not None])
-
     def run_copy(self, document: Document, *indices: int) -> None:
         """Make the changes of these suggestions in one copy of the sources and run that with the same options."""
-        self.rounds.start(document, self.joint(document, indices))
+        self._session.set_status(self.tr("Working out the change of your code…"))
+
+        def go_on(derived: Derived) -> None:
+            self._session.set_status("")
+            self.run_joint(document, derived.joint)
+
+        self.fixes.derive(self, document, indices, go_on)
+
+    def run_joint(self, document: Document, joint: Joint) -> None:
+        """As `run_copy`, for changes that are derived already."""
+        self.rounds.start(document, joint)
 
     def predict(
         self, document: Document, indices: Iterable[int], then: Callable[[float | None], None], key: str = "joint-plan"
@@ -223,9 +227,9 @@ class Loop(QObject):
 
     # In the user's own files -------------------------------------------------------------------------------------
 
-    def apply_to_own_file(self, document: Document, *indices: int) -> AppliedEdit | None:
+    def apply_to_own_file(self, document: Document, joint: Joint) -> AppliedEdit | None:
         """Make the changes in the user's own files, after keeping each old text beside the run; return the last."""
-        run, joint = self.run_of(document), self.joint(document, indices)
+        run = self.run_of(document)
         if run is None or not joint.edits:
             return None
         try:
@@ -292,6 +296,7 @@ def install(session: Session, settings: Settings) -> None:
     session.provide("loop", lambda: loop)
     session.provide("rounds", lambda: session.pageRequested.emit("iterations"))
     session.provide("can_apply_fix", loop.can_apply)
+    session.provide("when_fix_known", loop.when_known)
     session.provide("apply_fix", loop.ask)
     session.provide("apply_fixes", loop.ask)  # several together
     session.provide("predict_fixes", loop.predict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
@@ -23,6 +24,16 @@ class Proposal:
     run: RunRecord | None
     edit: ProposedEdit | None
     reason: str = ""
+    pending: bool = False  # it is being derived
+
+
+def without_deriving(run: RunRecord | None, suggestion: Suggestion, trace: Trace) -> Proposal | None:
+    """What can be said at once: there is no code at hand, or no rewrite. None where the code must be looked at."""
+    if run is not None and can_propose(suggestion.rule_id):
+        return None
+    if run is None and _example_file(suggestion, trace) is not None:
+        return None
+    return proposal_for(run, suggestion, trace)
 
 
 def proposal_for(run: RunRecord | None, suggestion: Suggestion, trace: Trace | None = None) -> Proposal:
@@ -46,10 +57,16 @@ def proposal_for(run: RunRecord | None, suggestion: Suggestion, trace: Trace | N
     return Proposal(run, None, frame.format(reason=words))
 
 
+def _example_file(suggestion: Suggestion, trace: Trace) -> Path | None:
+    if suggestion.source is None or not can_propose(suggestion.rule_id):
+        return None
+    return kept_source(None, trace, suggestion.source.file)
+
+
 def _of_example(suggestion: Suggestion, trace: Trace) -> ProposedEdit | None:
     """The change of the example's own code; it is shown, and can be run where the example is profiled."""
-    file = kept_source(None, trace, suggestion.source.file) if suggestion.source is not None else None
-    if file is None or not can_propose(suggestion.rule_id):
+    file = _example_file(suggestion, trace)
+    if file is None:
         return None
     try:
         return attempt(read_source(file), suggestion, file)[0]

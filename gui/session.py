@@ -51,6 +51,7 @@ class Document(QObject):
     highlightChanged = Signal()  # evidence
     searchChanged = Signal()  # search hits or the current one
     analysisChanged = Signal()  # figures, suggestions, plan arrived
+    fixDerived = Signal(int)  # whether a suggestion's fix can be made in the code is known now; its position
     suggestionChanged = Signal()  # current suggestion or its state (done, dismissed, later)
     marksChanged = Signal()
     layoutChanged = Signal()  # tracks expanded, hidden, pinned, reordered, filtered

@@ -37,6 +37,7 @@ class BodyMaker(QObject):
             summary=text.filled(suggestion.fix.summary, suggestion.values),
             code=self._code(suggestion),
             own_diff=edit.diff if edit is not None else "",
+            deriving=edit is None and self._pending(index),
             before=suggestion.fix.before,
             after=suggestion.fix.after,
             source=tuple(links),
@@ -46,6 +47,11 @@ class BodyMaker(QObject):
             url=suggestion.fix.url,
             actions=tuple(self._actions(index, suggestion)),
         )
+
+    def _pending(self, index: int) -> bool:
+        """Whether the change of the user's code is being derived (`Document.fixDerived` tells when it is there)."""
+        asked = self._session.can("when_fix_known")
+        return asked and self._session.ask("can_apply_fix", self._document, index) is None
 
     def _of_folder(self, file: str) -> list[Link]:
         """For a trace from elsewhere: where its sources are read from, or the offer to say where they lie."""
@@ -110,7 +116,8 @@ class BodyMaker(QObject):
         own = bool(document.run_folder)
         foreign = self.tr("Needs a recording made here: press Profile script above, then this works on your own code.")
         if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
-            can = bool(session.ask("can_apply_fix", document, index)) if session.can("can_apply_fix") else True
+            known = session.ask("can_apply_fix", document, index) if session.can("can_apply_fix") else True
+            can = known is not False  # while it is derived, the dialog waits for it
             tip = self.tr("Shows the change first; your own file is not touched.")
             if not can:
                 tip = self.tr("There is no mechanical edit for this place: change it by hand.") if own else foreign

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from core.run_folder import EXAMPLE
-from gui.fix_dialog import near_lines
+from gui.loop_fixes import near_lines
 from gui.session import Session
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from core.fixes.line_blocks import line_blocks
@@ -56,7 +57,7 @@ class ProposedEdit:
     summary: str  # what it does, one sentence
     risk: str  # what could go wrong
 
-    @property
+    @cached_property
     def diff(self) -> str:
         """Unified diff with three lines of context."""
         name = self.path.name
@@ -69,7 +70,7 @@ class ProposedEdit:
             )
         )
 
-    @property
+    @cached_property
     def lines(self) -> tuple[int, ...]:
         """Line numbers (of the old text) that change."""
         changed: list[int] = []

@@ -32,6 +32,7 @@ class PlanPanel(QWidget):
         self._cards: list[Card] = []
         self._bodies = BodyMaker(session, document, self)
         self._shown: tuple[Suggestion, ...] | None = None
+        self._source: tuple[object, ...] = ()  # where the code comes from, as the open bodies show it
         self._first = -1  # the card that is open until one is chosen
         self._priced: tuple[int, ...] = ()  # what the caption's prediction is of
         self.total = label("")
@@ -49,6 +50,7 @@ class PlanPanel(QWidget):
         self._build()
         document.when_analysed(self.show_all)
         document.suggestionChanged.connect(self.show_states)
+        document.fixDerived.connect(self._rebuild)
         session.servicesChanged.connect(self._rebuild_bodies)
         session.themeChanged.connect(self._rebuild_bodies)
         self.show_all()
@@ -117,6 +119,11 @@ class PlanPanel(QWidget):
         if found is not self._shown:
             self._shown, self._first = found, -1
             self._make_cards(found)
+        source = (self._document.run, self._document.run_folder, self._document.finder)
+        if len(source) != len(self._source) or any(a is not b for a, b in zip(source, self._source, strict=True)):
+            self._source = source
+            for card in self._cards:
+                card.rebuild()
         if not self._document.analysis_running:
             QTimer.singleShot(0, self, self._open_first)  # in a turn of its own: the code is read for it
         self._show_message()
@@ -180,8 +187,20 @@ class PlanPanel(QWidget):
         if self._state(suggestion) in (DONE, CHOSEN):
             document.set_suggestion_state(index, "")
         else:
-            can = self._session.can("apply_fixes") and self._session.ask("can_apply_fix", document, index)
+            can = self._session.can("apply_fixes")
+            can = can and self._session.ask("can_apply_fix", document, index) is not False  # None: not known yet
             document.set_suggestion_state(index, CHOSEN if can else DONE)
+            if can:
+                self._session.ask("when_fix_known", document, index, partial(self._settle_tick, suggestion))
+
+    def _settle_tick(self, suggestion: Suggestion, can: bool) -> None:
+        """What was ticked before its change was derived turns out to be for doing by hand."""
+        document = self._document
+        found = document.analysis.suggestions if document.analysis else ()
+        if can or not isValid(self) or self._state(suggestion) != CHOSEN:
+            return
+        for index in [i for i, s in enumerate(found) if s.key == suggestion.key]:
+            document.set_suggestion_state(index, DONE)
 
     def _ticked_at(self, *states: str) -> list[int]:
         found = self._document.analysis.suggestions if self._document.analysis else ()
@@ -276,26 +295,9 @@ class PlanPanel(QWidget):
     def show_states(self) -> None:
         """Show which card is open and what the user made of each."""
         document = self._document
-        marks = {
-            DONE: self.tr("done"),
-            CHOSEN: self.tr("ticked"),
-            DISMISSED: self.tr("dismissed"),
-            LATER: self.tr("later"),
-        }
         for index, card in enumerate(self._cards):
-            suggestion = document.suggestion(index)
-            if suggestion is None:
-                continue
-            state = self._state(suggestion)
-            if card.state != state:
-                card.rebuild()
-            saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
-            chosen = document.current_suggestion
-            opened = index == (chosen if chosen >= 0 else self._first)
-            card.set_state(
-                opened=opened, state=state, mark=marks.get(state, ""), saved=saves and not suggestion.informational
-            )
-            if opened and chosen >= 0:
+            self._show_card(index)
+            if index == document.current_suggestion:
                 self._unfold(card)
                 QTimer.singleShot(0, card, partial(self._scroll_to, card))
         counted = self._counted()
@@ -306,6 +308,26 @@ class PlanPanel(QWidget):
         self.next.setEnabled(bool(self._cards))
         self._show_chosen()
         self._show_plan()
+
+    def _show_card(self, index: int) -> None:
+        document, card = self._document, self._cards[index]
+        suggestion, chosen = document.suggestion(index), document.current_suggestion
+        if suggestion is None:
+            return
+        marks = {
+            DONE: self.tr("done"),
+            CHOSEN: self.tr("ticked"),
+            DISMISSED: self.tr("dismissed"),
+            LATER: self.tr("later"),
+        }
+        state = self._state(suggestion)
+        if card.state != state:
+            card.rebuild()
+        saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
+        opened = index == (chosen if chosen >= 0 else self._first)
+        card.set_state(
+            opened=opened, state=state, mark=marks.get(state, ""), saved=saves and not suggestion.informational
+        )
 
     def _counted(self) -> list[int]:
         """Cards that are part of the list: notes never are, small ones while they are shown."""
@@ -336,6 +358,12 @@ class PlanPanel(QWidget):
         for card in self._cards:
             card.rebuild()
         self.show_states()
+
+    def _rebuild(self, index: int) -> None:
+        """The change of one suggestion's code was derived: its card shows it, where the reader is."""
+        if 0 <= index < len(self._cards) and self._cards[index].is_built:
+            self._cards[index].rebuild()
+            self._show_card(index)
 
 
 def create(session: Session, document: Document | None) -> QWidget:

@@ -47,6 +47,7 @@ class Body:
     summary: str = ""
     code: tuple[CodeLine, ...] = ()
     own_diff: str = ""
+    deriving: bool = False  # whether there is a diff is not known yet
     before: str = ""
     after: str = ""
     source: tuple[Link, ...] = ()
@@ -124,6 +125,11 @@ class Card(QFrame):
         if self._body is not None:
             self._body.setVisible(opened)
 
+    @property
+    def is_built(self) -> bool:
+        """Whether there is a body: it was opened once."""
+        return self._body is not None
+
     def rebuild(self) -> None:
         """Build the body anew when it is next shown."""
         if self._body is not None:
@@ -146,7 +152,9 @@ class Card(QFrame):
             box.addWidget(_link(link))
         if body.code:
             box.addWidget(CodeLines(body.code, self.tr("The place in the code")))
-        if body.own_diff:
+        if body.deriving:
+            box.addWidget(label(self.tr("Working out the change of your code…"), "dim"))
+        elif body.own_diff:
             box.addWidget(label(self.tr("The fix in your own code"), "dim"))
             box.addWidget(UnifiedDiff(body.own_diff, self.tr("The fix in your own code")))
         elif body.before or body.after:

@@ -18,8 +18,9 @@ from core.figures.compute import compute_figures
 from core.project import Figures, Iteration, Project, load_project
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
 from gui import allow_file, jobs
-from gui.fix_dialog import FixDialog, near_lines
+from gui.fix_dialog import FixDialog
 from gui.loop import Loop
+from gui.loop_fixes import Derived, near_lines
 from gui.screenshot import settle
 from gui.session import DISMISSED, DONE, LATER, Document
 from tests.gui.conftest import training
@@ -70,6 +71,23 @@ class FakeCapture(QObject):
 
     def show_foreign(self, spec: object) -> None:
         self.shown.append(spec)
+
+
+def finish() -> None:
+    """Let all jobs end, and those that they start."""
+    for _ in range(10):
+        jobs.wait_all()
+        settle()
+        if not jobs.busy():
+            return
+
+
+def derived(loop: Loop, document: Document, *indices: int) -> Derived:
+    """The changes of several suggestions."""
+    found: list[Derived] = []
+    loop.fixes.derive(loop, document, indices, found.append)
+    finish()
+    return found[0]
 
 
 @pytest.fixture
@@ -135,6 +153,8 @@ def test_run_becomes_the_first_round(window, loop, run_folder):
 
 def test_fix_is_a_diff_of_the_users_own_code(window, loop, run_folder):
     document = shown(window, run_folder, 1_000_000.0)
+    assert window.session.ask("can_apply_fix", document, 0) is None  # it is being derived
+    finish()
     assert window.session.ask("can_apply_fix", document, 0)
     edit = window.session.ask("proposed_edit", document, 0)
     assert "+    torch._assert_async(target.max() < 10)" in edit.diff
@@ -146,7 +166,7 @@ def test_trace_from_elsewhere_has_no_diff(window, loop, tmp_path):
     document = Document(trace)
     window.session.add_document(document)
     document.set_analysis(Analysis(compute_figures(trace), (SUGGESTION,)))
-    assert not window.session.ask("can_apply_fix", document, 0)
+    assert window.session.ask("can_apply_fix", document, 0) is False
     assert "not recorded here" in loop.proposal(document, 0).reason
 
 
@@ -155,8 +175,7 @@ def test_copy_is_made_and_run_with_the_same_options(window, loop, run_folder, tm
     capture = FakeCapture(tmp_path / "runs" / "2")
     window.session.provide("capture", lambda: capture)
     loop.run_copy(document, 0)
-    jobs.wait_all()
-    settle()
+    finish()
     (spec,) = capture.specs
     script = Path(spec.script)
     assert "_assert_async" in script.read_text()
@@ -183,8 +202,7 @@ def test_a_run_from_elsewhere_is_shown_before_it_is_run(window, loop, run_folder
     capture.own = False
     window.session.provide("capture", lambda: capture)
     loop.run_copy(document, 0)
-    jobs.wait_all()
-    settle()
+    finish()
     assert not capture.specs
     assert len(capture.shown) == 1
 
@@ -194,8 +212,7 @@ def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
     capture = FakeCapture(tmp_path / "runs" / "2")
     window.session.provide("capture", lambda: capture)
     loop.run_copy(document, 0)
-    jobs.wait_all()
-    settle()
+    finish()
     capture.ended.emit()
     assert load_project(loop.project.folder).iterations[1].state == "failed"
     window.session.ask("rounds")
@@ -206,7 +223,8 @@ def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
 def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_folder, tmp_path):
     document = shown(window, run_folder, 1_000_000.0)
     script = tmp_path / "project" / "train.py"
-    applied = loop.apply_to_own_file(document, 0)
+    joint = derived(loop, document, 0).joint
+    applied = loop.apply_to_own_file(document, joint)
     assert applied is not None
     assert "_assert_async" in script.read_text()
     assert document.suggestion_state[SUGGESTION.key] == DONE
@@ -215,7 +233,7 @@ def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_
     script.write_text("changed = 1\n")
     errors = []
     window.session.errorRaised.connect(errors.append)
-    assert loop.apply_to_own_file(document, 0) is None
+    assert loop.apply_to_own_file(document, joint) is None
     assert "has changed since the run" in str(errors[0])
     assert script.read_text() == "changed = 1\n"
 
@@ -224,10 +242,15 @@ def test_dialog_shows_the_change_or_why_there_is_none(window, loop, run_folder):
     other = replace(SUGGESTION, rule_id="allocation-in-step")
     document = shown(window, run_folder, 1_000_000.0, (SUGGESTION, other))
     dialog = FixDialog(loop, document, [0])
+    assert not dialog.copy_button.isEnabled()
+    assert "Working out the change" in dialog.waiting.text()
+    finish()
+    assert dialog.waiting.isHidden()
     assert dialog.copy_button.isEnabled()
     assert "+     torch._assert_async(target.max() < 10)" in dialog.diff.toPlainText()
     dialog.deleteLater()
     dialog = FixDialog(loop, document, [1])
+    finish()
     assert not dialog.copy_button.isEnabled()
     dialog.deleteLater()
 

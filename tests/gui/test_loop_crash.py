@@ -11,11 +11,10 @@ import pytest
 
 from core.importing import open_trace
 from core.project import Project, all_projects
-from gui import jobs, store
+from gui import store
 from gui.loop_rounds import PLANNED
-from gui.screenshot import settle
 from gui.session import CHOSEN, Document
-from tests.gui.test_loop import FakeCapture, loop, make_run, shown  # noqa: F401 - a fixture
+from tests.gui.test_loop import FakeCapture, finish, loop, make_run, shown  # noqa: F401 - a fixture
 from tests.gui.test_loop_rounds import ASSERT, INDEX, SCRIPT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
@@ -25,12 +24,10 @@ import os, signal, sys
 from pathlib import Path
 from PySide6.QtCore import QSettings
 import core.fixes.files
-from gui import jobs
 from gui.app import make_application, make_window
-from gui.screenshot import settle
 from gui.session import CHOSEN
 from gui.settings import Settings
-from tests.gui.test_loop import FakeCapture, shown
+from tests.gui.test_loop import FakeCapture, finish, shown
 from tests.gui.test_loop_rounds import ASSERT, INDEX
 
 def die(*_, **__):
@@ -55,8 +52,7 @@ elif where == "in_writing":
     replace = os.replace
     os.replace = lambda old, new: die() if Path(new).name == "project.json" else replace(old, new)
 loop.run_copy(document, 0, 1)
-jobs.wait_all()
-settle()
+finish()
 die()
 """
 
@@ -125,7 +121,6 @@ def test_while_a_file_is_written(window, loop, tmp_path, where):  # noqa: F811
     window.session.provide("capture", lambda: capture)
     document = shown(window, tmp_path / "runs" / "1", 1_000_000.0, (ASSERT, INDEX))
     loop.run_copy(document, 0, 1)
-    jobs.wait_all()
-    settle()
+    finish()
     assert len(capture.specs) == 1
     assert [i.state for i in all_projects(loop.root())[0].iterations] == ["ok", "running"]

@@ -10,13 +10,11 @@ from PySide6.QtWidgets import QApplication
 
 from core.project import load_project
 from core.suggestions import Saving, SourceRef, Suggestion
-from gui import jobs
 from gui.fix_dialog import FixDialog
 from gui.loop_rounds import PLANNED
 from gui.panels.plan import PlanPanel
-from gui.screenshot import settle
 from gui.session import CHOSEN, DONE
-from tests.gui.test_loop import FakeCapture, loop, make_run, shown  # noqa: F401 - a fixture
+from tests.gui.test_loop import FakeCapture, derived, finish, loop, make_run, shown  # noqa: F401 - a fixture
 
 SCRIPT = """import torch
 
@@ -55,11 +53,6 @@ def plan_of(window) -> PlanPanel:
     return found
 
 
-def finish() -> None:
-    jobs.wait_all()
-    settle()
-
-
 def test_ticked_cards_go_into_one_copy_and_one_row(window, loop, run_folder, tmp_path):  # noqa: F811 - a fixture
     document = shown(window, run_folder, 1_000_000.0, (ASSERT, INDEX, BY_HAND))
     capture = FakeCapture(tmp_path / "runs" / "2")
@@ -68,11 +61,13 @@ def test_ticked_cards_go_into_one_copy_and_one_row(window, loop, run_folder, tmp
     assert panel.ticked.isHidden()
     for card in panel._cards:
         card.tick.click()
+    finish()
     states = [document.suggestion_state[s.key] for s in (ASSERT, INDEX, BY_HAND)]
     assert states == [CHOSEN, CHOSEN, DONE]  # the last has no change of the code: whoever ticks it did it by hand
     assert "2 ticked" in panel.apply.text()
     panel.apply.click()
     dialog = next(w for w in QApplication.topLevelWidgets() if isinstance(w, FixDialog))
+    finish()
     assert "+     torch._assert_async(target.max() < 10)" in dialog.diff.toPlainText()
     assert "torch.arange(" in dialog.diff.toPlainText()
     finish()
@@ -98,6 +93,7 @@ def test_what_does_not_fit_is_named_before_anything_is_made(window, loop, run_fo
     twin = replace(INDEX, rule_id="layout-conversions", title="Another fault")
     document = shown(window, run_folder, 1_000_000.0, (ASSERT, INDEX, twin))
     dialog = FixDialog(loop, document, [0, 1, 2])
+    finish()
     words = " ".join(label.text() for label in dialog.findChildren(type(dialog.prediction)))
     assert "Left out: “Another fault”" in words
     assert dialog.indices == (0, 1)
@@ -109,7 +105,7 @@ def test_what_does_not_fit_is_named_before_anything_is_made(window, loop, run_fo
 def test_both_are_made_in_the_users_file_and_come_back(window, loop, run_folder, tmp_path):  # noqa: F811
     document = shown(window, run_folder, 1_000_000.0, (ASSERT, INDEX))
     script = tmp_path / "project" / "train.py"
-    assert loop.apply_to_own_file(document, 0, 1) is not None
+    assert loop.apply_to_own_file(document, derived(loop, document, 0, 1).joint) is not None
     assert "_assert_async" in script.read_text()
     assert "torch.arange(" in script.read_text()
     loop.undo_last()  # one click takes back what one click did

@@ -76,7 +76,9 @@ def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
     qtbot.waitUntil(lambda: document.analysis is not None and not document.analysis_running, timeout=30_000)
     shown = bar(window)
     shown.show_it.click()
-    edit = window.session.ask("proposed_edit", document, document.current_suggestion)
+    index = document.current_suggestion
+    qtbot.waitUntil(lambda: window.session.ask("proposed_edit", document, index) is not None)
+    edit = window.session.ask("proposed_edit", document, index)
     fixed = "rows = torch.arange(target.shape[0], device=target.device)"
     assert edit.path.name == "stage2.py"
     assert "-    rows = range(target.shape[0])" in edit.diff
