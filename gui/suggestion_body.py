@@ -29,7 +29,7 @@ class BodyMaker(QObject):
             words = self.tr("Open {place} in the editor").format(place=text.place(source.file, source.line))
             links.append(Link(words, partial(self._session.ask, "open_source", source.file, source.line), source.file))
             if source.reason:
-                links.append(Link(source.reason, None))
+                links.append(Link(source.reason[:1].upper() + source.reason[1:] + ".", None))
             links += self._of_folder(source.file)
         edit = self._session.ask("proposed_edit", self._document, index)
         return Body(

@@ -249,9 +249,10 @@ QPushButton[role="tick"][state="done"] { background: @saved; color: @on_accent; 
 QPushButton[role="tick"][state="current"] { background: @accent; color: @on_accent; border-color: @accent; }
 QPushButton[role="tick"]:focus { border: 2px solid @accent; }
 QPushButton::menu-indicator { image: none; width: 0; }
-QLineEdit, QComboBox, QPlainTextEdit, QSpinBox, QDoubleSpinBox { background: @card; border: 1px solid @border;
-  border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @on_accent; }
-QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus, QSpinBox:focus { border-color: @accent; }
+QLineEdit, QComboBox, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox { background: @card;
+  border: 1px solid @border; border-radius: 6px; padding: 4px 8px; selection-background-color: @accent;
+  selection-color: @on_accent; }
+QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus { border-color: @accent; }
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button { width: 0;
   border: none; }
 QComboBox::drop-down { border: none; width: 24px; }

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QColor, QResizeEvent, QTextBlockFormat, QTextCursor, QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QTextBlockFormat, QTextCursor, QTextOption
+from PySide6.QtWidgets import QSizePolicy, QTextEdit, QWidget
 
 from gui import theme
 from gui.models.code_context import CodeLine
 
 MAX_LINES = 60
+EDGES_PX = QSize(18, 10)  # border and padding of both sides, as the style sheet sets them
+MAX_INDENT = 16  # columns: deeper lines are wrapped no further in
 
 
 def diff_lines(before: str, after: str) -> list[str]:
@@ -47,45 +50,77 @@ def without_common_indent(lines: Sequence[str]) -> list[str]:
     return [line[:2] + line[2 + common :] for line in lines]
 
 
-class _Code(QPlainTextEdit):
-    """Read-only code, some lines on coloured ground. Long lines are wrapped: no part of a change is out of sight."""
+def without_blank_ends(lines: Sequence[str]) -> list[str]:
+    """Lines of a diff without the kept blank ones above and below."""
+    told = [k for k, line in enumerate(lines) if line.strip()]
+    return list(lines[told[0] : told[-1] + 1]) if told else []
 
-    def __init__(self, lines: Sequence[str], name: str, parent: QWidget | None = None) -> None:
+
+class _Code(QTextEdit):
+    """Read-only plain code, some lines on coloured ground.
+
+    Long lines are wrapped, so that no part of a change is out of sight; what goes on stands further in than its line.
+    """
+
+    def __init__(self, lines: Sequence[str], name: str, gutter: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAcceptRichText(False)
         self.setPlainText("\n".join(lines))
         self.setReadOnly(True)
         self.setFont(theme.mono_font(-1))
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self._gutter = gutter
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._set_lines(len(lines))
+        self._hang()
 
-    def _set_lines(self, count: int) -> None:
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * max(1, count) + 22)
-
-    def _fit(self) -> None:
-        """Be as high as the lines are when wrapped to this width."""
-        block, count = self.document().firstBlock(), 0
+    def _hang(self) -> None:
+        """Let what is wrapped begin two columns further in than its line does."""
+        column = QFontMetricsF(self.font()).horizontalAdvance(" ")
+        block = self.document().firstBlock()
         while block.isValid():
-            self.blockBoundingRect(block)  # lays it out
-            count += max(1, block.layout().lineCount())
+            line = block.text()
+            body = line[self._gutter :]
+            indent = self._gutter + min(len(body) - len(body.lstrip(" ")), MAX_INDENT) + 2
+            form = QTextBlockFormat()
+            form.setLeftMargin(indent * column)
+            form.setTextIndent(-indent * column)
+            QTextCursor(block).mergeBlockFormat(form)
             block = block.next()
-        self._set_lines(count)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Another width breaks the lines elsewhere."""
-        super().resizeEvent(event)
-        self._fit()
+    def hasHeightForWidth(self) -> bool:  # noqa: N802 - Qt's name
+        """Narrower is higher."""
+        return True
+
+    def heightForWidth(self, width_px: int) -> int:  # noqa: N802 - Qt's name
+        """Return the height at which all lines are in view when wrapped to a width."""
+        document = self.document()
+        now = document.textWidth()
+        document.setTextWidth(max(1, width_px - EDGES_PX.width()))
+        height = math.ceil(document.size().height())
+        document.setTextWidth(now)
+        return height + EDGES_PX.height()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As high as the lines are at the present width."""
+        return QSize(super().sizeHint().width(), self.heightForWidth(self.width()))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """One line, and room for a few letters."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.averageCharWidth() * 12, metrics.lineSpacing() + EDGES_PX.height())
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Another font has other widths and heights."""
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
-            self._fit()
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_gutter"):
+            self._hang()
+            self.updateGeometry()
 
     def colour(self, grounds: Mapping[int, str]) -> None:
         """Put lines (by number, from 0) on a ground."""
@@ -102,8 +137,9 @@ class CodeDiff(_Code):
         self._show(diff_lines(before, after), name, parent)
 
     def _show(self, every: Sequence[str], name: str, parent: QWidget | None) -> None:
+        every = without_blank_ends(every)
         lines = [*without_common_indent(every[:MAX_LINES]), *(["…"] if len(every) > MAX_LINES else [])]
-        _Code.__init__(self, lines, name, parent)
+        _Code.__init__(self, lines, name, len("+ "), parent)
         t = theme.current()
         grounds = {"-": t.removed, "+": t.added}
         self.colour({k: grounds[line[0]] for k, line in enumerate(lines) if line[:1] in grounds})
@@ -121,5 +157,5 @@ class CodeLines(_Code):
 
     def __init__(self, lines: Sequence[CodeLine], name: str, parent: QWidget | None = None) -> None:
         width = max((len(str(line.number)) for line in lines), default=1)
-        super().__init__([f"{line.number:>{width}}  {line.text}" for line in lines], name, parent)
+        super().__init__([f"{line.number:>{width}}  {line.text}" for line in lines], name, width + 2, parent)
         self.colour({k: theme.current().selection for k, line in enumerate(lines) if line.marked})

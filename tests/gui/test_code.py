@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QApplication, QScrollArea, QTextEdit, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from gui.widgets.code import CodeDiff, without_common_indent
+from gui import theme
+from gui.widgets.code import CodeDiff, without_blank_ends, without_common_indent
 
 OLD = "            weights = torch.tensor([0.2, 0.8, 1.0, 3.0], dtype=torch.float32).to(device)"
 NEW = "            weights = torch.tensor([0.2, 0.8, 1.0, 3.0], dtype=torch.float32, device=device)"
 
 
+def placed(qtbot: QtBot, code: QTextEdit, width_px: int) -> QWidget:
+    """The code in a column that scrolls, as cards and dialogs have it."""
+    column, area = QWidget(), QScrollArea()
+    box = QVBoxLayout(column)
+    box.addWidget(code)
+    box.addStretch(1)
+    area.setWidgetResizable(True)
+    area.setWidget(column)
+    qtbot.addWidget(area)
+    area.resize(width_px, 600)
+    area.show()
+    QApplication.processEvents()
+    return area
+
+
 @pytest.mark.parametrize("width_px", [280, 420, 900])
 def test_long_lines_are_wrapped_and_all_of_them_are_in_view(qtbot: QtBot, width_px: int) -> None:
+    theme.apply(QApplication.instance(), dark=True)
     code = CodeDiff(OLD, NEW, "fix")
-    qtbot.addWidget(code)
-    code.resize(width_px, code.height())
-    code.show()
+    area = placed(qtbot, code, width_px)
+    assert code.width() <= area.width()
     assert code.horizontalScrollBar().maximum() == 0
     assert code.verticalScrollBar().maximum() == 0
     assert code.toPlainText().count("\n") == 1  # what is copied has no breaks of ours
 
 
+def test_what_goes_on_stands_further_in_than_its_line(qtbot: QtBot) -> None:
+    code = CodeDiff("def f():\n    " + OLD.strip(), "def f():\n    " + NEW.strip(), "fix")
+    area = placed(qtbot, code, 300)
+    layout = code.document().findBlockByNumber(1).layout()
+    assert layout.lineCount() > 1
+    assert area.isVisible()
+    first, second = layout.lineAt(0), layout.lineAt(1)
+    column = QFontMetricsF(code.font()).horizontalAdvance(" ")
+    assert second.x() - first.x() == pytest.approx((2 + 4 + 2) * column, abs=1)
+
+
 def test_a_narrower_place_makes_it_higher(qtbot: QtBot) -> None:
     code = CodeDiff(OLD, NEW, "fix")
-    qtbot.addWidget(code)
-    code.show()
-    heights = []
-    for width_px in (900, 260):
-        code.resize(width_px, code.height())
-        heights.append(code.height())
-    assert heights[1] > heights[0]
+    area = placed(qtbot, code, 900)
+    wide = code.height()
+    area.resize(260, 600)
+    QApplication.processEvents()
+    assert code.height() > wide
+
+
+def test_blank_lines_around_a_change_are_left_out() -> None:
+    assert without_blank_ends(["  ", "", "- a", "  ", "+ b", "  "]) == ["- a", "  ", "+ b"]
+    assert without_blank_ends(["  "]) == []
 
 
 def test_the_indentation_that_all_lines_share_takes_no_room() -> None:

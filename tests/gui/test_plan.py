@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QInputDialog, QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QInputDialog, QPushButton, QTextEdit
 from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
@@ -91,7 +91,7 @@ def test_an_open_card_makes_the_case(window: MainWindow, document: Document, tra
     card = cards(window)[0]
     words = [b.text() for b in card.findChildren(QPushButton)]
     assert any("Blocking calls: 4" in w for w in words)
-    code = card.findChild(QPlainTextEdit).toPlainText()
+    code = card.findChild(QTextEdit).toPlainText()
     assert code.splitlines() == ["- x = loss.item()", "+ x = loss.detach()"]
     link = next(b for b in card.findChildren(QPushButton) if "Time waiting" in b.text())
     link.click()
