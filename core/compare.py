@@ -205,27 +205,31 @@ def _table(before: Mapping[str, Side], after: Mapping[str, Side]) -> tuple[Diffe
 def match_suggestions(before: Iterable[Suggestion], after: Iterable[Suggestion]) -> tuple[SuggestionChange, ...]:
     """Pair suggestions by rule and place; the folder does not count, since runs are made from copies.
 
-    What is left is paired by rule and function, since two versions of a script often have names of their own.
+    Several at one place are told apart by their operators and by their order in the trace. What is left is paired by
+    rule and function, since two versions of a script often have names of their own.
     """
     left, right = _by_place(before), _by_place(after)
     for old in [key for key in left if key not in right]:
-        rule, _, function = old
+        rule, file, function, _ = old
         others = [key for key in right if key not in left and key[0] == rule and key[2] == function]
-        if function and len(others) == 1:
-            right[old] = right.pop(others[0])
+        same_file = [key for key in others if key[1] == file]
+        if function and (same_file or len(others) == 1):
+            right[old] = right.pop((same_file or others)[0])
     changes = [SuggestionChange(s, right.get(key)) for key, s in left.items()]
     changes += [SuggestionChange(None, s) for key, s in right.items() if key not in left]
     order: dict[str, int] = {GONE: 0, NEW: 1, SAME: 2}
     return tuple(sorted(changes, key=lambda c: (order[c.state], -(c.either.saving.ns or 0))))
 
 
-def _by_place(suggestions: Iterable[Suggestion]) -> dict[tuple[str, str, str], Suggestion]:
-    found: dict[tuple[str, str, str], Suggestion] = {}
+_Place = tuple[str, str, str, str]  # rule, file, function, operators with the number among equals
+
+
+def _by_place(suggestions: Iterable[Suggestion]) -> dict[_Place, Suggestion]:
+    found: dict[_Place, Suggestion] = {}
     for s in suggestions:
+        detail = f"{s.values.get('op_path', '')}#{s.ordinal}"
+        file, function = "", ""
         if s.source is not None:
-            file = PurePosixPath(s.source.file.replace("\\", "/")).name
-            place = (s.rule_id, file, s.source.function)
-        else:
-            place = (s.rule_id, "", str(s.values.get("op_path", "")))
-        found.setdefault(place, s)
+            file, function = PurePosixPath(s.source.file.replace("\\", "/")).name, s.source.function
+        found.setdefault((s.rule_id, file, function, detail), s)
     return found

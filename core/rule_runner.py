@@ -21,7 +21,7 @@ from core.errors import Cancelled
 from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind
 from core.source import SourceFinder
-from core.suggestions import Needs, NotChecked, Outcome, Rule, RuleContext, RuleResult, Suggestion
+from core.suggestions import Needs, NotChecked, Outcome, Rule, RuleContext, RuleResult, Suggestion, numbered
 from core.trace import Trace
 
 Progress = Callable[[float, str], None]
@@ -182,7 +182,7 @@ def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -
         raise
     except (Exception, SystemExit) as error:
         return RuleResult(rule, Outcome.FAILED, f"{type(error).__name__}: {error}", details=traceback.format_exc())
-    return RuleResult(rule, Outcome.FOUND if found else Outcome.CLEAN, suggestions=tuple(found))
+    return RuleResult(rule, Outcome.FOUND if found else Outcome.CLEAN, suggestions=numbered(found))
 
 
 def _check_slices(found: Iterable[Suggestion], count: int) -> None:

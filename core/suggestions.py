@@ -6,7 +6,7 @@ A rule finds; it does not price. It states the *effect* of its fix on the depend
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, Flag, auto
 from typing import TYPE_CHECKING, Any
@@ -153,6 +153,7 @@ class Suggestion:
     informational: bool = False  # hygiene and notes: never headlined, not part of the plan
     severity: str = "low"  # high | medium | low
     saving: Saving = Saving()
+    ordinal: int = 1  # among those of one rule, place and operators, in the order of the trace; see `numbered`
 
     @property
     def headline(self) -> str:
@@ -166,7 +167,16 @@ class Suggestion:
 
     @property
     def key(self) -> str:
-        """Stable identity inside one trace: rule, place or op path."""
+        """Identity inside one trace, the same in every run over it: rule, place, operators, number among equals.
+
+        No line: it can become known later, and lines move.
+        """
+        op = str(self.values.get("op_path", "")) if self.source else ""
+        return f"{self.place_key}|{op}#{self.ordinal}"
+
+    @property
+    def place_key(self) -> str:
+        """Rule and function (or operators): what `key` was at first. Several suggestions can share it."""
         place = f"{self.source.file}:{self.source.function}" if self.source else str(self.values.get("op_path", ""))
         return f"{self.rule_id}|{place}"
 
@@ -178,6 +188,20 @@ class Suggestion:
     def priced(self, saving: Saving, severity: str) -> Suggestion:
         """Return a copy with a saving and a severity."""
         return replace(self, saving=saving, severity=severity)
+
+
+def numbered(found: Iterable[Suggestion]) -> tuple[Suggestion, ...]:
+    """Return the suggestions, those that would share a key numbered in the order in which their evidence ran."""
+    suggestions = list(found)
+    same: dict[str, list[int]] = {}
+    for at, suggestion in enumerate(suggestions):
+        same.setdefault(replace(suggestion, ordinal=1).key, []).append(at)
+    for places in same.values():
+        places.sort(key=lambda at: (min((i for e in suggestions[at].evidence for i in e.slices), default=-1), at))
+        for number, at in enumerate(places, 1):
+            if suggestions[at].ordinal != number:
+                suggestions[at] = replace(suggestions[at], ordinal=number)
+    return tuple(suggestions)
 
 
 class Outcome(Enum):

@@ -161,7 +161,7 @@ class Loop(QObject):
         document = self.document_of(run) if run is not None else None
         found = document.analysis.suggestions if document is not None and document.analysis else ()
         for index, suggestion in enumerate(found):
-            if document is not None and suggestion.key in {fix.key for fix in measured.fixes}:
+            if document is not None and {suggestion.key, suggestion.place_key} & {fix.key for fix in measured.fixes}:
                 document.set_suggestion_state(index, DONE)
 
     # From a suggestion to a diff ---------------------------------------------------------------------------------

@@ -161,6 +161,7 @@ class Document(QObject):
             The slow listeners are called one in each turn of the event loop.
         """
         self._slow.gently = gently
+        self._read_old_keys(analysis)
         current = self.suggestion(self.current_suggestion)
         self.analysis = analysis
         self.current_suggestion = -1
@@ -168,6 +169,15 @@ class Document(QObject):
             keys = [s.key for s in analysis.suggestions]
             self.current_suggestion = keys.index(current.key) if current.key in keys else -1
         self.analysisChanged.emit()
+
+    def _read_old_keys(self, analysis: Analysis) -> None:
+        """A state kept when a key was rule and function only is of all suggestions there, as it was when it was set."""
+        for states in (self.suggestion_state, self.dismiss_reason):
+            for old in {s.place_key for s in analysis.suggestions} & set(states):
+                state = states.pop(old)
+                for suggestion in analysis.suggestions:
+                    if suggestion.place_key == old:
+                        states.setdefault(suggestion.key, state)
 
     def set_analysis_state(self, *, running: bool, error: BaseException | None = None) -> None:
         """Say that the diagnosis runs, has ended, or has failed."""
