@@ -18,6 +18,7 @@ from core.reporting.phrases import (
     budget_title,
     busy_basis,
     busy_lines,
+    no_sync_points,
     occurrences,
     place,
     printable,
@@ -297,7 +298,8 @@ def _syncs(trace: Trace, analysis: Analysis, finder: SourceFinder) -> Iterator[s
         return
     yield "<h2>Sync points</h2>"
     if not len(analysis.figures.syncs):
-        yield "<p>None: the CPU never waits for the device.</p>"
+        words = no_sync_points(trace)
+        yield f"<p>{e(words[0].upper() + words[1:])}.</p>"
         return
     rows = (
         (duration(g.wait_ns), f"{g.calls:,}", g.call, g.op, place(finder.of_slice(g.longest)))

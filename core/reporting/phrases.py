@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.analysis import Analysis
 from core.figures.shares import device_shares, step_threads, steps_covered_ns
-from core.kinds import GapCause
+from core.kinds import HOST_CALLS, GapCause
 from core.reporting.units import UNKNOWN, duration, percent
 from core.suggestions import SourceRef, Suggestion
 from core.trace import Trace
@@ -49,10 +51,18 @@ def place(source: SourceRef | None) -> str:
 
 
 def budget_title(analysis: Analysis) -> str:
-    """Heading of the budget: of one step's period, or of all that was recorded."""
-    length = duration(analysis.figures.budget.period_ns)
-    what = f"a period of {length} goes" if analysis.figures.summary.steps else f"the recorded {length} go"
+    """Heading of the budget: of one step's period, of a step where no period is known, or of all that was recorded."""
+    budget = analysis.figures.budget
+    length = duration(budget.period_ns)
+    what = f"the recorded {length} go" if budget.basis == "window" else f"a {budget.basis} of {length} goes"
     return f"Where {what}, seen from the device"
+
+
+def no_sync_points(trace: Trace) -> str:
+    """What the absence of sync points means: without calls in the trace nobody knows whether the CPU waits."""
+    if np.isin(trace.slices.kind, HOST_CALLS).any():
+        return "none, the CPU never waits for the device"
+    return "unknown, since no calls of the device's runtime were recorded"
 
 
 def verdict_word(trace: Trace, verdict: str) -> str:

@@ -17,6 +17,7 @@ from core.reporting.phrases import (
     budget_title,
     busy_basis,
     busy_lines,
+    no_sync_points,
     occurrences,
     place,
     printable,
@@ -141,7 +142,7 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     wall = run.wall_step_ns if (run := run_of(trace.path)) is not None else None
     rows = [  # the one to go by first; the others say what else is called a step's time
         ("sustained step", summary.sustained_step_ns, f"the one to go by: the loop's own pace{replay}"),
-        ("host step", summary.step_ns, "a step as the CPU sees it (ProfilerStep)"),
+        ("host step", summary.step_ns, "a step as the CPU sees it" + ("" if summary.inferred else " (ProfilerStep)")),
     ]
     if wall is not None:
         rows.append(("wall step", wall, "by the clock, without the profiler"))
@@ -287,7 +288,7 @@ def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFin
     if not trace.has_device_work and not len(syncs):
         return
     if not len(syncs):
-        yield from page.title("Sync points: none, the CPU never waits for the device")
+        yield from page.title(f"Sync points: {no_sync_points(trace)}")
         return
     per_step = ""
     if summary.sync_points_per_step is not None:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from core.analysis import Analysis
 from core.figures.model import SyncTable
-from core.kinds import CopyDirection, SyncKind
+from core.kinds import HOST_CALLS, CopyDirection, SyncKind
 from core.source import SourceFinder
 from core.source_frames import parse_frame
 from gui import text
@@ -29,7 +29,10 @@ class SyncsPanel(FiguresTable):
             "{count} {count|sync point|sync points}, {time} waited in all. Double-click a row to see the wait."
         )
         note = text.counted(words, len(syncs), time=text.duration(int(syncs.wait_ns.sum())))
-        if self._document.trace.has_device_work:
+        trace = self._document.trace
+        if trace.has_device_work and not np.isin(trace.slices.kind, HOST_CALLS).any():
+            empty = self.tr("No calls of the device's runtime were recorded, so what the CPU waits for is unknown."), ""
+        elif trace.has_device_work:
             empty = self.tr("The CPU never waits for the device in this trace."), ""
         else:
             empty = (

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QTableView
 
+from core.analysis import Analysis
 from core.figures.compute import compute_figures
 from core.kinds import SliceKind
 from core.trace import Trace
@@ -17,6 +18,7 @@ from gui.models import args_text, range_stats, slice_facts
 from gui.models.columns import Column, ColumnModel
 from gui.models.query import Query, find
 from gui.panels.python import without_launcher
+from gui.panels.syncs import SyncsPanel
 from gui.session import Document
 from tests.trace_builder import TraceBuilder, rows
 
@@ -219,3 +221,12 @@ def test_the_launcher_is_no_part_of_the_users_stack_nor_of_the_table(tmp_path: P
     names = {trace.strings[int(i)] for i in left.name_id}
     assert names == {trace.strings[int(i)] for i in stats.name_id} - {"_child.py(277): <module>"}
     assert "my_child.py(9): step" in names
+
+
+def test_without_runtime_calls_the_table_of_waits_does_not_say_that_the_cpu_never_waits(window, show) -> None:
+    silent = TraceBuilder().step(1, 0, 100).kernel("k", 5, 80).build()
+    called = TraceBuilder().step(1, 0, 100).launch("k", at=1, call=3, start=5, dur=80).build()
+    for trace, words in ((silent, "unknown"), (called, "never waits")):
+        analysis = Analysis(compute_figures(trace))
+        panel = SyncsPanel(window.session, show(trace, analysis))
+        assert words in panel._syncs(analysis).empty

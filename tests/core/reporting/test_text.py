@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 
@@ -162,3 +163,36 @@ def test_without_steps_nothing_is_said_of_a_step():
     assert "of the whole recording" in text
     plan = text[text.index("Suggestions") : text.index("Also seen")]
     assert "per step" not in plan
+
+
+def test_without_runtime_calls_nobody_says_that_the_cpu_never_waits():
+    trace = TraceBuilder().step(1, 0, 100).kernel("k", 5, 80).build()
+    analysis = analyze(trace)
+    assert analysis.figures.summary.sync_points_per_step is None
+    for text in (report(trace, analysis), page_of(trace, analysis)):
+        assert "never waits" not in text
+        assert "no calls of the device's runtime were recorded" in " ".join(unescape(text).split())
+    called = TraceBuilder().step(1, 0, 100).launch("k", at=1, call=3, start=5, dur=80).build()
+    for text in (report(called, analyze(called)), page_of(called, analyze(called))):
+        assert "never waits" in text
+
+
+def test_the_budget_of_a_recording_without_a_period_is_not_called_a_period():
+    one = TraceBuilder().step(1, 0, 100).launch("k", at=1, call=3, start=5, dur=80).build()
+    for text in (report(one, analyze(one)), page_of(one, analyze(one))):
+        assert "a period of" not in text
+        assert "Where a step of 100 µs goes" in text
+    more = training().build()
+    assert "Where a period of 1 ms goes" in report(more, analyze(more))
+
+
+def test_inferred_steps_are_not_called_profiler_steps():
+    builder = TraceBuilder()
+    for number in range(4):
+        builder.range("Optimizer.step#SGD.step", number * 100 + 60, 20)
+        builder.launch("k", at=number * 100 + 1, call=3, start=number * 100 + 5, dur=60)
+    trace = builder.build()
+    text = report(trace, analyze(trace))
+    assert "inferred" in text
+    assert "(ProfilerStep)" not in text
+    assert "(ProfilerStep)" in report(*with_suggestions(training(), SUGGESTION))
