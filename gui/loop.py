@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from core.errors import TraceError
 from core.fixes import apply_to_file
@@ -27,6 +27,8 @@ from gui.settings import Settings
 
 if TYPE_CHECKING:
     from gui.capture import Capture
+
+TIDY_MS = 3000  # after the start, when nobody waits for anything
 
 
 class Loop(QObject):
@@ -64,6 +66,10 @@ class Loop(QObject):
         from profiling.manifest import default_runs_root
 
         return default_runs_root().parent / "projects"
+
+    def tidy(self) -> None:
+        """Take away what a window that was killed left of a copy it was making."""
+        jobs.run(self, partial(_tidy, self.root()), lambda _count: None, self.raise_error)
 
     def project_of(self, run: RunRecord) -> Project:
         """The project of a run's script; a changed copy belongs to the script it was made from."""
@@ -293,6 +299,7 @@ class Loop(QObject):
 def install(session: Session, settings: Settings) -> None:
     """Offer the loop to the rest of the window."""
     loop = Loop(session, settings)
+    QTimer.singleShot(TIDY_MS, loop, loop.tidy)
     session.provide("loop", lambda: loop)
     session.provide("rounds", lambda: session.pageRequested.emit("iterations"))
     session.provide("can_apply_fix", loop.can_apply)
@@ -306,6 +313,12 @@ def install(session: Session, settings: Settings) -> None:
     session.provide("compare_documents", partial(_compare, session))
     session.provide("save_allow_file", partial(_save_allow_file, session))
     session.provide("allow_finding", partial(_allow_finding, session))
+
+
+def _tidy(root: Path, _progress: jobs.Progress) -> int:
+    from core.fixes.leftovers import clear_leftovers
+
+    return clear_leftovers(root)
 
 
 def _compare(session: Session, before: Document, after: Document) -> None:

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import shutil
-import tempfile
 import tokenize
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from core.errors import TraceError
 from core.files import write_atomically
+from core.fixes.leftovers import part_folder
 from core.fixes.propose import ProposedEdit
 
 LARGEST_COPY_BYTES = 2_000_000  # a bigger file is data: linked, not copied
@@ -95,7 +95,7 @@ def apply_to_copy(edits: Iterable[ProposedEdit], root: Path, target: Path) -> tu
             raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
         texts[path] = edit.after
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    part = part_folder(target)
     try:  # whole or not at all: a copy that is there was made to its end
         part.chmod(root.stat().st_mode & 0o777 | 0o700)
         _copy_tree(root, part.resolve(), _Budget(MOST_FILES))

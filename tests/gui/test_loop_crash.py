@@ -117,6 +117,9 @@ def test_while_a_file_is_written(window, loop, tmp_path, where):  # noqa: F811
     copies = kept.folder / "copies"
     whole = [path.name for path in copies.iterdir() if not path.name.startswith(".")]
     assert whole == (["1"] if where == "in_writing" else [])  # a copy is there whole or not at all
+    loop.tidy()  # as a start does after a while
+    finish()
+    assert [path.name for path in copies.iterdir()] == whole
     capture = FakeCapture(tmp_path / "runs" / "2")
     window.session.provide("capture", lambda: capture)
     document = shown(window, tmp_path / "runs" / "1", 1_000_000.0, (ASSERT, INDEX))
