@@ -50,7 +50,7 @@ def serve(connection: Connection, lifeline: Connection) -> None:
     from core.pricing import price  # noqa: F401
     from core.rule_runner import load_rules
 
-    pool.allow_in_child()
+    pool.allow_in_child((connection, lifeline))
     load_rules()
     gc.collect()
     gc.freeze()

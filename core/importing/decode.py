@@ -61,6 +61,10 @@ class Decoder(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of all that decoding needed: nothing more will be asked."""
+        ...
+
 
 class _Done:
     def __init__(self, value: PieceResult) -> None:
@@ -90,6 +94,9 @@ class InlineDecoder:
     def submit_range(self, path: Path, base: int, size: int, raw_backslashes: bool, read: Read) -> Future:
         """Decode the piece at once."""
         return self.submit(read(), base, raw_backslashes)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class _RawBackslashes(Exception):
@@ -158,6 +165,7 @@ class _Reading:
             if not self._ended:
                 self._events(buffer)
             footer = self._finish(layout)
+        self._decoder.close()  # before the columns are put together, which needs memory
         for code in layout.repairs:
             self._note(code, "header", 1)
         results = self._results

@@ -1,8 +1,11 @@
 """Decoding pieces in worker processes.
 
-Processes are spawned, never forked: a window's threads do not survive a fork. Each worker is fed through its own pipe
-by its own thread here, so that sending, decoding and receiving overlap. Where no process can be started (a sandbox, a
-frozen build without support), decoding goes on in this process.
+Each worker is fed through its own pipe by its own thread here, so that sending, decoding and receiving overlap. Where
+no process can be started (a sandbox, a frozen build without support), decoding goes on in this process.
+
+Workers are spawned, as a window's threads do not survive a fork. The process that was made to open traces has no such
+threads: on Linux it forks its workers, which then stand ready in milliseconds instead of importing everything anew,
+share its memory, and end with it at once, in the midst of a piece.
 """
 
 from __future__ import annotations
@@ -13,23 +16,42 @@ import multiprocessing
 import os
 import pickle
 import queue
+import signal
+import sys
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from core.importing.decode import Future, InlineDecoder, Read
 from core.importing.pieces import PieceResult, decode_piece
 
 MIN_BYTES = 128 << 20  # text below this is decoded before a worker has even started
+FORKED_MIN_BYTES = 8 << 20  # the same for workers that are forked
 _STOP = b""
-_openers: set[int] = set()
+_PR_SET_PDEATHSIG = 1
+_openers: dict[int, tuple[Connection, ...]] = {}
 
 
-def allow_in_child() -> None:
-    """Let this spawned process have workers: for one that was made to open traces, and is no worker itself."""
-    _openers.add(os.getpid())
+def allow_in_child(inherited: Iterable[Connection] = ()) -> None:
+    """Let this spawned process have workers: for one that was made to open traces, and is no worker itself.
+
+    Parameters
+    ----------
+    inherited
+        Its pipes, which a forked worker must not keep open.
+    """
+    _openers[os.getpid()] = tuple(inherited)
+
+
+def _forks() -> bool:
+    """Whether workers are forked: in a process made for opening, none of whose other threads is in the midst of work.
+
+    The one other thread there may be waits for the end of a pipe, and holds nothing.
+    """
+    return os.getpid() in _openers and sys.platform == "linux" and threading.active_count() <= 2
 
 
 def worker_count(text_bytes: int, wanted: int | None) -> int:
@@ -42,7 +64,9 @@ def worker_count(text_bytes: int, wanted: int | None) -> int:
         return 0
     if wanted is not None:
         return max(wanted, 0)
-    return min(os.cpu_count() or 1, 8) if text_bytes >= MIN_BYTES else 0
+    cores = os.cpu_count() or 1
+    enough = FORKED_MIN_BYTES if cores > 1 and _forks() else MIN_BYTES
+    return min(cores, 8) if text_bytes >= enough else 0
 
 
 def _read(path: Path, start: int, size: int) -> bytes:
@@ -63,6 +87,18 @@ def _keep_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
         mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
+
+
+def _serve_forked(connection: Connection, parent: int, inherited: tuple[Connection, ...]) -> None:
+    """Run in a forked worker: let go of what is its parent's, and end when that does, however that ended."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended already
+        return
+    for other in inherited:
+        with suppress(OSError):
+            other.close()
+    _serve(connection)
 
 
 def _serve(connection: Connection) -> None:
@@ -121,19 +157,37 @@ class Pool:
         self._processes: list[Any] = []
         self._threads: list[threading.Thread] = []
         self._inline = InlineDecoder()
-        context = multiprocessing.get_context("spawn")
+        pipes: list[Connection] = []
         with suppress(OSError, RuntimeError, ValueError):
             for number in range(workers):
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs,), daemon=True, name=f"decoder-{number}")
-                process.start()
-                theirs.close()
-                self._processes.append(process)
-                thread = threading.Thread(target=self._feed, args=(ours,), daemon=True, name=f"feeder-{number}")
-                thread.start()
-                self._threads.append(thread)
+                pipes.append(self._start(number, pipes))
+        for number, pipe in enumerate(pipes):  # only now: what is forked has no threads
+            thread = threading.Thread(target=self._feed, args=(pipe,), daemon=True, name=f"feeder-{number}")
+            thread.start()
+            self._threads.append(thread)
         self.depth = 3 * len(self._threads) if self._threads else 1
         self.reads_files = bool(self._threads)
+
+    def _start(self, number: int, pipes: list[Connection]) -> Connection:
+        """Start a worker beside those at the other ends of ``pipes``; returns our end of its pipe."""
+        forked = _forks()
+        context: Any = multiprocessing.get_context("fork" if forked else "spawn")
+        ours, theirs = context.Pipe()
+        target: Any = _serve
+        arguments: tuple[Any, ...] = (theirs,)
+        if forked:
+            target = _serve_forked
+            arguments = (theirs, os.getpid(), (*_openers.get(os.getpid(), ()), ours, *pipes))
+        process = context.Process(target=target, args=arguments, daemon=True, name=f"decoder-{number}")
+        try:
+            process.start()
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._processes.append(process)
+        return cast(Connection, ours)
 
     def __enter__(self) -> Pool:
         """Return the pool itself."""
@@ -143,7 +197,11 @@ class Pool:
         """End the workers: at once when something went wrong or was called off."""
         if kind is not None:
             for process in self._processes:
-                process.terminate()
+                process.kill()
+        self.close()
+
+    def close(self) -> None:
+        """End the workers once they have decoded what they have."""
         for _feeder in self._threads:
             self._tasks.put(None)
         for feeder in self._threads:
@@ -154,6 +212,7 @@ class Pool:
                 process.kill()
                 process.join(5)
             process.close()
+        self._threads, self._processes = [], []
 
     def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
         """Queue a piece."""

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,8 +107,42 @@ def test_a_process_that_opens_traces_may_have_workers_and_a_worker_may_not(monke
     large = pool.MIN_BYTES
     assert pool.worker_count(large, None) > 0
     monkeypatch.setattr(pool.multiprocessing, "parent_process", object)
-    monkeypatch.setattr(pool, "_openers", set())
+    monkeypatch.setattr(pool, "_openers", {})
     assert pool.worker_count(large, None) == 0
     pool.allow_in_child()
     assert pool.worker_count(large, None) > 0
+    monkeypatch.setattr(pool, "_forks", lambda: False)
     assert pool.worker_count(large - 1, None) == 0
+    monkeypatch.setattr(pool, "_forks", lambda: True)
+    monkeypatch.setattr(pool.os, "cpu_count", lambda: 2)
+    assert pool.worker_count(pool.FORKED_MIN_BYTES, None) == 2
+    assert pool.worker_count(pool.FORKED_MIN_BYTES - 1, None) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_forked_workers_give_the_same_tables(path, monkeypatch):
+    monkeypatch.setattr(pool, "_forks", lambda: True)
+    _same(open_trace(path, workers=0), open_trace(path, workers=2))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_forked_workers_end_with_a_killed_opener_in_the_midst_of_a_piece(path):
+    """The pipe to the opener's output ends only when the opener and all of its workers have ended."""
+    script = (
+        "import os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "from core.importing import open_trace, pool\n"
+        "def decode(*details):\n"
+        "    print(os.getppid(), flush=True)\n"
+        "    time.sleep(600)\n"
+        "pool.decode_piece = decode\n"
+        "pool.allow_in_child()\n"
+        "assert pool._forks()\n"
+        "open_trace(Path(sys.argv[1]), workers=2)\n"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    opener = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[3])
+    assert opener.stdout is not None
+    assert {int(opener.stdout.readline()) for _ in range(2)} == {opener.pid}  # both are at work
+    opener.kill()
+    assert opener.communicate(timeout=30)[0] == ""
