@@ -148,8 +148,9 @@ def _host_rows(trace: Trace, tree: CallTree, low: int, high: int) -> _Rows:
 def _levels(depth: I64) -> list[I64]:
     """Rows of each depth, in their order."""
     order = np.argsort(depth, kind="stable")
-    bounds = np.searchsorted(depth[order], np.arange(1, int(depth.max()) + 1)) if len(depth) else []
-    return np.split(order, bounds) if len(depth) else []
+    if not len(depth):
+        return []
+    return np.split(order, np.searchsorted(depth[order], np.arange(1, int(depth.max()) + 1)))
 
 
 def _after_siblings(group: I64, lo: I64, hi: I64) -> I64:
@@ -250,12 +251,12 @@ def _merged(trace: Trace, rows: _Rows, unlinked: int, progress: Progress) -> Fla
     by_length = np.argsort(dur, kind="stable")
     longest[node_of[by_length]] = rows.slice_id[by_length]
     calls = np.bincount(node_of, minlength=count)
-    columns = (rows.name_id[example], rows.kind[example], total, own, calls, longest)
+    columns = (rows.name_id[example], rows.kind[example], total, own, calls, longest.astype(np.int64))
     progress(0.95, "")
     return _laid_out(parent, bounds, columns, unlinked)
 
 
-def _laid_out(parent: I64, bounds: list[int], columns: tuple[I64 | I32, ...], unlinked: int) -> FlameGraph:
+def _laid_out(parent: I64, bounds: list[int], columns: tuple[I64, ...], unlinked: int) -> FlameGraph:
     """Order the nodes of each level below their parents, the widest first; narrow ones are left out."""
     name, kind, total, own, calls, longest = columns
     keep = total * (1_000_000 // CUT_PER_MILLION) >= max(int(total[0]), 1)

@@ -54,6 +54,7 @@ PANELS = (
     "ranges",
     "modules",
     "python",
+    "flame",
     "syncs",
     "memory",
     "import_report",

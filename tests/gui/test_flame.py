@@ -1,0 +1,203 @@
+"""The flame graph's tab: what the pointer and the keys do, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
+
+from core.figures.call_paths import Layers
+from core.kinds import SliceKind
+from core.trace import Trace
+from gui.panels.flame import RANGE, FlamePanel
+from gui.screenshot import settle
+from gui.session import Document, Session, TimeRange
+from tests.gui.conftest import cpu_only, known_analysis, training
+from tests.trace_builder import TraceBuilder
+
+
+@pytest.fixture
+def make(qtbot: Any) -> Callable[[Trace], FlamePanel]:
+    """Panel of a trace, shown and worked out."""
+
+    def made(trace: Trace) -> FlamePanel:
+        session, document = Session(), Document(trace)
+        session.add_document(document)
+        panel = FlamePanel(session, document)
+        panel.keep = session  # type: ignore[attr-defined]  # nothing else holds it
+        qtbot.addWidget(panel)
+        panel.resize(800, 320)
+        panel.show()
+        settle()
+        return panel
+
+    return made
+
+
+def node_named(panel: FlamePanel, name: str) -> int:
+    graph, trace = panel.view.graph, panel._document.trace
+    assert graph is not None
+    return next(i for i in range(1, len(graph)) if trace.strings[int(graph.name_id[i])] == name)
+
+
+def middle(panel: FlamePanel, node: int) -> QPoint:
+    return panel.view.box_of(node).center().toPoint()
+
+
+def test_click_zooms_and_right_click_and_escape_go_back(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    view = panel.view
+    loss = node_named(panel, "loss")
+    assert view.box_of(loss).width() < 700
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle(panel, loss))
+    assert view.zoomed == loss
+    assert view.box_of(loss).width() == pytest.approx(view.viewport().width(), abs=1)
+    item = node_named(panel, "aten::item")
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle(panel, item))
+    assert view.zoomed == item
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=QPoint(5, 5))
+    assert view.zoomed == loss
+    QTest.keyClick(view, Qt.Key.Key_Escape)
+    assert view.zoomed == 0
+    QTest.keyClick(view, Qt.Key.Key_Escape)
+    assert view.zoomed == 0 and not panel.back.isEnabled()
+
+
+def test_a_caller_that_is_clicked_is_zoomed_to(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    view = panel.view
+    view.zoom_to(node_named(panel, "aten::item"))
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle(panel, node_named(panel, "loss")))
+    assert view.zoomed == node_named(panel, "loss")
+
+
+def test_double_click_selects_the_slowest_call(make: Callable[[Trace], FlamePanel]) -> None:
+    made = TraceBuilder(gpu=None)
+    made.op("a", 0, 100).op("b", 200, 10).op("b", 300, 40).op("b", 400, 20)
+    panel = make(made.build())
+    at = middle(panel, node_named(panel, "b"))
+    QTest.mouseClick(panel.view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    QTest.mouseDClick(panel.view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    chosen = panel._document.selected_slice
+    assert panel._document.trace.name(chosen) == "b"
+    assert panel._document.trace.slices.dur_ns[chosen] == 40_000
+
+
+def test_keys_walk_zoom_and_open(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    view = panel.view
+    QTest.keyClick(view, Qt.Key.Key_Down)
+    assert view.current == node_named(panel, "train.py(10): main")
+    assert "train.py(10): main" in panel.status.full_text()
+    QTest.keyClick(view, Qt.Key.Key_Down)
+    widest = view.current
+    QTest.keyClick(view, Qt.Key.Key_Right)
+    assert view.current != widest and view.graph.parent[view.current] == view.graph.parent[widest]  # type: ignore[union-attr]
+    QTest.keyClick(view, Qt.Key.Key_Left)
+    QTest.keyClick(view, Qt.Key.Key_Return)
+    assert view.zoomed == widest
+    QTest.keyClick(view, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert panel._document.selected_slice == int(view.graph.longest[widest])  # type: ignore[union-attr]
+    QTest.keyClick(view, Qt.Key.Key_Home)
+    assert view.zoomed == 0
+
+
+def test_tooltip_is_plain_text(make: Callable[[Trace], FlamePanel]) -> None:
+    panel = make(TraceBuilder(gpu=None).op("<b>x</b>", 0, 100).build())
+    at = middle(panel, 1)
+    event = QHelpEvent(QEvent.Type.ToolTip, at, panel.view.viewport().mapToGlobal(at))
+    QApplication.sendEvent(panel.view.viewport(), event)
+    assert "&lt;b&gt;x&lt;/b&gt;" in QToolTip.text()
+    assert "100" in QToolTip.text() and "1 call" in QToolTip.text()
+    QToolTip.hideText()
+
+
+def test_search_lights_up_what_it_finds(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    plain = panel.view.grab().toImage()
+    panel.search.setText("aten item")
+    found = panel.view._found
+    assert found is not None and np.flatnonzero(found).tolist() == [node_named(panel, "aten::item")]
+    assert "Found: 30" in panel.status.full_text()
+    assert panel.view.grab().toImage() != plain
+    panel.search.setText("")
+    assert panel.view._found is None
+
+
+def test_a_selected_stretch_and_steps_can_be_chosen(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    document = panel._document
+    document.set_analysis(known_analysis(trace))
+    settle()
+    assert [panel.stretch.itemText(i) for i in range(3)] == ["Whole trace", "Step 0", "Step 1"]
+    document.select_range(TimeRange(0, 500_000))
+    settle()
+    assert panel.stretch.currentData() == RANGE
+    assert int(panel.view.graph.total_ns[0]) == 500_000  # type: ignore[union-attr]
+    panel.stretch.setCurrentIndex(panel.stretch.findData(1))
+    panel.stretch.activated.emit(panel.stretch.currentIndex())
+    settle()
+    assert int(panel.view.graph.total_ns[0]) == 990_000  # type: ignore[union-attr]
+    document.select_range(TimeRange(0, 400_000))  # a step was asked for: it stays
+    settle()
+    assert panel.stretch.currentData() == 1
+    document.select_range(None)
+    assert panel.stretch.findData(RANGE) < 0
+
+
+def test_device_time_shows_kernels(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    assert panel.layers.currentData() == Layers.OWN  # own code was recorded
+    panel.measure.setCurrentIndex(1)
+    panel.measure.activated.emit(1)
+    settle()
+    graph = panel.view.graph
+    assert graph is not None
+    assert SliceKind.KERNEL in graph.kind
+    assert int(graph.total_ns[0]) == int(trace.slices.dur_ns[trace.device_ids].sum())
+
+
+def test_without_a_device_only_cpu_time_is_offered(make: Callable[[Trace], FlamePanel]) -> None:
+    panel = make(cpu_only().build())
+    assert panel.measure.count() == 1
+    assert panel.thread_box.isHidden()
+
+
+def test_it_can_be_stopped_and_asked_again(make: Callable[[Trace], FlamePanel]) -> None:
+    panel = make(training().build())
+    panel.layers.setCurrentIndex(0)
+    panel.ask()
+    assert not panel.stop.isHidden()
+    panel.cancel()
+    assert panel.stop.isHidden()
+    settle()
+    panel.ask()
+    settle()
+    assert panel.view.graph is not None and panel.bar.isHidden()
+
+
+def test_nothing_on_the_cpu_is_said(make: Callable[[Trace], FlamePanel]) -> None:
+    panel = make(TraceBuilder().kernel("k", 0, 10, 1).build())
+    assert "Nothing that ran on the CPU" in panel.empty.words.text()
+
+
+def test_recursion_is_drawn_and_walked(make: Callable[[Trace], FlamePanel]) -> None:
+    made = TraceBuilder(gpu=None)
+    for depth in range(600):
+        made.python("train.py(5): again", depth, 2000 - 2 * depth)
+    panel = make(made.build())
+    view = panel.view
+    assert view.graph is not None and view.graph.levels == 601
+    for _ in range(40):
+        QTest.keyClick(view, Qt.Key.Key_Down)
+    box = view.box_of(view.current)
+    assert box.top() >= 0 and box.bottom() <= view.viewport().height()
+    view.zoom_to(600)
+    assert view.node_at(view.box_of(600).center().toPoint()) == 600
+    assert not view.grab().isNull()
