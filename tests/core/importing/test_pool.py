@@ -133,7 +133,7 @@ def test_forked_workers_end_with_a_killed_opener_in_the_midst_of_a_piece(path):
         "from pathlib import Path\n"
         "from core.importing import open_trace, pool\n"
         "def decode(*details):\n"
-        "    print(os.getppid(), flush=True)\n"
+        "    os.write(1, b\"%d\\n\" % os.getppid())\n"
         "    time.sleep(600)\n"
         "pool.decode_piece = decode\n"
         "pool.allow_in_child()\n"
