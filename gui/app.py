@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from gui import errors, helpers, jobs, theme, warmup
 from gui.editor import Editor
 from gui.main_window import MainWindow
+from gui.resume import Resume
 from gui.session import Recent, Session
 from gui.settings import Settings
 
@@ -122,8 +123,10 @@ def run(paths: list[Path]) -> int:
     beat.timeout.connect(int)
     beat.start(500)
     window.show()
+    resume = Resume(window)
     if paths:
         window.open_or_profile([Path(p) for p in paths])
+    resume.look("never" if paths else window.settings.get("window/reopen"))
     QTimer.singleShot(WARM_UP_MS, window, warmup.start)
     QTimer.singleShot(WARM_UP_MS, window, helpers.start)
     try:

@@ -255,6 +255,11 @@ class DocumentPage(QWidget):
         item = layout.itemAt(0)
         return item.widget() if item is not None else None
 
+    def shown_panel(self) -> str:
+        """Id of the tab under the timeline that is in front."""
+        at = self.bottom.currentIndex()
+        return self._tab_ids[at] if 0 <= at < len(self._tab_ids) else ""
+
     def panel_ids(self) -> tuple[str, ...]:
         """Ids of the tabs under the timeline, in their order."""
         return tuple(self._tab_ids)

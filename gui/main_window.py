@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QCoreApplication, Qt
+from PySide6.QtCore import QByteArray, QCoreApplication, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -35,7 +35,15 @@ MIN_SIZE = (900, 600)
 
 
 class MainWindow(WindowTabs, WindowActions, QMainWindow):
-    """One window with a tab per trace and per page. Uses all signals of `Session`."""
+    """One window with a tab per trace and per page. Uses all signals of `Session`.
+
+    Signals
+    -------
+    closing()
+        Everything is still there.
+    """
+
+    closing = Signal()
 
     def __init__(self, session: Session, settings: Settings) -> None:
         super().__init__()
@@ -338,6 +346,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Keep the window's state and the users' marks; stop what runs."""
+        self.closing.emit()
         self.settings.set("window/geometry", QByteArray(self.saveGeometry()))
         for page in self.pages.values():
             if isinstance(page, DocumentPage):

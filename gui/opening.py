@@ -320,7 +320,8 @@ class Opener(QObject):
         first = document.analysis is None
         document.set_analysis(analysis, gently=True)
         whole = document.viewport.start_ns <= document.viewport.first_ns
-        if first and whole and document.selected_slice < 0:  # the user has not moved yet
+        moved = document.keeps_view or document.selected_slice >= 0
+        if first and whole and not moved:  # the user has not moved yet
             document.show_typical_step()
 
     def _diagnosed(self, document: Document, analysis: Analysis) -> None:

@@ -79,6 +79,7 @@ class Document(QObject):
         self.run_folder: Path | None = None
         self.run: RunRecord | None = None  # what the run that made the trace left beside it
         self.finder: SourceFinder | None = None
+        self.keeps_view = False  # it was brought back: the first diagnosis leaves the view as it is
         self.kept = True  # marks and states are written to the user's data folder
         self.prepared: Any = None  # `gui.timeline.prepared.Prepared`, made where the trace was read
         self.search_query: Any = None  # `gui.models.query.Query` behind search_text

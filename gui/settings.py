@@ -27,6 +27,7 @@ SETTINGS = (
     Setting("window/main_split", QByteArray, QByteArray(), "Width of the plan beside the timeline"),
     Setting("window/bottom_split", QByteArray, QByteArray(), "Height of the details under the timeline"),
     Setting("window/bottom_tab", str, "details", "Tab that was open under the timeline"),
+    Setting("window/reopen", str, "ask", "What was open last is opened at the start: ask, always or never"),
     Setting("appearance/theme", str, "system", "system, light or dark"),
     Setting("files/recent", list, [], "Traces opened lately, newest first"),
     Setting("files/recent_max", int, 12, "How many of them are kept"),

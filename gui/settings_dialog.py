@@ -88,6 +88,14 @@ class SettingsDialog(QDialog):
         ):
             self.theme.addItem(words, value)
         self.theme.setCurrentIndex(max(0, self.theme.findData(settings.get("appearance/theme"))))
+        self.reopen = QComboBox()
+        for value, words in (
+            ("ask", self.tr("Offer what was open last time")),
+            ("always", self.tr("Open what was open last time")),
+            ("never", self.tr("Show the start page")),
+        ):
+            self.reopen.addItem(words, value)
+        self.reopen.setCurrentIndex(max(0, self.reopen.findData(settings.get("window/reopen"))))
         self.editor = QLineEdit(settings.get("editor/command"))
         self.editor.setPlaceholderText("code --goto {file}:{line}")
         self.recent = QSpinBox()
@@ -106,6 +114,7 @@ class SettingsDialog(QDialog):
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         self._add(form, self.tr("Theme"), self.theme)
+        self._add(form, self.tr("At the start"), self.reopen)
         self._add(form, self.tr("Editor"), self.editor)
         hint = self.tr("Program and arguments; {file} and {line} stand for the place. Empty: the first one found.")
         form.addRow("", label(hint, "faint", wrap=True))
@@ -147,6 +156,7 @@ class SettingsDialog(QDialog):
 
     def _keep(self) -> None:
         self._settings.set("appearance/theme", self.theme.currentData())
+        self._settings.set("window/reopen", self.reopen.currentData())
         self._settings.set("editor/command", self.editor.text().strip())
         self._settings.set("files/recent_max", self.recent.value())
         self._settings.set("editor/allowed_folders", self.folders.left())

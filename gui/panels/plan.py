@@ -169,6 +169,8 @@ class PlanPanel(QWidget):
                 self._column.addWidget(card)
         small, notes = self._small.column.count(), self._notes.column.count()
         self._small.set_words(self.tr("Smaller, below 1 % of the step: {count}").format(count=small) if small else "")
+        if small and self._document.small_shown and not self._small.opened:
+            self._small.open()
         self._notes.set_words(self.tr("Good to know: {count}").format(count=notes) if notes else "")
 
     def _toggle_small(self, opened: bool) -> None:

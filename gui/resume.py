@@ -1,0 +1,392 @@
+"""What was open is kept while the window runs, so that the next start can bring it back: also after a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import math
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QSaveFile, QTimer
+
+from gui import jobs, store
+from gui.document_page import DocumentPage
+from gui.session import Document, TimeRange
+
+if TYPE_CHECKING:
+    from gui.main_window import MainWindow
+
+log = logging.getLogger(__name__)
+FORMAT = "steplens.open/1"
+QUIET_MS = 400  # after the last change: a crash costs no more than that
+MOST = 24  # documents; more were never meant to be open at once
+PAGES = ("iterations", "compare", "runs", "launch")  # pages of the whole app that come back
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How one trace was shown. Times in ns; -1 and "" are nothing."""
+
+    path: str
+    run_folder: str = ""
+    stamp: str = ""  # size and time of change: the selection is of this file and of no other
+    view: tuple[float, float] | None = None
+    selected_slice: int = -1
+    selected_range: tuple[int, int] | None = None
+    range_tracks: tuple[int, ...] = ()
+    suggestion: str = ""  # Suggestion.key
+    small_shown: bool = False
+    tab: str = ""  # under the timeline
+
+
+@dataclass(frozen=True)
+class Opened:
+    """All that was open in a window, in the order of its tabs."""
+
+    documents: tuple[Shown, ...] = ()
+    pages: tuple[str, ...] = ()
+    front: str = ""  # path of a trace, or id of a page
+    compared: tuple[str, ...] = ()  # paths of the two
+    files: tuple[Path, ...] = field(default=(), compare=False)  # where it was read from
+
+    def __bool__(self) -> bool:
+        return bool(self.documents)
+
+
+def folder() -> Path:
+    """Folder with one file per running window."""
+    return store.folder().parent / "open"
+
+
+def last_opened(where: Path, own: Path | None = None) -> Opened:
+    """What the window that was used last had open; without what is no longer there (reads files: for a job).
+
+    Windows that still run keep theirs to themselves, as does this one (``own``).
+    """
+    try:
+        files = sorted(where.glob("*.json"), key=lambda f: f.stat().st_mtime_ns, reverse=True)
+    except OSError:
+        return Opened()
+    free = [file for file in files if file != own and not _in_use(file)]
+    for file in free:
+        found = _read(file)
+        there = tuple(shown for shown in found.documents if _exists(shown.path))
+        if there:
+            return Opened(there, found.pages, found.front, found.compared, tuple(free))
+    return Opened(files=tuple(free))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
+def _in_use(file: Path) -> bool:
+    """Whether the window that writes this file runs, as far as can be told."""
+    pid, _, rest = file.stem.partition("-")
+    if not pid.isdigit() or rest.partition("-")[0] != _machine() or os.name != "posix" or int(pid) == os.getpid():
+        return False  # a file of our number that is not ours is of a process that had it before
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _read(file: Path) -> Opened:
+    """Read what a window had open; what does not fit is left out."""
+    try:
+        values: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return Opened()
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        return Opened()
+    rows = values.get("documents")
+    shown = [_shown(row) for row in (rows if isinstance(rows, list) else [])[:MOST]]
+    front = values.get("front")
+    return Opened(
+        tuple(s for s in shown if s is not None),
+        tuple(p for p in _texts(values.get("pages")) if p in PAGES),
+        front if isinstance(front, str) else "",
+        _texts(values.get("compared"))[:2],
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def _shown(row: object) -> Shown | None:
+    if not isinstance(row, Mapping) or not isinstance(row.get("path"), str) or not os.path.isabs(row["path"]):
+        return None
+    kinds: dict[str, type] = {"selected_slice": int, "small_shown": bool}
+    given: dict[str, Any] = {}
+    for known in fields(Shown):
+        value = row.get(known.name)
+        if known.name == "view":
+            given["view"] = _pair(value, (int, float))
+        elif known.name == "selected_range":
+            given["selected_range"] = _pair(value, (int,))
+        elif known.name == "range_tracks":
+            given["range_tracks"] = tuple(v for v in value if type(v) is int) if isinstance(value, list) else ()
+        elif type(value) is kinds.get(known.name, str):
+            given[known.name] = value
+    return Shown(**given)
+
+
+def _pair(value: object, kinds: tuple[type, ...]) -> Any:
+    if not isinstance(value, list) or len(value) != 2 or any(type(v) not in kinds for v in value):
+        return None
+    return tuple(value) if all(math.isfinite(v) for v in value) else None
+
+
+class Resume(QObject):
+    """Writes down what is open, a moment after each change, and opens it again when asked."""
+
+    def __init__(self, window: MainWindow, where: Path | None = None) -> None:
+        super().__init__(window)
+        self._window, self._session = window, window.session
+        self._where = where or folder()
+        self.file = self._where / f"{os.getpid()}-{_machine()}-{time.time_ns()}.json"
+        self._closed = False
+        self.last = Opened()
+        self._coming: dict[str, Shown] = {}  # by path: asked for, and not there yet
+        self._front, self._compared = "", tuple[str, ...]()
+        self._suggestions: dict[Document, str] = {}  # keys of those to be shown once they are found
+        self._known: set[Document] = set()
+        self._arranged: set[Document] = set()  # tracks were moved since they were kept
+        self._timer = QTimer(self, singleShot=True, interval=QUIET_MS)
+        self._timer.timeout.connect(self.keep)
+        for changed in (self._session.currentChanged, self._session.pageRequested):
+            changed.connect(self._later)
+        self._session.documentsChanged.connect(self._documents)
+        window.opener.ended.connect(self._ended)
+        window.closing.connect(self._close)
+
+    def _later(self, *_: object) -> None:
+        self._timer.start()
+
+    # Writing -----------------------------------------------------------------------------------------------------
+
+    def _documents(self) -> None:
+        for document in [d for d in self._session.documents if d not in self._known]:
+            self._known.add(document)
+            for changed in (document.viewChanged, document.selectionChanged, document.suggestionChanged):
+                changed.connect(self._later)
+            document.layoutChanged.connect(partial(self._layout_changed, document))
+            document.destroyed.connect(partial(self._known.discard, document))
+            page = self._window.pages.get(document)
+            if isinstance(page, DocumentPage):
+                page.bottom.currentChanged.connect(self._later)
+            self._bring_back(document)
+        self._known &= set(self._session.documents)
+        self._suggestions = {d: key for d, key in self._suggestions.items() if d in self._known}
+        self._later()
+
+    def _layout_changed(self, document: Document) -> None:
+        self._arranged.add(document)
+        self._timer.start()
+
+    def _close(self) -> None:
+        """The window closes with all that is open: what is closed with it stays written down."""
+        self.keep()
+        self._closed = True
+
+    def keep(self) -> None:
+        """Write down what is open now, all or nothing; where nothing is, the file goes."""
+        self._timer.stop()
+        if self._closed:
+            return
+        self._keep_arranged()
+        opened = self.opened()
+        if not opened:
+            if self.file.exists():
+                with contextlib.suppress(OSError):
+                    self.file.unlink()
+            return
+        values = {"format": FORMAT, **asdict(opened)}
+        del values["files"]
+        try:
+            self._where.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            log.info("what is open cannot be kept: %s", error)
+            return
+        out = QSaveFile(str(self.file))
+        if out.open(QSaveFile.OpenModeFlag.WriteOnly):
+            out.write(json.dumps(values).encode())
+            if out.commit():
+                self._drop_last()
+            else:
+                log.info("what is open cannot be kept: %s", out.errorString())
+
+    def _keep_arranged(self) -> None:
+        """The arrangement of the tracks, which is otherwise kept when a trace is closed."""
+        for document in self._arranged & set(self._session.documents):
+            page = self._window.pages.get(document)
+            if isinstance(page, DocumentPage):
+                page.save_layout()
+                store.save(document)
+        self._arranged.clear()
+
+    def _drop_last(self) -> None:
+        """Another session has begun: the one before it is over."""
+        for file in self.last.files:
+            if file != self.file:
+                with contextlib.suppress(OSError):
+                    file.unlink()
+        self.last = Opened()
+
+    def opened(self) -> Opened:
+        """What is open now; traces that are still being read again are among it."""
+        from gui.panels import tour
+
+        current, pages = self._session.current, self._window.pages
+        own = [d for d in self._session.documents if d.trace.sources and d.trace.path.parent != tour.FOLDER]
+        documents = [self._shown(d) for d in own]
+        front = _path(current) if current is not None and current in own else ""
+        at = self._window.stack.currentWidget()
+        front = front or next((str(key) for key, page in pages.items() if page is at and key in PAGES), "")
+        pair = self._session.ask("compared") if "compare" in pages else None
+        compared = [_path(d) for d in pair if d is not None and d in own] if pair else []
+        if self._coming:  # a crash now must not cost what was to be in front
+            front, compared = self._front, list(self._compared)
+        return Opened(
+            tuple([*documents, *self._coming.values()][:MOST]),
+            tuple(key for key in PAGES if key in pages),
+            front,
+            tuple(compared if len(compared) == 2 else ()),
+        )
+
+    def _shown(self, document: Document) -> Shown:
+        page, viewport, chosen = self._window.pages.get(document), document.viewport, document.selected_range
+        suggestion = document.suggestion(document.current_suggestion)
+        return Shown(
+            _path(document),
+            str(document.run_folder or ""),
+            _stamp(document),
+            (viewport.start_ns, viewport.end_ns),
+            document.selected_slice,
+            (chosen.start_ns, chosen.end_ns) if chosen is not None else None,
+            chosen.tracks if chosen is not None else (),
+            suggestion.key if suggestion is not None else self._suggestions.get(document, ""),
+            document.small_shown,
+            page.shown_panel() if isinstance(page, DocumentPage) else "",
+        )
+
+    # Bringing back -----------------------------------------------------------------------------------------------
+
+    def look(self, mode: str) -> None:
+        """At a start without traces: offer what was open last, or open it ("always"); nothing where "never"."""
+        jobs.run(self, partial(_look, self._where, self.file), partial(self._found, mode), self._session.raise_error)
+
+    def _found(self, mode: str, last: Opened) -> None:
+        self.last = last
+        faster = self._session.documents or self._window.opener.busy
+        if not last or mode == "never" or faster:
+            return
+        if mode == "always":
+            self.reopen()
+            return
+        names = [Path(shown.path).name for shown in last.documents]
+        words = self.tr("Last time, {name} was open.").format(name=names[0])
+        if len(names) > 1:
+            words = self.tr("Last time, {count} traces were open: {names}.")
+            words = words.format(count=len(names), names=", ".join(names))
+        self._window.notice.say(words, self.tr("Open again, as it was"), self.reopen)
+
+    def reopen(self) -> None:
+        """Open all of it again, each as it was."""
+        last = self.last
+        self._window.notice.hide()
+        self._coming = {shown.path: shown for shown in last.documents}
+        self._front, self._compared = last.front, last.compared
+        for page in last.pages:
+            self._session.pageRequested.emit(page)
+        for shown in last.documents:
+            folder_of_run = Path(shown.run_folder) if shown.run_folder and _exists(shown.run_folder) else None
+            self._session.open([Path(shown.path)], folder_of_run)
+
+    def _bring_back(self, document: Document) -> None:
+        """A trace that was asked for is there: show it as it was. Its suggestions come later."""
+        shown = self._coming.pop(_path(document), None)
+        if shown is None:
+            return
+        document.small_shown = shown.small_shown
+        if shown.stamp == _stamp(document):
+            if shown.selected_slice >= 0 and shown.selected_slice < len(document.trace.slices):
+                document.select(shown.selected_slice)
+            if shown.selected_range is not None:
+                document.select_range(TimeRange(*shown.selected_range, shown.range_tracks))
+            if shown.view is not None:
+                document.keeps_view = True
+                document.zoom_to(*shown.view, remember=False)
+            if shown.suggestion:
+                self._suggestions[document] = shown.suggestion
+                document.analysisChanged.connect(partial(self._analysed, document))
+        page = self._window.pages.get(document)
+        if shown.tab and isinstance(page, DocumentPage):
+            page.show_panel(shown.tab)
+
+    def _ended(self, key: str) -> None:
+        """A trace came, failed, or was called off."""
+        self._coming.pop(key, None)
+        if not self._coming and (self._front or self._compared):
+            self._all_there()
+
+    def _analysed(self, document: Document) -> None:
+        """Open the card that was open; the view stays where it was."""
+        key, analysis = self._suggestions.get(document), document.analysis
+        if key is None or analysis is None or document.analysis_running:
+            return
+        del self._suggestions[document]
+        index = next((i for i, s in enumerate(analysis.suggestions) if s.key == key), -1)
+        if index >= 0 and document.current_suggestion < 0:  # nothing was chosen meanwhile
+            document.current_suggestion = index
+            from gui import evidence
+
+            document.highlight(evidence.slices_of(analysis.suggestions[index]))
+            document.suggestionChanged.emit()
+
+    def _all_there(self) -> None:
+        """All came, or failed: show what was in front."""
+        by_path = {_path(d): d for d in self._session.documents if d.trace.sources}
+        front, compared = self._front, [by_path.get(path) for path in self._compared]
+        self._front, self._compared = "", ()
+        if len(compared) == 2 and all(compared):
+            self._session.ask("compare_documents", *compared)
+        if front in by_path:
+            self._session.set_current(by_path[front])
+        elif front:
+            self._session.pageRequested.emit(front)
+
+
+def _look(where: Path, own: Path, _progress: jobs.Progress) -> Opened:
+    return last_opened(where, own)
+
+
+def _path(document: Document) -> str:
+    """The file or folder that was opened."""
+    return str(document.property("asked") or document.trace.path)
+
+
+def _stamp(document: Document) -> str:
+    """What tells whether a file is still the one that was open."""
+    sources: Sequence[Any] = document.trace.sources
+    return "|".join(f"{s.size_bytes}:{s.mtime_ns}" for s in sources)
