@@ -115,7 +115,7 @@ def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, tick: Tick = lamb
     rows = order[at]
     group = np.cumsum(np.concatenate(([True], ~same)))[at]
     rank = np.array([2, 1, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 1, 0], np.int8)[kinds[rows]]
-    ids = np.where(kinds[rows] == SliceKind.PYTHON, slices.order[rows], slices.external[rows])
+    ids = np.where(kinds[rows] == SliceKind.PYTHON, slices.order[rows], slices.external[rows]).astype(np.int64)
     ids = np.where(ids < 0, np.iinfo(np.int64).max, ids)
     order[at] = rows[np.lexsort((rows, ids, rank, -slices.dur_ns[rows], group))]
     return order
@@ -163,6 +163,10 @@ def _slice_table(
         setattr(slices, name, None)
         return column[order]
 
+    def take_long(name: str) -> I64:
+        """The same of a column that may be held in 32 bits so far."""
+        return np.asarray(take(name).astype(np.int64, copy=False))
+
     track_id = places.track_of[order]
     start = take("time_ns") - origin_ns
     dur = take("dur_ns")
@@ -191,9 +195,9 @@ def _slice_table(
         depth=depth,
         parent_id=parent,
         subtree_end=subtree,
-        correlation_id=take("correlation"),
-        external_id=take("external"),
-        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), take("copy_bytes"), -1),
+        correlation_id=take_long("correlation"),
+        external_id=take_long("external"),
+        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), take_long("copy_bytes"), -1),
         direction=direction,
         host_memory=memory,
         flags=flags,

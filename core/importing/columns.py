@@ -8,7 +8,7 @@ written (``baseTimeNanoseconds`` not yet added); -1 stands for "absent" in every
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -171,33 +171,3 @@ class Interner:
         """int32[n]: ids here of the strings of a piece."""
         ids = self.ids
         return np.array([ids.setdefault(s, len(ids)) for s in strings], dtype=np.int32)
-
-
-def join(pieces: Sequence[EventColumns], tick: Callable[[], None] = lambda: None) -> EventColumns:
-    """Put the pieces of one file together, in file order; the pieces are emptied on the way to spare memory."""
-    if len(pieces) == 1 and len(set(pieces[0].strings)) == len(pieces[0].strings):
-        return pieces[0]
-    interner = Interner()
-    maps = [interner.translate(piece.strings) for piece in pieces]
-    whole = EventColumns(strings=[])
-    for attribute, group in GROUPS:
-        columns = {}
-        for f in fields(group):
-            parts = []
-            tick()
-            for piece, ids in zip(pieces, maps, strict=True):
-                held = getattr(piece, attribute)
-                part = getattr(held, f.name)
-                if f.name in STRING_COLUMNS and len(part):
-                    part = np.where(part >= 0, ids[part], np.int32(-1)) if len(ids) else part
-                parts.append(part)
-                setattr(held, f.name, np.empty(0, part.dtype))  # not a view: that would keep the whole alive
-            columns[f.name] = np.concatenate(parts) if parts else np.empty(0, dtype=dtype_of(group, f.name))
-        setattr(whole, attribute, group(**columns))
-    for piece in pieces:
-        whole.metadata.update(piece.metadata)
-        whole.events += piece.events
-        for code, count in piece.problems.items():
-            whole.note(code, piece.examples.get(code, ""), count)
-    whole.strings = list(interner.ids)
-    return whole

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from core.errors import TraceError
 from core.importing.aside import aside
-from core.importing.columns import EventColumns, join
+from core.importing.columns import EventColumns
+from core.importing.gather import Gathering
 from core.importing.pieces import PieceResult, decode_piece, walk_piece
 from core.importing.scan import (
     EVENT_LIMIT_BYTES,
@@ -147,7 +148,7 @@ class _Reading:
         self._text, self._decoder, self._tick, self._note = text, decoder, tick, note
         self._raw = raw_backslashes
         self._pending: deque[tuple[Future, Read, int, int]] = deque()
-        self._results: list[EventColumns] = []
+        self._gathering = Gathering()
         self._carry = b""
         self._base = 0
         self._ended = self._closed = self._trailing_comma = False
@@ -168,8 +169,7 @@ class _Reading:
         self._decoder.close()  # before the columns are put together, which needs memory
         for code in layout.repairs:
             self._note(code, "header", 1)
-        results = self._results
-        columns = aside(lambda tick: join(results, tick), self._tick) if results else EventColumns(strings=[])
+        columns = aside(self._gathering.finish, self._tick)
         if columns.events and layout.form != "object" and not _any_event(columns):
             raise TraceError(
                 f"{self._text.path.name} is not a Chrome or PyTorch trace.",
@@ -320,9 +320,10 @@ class _Reading:
     def _take(self, result: PieceResult, piece: bytes, base: int) -> None:
         if result.raw_backslashes and not self._raw:
             raise _RawBackslashes
-        self._results.append(result.columns)
+        columns = result.columns
         self._wasted += result.wasted
-        self._events_read += result.columns.events
+        self._events_read += columns.events
+        self._gathering.add(columns)
         if self._wasted > WASTE_LIMIT and self._wasted > 0.99 * self._events_read:
             raise TraceError(
                 f"{self._text.path.name} holds more than {WASTE_LIMIT:,} entries that are no events.",
