@@ -33,7 +33,8 @@ class Change:
     moved: Bool
     pace: F64
     fused_ns: F64  # duration that a piece has taken over from others, ns
-    empty: bool = field(default=True)
+    moves: bool = field(default=False)  # whether any piece is moved
+    alters: bool = field(default=False)  # whether any piece is gone, scaled or fused
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +102,12 @@ class Changes:
         """Return the change that several effects make together; what two of them remove is removed once."""
         change = self.nothing()
         for effect in effects:
-            change.empty = False
             if effect.kind is EffectKind.FUSE:
                 self._fuse(change, effect)
                 continue
             touched = self._touches(effect)
+            change.moves |= bool(len(touched.moved))
+            change.alters |= bool(len(touched.gone) or len(touched.scaled))
             change.scale[touched.scaled] = np.minimum(change.scale[touched.scaled], touched.scale)
             change.pace[touched.paced] = np.minimum(change.pace[touched.paced], touched.pace)
             change.gone[touched.gone] = True
@@ -255,7 +257,7 @@ class Changes:
             order = order[~change.gone[order]]
             if len(order) < 2:
                 continue
-            first = order[0]
+            first, change.alters = order[0], True
             total = float((work.dur_ns[order] * change.scale[order] + change.fused_ns[order]).sum())
             change.gone[order[1:]] = True
             change.scale[first] = 0.0

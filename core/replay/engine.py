@@ -17,7 +17,7 @@ from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
 from core.replay.program import Event, Program, block_of_group
-from core.tables import F64
+from core.tables import F64, Bool
 
 _NEVER = float("-inf")
 _LONG_AGO = -1e18  # end of work that never ran; finite, so that differences of it are
@@ -36,12 +36,11 @@ class Plan:
     ready: list[float]  # per item: end of its work when the stream is free and no wait delays the lane, ns
 
 
-class Compiler:
-    """Folds a program with a change into the numbers that the engine runs on; what no change alters is kept."""
+class Folder:
+    """Numbers of one graph with a change, whatever part of it runs; what no change alters is kept."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        graph = program.graph
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         waits = graph.waits
         depends = waits.depends
         self._waiting: list[Spans] = []
@@ -54,87 +53,135 @@ class Compiler:
         pieces = graph.pieces
         block = block_of_group(graph)[graph.group_of[pieces]] if len(pieces) else pieces
         self._piece_block = block
-        self._piece_lane = graph.block_lane[block]
         self._launch_ns = graph.work.launch_ns[pieces]
         self._gap_ns = graph.work.gap_ns[pieces]
         self._latency_ns = graph.work.latency_ns[pieces]
         self._dur_ns = graph.work.dur_ns[pieces].astype(np.float64)
-        self._heads = graph.first_piece[:-1]
+        self.heads = graph.first_piece[:-1]
+        self.head_block = block[self.heads]
         self._sizes = np.diff(graph.first_piece)
-        every = np.arange(graph.lanes.count)
-        self._base = self._host([[] for _ in every], every.tolist(), None)
-        self._folded = self._fold(self._dur_ns, np.zeros(len(pieces), dtype=bool))
+        every = range(graph.lanes.count)
+        one = graph.lanes.count == 1
+        self.own_blocks = [slice(None) if one else np.flatnonzero(graph.block_lane == lane) for lane in every]
+        piece_lane = graph.block_lane[block]
+        self._own_pieces = [slice(None) if one else np.flatnonzero(piece_lane == lane) for lane in every]
+        self._base = self._host([[] for _ in every], list(every), None)
+        self._folded = self._fold(self._dur_ns, None)
+        self._ready = self._latest_ready(self._base[1], self._folded[1])
+
+    def _changed_host(self, change: Change) -> tuple[F64, F64]:
+        lanes = [lane for lane, speeds in enumerate(change.speeds) if speeds]
+        return self._host(change.speeds, lanes, self._base) if lanes else self._base
+
+    def fold(self, change: Change) -> tuple[F64, F64, F64]:
+        """Fold a change.
+
+        Returns
+        -------
+        tuple
+            Host time in each block; total time of each group's work; and from the beginning of its block to the end of
+            that work, if neither the stream nor a wait delays it: all ns.
+        """
+        length, piece_host = self._changed_host(change)
+        if not change.alters:
+            if piece_host is self._base[1]:
+                return length, self._folded[0], self._ready
+            return length, self._folded[0], self._latest_ready(piece_host, self._folded[1])
+        pieces = self._graph.pieces
+        gone = change.gone[pieces]
+        dur = self._dur_ns * change.scale[pieces] + change.fused_ns[pieces]
+        dur[gone] = 0.0
+        total, after = self._fold(dur, gone)
+        return length, total, self._latest_ready(piece_host, after)
+
+    def _latest_ready(self, piece_host: F64, after: F64) -> F64:
+        if not len(self.heads):
+            return np.zeros(0)
+        latest: F64 = np.maximum.reduceat(piece_host + after, self.heads)
+        return latest
+
+    def _host(
+        self, speeds: list[list[tuple[Spans, float]]], lanes: list[int], base: tuple[F64, F64] | None
+    ) -> tuple[F64, F64]:
+        """Host time in each block, and from its beginning to each of its launches."""
+        graph = self._graph
+        if base is None:
+            length, piece_host = np.zeros(graph.block_count), np.zeros(len(self._launch_ns))
+        else:
+            length, piece_host = base[0].copy(), base[1].copy()
+        at_block = np.zeros(graph.block_count)
+        for lane in lanes:
+            time = host_time([(self._waiting[lane], 0.0), *speeds[lane]])
+            own, pieces = self.own_blocks[lane], self._own_pieces[lane]
+            at_block[own] = time(graph.block_ns[own])
+            length[own] = np.maximum(time(self._next_ns[own]) - at_block[own], 0.0)
+            piece_host[pieces] = time(self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
+        return length, piece_host
+
+    def _fold(self, dur: F64, gone: Bool | None) -> tuple[F64, F64]:
+        """Total time of each group's work, and from each launch to the end of its group if nothing delays it."""
+        if not len(dur):
+            return np.zeros(0), np.zeros(0)
+        step = np.maximum(dur + self._gap_ns, 0.0)
+        if gone is not None:
+            step[gone] = 0.0
+        done = np.cumsum(step)
+        before = np.concatenate(([0.0], done))[self.heads]
+        ends = done[self.heads + self._sizes - 1]
+        after = self._latency_ns + dur + (np.repeat(ends, self._sizes) - done)
+        if gone is not None:
+            after[gone] = _NEVER
+        return ends - before, after
+
+
+class Compiler:
+    """Turns a program with a change into the numbers that the engine runs on."""
+
+    def __init__(self, program: Program, folder: Folder) -> None:
+        self._program = program
+        self._folder = folder
+        graph = program.graph
+        one = graph.lanes.count == 1
+        lane = graph.block_lane[program.blocks]
+        self._own = [program.blocks if one else program.blocks[lane == k] for k in range(graph.lanes.count)]
+        of = program.item_group
+        self._only_waits = np.flatnonzero(of < 0)
+        self._of = np.maximum(of, 0)
+        self._waited_rows = np.flatnonzero(program.wait_segment >= 0)
 
     def compile(self, change: Change) -> Plan:
         """Return the numbers with a change."""
-        program, graph = self._program, self._program.graph
-        lanes = [lane for lane, speeds in enumerate(change.speeds) if speeds]
-        begin, length, piece_host = self._host(change.speeds, lanes, self._base) if lanes else self._base
-        total, after = self._folded
-        if bool(change.gone.any() or change.fused_ns.any() or (change.scale != 1.0).any()):
-            pieces = graph.pieces
-            gone = change.gone[pieces]
-            dur = self._dur_ns * change.scale[pieces] + change.fused_ns[pieces]
-            dur[gone] = 0.0
-            total, after = self._fold(dur, gone)
-        offset = np.zeros(graph.block_count)
+        program, folder = self._program, self._folder
+        length, total, ready = folder.fold(change)
+        offset = np.zeros(program.graph.block_count)
         advance = []
-        for lane in range(graph.lanes.count):
-            own = program.blocks[graph.block_lane[program.blocks] == lane]
-            done = np.cumsum(length[own])
-            offset[own] = done - length[own]
+        for own in self._own:
+            lasting = length[own]
+            done = lasting.cumsum()
+            offset[own] = done - lasting
             advance.append(float(done[-1]) if len(done) else 0.0)
-        ready = np.zeros(0)
-        if len(self._heads):
-            ready = np.maximum.reduceat(piece_host + after, self._heads) + offset[self._piece_block[self._heads]]
-        of, real = program.item_group, program.item_group >= 0
+        of_items: list[list[float]] = [[], []]
+        if len(self._of):
+            ready = ready + offset[folder.head_block]
+            for values, nothing, number in ((total, 0.0, 0), (ready, _NEVER, 1)):
+                items = values[self._of]
+                items[self._only_waits] = nothing
+                of_items[number] = items.tolist()
         return Plan(
             begin=offset,
             length=length,
             advance=advance,
             offset=offset[program.head].tolist(),
             events=self._events(change),
-            total=np.where(real, total[of], 0.0).tolist() if len(of) else [],
-            ready=np.where(real, ready[of], _NEVER).tolist() if len(of) else [],
+            total=of_items[0],
+            ready=of_items[1],
         )
-
-    def _host(
-        self, speeds: list[list[tuple[Spans, float]]], lanes: list[int], base: tuple[F64, F64, F64] | None
-    ) -> tuple[F64, F64, F64]:
-        """Host time from the start of the trace to each block, in it, and from it to each of its launches."""
-        graph = self._program.graph
-        if base is None:
-            length, piece_host = np.zeros(graph.block_count), np.zeros(len(self._launch_ns))
-        else:
-            length, piece_host = base[1].copy(), base[2].copy()
-        at_block = np.zeros(graph.block_count)
-        for lane in lanes:
-            time = host_time([(self._waiting[lane], 0.0), *speeds[lane]])
-            one = graph.lanes.count == 1
-            own = slice(None) if one else np.flatnonzero(graph.block_lane == lane)
-            at_block[own] = time(graph.block_ns[own])
-            length[own] = np.maximum(time(self._next_ns[own]) - at_block[own], 0.0)
-            pieces = slice(None) if one else np.flatnonzero(self._piece_lane == lane)
-            piece_host[pieces] = time(self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
-        return at_block, length, piece_host
-
-    def _fold(self, dur: F64, gone: np.ndarray) -> tuple[F64, F64]:
-        """Total time of each group's work, and from each launch to the end of its group if nothing delays it."""
-        if not len(dur):
-            return np.zeros(0), np.zeros(0)
-        step = np.maximum(dur + self._gap_ns, 0.0)
-        step[gone] = 0.0
-        done = np.cumsum(step)
-        before = np.concatenate(([0.0], done))[self._heads]
-        ends = done[self._heads + self._sizes - 1]
-        after = self._latency_ns + dur + (np.repeat(ends, self._sizes) - done)
-        after[gone] = _NEVER
-        return ends - before, after
 
     def _events(self, change: Change) -> list[Event | None]:
         program = self._program
         events = program.events
-        rows = np.flatnonzero((change.dropped | (change.pace != 1.0)) & (program.wait_segment >= 0))
+        rows = self._waited_rows
+        rows = rows[change.dropped[rows] | (change.pace[rows] != 1.0)]
         if not len(rows):
             return events
         events = events.copy()

@@ -213,7 +213,7 @@ def _fold(
     following = np.full(len(heads), -1, dtype=np.int32)
     same = lane[heads[1:]] == lane[heads[:-1]]
     following[rank[:-1][same]] = rank[1:][same]
-    bounds = {int(block_ns[b]): b for b in range(len(heads)) if kind[heads_in_order[b]] == _BOUNDARY}
+    bounds = {int(block_ns[b]): b for b in np.flatnonzero(kind[heads_in_order] == _BOUNDARY).tolist()}
     groups = group_pieces(work, rank[raw[launch]], row[launch], len(heads))
     lane_end = np.array([int(time[lane == k].max(initial=0)) for k in range(lanes.count)], dtype=np.int64)
     floor_group = groups[4][edges[0]]

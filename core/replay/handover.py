@@ -51,7 +51,7 @@ def find_handovers(view: View, lanes: Lanes, blocked_start: I64, blocked_end: I6
     """
     rows: list[tuple[int, int, int, int, int, float]] = []
     waits = union(blocked_start, blocked_end)
-    edges = _edges(view, lanes)
+    edges = _edges(view, lanes) if lanes.count > 1 else waits.start
     for lane in range(1, lanes.count):
         start, end = bursts(_work(view, lanes, lane), _PAUSE_NS)
         joins = _joins(edges, end)

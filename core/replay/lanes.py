@@ -58,8 +58,10 @@ def find_lanes(trace: Trace, thread_of: I32, active: I32, main_thread: int) -> L
     for thread in {int(main_thread), *map(int, active)}:
         own = rows[thread_of[rows] == thread]
         busy[thread] = union(trace.slices.start_ns[own], trace.end_ns[own])
-    own = thread_of == main_thread
-    edges = np.sort(np.concatenate((trace.slices.start_ns[own], trace.end_ns[own])))
+    edges = trace.slices.start_ns[:0]
+    if len(busy) > 1:
+        own = thread_of == main_thread
+        edges = np.sort(np.concatenate((trace.slices.start_ns[own], trace.end_ns[own])))
     of_thread = np.full(len(trace.threads), -1, dtype=np.int32)
     of_thread[main_thread] = 0
     relay, count = busy[main_thread], 1

@@ -53,6 +53,7 @@ class Program:
     floor: list[int]  # ... slot whose end its start waits for, -1
     slot: list[int]  # ... slot that keeps its end
     n_slots: int
+    looks: bool  # whether launches wait for room in their queue
     room: list[Room]  # where launches may find a queue full, whether or not the events say so
 
 
@@ -108,6 +109,7 @@ def make_program(
         floor=floor.tolist(),
         slot=np.where(real, item_group, n_slots - 1).tolist(),
         n_slots=n_slots,
+        looks=looks,
         room=room,
     )
 
@@ -194,17 +196,24 @@ def _now_and_then(sizes: I32) -> Bool:
     return asks
 
 
-def queue_was_full(program: Program, began: F64, ends: list[F64]) -> bool:
+def queue_was_full(program: Program, delays: list[float], begin: F64, slots: list[F64]) -> bool:
     """Tell whether a pass would have had to wait for room in a queue.
 
     Parameters
     ----------
-    began
-        float64[n_blocks]: when each block of the pass began, ns.
-    ends
-        float64[n_groups] per pass up to this one: ends of the groups, ns.
+    delays
+        Per segment of the pass: the delay of its lane, ns.
+    begin
+        float64[n_blocks]: host time before each block of the pass, ns.
+    slots
+        The instants that the slots held after each pass up to this one, ns.
     """
+    delay = None
     for part in program.room:
-        if part.back < len(ends) and bool((ends[-1 - part.back][part.target] > began[part.block]).any()):
+        if part.back >= len(slots):
+            continue
+        if delay is None:
+            delay = np.array(delays)
+        if bool((slots[-1 - part.back][part.target] > delay[program.segment_of[part.block]] + begin[part.block]).any()):
             return True
     return False

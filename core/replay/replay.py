@@ -13,18 +13,17 @@ from core.intervals import Spans, span, union
 from core.kinds import SliceKind
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
-from core.replay.engine import Compiler, Plan, fresh_state, run_pass
+from core.replay.engine import Compiler, Folder, Plan, State, fresh_state, run_pass
 from core.replay.graph import Graph, build_graph
 from core.replay.overlap import overlapped
+from core.replay.pace import once, settle
 from core.replay.program import Program, make_program, queue_was_full
-from core.replay.waits import QUEUE_LIMIT, loader_chains
+from core.replay.waits import loader_chains
 from core.suggestions import Effect
-from core.tables import F64, I32, Bool
+from core.tables import I32
 from core.trace import Trace
 
 MIN_STEPS = 2  # one step says nothing about how steps overlap
-_MAX_PASSES = 40
-_SETTLED = 5e-4  # change of the pace between two passes below which it has settled
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,9 @@ class ProcessReplay:
         calls = calls_per_step * self.unit_count if self.repeated else 0
         self._chains = loader_chains(graph.waits, self._included(self.blocks), calls)
         self._per_pass = max(1, self._launches_per_pass())
-        self._looks = False
+        self._folder = Folder(graph)
+        self._looked = False
+        self._crowded: list[frozenset[int]] = []  # changes with which a queue was full; with more it mostly is, too
         self._programs: dict[tuple[bool, bytes], tuple[Program, Compiler]] = {}
         self._ends = self._step_ends()
         self._kinds = _kinds(figures, graph)
@@ -116,9 +117,11 @@ class ProcessReplay:
         """
         effects = tuple(effects)
         change = self.changes.of(effects)
-        after = self.run(change)
-        now, saved = self.now.step_ns, self.now.step_ns - after.step_ns
         asked = frozenset(map(id, effects))
+        after = self.run(change, any(full <= asked for full in self._crowded))
+        if self._looked:
+            self._crowded.append(asked)
+        now, saved = self.now.step_ns, self.now.step_ns - after.step_ns
         # More changes are worth no less: what some of them can be worth together, all of them can be.
         sure = max((most for known, most, _ in self._bounds_known if known <= asked), default=0.0)
         if saving_only and saved <= sure:
@@ -128,29 +131,36 @@ class ProcessReplay:
         self._bounds_known.append((asked, most, effects))
         return WhatIf(now, max(0.0, min(saved, most, now)), saved, most, freed, reach, after.host_step_ns)
 
-    def run(self, change: Change) -> Outcome:
-        """Replay with a change."""
+    def run(self, change: Change, crowded: bool = False) -> Outcome:
+        """Replay with a change; ``crowded``: a queue is likely to be full, so that launches look for room at once."""
         if not len(self.blocks):
             return Outcome(0.0, 0)
-        while True:
-            program, compiler = self._program(change.moved)
+        # Few fixes ever fill a queue: launches look for room only where a run without has shown that one was full.
+        for looks in (True,) if crowded else (False, True):
+            program, compiler = self._program(change, looks)
             plan = compiler.compile(change)
-            outcome = self._settle(program, plan) if self.repeated else self._once(program, plan)
-            if outcome is not None:
-                return outcome
-            self._looks = True  # a queue was full: from now on launches look whether there is room
+            pace = settle(program, plan, self._per_pass) if self.repeated else once(program, plan)
+            if pace is not None:
+                break
+        else:
+            raise AssertionError("a program that looks for room has an end")
+        self._looked = looks
+        host = self._host_step(program, plan, pace.delays)
+        if self.repeated:
+            return Outcome(pace.pass_ns / self.unit_count, pace.passes, host)
+        return Outcome(pace.pass_ns - self._lead_ns, pace.passes, host)
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
-    def _program(self, moved: Bool) -> tuple[Program, Compiler]:
+    def _program(self, change: Change, looks: bool) -> tuple[Program, Compiler]:
         """Program with some copies on a stream of their own; those without, and the last one with, are kept."""
-        key = (self._looks, np.packbits(moved).tobytes() if moved.any() else b"")
+        key = (looks, np.packbits(change.moved).tobytes() if change.moves else b"")
         found = self._programs.get(key)
         if found is None:
-            graph = overlapped(self.graph, moved, self._kinds) if key[1] else self.graph
-            program = make_program(graph, self.blocks, self.repeated, self._chains, self._looks)
-            found = program, Compiler(program)
-            self._programs = {old: kept for old, kept in self._programs.items() if not old[1]}
+            graph = overlapped(self.graph, change.moved, self._kinds) if key[1] else self.graph
+            program = make_program(graph, self.blocks, self.repeated, self._chains, looks)
+            found = program, Compiler(program, Folder(graph) if key[1] else self._folder)
+            self._programs = {old: kept for old, kept in self._programs.items() if old[1] in (b"", key[1])}
             self._programs[key] = found
         return found
 
@@ -212,50 +222,6 @@ class ProcessReplay:
         inside: np.ndarray = chosen[group_block][self.graph.group_of] if len(self.graph.work) else chosen[:0]
         return inside
 
-    def _full(self, program: Program, plan: Plan, delays: list[float], ends: list[F64]) -> bool:
-        """Whether a pass that did not look for room in the queues should have."""
-        return not self._looks and queue_was_full(program, np.array(delays)[program.segment_of] + plan.begin, ends)
-
-    def _once(self, program: Program, plan: Plan) -> Outcome | None:
-        """Run once; None when the program does not look for room in the queues and should."""
-        state = fresh_state(program)
-        delays = run_pass(program, plan, state)
-        if self._full(program, plan, delays, [np.array(state.slots)]):
-            return None
-        step = max([state.lanes[0], *state.streams]) - self._lead_ns
-        return Outcome(step, 1, self._host_step(program, plan, delays))
-
-    def _settle(self, program: Program, plan: Plan) -> Outcome | None:
-        """Repeat the steps until the pace of the slowest part no longer changes; None as in `_once`."""
-        state = fresh_state(program)
-        groups = len(program.graph.group_stream)
-        fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // self._per_pass + 1)  # passes until a queue can be full
-        marks: list[F64] = []
-        ends: list[F64] = []
-        host_step = None
-        for number in range(_MAX_PASSES):
-            delays = run_pass(program, plan, state)
-            if self._looks:
-                state.history.append(state.slots[:groups])
-            else:
-                ends.append(np.array(state.slots[:groups]))
-                if self._full(program, plan, delays, ends):
-                    return None
-            marks.append(np.array([state.lanes[0], *state.streams]))
-            if number == 0:
-                host_step = self._host_step(program, plan, delays)
-            if number < 2:
-                continue
-            last, before = marks[-1] - marks[-2], marks[-2] - marks[-3]
-            pace = float(last.max())
-            steady = bool((np.abs(last - before) <= _SETTLED * max(pace, 1.0)).all())
-            level = float(last[0]) >= (1 - 10 * _SETTLED) * pace
-            if steady and (level or number >= fill + 3):
-                break
-        tail = max(1, min(4, (len(marks) - 1) // 2))
-        rise = (marks[-1] - marks[-1 - tail]) / tail
-        return Outcome(float(rise.max()) / self.unit_count, len(marks), host_step)
-
     def _launches_per_pass(self) -> int:
         inside = self._pieces_in_order()
         if not len(inside):
@@ -267,19 +233,15 @@ class ProcessReplay:
         graph = self.graph
         everything = np.arange(graph.block_count, dtype=np.int32)
         chains = loader_chains(graph.waits, np.ones(len(graph.waits), dtype=bool), 0)
-        program = make_program(graph, everything, False, chains)
-        first = [int(graph.block_ns[np.argmax(graph.block_lane == k)]) for k in range(graph.lanes.count)]
-        state = fresh_state(program, [float(t) for t in first])
-        for row, (before, lag) in chains.items():
-            if lag == float("-inf"):
-                segment, slot = int(program.wait_segment[row]), len(graph.group_stream) + before
-                _, keep, room = program.events[segment] or ([], -1, [])
-                program.events[segment] = ([(slot, float(graph.waits.end_ns[row]))], keep, room)
-                state.slots[slot] = 0.0
-        plan = Compiler(program).compile(self.changes.nothing())
-        delays = np.array(run_pass(program, plan, state))
-        begin = delays[program.segment_of[graph.step_begin]] + plan.begin[graph.step_begin]
-        end = delays[program.segment_of[graph.step_end]] + plan.begin[graph.step_end]
+        first = [float(graph.block_ns[np.argmax(graph.block_lane == k)]) for k in range(graph.lanes.count)]
+        program = make_program(graph, everything, False, chains, False)
+        state, plan, delays = self._run_all(program, chains, first)
+        if queue_was_full(program, delays, plan.begin, [np.array(state.slots)]):
+            program = make_program(graph, everything, False, chains, True)
+            state, plan, delays = self._run_all(program, chains, first)
+        at = np.array(delays)
+        begin = at[program.segment_of[graph.step_begin]] + plan.begin[graph.step_begin]
+        end = at[program.segment_of[graph.step_end]] + plan.begin[graph.step_end]
         counted = list(self.counted)
         if not counted:
             origin = min(first)
@@ -291,6 +253,21 @@ class ProcessReplay:
         off = np.abs((end - begin)[counted] - measured_steps)
         host = float(off.mean() / max(float(measured_steps.mean()), 1.0))
         return 100.0 * max(host, self._device_error(np.array(state.slots), float(measured_steps.sum())))
+
+    def _run_all(
+        self, program: Program, chains: dict[int, tuple[int, float]], first: list[float]
+    ) -> tuple[State, Plan, list[float]]:
+        """Run the whole recording once, each lane from the time at which it began."""
+        graph = self.graph
+        state = fresh_state(program, list(first))
+        for row, (before, lag) in chains.items():
+            if lag == float("-inf"):
+                segment, slot = int(program.wait_segment[row]), len(graph.group_stream) + before
+                _, keep, room = program.events[segment] or ([], -1, [])
+                program.events[segment] = ([(slot, float(graph.waits.end_ns[row]))], keep, room)
+                state.slots[slot] = 0.0
+        plan = Compiler(program, self._folder).compile(self.changes.nothing())
+        return state, plan, run_pass(program, plan, state)
 
     def _device_error(self, slots: np.ndarray, total_ns: float) -> float:
         """How far the last work of the counted steps is off, as a share of those steps."""

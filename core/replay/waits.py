@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,12 @@ class Waits:
     def __len__(self) -> int:
         return len(self.slice_id)
 
-    @property
+    @cached_property
     def depends(self) -> np.ndarray:
         """bool[n]: the replay knows what this wait waits for."""
         known = self.sync_id < 0
         known[self.dep_of] = True
+        known.setflags(write=False)
         return known
 
 

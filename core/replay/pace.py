@@ -1,0 +1,107 @@
+"""How fast a program runs: once, or again and again until its pace has settled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.replay.engine import Plan, fresh_state, run_pass
+from core.replay.program import Program, queue_was_full
+from core.replay.waits import QUEUE_LIMIT
+from core.tables import F64
+
+_MAX_PASSES = 40
+_SETTLED = 5e-4  # change of the pace between two passes below which it has settled
+_ROUNDING_NS = 1e-3
+_RAN = -1e17  # clocks and slots below this have not been set yet
+
+
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """Result of running a program: time per pass (of the one pass), passes run, and the delays of the first one."""
+
+    pass_ns: float
+    passes: int
+    delays: list[float]
+
+
+def once(program: Program, plan: Plan) -> Pace | None:
+    """Run a program once; None when it does not look for room in the queues and should."""
+    state = fresh_state(program)
+    delays = run_pass(program, plan, state)
+    if not program.looks and queue_was_full(program, delays, plan.begin, [np.array(state.slots)]):
+        return None
+    return Pace(max([state.lanes[0], *state.streams]), 1, delays)
+
+
+def settle(program: Program, plan: Plan, launches_per_pass: int) -> Pace | None:
+    """Repeat a program until the pace of its slowest part no longer changes; None as in `once`.
+
+    The first two passes settle it where the second one did what the first did, everything later by the same time: then
+    so does the third.
+
+    Parameters
+    ----------
+    launches_per_pass
+        Largest number of launches on one stream.
+    """
+    state = fresh_state(program)
+    fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // launches_per_pass + 1)  # passes until a queue can be full
+    marks: list[list[float]] = []
+    slots: list[F64] = []
+    first: list[float] = []
+    for number in range(_MAX_PASSES):
+        delays = run_pass(program, plan, state)
+        if program.looks:
+            state.history.append(state.slots.copy())
+        else:
+            slots.append(np.array(state.slots))
+            if queue_was_full(program, delays, plan.begin, slots):
+                return None
+        marks.append([*state.lanes, *state.streams])
+        if number == 0:
+            first = delays
+            continue
+        if number == 1:
+            lag = _lag(marks)
+            if lag is not None and _same_later(program, plan, delays, slots or list(map(np.array, state.history)), lag):
+                return Pace(lag, 2, first)
+            continue
+        if _is_steady(marks, program.graph.lanes.count, number >= fill + 3):
+            break
+    tail = max(1, min(4, (len(marks) - 1) // 2))
+    shown = [0, *range(program.graph.lanes.count, len(marks[-1]))]
+    rise = max((marks[-1][i] - marks[-1 - tail][i]) / tail for i in shown)
+    return Pace(rise, len(marks), first)
+
+
+def _is_steady(marks: list[list[float]], lanes: int, filled: bool) -> bool:
+    """Whether the main lane and the streams advance as in the pass before, the main lane as fast as any."""
+    shown = [0, *range(lanes, len(marks[-1]))]
+    last = [marks[-1][i] - marks[-2][i] for i in shown]
+    before = [marks[-2][i] - marks[-3][i] for i in shown]
+    pace = max(last)
+    if any(abs(a - b) > _SETTLED * max(pace, 1.0) for a, b in zip(last, before, strict=True)):
+        return False
+    return filled or last[0] >= (1 - 10 * _SETTLED) * pace
+
+
+def _lag(marks: list[list[float]]) -> float | None:
+    """By how much all clocks moved on in the second pass; None where they moved on unlike each other."""
+    lag = marks[1][0] - marks[0][0]
+    low, high = lag - _ROUNDING_NS, lag + _ROUNDING_NS
+    return lag if all(low <= b - a <= high for a, b in zip(marks[0], marks[1], strict=True) if b > _RAN) else None
+
+
+def _same_later(program: Program, plan: Plan, delays: list[float], slots: list[F64], lag: float) -> bool:
+    """Whether a third pass does what the second did: all that others wait for moved on as well, and it finds the room
+    that only a third pass looks for.
+    """
+    before, now = slots
+    moved = (now - before)[now > _RAN]
+    if len(moved) and (moved.min() < lag - _ROUNDING_NS or moved.max() > lag + _ROUNDING_NS):
+        return False
+    if all(part.back != 2 for part in program.room):
+        return True
+    return not queue_was_full(program, [delay + lag for delay in delays], plan.begin, [*slots, now + lag])
