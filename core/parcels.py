@@ -42,25 +42,42 @@ def send(connection: Connection, content: Any) -> Any:
     for column in columns:
         places.append((total, column.nbytes))
         total += -(-column.nbytes // _ALIGN) * _ALIGN
-    memory = _nameless_memory(total)
-    connection.send((places, total, memory is not None))
-    connection.send_bytes(head)
+    memory = _filled(columns, places, total)
     if memory is None:
+        connection.send((places, total, False))
+        connection.send_bytes(head)
         for column in columns:
             for at in range(0, column.nbytes, _CHUNK_BYTES):
                 connection.send_bytes(column[at : at + _CHUNK_BYTES])
             connection.send_bytes(b"")
         return content
     try:
+        connection.send((places, total, True))
+        connection.send_bytes(head)
+        reduction.send_handle(connection, memory[0], 0)
+        return _unpacked(head, places, memory[1])
+    finally:
+        os.close(memory[0])
+
+
+def _filled(columns: list[memoryview], places: list[tuple[int, int]], total: int) -> tuple[int, mmap.mmap] | None:
+    """Write the columns to nameless memory: its descriptor, and a read-only view; None where none is to be had.
+
+    All that can fail for want of memory fails here, before the other side has been told what comes.
+    """
+    memory = _nameless_memory(total)
+    if memory is None:
+        return None
+    try:
         with mmap.mmap(memory, total) as mapping:
             target = np.frombuffer(mapping, np.uint8)
             for column, (start, size) in zip(columns, places, strict=True):
                 target[start : start + size] = np.frombuffer(column, np.uint8)  # lets other threads work meanwhile
             del target
-        reduction.send_handle(connection, memory, 0)
-        return _unpacked(head, places, mmap.mmap(memory, total, access=mmap.ACCESS_READ))
-    finally:
+        return memory, mmap.mmap(memory, total, access=mmap.ACCESS_READ)
+    except (OSError, MemoryError):  # no room to map it in
         os.close(memory)
+        return None
 
 
 def receive(connection: Connection) -> Any:

@@ -163,8 +163,12 @@ class Pool:
                 pipes.append(self._start(number, pipes))
         for number, pipe in enumerate(pipes):  # only now: what is forked has no threads
             thread = threading.Thread(target=self._feed, args=(pipe,), daemon=True, name=f"feeder-{number}")
-            thread.start()
-            self._threads.append(thread)
+            try:
+                thread.start()
+            except RuntimeError:  # no thread to be had: its worker sees the end of the pipe, and ends
+                pipe.close()
+            else:
+                self._threads.append(thread)
         self.depth = 3 * len(self._threads) if self._threads else 1
         self.reads_files = bool(self._threads)
 
@@ -245,6 +249,6 @@ class Pool:
                     if task.path is None:
                         connection.send_bytes(task.read())
                     answer = pickle.loads(connection.recv_bytes())
-                except (OSError, EOFError, pickle.UnpicklingError):
+                except Exception:  # noqa: BLE001 - it died, or memory ran out: whoever waits for the piece decodes it
                     alive = False
             task.finish(answer)

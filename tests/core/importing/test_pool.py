@@ -1,9 +1,11 @@
 """Worker processes give what decoding here gives, and their failures cost only time."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +52,46 @@ def test_a_worker_that_dies_costs_only_time(path, monkeypatch):
 
     monkeypatch.setattr(Pool, "submit", submit)
     _same(open_trace(path, workers=0), open_trace(path, workers=1))
+
+
+def test_memory_that_runs_out_over_an_answer_costs_only_time(path, monkeypatch):
+    """The opener must not wait for ever for a piece whose answer could not be taken."""
+    thread_of_test = threading.get_ident()
+    original = pickle.loads
+
+    def loads(data, **options):
+        if threading.get_ident() != thread_of_test:
+            raise MemoryError
+        return original(data, **options)
+
+    monkeypatch.setattr(pool.pickle, "loads", loads)
+    waits = []
+    original_done = pool._Task.done
+
+    def done(self):
+        waits.append(1)
+        assert len(waits) < 1000, "nobody finishes the piece"
+        return original_done(self)
+
+    monkeypatch.setattr(pool._Task, "done", done)
+    _same(open_trace(path, workers=0), open_trace(path, workers=1))
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_too_few_threads_cost_only_time(path, monkeypatch, most):
+    original = threading.Thread.start
+    feeders = []
+
+    def start(self):
+        if self.name.startswith("feeder"):
+            feeders.append(self)
+            if len(feeders) > most:
+                raise RuntimeError("can't start new thread")
+        original(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    _same(open_trace(path, workers=0), open_trace(path, workers=2))
+    assert len(feeders) == 2
 
 
 def test_calling_off_ends_the_workers(path, monkeypatch):
@@ -133,7 +175,7 @@ def test_forked_workers_end_with_a_killed_opener_in_the_midst_of_a_piece(path):
         "from pathlib import Path\n"
         "from core.importing import open_trace, pool\n"
         "def decode(*details):\n"
-        "    os.write(1, b\"%d\\n\" % os.getppid())\n"
+        '    os.write(1, b"%d\\n" % os.getppid())\n'
         "    time.sleep(600)\n"
         "pool.decode_piece = decode\n"
         "pool.allow_in_child()\n"
