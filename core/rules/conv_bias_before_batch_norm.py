@@ -11,8 +11,9 @@ at all.
 
 Blind spots
 -----------
-With an activation between the two the bias matters. Batch norm in evaluation mode, folded or with frozen statistics,
-keeps the bias's effect. torchvision's models have no such bias.
+With an activation between the two the bias matters. Batch norm in evaluation mode or with frozen statistics keeps the
+bias's effect: where the trace tells the mode (its Concrete Inputs) such a one is left out. torchvision's models have no
+such bias.
 
 How to fix
 ----------
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion
 from core.rule_tools.subjects import CONVOLUTIONS, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -53,11 +54,16 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     follows[follows] = sl.parent_id[after[follows]] == sl.parent_id[convs[follows]]
     pairs: list[int] = convs[follows].tolist()
     need(pairs, "no convolution is followed by a batch norm.")
-    facts.read_args(pairs[: int(ctx.params["look_at"])])
-    biased = [c for c in pairs[: int(ctx.params["look_at"])] if _has_bias(facts.dims(c))]
+    looked = pairs[: int(ctx.params["look_at"])]
+    norms = [int(sl.subtree_end[c]) for c in looked]
+    facts.read_args([*looked, *norms])
+    if any(_evaluates(facts, norm) for norm in norms):  # only what was looked at is known to train
+        looked = [c for c, norm in zip(looked, norms, strict=True) if not _evaluates(facts, norm)]
+        pairs = looked
+    biased = [c for c in looked if _has_bias(facts.dims(c))]
     if not biased:
         return []
-    per_layer = len(biased) / max(len(pairs[: int(ctx.params["look_at"])]), 1)
+    per_layer = len(biased) / max(len(looked), 1)
     all_biased = pairs if per_layer > 0.99 else biased
     adds = [int(a) for c in all_biased for a in range(c + 1, int(sl.subtree_end[c])) if trace.name(a) == "aten::add_"]
     shown = all_biased
@@ -92,3 +98,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
 
 def _has_bias(dims: list[list[int]]) -> bool:
     return len(dims) >= 3 and len(dims[2]) == 1
+
+
+def _evaluates(facts: Facts, norm: int) -> bool:
+    """Whether ``aten::batch_norm`` is known to use its stored statistics: ``training`` is its sixth input."""
+    values = facts.args(norm).get("Concrete Inputs")
+    return isinstance(values, list) and len(values) > 5 and values[5] == "False"

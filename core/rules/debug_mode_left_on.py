@@ -13,7 +13,8 @@ records a stack for every operation and checks every gradient.
 Blind spots
 -----------
 Very small kernels on a slow driver can end before their launch returns; only kernels that outlast a usual launch are
-looked at. The environment of a run is not in a trace.
+looked at. The environment of a run is not in a trace. ``torch.compile`` switches anomaly detection on while it traces;
+its frames are left out.
 
 How to fix
 ----------
@@ -102,6 +103,8 @@ def _anomaly(ctx: RuleContext) -> list[Suggestion]:
     frames = facts.in_steps(
         facts.matching(r"torch/autograd/anomaly_mode\.py|torch/fx/traceback\.py.*format_stack", SliceKind.PYTHON)
     )
+    compiler = facts.matching(r"torch/(_dynamo|_functorch|_inductor)/", SliceKind.PYTHON)
+    frames = frames[~facts.inside(frames, compiler)]  # while it traces, it looks for anomalies of its own accord
     if len(frames) < 2:
         return []
     return [

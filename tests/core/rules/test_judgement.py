@@ -83,3 +83,65 @@ def test_products_of_attention_are_not_asked_to_pad_their_sequence() -> None:
     assert run_rule("matmul-dims-misaligned", program(True, False)).outcome is not Outcome.FOUND
     found = run_rule("matmul-dims-misaligned", program(True, True)).suggestions
     assert [s.values["size"] for s in found] == ["768x30522"]
+
+
+def _allocating(call: str, in_steps: tuple[int, ...], of: int) -> Trace:
+    builder = steps(of, 1000.0)
+    for number in range(of):
+        at = number * 1000.0
+        builder.op("aten::mm", at + 20, 100).launch("gemm", at + 30, 5, at + 60, 400)
+        if number in in_steps:
+            for n in range(4):
+                builder.runtime(call, at + 200 + 30 * n, 20)
+    return built(builder)
+
+
+def test_allocations_ordered_by_a_stream_wait_for_nothing() -> None:
+    every = (0, 1, 2, 3)
+    assert run_rule("allocation-in-step", _allocating("cudaFree", every, 4)).outcome is Outcome.FOUND
+    for call in ("cudaMallocAsync", "cudaFreeAsync", "cudaMallocFromPoolAsync"):
+        assert run_rule("allocation-in-step", _allocating(call, every, 4)).outcome is Outcome.CLEAN
+
+
+def test_allocations_of_the_first_steps_alone_are_the_programs_growth() -> None:
+    assert run_rule("allocation-in-step", _allocating("cudaMalloc", (0, 1), 6)).outcome is Outcome.CLEAN
+    assert run_rule("allocation-in-step", _allocating("cudaMalloc", (1, 4), 6)).outcome is Outcome.FOUND
+
+
+def _anomaly(above: str) -> Trace:
+    builder = steps(3, 5000.0)
+    for i in range(30):
+        at = (i // 10) * 5000.0 + (i % 10) * 400 + 20
+        if i in (3, 13):
+            builder.python(above, at - 10, 60)
+            builder.python("torch/autograd/anomaly_mode.py(80): __enter__", at, 10)
+            builder.python("torch/fx/traceback.py(498): format_stack", at + 20, 10)
+        builder.op("aten::mm", at + 100, 200)
+        builder.launch("gemm", at + 105, 6, at + 112, 195)
+    return built(builder)
+
+
+def test_the_compiler_watches_for_anomalies_of_its_own_accord() -> None:
+    mine = "train.py(30): train_step"
+    theirs = "torch/_functorch/_aot_autograd/graph_capture_wrappers.py(470): inner_fn"
+    assert run_rule("debug-mode-left-on", _anomaly(mine)).outcome is Outcome.FOUND
+    assert run_rule("debug-mode-left-on", _anomaly(theirs)).outcome is Outcome.CLEAN
+
+
+def test_a_batch_norm_in_evaluation_keeps_the_bias() -> None:
+    def convolutions(training: str) -> Trace:
+        builder = steps(2, 1000.0)
+        for number in range(2):
+            at = number * 1000.0
+            builder.op("aten::conv2d", at + 10, 60, Input_Dims=[[8, 3, 32, 32], [16, 3, 3, 3], [16], [], [], [], []])
+            builder.op(
+                "aten::batch_norm",
+                at + 100,
+                50,
+                Input_Dims=[[8, 16, 32, 32], [16], [16], [16], [16], [], [], [], []],
+                **{"Concrete Inputs": ["", "", "", "", "", training, "0.1", "1e-05", "True"]},
+            )
+        return built(builder)
+
+    assert run_rule("conv-bias-before-batch-norm", convolutions("True")).outcome is Outcome.FOUND
+    assert run_rule("conv-bias-before-batch-norm", convolutions("False")).outcome is Outcome.CLEAN
