@@ -8,7 +8,6 @@ Answers: first of all ``("ready",)``; ``("progress", fraction, what)``; ``("fail
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import pickle
@@ -21,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from core import parcels
+from core import memory, parcels
 from core.analysis import Analysis
 from core.errors import TraceError
 from core.figures.model import Figures
@@ -44,6 +43,7 @@ def serve(connection: Connection, lifeline: Connection) -> None:
     with suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window, which then ends this
     threading.Thread(target=_end_with, args=(lifeline,), name="lifeline", daemon=True).start()
+    memory.share_arena()
     from core import cache
     from core.figures import compute  # noqa: F401 - imported while nobody waits for it
     from core.importing import open_trace, pool  # noqa: F401
@@ -68,15 +68,6 @@ def _end_with(lifeline: Connection) -> None:
         lifeline.recv_bytes()
     cache.finish()
     os._exit(0)
-
-
-def _give_memory_back() -> None:
-    """Ask the C library for what it keeps of freed memory: after reading it is as much as the columns themselves.
-
-    Elsewhere than with glibc nothing is changed.
-    """
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 class _Server:
@@ -109,10 +100,11 @@ class _Server:
 
         trace = open_trace(path, progress=self._progress, cache_dir=cache_dir)
         _ = trace.end_ns, trace.extent_ns, trace.device_ids, trace.device_work_mask  # travel with it
+        memory.give_back()
         self._connection.send((TRACE,))
         self._trace = parcels.send(self._connection, trace)
         del trace
-        _give_memory_back()
+        memory.give_back()
 
     def _analyze(self, rule_folders: tuple[Path, ...] = (), source_folders: tuple[Path, ...] = ()) -> None:
         from core.analysis import analyze
@@ -144,7 +136,7 @@ class _Server:
         rest = {f.name: getattr(analysis, f.name) for f in fields(Analysis) if f.name != "figures"}
         self._connection.send((kind,))
         parcels.send(self._connection, (new, rest))
-        _give_memory_back()
+        memory.give_back()
 
 
 def joined(content: tuple[Any, dict[str, Any]], known: Figures | None) -> Analysis:

@@ -10,7 +10,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from core import cache
+from core import cache, memory
 from core.errors import TraceError
 from core.importing.aside import aside
 from core.importing.assemble import assemble
@@ -134,6 +134,7 @@ def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Tr
     if count:
         with Pool(count) as pool:
             decoded = decode_text(open_text, pool, reading, note)
+        memory.give_back()
     else:
         decoded = decode_text(open_text, InlineDecoder(reading), reading, note)
     source = TraceSource(path.absolute(), stat.st_size, decoded.text_bytes, stat.st_mtime_ns)
