@@ -15,11 +15,14 @@ from gui.widgets.labels import plain_tip
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
+NOT_ASKED = -2  # of a copy nobody asks for its grid; -1 is unknown
 FORMATS: dict[str, Callable[[Any], str]] = {
     "ns": lambda v: text.duration(None if v < 0 else float(v)),
     "signed_ns": lambda v: text.duration(float(v)),
     "count": lambda v: text.count(None if v < 0 else float(v)),
     "pct": lambda v: text.percent(None if v < 0 else float(v)),
+    "kernel_count": lambda v: "" if v <= NOT_ASKED else text.count(None if v < 0 else float(v)),
+    "kernel_pct": lambda v: "" if v <= NOT_ASKED else text.percent(None if v < 0 else float(v)),
     "bytes": lambda v: text.size(float(v)),
     "text": str,
     "name": lambda v: text.elided(str(v), 400),

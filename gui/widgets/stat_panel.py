@@ -68,7 +68,10 @@ class FiguresTable(TableBox):
         if analysis is None or self._part(analysis) is self._shown:
             return
         self._shown = self._part(analysis)
-        rows = self._rows(analysis)
+        self.show_rows(self._rows(analysis))
+
+    def show_rows(self, rows: Rows) -> None:
+        """Show these rows, or say why there are none."""
         self.model.replace(rows.columns, rows.slices)
         self.say(rows.note)
         self.set_empty(rows.empty, rows.advice)

@@ -159,7 +159,7 @@ class TableBox(QWidget):
         self.table = Table(model, self._open)
         self.table.setAccessibleName(name)
         self.copy = button(self.tr("Copy CSV"), self._copy, "flat", self.tr("Copies the rows that are shown"))
-        top = QHBoxLayout()
+        self.top = top = QHBoxLayout()  # a panel may put more into it
         top.setContentsMargins(8, 5, 8, 4)
         top.setSpacing(12)
         top.addWidget(self.filter)
