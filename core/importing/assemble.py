@@ -163,10 +163,6 @@ def _slice_table(
         setattr(slices, name, None)
         return column[order]
 
-    def take_long(name: str) -> I64:
-        """The same of a column that may be held in 32 bits so far."""
-        return np.asarray(take(name).astype(np.int64, copy=False))
-
     track_id = places.track_of[order]
     start = take("time_ns") - origin_ns
     dur = take("dur_ns")
@@ -195,9 +191,9 @@ def _slice_table(
         depth=depth,
         parent_id=parent,
         subtree_end=subtree,
-        correlation_id=take_long("correlation"),
-        external_id=take_long("external"),
-        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), take_long("copy_bytes"), -1),
+        correlation_id=_wide(take("correlation")),
+        external_id=_wide(take("external")),
+        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), _wide(take("copy_bytes")), -1),
         direction=direction,
         host_memory=memory,
         flags=flags,
@@ -206,6 +202,11 @@ def _slice_table(
     )
     lanes = np.maximum.reduceat(depth, bounds[:-1]) + 1 if n else np.zeros(0, np.int32)
     return table, _track_table(places, bounds, np.asarray(lanes, np.int32), names)
+
+
+def _wide(column: Any) -> I64:
+    """A column that may have been held in 32 bits so far."""
+    return np.asarray(column, np.int64)
 
 
 def _nest_tracks(start: I64, dur: I64, bounds: I32, places: Places, tick: Tick) -> tuple[I32, I32, I32, Bool]:
