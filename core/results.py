@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.run_folder import RunRecord
 
 ROUNDING = 1e-3  # relative: float32 sums in another order differ by less, a changed computation by more
 Sums = tuple[tuple[float, float] | None, ...]  # (sum, length) of each parameter
@@ -14,14 +17,57 @@ class ResultCheck:
     """Losses of two runs under the same seed.
 
     ``status`` is ``same`` (within rounding), ``differs``, or ``unknown`` (not recorded, or nothing in common).
-    ``first`` is the first backward pass that differs, ``largest`` the largest relative difference, ``compared`` the
-    number of values that both runs have.
+    ``first`` is the first step (in older runs: backward pass) that differs, ``largest`` the largest relative
+    difference, ``compared`` the number of values that both runs have. ``left_out`` is the number of steps between the
+    first and the last one compared that were not, since they were recorded in one of the runs; ``last`` the last step.
     """
 
     status: str
     compared: int = 0
     first: int | None = None
     largest: float | None = None
+    left_out: int = 0
+    last: int | None = None
+
+
+def compare_results(before: RunRecord | None, after: RunRecord | None, allowed: float = ROUNDING) -> ResultCheck:
+    """Compare the losses of two runs step by step, whichever steps each of them kept.
+
+    The recorded steps are left out of a run unless its results were asked for, and lie elsewhere in each run, since the
+    timing before them takes as many steps as fit into a time.
+    """
+    if before is None or after is None or not before.losses or not after.losses:
+        return ResultCheck("unknown")
+    if before.loss_steps is None or after.loss_steps is None:
+        return compare_losses(_until_gap(before), _until_gap(after), allowed)
+    old, new = _by_step(before.losses, before.loss_steps), _by_step(after.losses, after.loss_steps)
+    shared = [key for key in old if key in new]
+    found = compare_losses(tuple(old[key] for key in shared), tuple(new[key] for key in shared), allowed)
+    if found.status == "unknown":
+        return found
+    steps = sorted({step for step, _ in shared})
+    first = shared[found.first][0] if found.first is not None else None
+    left_out = max(steps[-1] - steps[0] + 1 - len(steps), 0)
+    return replace(found, first=first, left_out=left_out, last=steps[-1])
+
+
+def _by_step(losses: Sequence[float | None], steps: Sequence[int]) -> dict[tuple[int, int], float | None]:
+    """Losses by step and position in it: a step can have several backward passes."""
+    found: dict[tuple[int, int], float | None] = {}
+    count: dict[int, int] = {}
+    for loss, step in zip(losses, steps, strict=True):
+        found[step, count.get(step, 0)] = loss
+        count[step] = count.get(step, 0) + 1
+    return found
+
+
+def _until_gap(run: RunRecord) -> tuple[float | None, ...]:
+    """Losses up to the first step without any: an older run has no others."""
+    losses, steps = run.losses or (), run.loss_steps
+    if steps is None:
+        return losses
+    gap = next((i for i in range(1, len(steps)) if steps[i] > steps[i - 1] + 1), len(steps))
+    return losses[:gap]
 
 
 def compare_losses(

@@ -21,6 +21,15 @@ SAMPLES, EXAMPLE = _OWN / "resources" / "samples", _OWN / "examples" / "referenc
 
 
 @dataclass(frozen=True)
+class ParametersAt:
+    """Sums of the parameters after a step; ``sums`` None where there are none, and ``reason`` says why."""
+
+    step: int
+    sums: tuple[tuple[float, float] | None, ...] | None
+    reason: str = ""  # "recorded": the step was one of those in the trace
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """What ``run.json`` says; None where it says nothing."""
 
@@ -35,6 +44,9 @@ class RunRecord:
     traces: tuple[Path, ...] = ()
     losses: tuple[float | None, ...] | None = None  # of each backward pass; None: not recorded
     parameters: tuple[tuple[float, float] | None, ...] | None = None  # (sum, length) of each, at the script's end
+    loss_steps: tuple[int, ...] | None = None  # number of the step that each loss is of; None in older runs
+    losses_recorded: bool = False  # those of the recorded steps are among them
+    parameters_at: ParametersAt | None = None  # after a chosen step
 
     @property
     def trace(self) -> Path | None:
@@ -67,6 +79,8 @@ def read_run(folder: Path) -> RunRecord | None:
         if isinstance(row, dict) and "path" in row and (copy := _inside(folder, row.get("copy"))) is not None
     }
     traces = [_inside(folder, row.get("path")) for row in _list(values.get("traces")) if isinstance(row, dict)]
+    kept = _read(folder / LOSSES)
+    kept = kept if isinstance(kept, dict) else {}
     return RunRecord(
         folder,
         str(values.get("name") or folder.name),
@@ -77,8 +91,11 @@ def read_run(folder: Path) -> RunRecord | None:
         _dict(values.get("spec")),
         sources,
         tuple(t for t in traces if t is not None),
-        read_losses(folder / LOSSES),
-        read_parameters(folder / LOSSES),
+        _losses(kept),
+        _sums(kept.get("parameters")),
+        _loss_steps(kept),
+        kept.get("recorded") is True,
+        _parameters_at(kept.get("parameters_after")),
     )
 
 
@@ -90,15 +107,35 @@ def run_of(trace_path: Path) -> RunRecord | None:
 def read_losses(path: Path) -> tuple[float | None, ...] | None:
     """Values of the tensors that ``backward()`` was called on, in order; None where they were not recorded."""
     values = _read(path)
-    if not isinstance(values, dict) or not str(values.get("format", "")).startswith("steplens.losses/"):
+    return _losses(values) if isinstance(values, dict) else None
+
+
+def _losses(values: Mapping[str, Any]) -> tuple[float | None, ...] | None:
+    if not str(values.get("format", "")).startswith("steplens.losses/"):
         return None
     return tuple(_number(v) for v in _list(values.get("values")))
+
+
+def _loss_steps(values: Mapping[str, Any]) -> tuple[int, ...] | None:
+    steps = values.get("steps")
+    if not isinstance(steps, list) or any(type(s) is not int for s in steps):
+        return None
+    return tuple(steps) if len(steps) == len(_list(values.get("values"))) else None
+
+
+def _parameters_at(value: Any) -> ParametersAt | None:
+    if not isinstance(value, dict) or type(value.get("step")) is not int:
+        return None
+    return ParametersAt(value["step"], _sums(value.get("sums")), str(value.get("reason") or ""))
 
 
 def read_parameters(path: Path) -> tuple[tuple[float, float] | None, ...] | None:
     """Sum and length of each parameter at the end of a run; None where they were not asked for."""
     values = _read(path)
-    rows = values.get("parameters") if isinstance(values, dict) else None
+    return _sums(values.get("parameters")) if isinstance(values, dict) else None
+
+
+def _sums(rows: Any) -> tuple[tuple[float, float] | None, ...] | None:
     if not isinstance(rows, list):
         return None
     pairs = [[_number(v) for v in _list(row)] for row in rows]

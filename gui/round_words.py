@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from core.project import Iteration, Judgement, Project, judge
 from core.results import ResultCheck, compare_parameters
-from core.run_folder import read_run
+from core.run_folder import ParametersAt, read_run
 from gui import text
 
 translate = QCoreApplication.translate
@@ -83,28 +83,58 @@ def _why(found: Judgement) -> list[str]:
 
 
 def _same(check: ResultCheck) -> str:
+    words = []
     if check.status == "same":
-        return translate("iterations", "The losses are the same ({count} compared).").format(count=check.compared)
-    if check.status == "differs":
-        return translate("iterations", "The losses part at step {step}, by up to {largest}.").format(
-            step=check.first, largest=text.percent(100 * (check.largest or 0.0))
+        words.append(
+            translate("iterations", "The losses are the same ({count} compared).").format(count=check.compared)
         )
-    return translate("iterations", "Whether the losses stayed the same is unknown: they were not recorded.")
+    elif check.status == "differs":
+        words.append(
+            translate("iterations", "The losses part at step {step}, by up to {largest}.").format(
+                step=check.first, largest=text.percent(100 * (check.largest or 0.0))
+            )
+        )
+    else:
+        return translate("iterations", "Whether the losses stayed the same is unknown: they were not recorded.")
+    if check.left_out:
+        left_out = translate("iterations", "The {count} steps in between that were recorded are not among them.")
+        words.append(left_out.format(count=check.left_out))
+    return " ".join(words)
 
 
 def _same_parameters(before: Iteration, after: Iteration) -> str:
     """Nothing where they were not asked for."""
     old, new = read_run(Path(before.run_folder)), read_run(Path(after.run_folder))
-    check = compare_parameters(old.parameters if old else None, new.parameters if new else None)
+    if old is None or new is None:
+        return ""
+    sentences = [_same_at(old.parameters_at, new.parameters_at)]
+    check = compare_parameters(old.parameters, new.parameters)
     if check.status == "same":
-        return translate("iterations", "So are the parameters at the end ({count} compared).").format(
-            count=check.compared
-        )
+        same = translate("iterations", "So are the parameters at the end ({count} compared).")
+        sentences.append(same.format(count=check.compared))
+    elif check.status == "differs":
+        parted = translate("iterations", "The parameters at the end differ, the first of them is number {number}.")
+        sentences.append(parted.format(number=(check.first or 0) + 1))
+    return " ".join(s for s in sentences if s)
+
+
+def _same_at(old: ParametersAt | None, new: ParametersAt | None) -> str:
+    """The parameters after a chosen step."""
+    if old is None or new is None:
+        return ""
+    if old.step != new.step:
+        return translate("iterations", "The parameters were kept after different steps, and are not compared.")
+    if "recorded" in (old.reason, new.reason):
+        words = translate("iterations", "Step {step} was recorded, so the parameters after it were not kept.")
+        return words.format(step=old.step)
+    check = compare_parameters(old.sums, new.sums)
+    if check.status == "same":
+        words = translate("iterations", "The parameters after {step} steps are the same ({count} compared).")
+        return words.format(step=old.step, count=check.compared)
     if check.status == "differs":
-        return translate(
-            "iterations", "The parameters at the end differ, the first of them is number {number}."
-        ).format(number=(check.first or 0) + 1)
-    return ""
+        words = translate("iterations", "The parameters after {step} steps differ, the first is number {number}.")
+        return words.format(step=old.step, number=(check.first or 0) + 1)
+    return translate("iterations", "The parameters after {step} steps could not be compared.").format(step=old.step)
 
 
 def step(iteration: Iteration) -> float | None:

@@ -80,22 +80,7 @@ class SettingsDialog(QDialog):
         self.resize(600, 520)
         self._settings = settings
         self.consent_changed = False  # once kept: traces have to be diagnosed again
-        self.theme = QComboBox()
-        for value, words in (
-            ("system", self.tr("As the desktop")),
-            ("light", self.tr("Light")),
-            ("dark", self.tr("Dark")),
-        ):
-            self.theme.addItem(words, value)
-        self.theme.setCurrentIndex(max(0, self.theme.findData(settings.get("appearance/theme"))))
-        self.reopen = QComboBox()
-        for value, words in (
-            ("ask", self.tr("Offer what was open last time")),
-            ("always", self.tr("Open what was open last time")),
-            ("never", self.tr("Show the start page")),
-        ):
-            self.reopen.addItem(words, value)
-        self.reopen.setCurrentIndex(max(0, self.reopen.findData(settings.get("window/reopen"))))
+        self._make_choices()
         self.editor = QLineEdit(settings.get("editor/command"))
         self.editor.setPlaceholderText("code --goto {file}:{line}")
         self.recent = QSpinBox()
@@ -142,6 +127,22 @@ class SettingsDialog(QDialog):
         box.addLayout(form, 1)
         box.addLayout(row)
         self.accepted.connect(self._keep)
+
+    def _make_choices(self) -> None:
+        self.theme, self.reopen = QComboBox(), QComboBox()
+        themes = {"system": self.tr("As the desktop"), "light": self.tr("Light"), "dark": self.tr("Dark")}
+        starts = {
+            "ask": self.tr("Offer what was open last time"),
+            "always": self.tr("Open what was open last time"),
+            "never": self.tr("Show the start page"),
+        }
+        for box, key, choices in (
+            (self.theme, "appearance/theme", themes),
+            (self.reopen, "window/reopen", starts),
+        ):
+            for value, words in choices.items():
+                box.addItem(words, value)
+            box.setCurrentIndex(max(0, box.findData(self._settings.get(key))))
 
     def _add(self, form: QFormLayout, name: str, widget: QWidget) -> None:
         widget.setAccessibleName(name)

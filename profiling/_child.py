@@ -94,7 +94,12 @@ class Child:
             last = (sibling("recorder").PRIME, sibling("recorder").WINDOW)
             path = os.path.join(self.config["folder"], "losses.json")
             self.losses = sibling("losses").Losses(
-                torch, self.recorder, path, last, self.config.get("parameters", False)
+                torch,
+                self.recorder,
+                path,
+                last,
+                self.config.get("parameters", False),
+                self.config.get("parameters_after", 0),
             )
             self.losses.install()
         procs = sibling("procs")

@@ -1,8 +1,9 @@
-"""Keeps the losses of the first steps, so that two runs under one seed can be compared.
+"""Keeps the losses of the steps, so that two runs under one seed can be compared.
 
 A loss is what ``backward()`` is called on. Its value is read when the script has ended, so nothing waits for the
-device; the hook takes itself away before the window is recorded, so that the trace shows nothing of it. Where asked,
-the parameters that an optimizer steps are summed up as well, once the script has ended.
+device; the hook takes itself away before the window is recorded, so that the trace shows nothing of it, and comes back
+after it. Where results were asked for, it stays (a Python frame around each backward pass), and the parameters that an
+optimizer steps are summed up as well: once the script has ended, and after a chosen step.
 Runs in the user's interpreter: standard library and torch only.
 """
 
@@ -25,13 +26,20 @@ class Losses:
     path
         File that receives the values.
     last_phases
-        Phases in which the hook takes itself away.
+        Phases in which the hook takes itself away, unless parameters are wished for.
     parameters
         Keep sums of the parameters too.
+    parameters_after
+        Number of steps after which they are summed up as well; 0 for the end alone.
     """
 
-    def __init__(self, torch, recorder, path, last_phases, parameters=False):
-        self.torch, self.recorder, self.path, self.last_phases = torch, recorder, path, last_phases
+    def __init__(self, torch, recorder, path, last_phases, parameters=False, parameters_after=0):
+        self.torch, self.recorder, self.path = torch, recorder, path
+        self.recorded_phases = last_phases
+        self.last_phases = () if parameters else last_phases
+        self.steps = []  # number of the step that each loss is of
+        self.after = parameters_after
+        self.at_step = None  # what came of that
         self.pid = os.getpid()
         self.kept = []
         self._original = None
@@ -51,6 +59,9 @@ class Losses:
             return original(self, *args, **kwargs)
 
         self._hook = tensor.backward = backward
+        self.recorder.on_phase = self.on_phase
+        if self.after:
+            self.recorder.on_counted = self.on_counted
         if self._wanted:
             from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -72,12 +83,37 @@ class Losses:
             sums.append(list(pair) if all(v - v == 0 for v in pair) else None)
         return sums
 
+    def on_phase(self, phase):
+        """The recorder went on: after the window, the hook comes back."""
+        wanted = self._hook is not None and phase not in self.last_phases and len(self.kept) < MOST
+        if wanted and self.torch.Tensor.backward is self._original and os.getpid() == self.pid:
+            self.torch.Tensor.backward = self._hook
+
+    def on_counted(self, number):
+        """A step has ended. Summing up waits for the device: outside of what is timed or recorded, or not at all."""
+        if number != self.after or self.at_step is not None or os.getpid() != self.pid:
+            return
+        self.at_step = {"step": number}
+        if self.recorder.phase in self.recorded_phases:
+            self.at_step["reason"] = "recorded"
+            return
+        clocked = self.recorder._wall_began is not None
+        if clocked:
+            self.recorder._stop_clock()
+        try:
+            self.at_step["sums"] = self._sums()
+        except Exception as error:  # a device without float64, say
+            self.at_step["reason"] = repr(error)
+        if clocked:
+            self.recorder._start_clock()
+
     def take(self, loss):
         """Keep a loss; its storage only, since the graph behind it must be free to go."""
         if self.recorder.phase in self.last_phases or len(self.kept) >= MOST or os.getpid() != self.pid:
             self.remove()
             return
         self.kept.append(loss.data if loss.numel() == 1 else None)
+        self.steps.append(self.recorder.number)
 
     def remove(self):
         """Take the hook away, unless another one has been put on top of it."""
@@ -87,13 +123,17 @@ class Losses:
     def write(self):
         """Read the values and write them; a device in a bad state costs the losses, not the run."""
         self.remove()
+        self._hook = None
         if not (self.kept or self._parameters) or os.getpid() != self.pid:
             return
         values = []
         for loss in self.kept:
             value = None if loss is None else float(loss)
             values.append(value if value is not None and value - value == 0 else None)  # inf and nan are no JSON
-        content = {"format": "steplens.losses/1", "values": values}
+        recorded = not self.last_phases
+        content = {"format": "steplens.losses/1", "values": values, "steps": self.steps, "recorded": recorded}
+        if self.at_step is not None:
+            content["parameters_after"] = self.at_step
         if self._wanted:
             with contextlib.suppress(Exception):  # a device without float64, say: then the losses alone are kept
                 content["parameters"] = self._sums()

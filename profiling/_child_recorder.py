@@ -66,6 +66,7 @@ class Recorder:
         self.checks = tools["checks"].Checks(torch, report)
         self._guard = tools["guard"].Guard(self)
         self.lock = threading.RLock()
+        self.on_phase = self.on_counted = lambda _: None  # get the phase, and the number of steps that have ended
 
     # What the finder says -----------------------------------------------------------------------------------------
 
@@ -88,7 +89,8 @@ class Recorder:
         if len(self.step_times) > 20000:  # a long run: the first ones and the newest ones are enough
             del self.step_times[5000:10000]
         self.number += 1
-        self._step_began, self.stepped_at = now, 0.0
+        self.on_counted(self.number)
+        self._step_began, self.stepped_at = time.perf_counter(), 0.0
         self.report.progress(self.number, self.phase, *self._done_of_total())
 
     def _end_step(self):
@@ -242,6 +244,7 @@ class Recorder:
     def to(self, phase, left=0):
         """Go on to another phase, of ``left`` steps."""
         self.phase, self._left = phase, left
+        self.on_phase(phase)
         self.report.send("phase", phase=phase, step=self.number)
 
     def _done_of_total(self):

@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     window.add_argument("--stop-after-window", action="store_true", help="end the script once the steps are recorded")
     window.add_argument("--no-wall", action="store_true", help="do not time steps without the profiler")
     window.add_argument("--parameters", action="store_true", help="keep sums of the parameters, to compare runs by")
+    window.add_argument("--parameters-after", type=int, default=0, metavar="N", help="keep them after N steps, too")
     window.add_argument("--whole-seconds", type=float, default=20.0, metavar="S", help="longest stretch without steps")
     what = parser.add_argument_group("what is recorded")
     for name in ("shapes", "memory", "stacks"):
@@ -92,7 +93,8 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
         stop_after_window=options.stop_after_window,
         line_ranges=tuple(options.line_ranges),
         measure_wall=not options.no_wall,
-        parameters=options.parameters,
+        parameters=options.parameters or options.parameters_after > 0,
+        parameters_after=max(options.parameters_after, 0),
         sync_lines=not options.no_sync_lines,
         whole_seconds=options.whole_seconds,
         runs_root=options.runs,

@@ -321,6 +321,7 @@ def child_config(spec: RunSpec, folder: Path) -> dict[str, Any]:
         "line_ranges": list(spec.line_ranges),
         "measure_wall": spec.measure_wall,
         "parameters": spec.parameters,
+        "parameters_after": spec.parameters_after,
         "sync_lines": spec.sync_lines,
         "whole": spec.step_source in ("auto", "whole"),
         "whole_seconds": spec.whole_seconds,

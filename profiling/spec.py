@@ -82,7 +82,11 @@ class RunSpec:
     sync_lines
         On CUDA, run one warm-up step under ``torch.cuda.set_sync_debug_mode("warn")`` and keep each warning's stack.
     parameters
-        Keep sums of the parameters at the script's end, to compare two runs by more than their losses.
+        Keep sums of the parameters at the script's end, and the losses of the recorded steps too, to compare two runs
+        by more than the losses of the other steps. Shows as a Python frame around each backward pass.
+    parameters_after
+        Keep those sums after so many steps, too (only with ``parameters``; 0: at the end alone). Not where that step
+        is one of the recorded ones.
     whole_seconds
         Longest stretch recorded where no step can be found.
     runs_root
@@ -104,6 +108,7 @@ class RunSpec:
     measure_wall: bool = True
     sync_lines: bool = True
     parameters: bool = False
+    parameters_after: int = 0
     whole_seconds: float = 20.0
     stdin: str = "inherit"
     runs_root: str = ""

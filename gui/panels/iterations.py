@@ -11,7 +11,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from core.project import AppliedFix, Iteration, Judgement, Project, judge
-from core.results import ResultCheck, compare_losses
+from core.results import ResultCheck, compare_results
 from core.run_folder import read_run
 from gui import round_words, text
 from gui.models.columns import Column, ColumnModel
@@ -173,12 +173,9 @@ class IterationsPage(QWidget):
     # The table ---------------------------------------------------------------------------------------------------
 
     def _checks(self, project: Project) -> dict[int, ResultCheck]:
-        losses = {}
-        for iteration in project.iterations:
-            run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
-            losses[iteration.number] = run.losses if run is not None else None
+        runs = {i.number: read_run(Path(i.run_folder)) if i.run_folder else None for i in project.iterations}
         return {
-            i.number: compare_losses(losses.get(i.parent) if i.parent is not None else None, losses[i.number])
+            i.number: compare_results(runs.get(i.parent) if i.parent is not None else None, runs[i.number])
             for i in project.iterations
         }
 

@@ -148,6 +148,20 @@ class StepsCard(_Card):
         form.addRow("", self.stop_after)
         self.parameters = QCheckBox(self.tr("Keep sums of the parameters at the end, to compare results by"))
         form.addRow("", self.parameters)
+        self.after = QSpinBox()
+        self.after.setRange(0, 1_000_000)
+        self.after.setSpecialValueText(self.tr("the end"))
+        self.after.setSuffix(self.tr(" steps"))
+        self.after.setAccessibleName(self.tr("Sums of the parameters after"))
+        self.after.setFixedWidth(110)
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        row.addWidget(label(self.tr("and after"), "dim"))
+        row.addWidget(self.after)
+        row.addStretch(1)
+        form.addRow("", row)
+        self.after.setEnabled(False)
+        self.parameters.toggled.connect(self.after.setEnabled)
 
     def fill(self, spec: RunSpec) -> None:
         """Show what a spec says."""
@@ -157,6 +171,7 @@ class StepsCard(_Card):
         self.wall.setChecked(spec.measure_wall)
         self.stop_after.setChecked(spec.stop_after_window)
         self.parameters.setChecked(spec.parameters)
+        self.after.setValue(spec.parameters_after)
 
     def values(self) -> dict[str, Any]:
         """Fields of a ``RunSpec``."""
@@ -166,6 +181,7 @@ class StepsCard(_Card):
             "measure_wall": self.wall.isChecked(),
             "stop_after_window": self.stop_after.isChecked(),
             "parameters": self.parameters.isChecked(),
+            "parameters_after": self.after.value() if self.parameters.isChecked() else 0,
         }
 
 
