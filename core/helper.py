@@ -22,12 +22,13 @@ from typing import Any
 
 from core import memory, parcels
 from core.analysis import Analysis
-from core.errors import TraceError
+from core.errors import Cancelled, TraceError
 from core.figures.model import Figures
 from core.trace import Trace
 
 READY, PROGRESS, TRACE, PARTIAL, DONE, FAILED = "ready", "progress", "trace", "partial", "done", "failed"
 OPEN, ADOPT, ANALYZE = "open", "adopt", "analyze"
+_ending = threading.Event()  # the window is gone, or has called this off: only what is being written is finished
 
 
 def serve(connection: Connection, lifeline: Connection) -> None:
@@ -66,6 +67,7 @@ def _end_with(lifeline: Connection) -> None:
 
     with suppress(EOFError, OSError):
         lifeline.recv_bytes()
+    _ending.set()
     cache.finish()
     os._exit(0)
 
@@ -93,6 +95,8 @@ class _Server:
                 self._connection.send((FAILED, portable(error)))
 
     def _progress(self, fraction: float, what: str) -> None:
+        if _ending.is_set():
+            raise Cancelled
         self._connection.send((PROGRESS, fraction, what))
 
     def _open(self, path: Path, cache_dir: Path | None) -> None:

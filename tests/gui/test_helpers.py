@@ -117,6 +117,30 @@ def test_cancel_ends_the_process(started: None, path: Path) -> None:
     assert not made.alive
 
 
+def test_cancel_ends_a_diagnosis_in_the_midst_of_a_rule(started: None, path: Path, tmp_path: Path) -> None:
+    """The rule would sleep for an hour, and reports nothing meanwhile."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "endless.py").write_text(
+        "import time\nfrom core.suggestions import Rule\n"
+        "RULE = Rule('endless', 'Endless')\n"
+        "def check(ctx):\n    time.sleep(3600)\n    return []\n"
+    )
+    told: list[str] = []
+
+    def call_off_in_it(fraction: float, what: str) -> None:
+        told.append(what)
+        if what == "endless":
+            raise Cancelled
+
+    made = taken()
+    made.open(path, None, no_progress)
+    with pytest.raises(Cancelled):
+        made.analyze(lambda _: None, call_off_in_it, (tmp_path / "rules",))
+    made._process.join(20)
+    assert made._process.exitcode == 0  # by itself: what is being written to the cache is never cut off
+    assert told.count("endless") == 1  # called off at the first chance
+
+
 def test_a_helper_that_dies_is_an_error_with_a_cure(started: None, path: Path) -> None:
     made = taken()
     made._process.kill()
