@@ -12,6 +12,7 @@ from core.trace import Trace
 
 # Operators called from the user's own code more often than others: some carry a stack where any do.
 _LIKELY = ("aten::to", "aten::zero_", "aten::add_", "aten::conv2d", "aten::linear")
+_NEAR_BYTES = 1 << 20
 _known: WeakKeyDictionary[Trace, bool] = WeakKeyDictionary()
 
 
@@ -25,12 +26,17 @@ def has_call_stacks(trace: Trace) -> bool:
 
 def _look(trace: Trace) -> bool:
     ops = np.flatnonzero(trace.slices.kind == SliceKind.CPU_OP)
-    near = ops[:1200]  # arguments that lie close together in the file are read fast
+    if not len(ops):
+        return False
+    # Compressed files are read from their beginning on: only what lies near to it is read fast. Those versions of torch
+    # wrote operators in order of time, so that a step's beginning, in the user's own code, comes first.
+    place = trace.slices.event_start[ops]
+    near = ops[place <= int(place.min()) + _NEAR_BYTES]
     samples = [near[:: max(len(near) // 12, 1)][:12]]
     for name in _LIKELY:
         name_id = trace.strings.id_of(name)
         if name_id >= 0:
-            named = ops[trace.slices.name_id[ops] == name_id]
+            named = near[trace.slices.name_id[near] == name_id]
             samples.append(named[:: max(len(named) // 4, 1)][:4])
     wanted = np.unique(np.concatenate(samples))
     wanted = wanted[np.argsort(trace.slices.event_start[wanted], kind="stable")]  # compressed files are read onwards

@@ -195,12 +195,13 @@ def _profiler(view: View, steps: StepTable) -> list[DoctorNote]:
     rate = len(frames) / max((last - first) / 1e6, 1e-9)
     if len(frames) and rate > _FRAMES_PER_MS:
         notes.append(_note("profiler-overhead/stacks", count=len(frames), rate=rate))
+    if not len(frames) or not len(steps):
+        return notes
     values = view.trace.strings.values
     nested = np.fromiter((bool(_NESTED_PROFILER.search(v)) for v in values), dtype=bool, count=len(values))
     inside = view.named(frames, nested)
     start = slices.start_ns[inside]
-    if len(inside) and len(steps):
-        inside = inside[(start > steps.start_ns.min()) & (start < steps.end_ns.max())]
-        if len(inside):
-            notes.append(_note("two-profilers", inside))
+    inside = inside[(start > steps.start_ns.min()) & (start < steps.end_ns.max())]
+    if len(inside):
+        notes.append(_note("two-profilers", inside))
     return notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +16,10 @@ from core.tables import Bool
 
 # `num_workers` decides between _SingleProcess and _MultiProcessing; both are the loader.
 # Lightning's own profiler marks the same moment by its hook.
-_LOADER_RANGE = re.compile(r"enumerate\(Data(?:Loader|Pipe)\)#|\[pl\]\[profile\].*(?:dataloader_next|get_train_batch)")
+_LOADER_PREFIXES = ("enumerate(Data", "[pl][profile]")
+_LOADER_RANGE = re.compile(
+    r"^enumerate\(Data(?:Loader|Pipe)\)#|^\[pl\]\[profile\].*(?:dataloader_next|get_train_batch)"
+)
 _LOADER_FRAME = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): __next__$")
 # Frames that enclose all of dynamo's, inductor's and triton's work, and never run when the compiled code is reused.
 _COMPILE = re.compile(
@@ -24,13 +28,14 @@ _COMPILE = re.compile(
     r"^(?:cu|cuda|hip|musa)(?:Library|Module)Load"
 )
 # The ranges of the collective libraries. The c10d:: operators around them only enqueue.
-_COMMUNICATION = re.compile(r"^(?:nccl|rccl|gloo|ucc|mpi|hccl|xccl):")
+_COMMUNICATION = ("nccl:", "rccl:", "gloo:", "ucc:", "mpi:", "hccl:", "xccl:")
 # Those in which the calling thread itself moves the data or waits for the other ranks.
-_WAITING_COLLECTIVE = re.compile(r"^(?:c10d::(?:barrier|monitored_barrier)|gloo:|mpi:)")
-_OPTIMIZER = re.compile(r"^Optimizer\.step#")
+_WAITING_COLLECTIVE = ("c10d::barrier", "c10d::monitored_barrier", "gloo:", "mpi:")
+_STEP_FIRST = set("#tTsSiIbB\u017f\u0130\u0131")  # a long s and both Turkish ones count as letters of the same kind
 _STEP_RANGE = re.compile(
     r"(?i)^(?:#+\s*)?(?:train(?:ing)?[\s_.-]*)?(?:step|iter|iteration|batch)(?:[\s_.:#/()\[\]-]*\d+)?(?:\s*#+)?$"
 )
+_CALL_PREFIXES = ("cuda", "hip", "cu", "musa", "xpu", "ze", "nrt", "acl")  # the regular expressions below begin so
 _CALL = r"^(?:cuda|hip|cu|musa|xpu|ze|nrt|acl(?:rt)?)"
 _SYNC_STREAM = re.compile(_CALL + r".*StreamSynchronize")
 _SYNC_EVENT = re.compile(_CALL + r".*EventSynchronize")
@@ -64,6 +69,7 @@ class NameClasses:
     launch: Bool
     graph_launch: Bool
     async_copy: Bool
+    copy_with_stream: Bool
     sync: NDArray[np.int8]
 
 
@@ -88,26 +94,40 @@ def sync_kind_of(name: str) -> int:
 @lru_cache(maxsize=2)
 def classify(strings: StringTable) -> NameClasses:
     """Judge all names of a trace (kept for the traces used last)."""
-    values = [strings[i] for i in range(len(strings))]
+    values = strings.values
+    calls = _starting_with(values, _CALL_PREFIXES)
 
-    def where(test: re.Pattern[str], method: str = "search") -> Bool:
-        find = getattr(test, method)
-        return np.fromiter((find(v) is not None for v in values), dtype=bool, count=len(values))
+    def where(test: re.Pattern[str], among: Iterable[int]) -> Bool:
+        hit = np.zeros(len(values), dtype=bool)
+        hit[[i for i in among if test.search(values[i]) is not None]] = True
+        return hit
 
-    def starting(test: re.Pattern[str]) -> Bool:
-        return where(test, "match")
+    def starting(*prefixes: str) -> Bool:
+        hit = np.zeros(len(values), dtype=bool)
+        hit[_starting_with(values, prefixes)] = True
+        return hit
 
+    sync = np.full(len(values), _NO_SYNC, dtype=np.int8)
+    for i in calls:
+        sync[i] = sync_kind_of(values[i])
+    steps = [i for i, value in enumerate(values) if value[:1] in _STEP_FIRST]
+    nexts = [i for i, value in enumerate(values) if ": __next__" in value]
     return NameClasses(
-        loader=starting(_LOADER_RANGE),
-        loader_frame=where(_LOADER_FRAME),
-        compile=where(_COMPILE),
-        communication=starting(_COMMUNICATION),
-        waiting_collective=starting(_WAITING_COLLECTIVE),
-        optimizer=starting(_OPTIMIZER),
-        step_range=starting(_STEP_RANGE),
-        module=np.fromiter((v.startswith("nn.Module: ") for v in values), dtype=bool, count=len(values)),
-        launch=starting(_LAUNCH),
-        graph_launch=starting(_GRAPH_LAUNCH),
-        async_copy=starting(_ASYNC_COPY),
-        sync=np.fromiter((sync_kind_of(v) for v in values), dtype=np.int8, count=len(values)),
+        loader=where(_LOADER_RANGE, _starting_with(values, _LOADER_PREFIXES)),
+        loader_frame=where(_LOADER_FRAME, nexts),
+        compile=where(_COMPILE, range(len(values))),
+        communication=starting(*_COMMUNICATION),
+        waiting_collective=starting(*_WAITING_COLLECTIVE),
+        optimizer=starting("Optimizer.step#"),
+        step_range=where(_STEP_RANGE, steps),
+        module=starting("nn.Module: "),
+        launch=where(_LAUNCH, calls),
+        graph_launch=where(_GRAPH_LAUNCH, calls),
+        async_copy=where(_ASYNC_COPY, calls),
+        copy_with_stream=starting("hipMemcpyWithStream"),
+        sync=sync,
     )
+
+
+def _starting_with(values: Sequence[str], prefixes: tuple[str, ...]) -> list[int]:
+    return [i for i, value in enumerate(values) if value.startswith(prefixes)]

@@ -60,7 +60,7 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
 
 def _blocking_calls(view: View) -> tuple[I32, U8, I32]:
     """Host calls that may block, their `SyncKind`, and their own copy on the device (-1)."""
-    trace, slices = view.trace, view.trace.slices
+    slices = view.trace.slices
     calls = view.host_calls
     calls = calls[view.valid[calls]]
     named = slices.name_id[calls] >= 0
@@ -73,9 +73,7 @@ def _blocking_calls(view: View) -> tuple[I32, U8, I32]:
     pageable = asynchronous & (memory == HostMemory.PAGEABLE) & np.isin(direction, _BY_HOST_MEMORY)
     kind[pageable] = SyncKind.MEMCPY
     # A device-to-device copy returns at once on CUDA; ROCm waits in hipMemcpyWithStream whatever the direction.
-    ids = np.unique(slices.name_id[calls])
-    waits = np.array([trace.strings[int(i)].startswith("hipMemcpyWithStream") for i in ids], dtype=bool)
-    with_stream = waits[np.searchsorted(ids, slices.name_id[calls])] if len(ids) else np.zeros(0, dtype=bool)
+    with_stream = view.names.copy_with_stream[slices.name_id[calls]]
     local = (kind == SyncKind.MEMCPY) & (copies >= 0) & (direction == CopyDirection.DTOD) & ~with_stream
     kind[local] = -1
     hit = kind >= 0

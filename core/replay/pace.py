@@ -95,13 +95,16 @@ def _lag(marks: list[list[float]]) -> float | None:
 
 
 def _same_later(program: Program, plan: Plan, delays: list[float], slots: list[F64], lag: float) -> bool:
-    """Whether a third pass does what the second did: all that others wait for moved on as well, and it finds the room
-    that only a third pass looks for.
+    """Whether a third pass does what the second did: what it takes over from it moved on as well, and it finds room.
+
+    Slots that a pass sets before they are read do not matter, unless launches look for the room that their work took.
     """
     before, now = slots
+    if not program.looks:
+        before, now = before[program.carried], now[program.carried]
     moved = (now - before)[now > _RAN]
     if len(moved) and (moved.min() < lag - _ROUNDING_NS or moved.max() > lag + _ROUNDING_NS):
         return False
-    if all(part.back != 2 for part in program.room):
+    if all(part.back not in (1, 2) for part in program.room):
         return True
-    return not queue_was_full(program, [delay + lag for delay in delays], plan.begin, [*slots, now + lag])
+    return not queue_was_full(program, [delay + lag for delay in delays], plan.begin, [*slots, slots[1] + lag])

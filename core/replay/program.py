@@ -8,6 +8,7 @@ beginning with such a place, and inside a segment one *item* per group of device
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,6 +56,25 @@ class Program:
     n_slots: int
     looks: bool  # whether launches wait for room in their queue
     room: list[Room]  # where launches may find a queue full, whether or not the events say so
+
+    @cached_property
+    def carried(self) -> I64:
+        """Slots that a pass reads before it has set them: those of the pass before count there."""
+        segment = np.repeat(np.arange(len(self.size)), self.size)
+        item = np.arange(len(self.slot))
+        never = len(self.slot)
+        set_by_item, set_in = np.full(self.n_slots, never), np.full(self.n_slots, never)
+        set_by_item[self.slot], set_in[self.slot] = item, segment
+        read: list[int] = []
+        for number, event in enumerate(self.events):
+            if event is not None and event[1] >= 0:
+                set_in[event[1]] = number - 1  # at its beginning, before any item
+        for number, event in enumerate(self.events):
+            if event is not None:
+                read += [slot for slot, _ in event[0] if set_in[slot] >= number or slot == event[1]]
+        floor = np.array(self.floor, dtype=np.int64)
+        late = (floor >= 0) & (set_by_item[floor] >= item)
+        return np.union1d(floor[late], np.array(read, dtype=np.int64))
 
 
 def make_program(
