@@ -64,7 +64,7 @@ def _shrink(layout: Layout, height_px: int, free: list[Row]) -> int:
 
 def _grow(layout: Layout, room_px: int, free: list[Row], counters: list[Row]) -> None:
     """Use the room that the rows leave: more lanes of deep rows, taller lanes, taller counters."""
-    stacks = [len(layout.modules(r.track_id)) for r in layout.scrolled if r.is_python and not r.expanded]
+    stacks = [layout.wanted_lanes(r.track_id) for r in layout.scrolled if r.is_python and not r.expanded]
     while layout.module_lanes < min(max(stacks, default=0), ROOMY_MODULE_LANES):
         needed_px = LANE_PX * sum(lanes > layout.module_lanes for lanes in stacks)
         if needed_px > room_px:

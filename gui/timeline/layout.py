@@ -12,6 +12,7 @@ from gui.timeline.row import (
     LANE_PX,
     MODULE_LANES,
     PAD_PX,
+    ROOMY_MODULE_LANES,
     STEPS_PX,
     SYNCS_PX,
     Row,
@@ -120,8 +121,14 @@ class Layout:
         return row.shown_lanes
 
     def modules(self, track_id: int) -> list[Lane]:
-        """Lanes that stand for a collapsed Python track: its modules, else its own frames."""
-        return self.index.summary(track_id)
+        """Lanes that stand for a collapsed Python track: all that fit, else its modules, else its own frames."""
+        whole = int(self.index.trace.tracks.lanes[track_id]) <= self.module_lanes
+        return self.index.lanes(track_id) if whole else self.index.summary(track_id)
+
+    def wanted_lanes(self, track_id: int) -> int:
+        """Lanes that a collapsed Python track would draw with all the room it may have."""
+        deep = int(self.index.trace.tracks.lanes[track_id])
+        return deep if deep <= ROOMY_MODULE_LANES else len(self.index.summary(track_id))
 
     def lanes_of(self, row: Row) -> list[Lane]:
         """Lanes that a row draws now, top to bottom."""

@@ -184,11 +184,17 @@ class StepStrip(QWidget):
             words = self.tr("No steps are marked in this trace: call profiler.step() after each one.")
             draw_text(painter, QRectF(HEADER_PX, 0, self.width() - HEADER_PX - 8, 24), words, pal.dim)
         else:
-            what = self.tr("period, inferred") if bool(figures.steps.inferred.any()) else self.tr("period")
-            draw_text(painter, QRectF(20, 22, 140, 16), what, pal.dim)
+            draw_text(painter, QRectF(20, 22, 140, 16), self.measure(figures), pal.dim)
             self._bars(painter, pal, figures)
         painter.end()
         return pixmap
+
+    def measure(self, figures: Figures) -> str:
+        """What the height of the bars is: the period, or the host step where no period is known."""
+        inferred = bool(figures.steps.inferred.any())
+        if bool((figures.step_figures.period_ns > 0).any()):
+            return self.tr("period, inferred") if inferred else self.tr("period")
+        return self.tr("host step, inferred") if inferred else self.tr("host step")
 
     def bars_px(self, figures: Figures) -> NDArray[np.float64]:
         """Bars as rectangles, px: float64[n_steps, 4]; a bar higher than 2.5 typical ones is cut there."""

@@ -9,6 +9,7 @@ from core.kinds import TrackKind
 from core.lanes import LaneIndex
 from core.trace import Trace
 from gui.session import Document
+from gui.timeline.fitting import fit
 from gui.timeline.layout import Layout
 from gui.timeline.row import GROUP_PX, LANE_PX, ROOMY_LANE_PX, Row, RowKind
 from gui.timeline.rows import build_rows
@@ -239,3 +240,23 @@ def test_memory_beyond_the_last_slice_is_in_view_and_says_whose_it_is(tmp_path: 
     assert Document(trace).viewport.end_ns >= 150_000
     titles = [row.title for row in build_rows(trace, LaneIndex(trace))]
     assert {"GPU 0 memory", "GPU 1 memory"} <= set(titles)
+
+
+def test_a_python_stack_that_fits_is_shown_whole(tmp_path: Path) -> None:
+    shallow = TraceBuilder()
+    for number, name in enumerate(("torch/cuda/__init__.py(219): _lazy_init", "odd name", "train.py(3): main")):
+        shallow.python(name, number * 10, 9)
+    flat = layout_of(shallow.build(tmp_path / "flat.json"))
+    row = row_of(flat, TrackKind.CPU_PYTHON)
+    assert not row.expanded
+    assert [len(lane.ids) for lane in flat.lanes_of(row)] == [3]
+
+    nested = TraceBuilder()
+    for depth, name in enumerate(("train.py(3): main", "torch/a.py(1): f", "torch/b.py(2): g")):
+        nested.python(name, depth, 90 - depth * 2)
+    roomy = layout_of(nested.build(tmp_path / "nested.json"))
+    row = row_of(roomy, TrackKind.CPU_PYTHON)
+    assert len(roomy.lanes_of(row)) == 1  # the frames of one's own, until there is room for all
+    fit(roomy, 600)
+    assert len(roomy.lanes_of(row)) == 3
+    assert roomy.lane_position(row, rows(roomy.index.trace, "torch/b.py(2): g")[0]) == 2

@@ -182,3 +182,12 @@ def test_unknown_is_said_and_not_drawn_as_zero(make_view: Callable[..., Timeline
     cpu = make_view(cpu_only().build())
     assert not any(key.startswith("busy/") for key in cpu.rows.by_key)
     assert compute_figures(cpu.document.trace).summary.gpu_busy_pct is None
+
+
+def test_bars_are_not_called_periods_where_no_period_is_known(make_view: Callable[..., TimelineView]) -> None:
+    known = make_view(training().build()).strip
+    alone = make_view(TraceBuilder().step(1, 0, 100).kernel("k", 5, 80).build()).strip
+    for strip, words in ((known, "period"), (alone, "host step")):
+        figures = strip.figures()
+        assert figures is not None
+        assert strip.measure(figures) == words
