@@ -45,14 +45,12 @@ def serve(connection: Connection, lifeline: Connection) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window, which then ends this
     threading.Thread(target=_end_with, args=(lifeline,), name="lifeline", daemon=True).start()
     memory.share_arena()
-    from core import cache
-    from core.figures import compute  # noqa: F401 - imported while nobody waits for it
-    from core.importing import open_trace, pool  # noqa: F401
-    from core.pricing import price  # noqa: F401
-    from core.rule_runner import load_rules
+    from core import cache, rehearsal
+    from core.importing import open_trace, pool  # noqa: F401 - imported while nobody waits for it
 
     pool.allow_in_child((connection, lifeline))
-    load_rules()
+    with suppress(Exception):  # a real trace will tell what is wrong
+        rehearsal.rehearse()
     gc.collect()
     gc.freeze()
     with suppress(EOFError, OSError):
