@@ -17,10 +17,10 @@ from gui import jobs, text
 from gui.models import args_text, slice_facts
 from gui.panels import PanelSpec
 from gui.session import Document, Session
-from gui.widgets.charts import Histogram
 from gui.widgets.empty import EmptyState
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Elided, button, label
+from gui.widgets.same_name import SameName
 
 WIDE_PX = 820
 MAX_LINKS = 6
@@ -77,7 +77,7 @@ class DetailsPanel(QScrollArea):
             self._columns = [self._nothing()]
         else:
             self._title = [self._name(chosen)]
-            self._columns = [self._facts(chosen), self._others(chosen), self._stack(chosen)]
+            self._columns = [self._facts(chosen), SameName(self._document, chosen), self._stack(chosen)]
             self._read_args(chosen)
         self._place()
 
@@ -265,43 +265,6 @@ class DetailsPanel(QScrollArea):
             row.addWidget(made)
         if total > len(ids):
             row.addWidget(label(self.tr("… {count} in all").format(count=text.count(total)), "dim"))
-        return widget
-
-    # Middle: the same name elsewhere -------------------------------------------------------------------------
-
-    def _others(self, i: int) -> QWidget:
-        widget = QWidget()
-        box = QVBoxLayout(widget)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(4)
-        same = slice_facts.same_name(self._document.trace, i)
-        box.addWidget(label(self.tr("Same name elsewhere"), "dim"))
-        if len(same.ids) < 2:
-            box.addWidget(label(self.tr("This is the only one.")))
-            return widget
-        dur = same.dur_ns
-        if int(dur.min()) == int(dur.max()):
-            words = self.tr("{count} calls, each {time} long").format(
-                count=text.count(len(dur)), time=text.duration(int(dur.max()))
-            )
-            box.addWidget(label(words, wrap=True))
-            return widget
-        words = self.tr("{count} calls · mean {mean} · {low} to {high}").format(
-            count=text.count(len(dur)),
-            mean=text.duration(float(dur.mean())),
-            low=text.duration(int(dur.min())),
-            high=text.duration(int(dur.max())),
-        )
-        box.addWidget(label(words, wrap=True))
-        chart = Histogram()
-        chart.show_values(dur, float(self._document.trace.slices.dur_ns[i]))
-        box.addWidget(chart)
-        slowest = same.slowest
-        if slowest == i:
-            box.addWidget(label(self.tr("This is the slowest one.")))
-        else:
-            words = self.tr("Go to the slowest")
-            box.addWidget(button(words, partial(self._document.go_to_slice, slowest), "link"))
         return widget
 
     # Right: Python stack and arguments -----------------------------------------------------------------------

@@ -33,7 +33,7 @@ class KernelsPanel(GroupedPanel):
         columns = stat_columns(self._trace, analysis.figures.kernels, device_only=True)
         empty = self._document.tr("No device work was recorded.")
         advice = self._document.tr("Record with ProfilerActivity.CUDA, or your accelerator's activity.")
-        return Rows(columns, analysis.figures.kernels.first_slice, self._note, empty, advice)
+        return Rows(columns, analysis.figures.kernels.first_slice, self._note, empty, advice, by_name=True)
 
     def _read(self, progress: Progress) -> Launches:
         if self._launches is None:
@@ -44,7 +44,7 @@ class KernelsPanel(GroupedPanel):
         stats = analysis.figures.kernels
         found = launch_columns(self._trace, self._read(progress), stats)
         columns = stat_columns(self._trace, stats, device_only=True) + launch_columns_of(self._trace, stats, found)
-        return Rows(columns, stats.first_slice, self._note)
+        return Rows(columns, stats.first_slice, self._note, by_name=True)
 
     def _by_launch(self, analysis: Analysis, progress: Progress) -> Rows:
         launches = self._read(progress)

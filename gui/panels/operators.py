@@ -62,7 +62,7 @@ class OperatorsPanel(GroupedPanel):
         columns = stat_columns(self._trace, analysis.figures.operators)
         empty = self._document.tr("No operators were recorded.")
         advice = self._document.tr("Record with ProfilerActivity.CPU.")
-        return Rows(columns, analysis.figures.operators.first_slice, note or self._note, empty, advice)
+        return Rows(columns, analysis.figures.operators.first_slice, note or self._note, empty, advice, by_name=True)
 
     def _by(
         self,

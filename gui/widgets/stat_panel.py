@@ -11,15 +11,20 @@ from core.analysis import Analysis
 from core.figures.model import Figures, StatTable
 from gui.models.columns import Column, ColumnModel
 from gui.session import Document
+from gui.widgets.same_name import show_per_step
 from gui.widgets.stat_box import stat_columns
+from gui.widgets.step_bars import StepBars
 from gui.widgets.table import TableBox
+
+BARS_PX, MOST_BARS_PX = 24, 220
 
 
 @dataclass(frozen=True)
 class Rows:
     """What a table shows of an analysis: columns, the slice of each row (-1: none), and a note on the line above.
 
-    ``empty`` says what is missing where there are no rows, ``advice`` how to get it.
+    ``empty`` says what is missing where there are no rows, ``advice`` how to get it. ``by_name``: a row is all slices
+    of the name of its slice, so that their time per step can be shown.
     """
 
     columns: Sequence[Column]
@@ -27,6 +32,7 @@ class Rows:
     note: str = ""
     empty: str = ""
     advice: str = ""
+    by_name: bool = False
 
 
 class FiguresTable(TableBox):
@@ -57,7 +63,14 @@ class FiguresTable(TableBox):
     ) -> None:
         self._document, self._rows, self._part = document, rows, part
         self._shown: object = None
+        self._whole_names = False
         super().__init__(ColumnModel([]), on_open or document.go_to_slice, name=name)
+        self.bars = StepBars(BARS_PX)
+        self.bars.setMaximumWidth(MOST_BARS_PX)
+        self.bars.opened.connect(document.go_to_slice)
+        self.top.insertWidget(self.top.count() - 1, self.bars)
+        self.bars.hide()
+        self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._row_chosen(now.row()))
         self.set_empty(self.tr("The figures are being worked out."))
         document.when_analysed(self.show_all)
         self.show_all()
@@ -72,10 +85,19 @@ class FiguresTable(TableBox):
 
     def show_rows(self, rows: Rows) -> None:
         """Show these rows, or say why there are none."""
+        self._whole_names = rows.by_name
+        self.bars.hide()
         self.model.replace(rows.columns, rows.slices)
         self.say(rows.note)
         self.set_empty(rows.empty, rows.advice)
         self.refresh()
+
+    def _row_chosen(self, row: int) -> None:
+        """Show the time per step of what the row stands for."""
+        slice_id = self.model.slice_of(row) if self._whole_names else -1
+        shown = show_per_step(self.bars, self._document, slice_id)
+        self.bars.setVisible(shown)
+        self.note.set_text(self.bars.summary() if shown else self._words)
 
 
 class StatPanel(FiguresTable):
@@ -107,6 +129,6 @@ class StatPanel(FiguresTable):
         def rows(analysis: Analysis) -> Rows:
             stats = pick(analysis.figures)
             columns = stat_columns(document.trace, stats, device_only=device_only)
-            return Rows(columns, stats.first_slice, note, empty, advice)
+            return Rows(columns, stats.first_slice, note, empty, advice, by_name=True)
 
         super().__init__(document, rows, name=name)

@@ -1,0 +1,83 @@
+"""How one slice compares with the others of its name: their durations, and their time per step."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from core.figures.per_step import per_step
+from gui import text
+from gui.models import slice_facts
+from gui.session import Document
+from gui.widgets.charts import Histogram
+from gui.widgets.labels import button, label
+from gui.widgets.step_bars import StepBars
+
+BARS_PX = 40
+
+
+class SameName(QWidget):
+    """Count, spread, histogram, the slowest one, and a bar for each step."""
+
+    def __init__(self, document: Document, slice_id: int) -> None:
+        super().__init__()
+        self._document, self._slice = document, slice_id
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(4)
+        box.addWidget(label(self.tr("Same name elsewhere"), "dim"))
+        same = slice_facts.same_name(document.trace, slice_id)
+        if len(same.ids) < 2:
+            box.addWidget(label(self.tr("This is the only one.")))
+            return
+        self._add_durations(box, same)
+        self._add_steps(box)
+
+    def _add_durations(self, box: QVBoxLayout, same: slice_facts.SameName) -> None:
+        dur = same.dur_ns
+        if int(dur.min()) == int(dur.max()):
+            words = self.tr("{count} calls, each {time} long").format(
+                count=text.count(len(dur)), time=text.duration(int(dur.max()))
+            )
+            box.addWidget(label(words, wrap=True))
+            return
+        words = self.tr("{count} calls · mean {mean} · {low} to {high}").format(
+            count=text.count(len(dur)),
+            mean=text.duration(float(dur.mean())),
+            low=text.duration(int(dur.min())),
+            high=text.duration(int(dur.max())),
+        )
+        box.addWidget(label(words, wrap=True))
+        chart = Histogram()
+        chart.show_values(dur, float(self._document.trace.slices.dur_ns[self._slice]))
+        box.addWidget(chart)
+        slowest = same.slowest
+        if slowest == self._slice:
+            box.addWidget(label(self.tr("This is the slowest one.")))
+        else:
+            words = self.tr("Go to the slowest")
+            box.addWidget(button(words, partial(self._document.go_to_slice, slowest), "link"))
+
+    def _add_steps(self, box: QVBoxLayout) -> None:
+        bars = StepBars(BARS_PX)
+        if not show_per_step(bars, self._document, self._slice):
+            return
+        bars.opened.connect(self._document.go_to_slice)
+        box.addSpacing(6)
+        box.addWidget(label(bars.summary(), wrap=True))
+        box.addWidget(bars)
+
+
+def show_per_step(bars: StepBars, document: Document, slice_id: int) -> bool:
+    """Show the time per step of a slice's name; False where there are no two steps to compare."""
+    analysis = document.analysis
+    if analysis is None or len(analysis.figures.steps) < 2 or slice_id < 0:
+        return False
+    figures = analysis.figures
+    found = per_step(document.trace, figures, slice_id)
+    if not found.calls.any():
+        return False
+    numbers = [n if n >= 0 else row for row, n in enumerate(figures.steps.number.tolist())]
+    bars.show_steps(found, numbers, int(figures.step_of[slice_id]))
+    return True
