@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 
@@ -13,9 +14,10 @@ from profiling.events import Progress
 from profiling.interpreters import find_interpreters
 from profiling.result import RunResult
 from profiling.run import run_blocking
-from profiling.spec import STEP_SOURCES, Options, RunSpec, Schedule
+from profiling.spec import STEP_SOURCES, Options, RunSpec, Schedule, package_module
 
 TAIL_LINES = 20
+RELATIVE_IMPORT = "attempted relative import with no known parent package"
 Report = Callable[[float | None, str], None]
 
 
@@ -137,7 +139,7 @@ def profile(options: argparse.Namespace, argv: Sequence[str], progress: Report, 
     if options.json:
         _print(json.dumps(result.manifest, indent=2, ensure_ascii=False))
     else:
-        _print("\n".join(_lines(result)))
+        _print("\n".join(lines_of(result)))
     if result.exit_status:
         if options.quiet and result.tail:
             sys.stderr.write("\n".join(result.tail.splitlines()[-TAIL_LINES:]) + "\n")
@@ -145,18 +147,43 @@ def profile(options: argparse.Namespace, argv: Sequence[str], progress: Report, 
     return result.exit_status
 
 
-def _lines(result: RunResult) -> list[str]:
+def _stretches(numbers: Sequence[int]) -> str:
+    """Ascending numbers in few words: ``4 to 8, 12``."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ", ".join(" to ".join(map(str, part)) for part in parts)
+
+
+def _as_module(script: str) -> list[str]:
+    """The command that runs a file of a package as the module that it is; nothing for a file of its own."""
+    found = package_module(script) if script else None
+    if found is None:
+        return []
+    module, folder = found
+    return [f"Here: main.py profile --cwd {shlex.quote(folder)} -m {module}"]
+
+
+def lines_of(result: RunResult) -> list[str]:
     """The run in a few lines: how it ended, what was recorded, what it cost, what to do next."""
     lines: list[str] = [result.words]
     if result.failure is not None and result.failure.users_frame is not None:
         frame = result.failure.users_frame
-        lines.append(f"at {frame.file}:{frame.line} in {frame.function}: {frame.code}")
+        inside = f" in {frame.function}" if frame.function else ""
+        lines.append(f"at {frame.file}:{frame.line}{inside}: {frame.code}")
     if result.failure is not None and result.failure.hint:
         lines.append(result.failure.hint)
+    if result.failure is not None and RELATIVE_IMPORT in result.failure.title:
+        lines += _as_module(str(result.manifest.get("spec", {}).get("script") or ""))
     steps = result.manifest.get("steps", {})
     if steps.get("count"):
-        recorded = len(steps.get("recorded") or ())
-        lines.append(f"Steps: {steps['count']}, {recorded} of them recorded; from {steps.get('source_words')}.")
+        recorded = [int(step) for step in steps.get("recorded") or ()]
+        which = f" ({_stretches(recorded)})" if recorded else ""
+        words = f"{len(recorded)} of them recorded{which}; from {steps.get('source_words')}."
+        lines.append(f"Steps: {steps['count']}, {words}")
     for name, words in (("wall_step_us", "without the profiler"), ("profiled_step_us", "while recorded")):
         if steps.get(name):
             lines.append(f"A step took {steps[name] / 1000:.3g} ms {words}.")
