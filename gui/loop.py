@@ -308,6 +308,7 @@ def install(session: Session, settings: Settings) -> None:
     session.provide("apply_fixes", loop.ask)  # several together
     session.provide("predict_fixes", loop.predict)
     session.provide("proposed_edit", lambda document, index: loop.proposal(document, index).edit)
+    session.provide("why_no_edit", lambda document, index: loop.proposal(document, index).reason)
     session.provide("wall_step_ns", loop.wall_step_ns)
     session.provide("compare", lambda: session.pageRequested.emit("compare"))
     session.provide("compare_documents", partial(_compare, session))

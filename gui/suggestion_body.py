@@ -37,6 +37,7 @@ class BodyMaker(QObject):
             summary=text.filled(suggestion.fix.summary, suggestion.values),
             code=self._code(suggestion),
             own_diff=edit.diff if edit is not None else "",
+            why_example=str(self._session.ask("why_no_edit", self._document, index) or "") if edit is None else "",
             deriving=edit is None and self._pending(index),
             before=suggestion.fix.before,
             after=suggestion.fix.after,

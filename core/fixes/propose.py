@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from core.fixes.line_blocks import line_blocks
-from core.fixes.rewrites import arguments, cross_entropy, hoist, losses, step, switches
+from core.fixes.rewrites import arguments, cross_entropy, hoist, losses, normalise, step, switches
 from core.fixes.source_text import NotApplicable, Place, SourceText
 from core.suggestions import Suggestion
 
@@ -36,6 +36,7 @@ REWRITES: Mapping[str, tuple[Rewrite, ...]] = {
     "single-tensor-optimizer": (arguments.optimizer_in_one_kernel,),
     "hand-written-composite-op": (losses.known_function,),
     "unfused-cross-entropy": (cross_entropy.cross_entropy, losses.known_function),
+    "float-batch-copied": (normalise.in_one_pass,),
     "compile-without-gain": (switches.no_compile,),
     "launch-bound": (switches.compile_model,),
     "fusible-kernel-sequence": (switches.compile_model,),

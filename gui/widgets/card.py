@@ -47,6 +47,7 @@ class Body:
     summary: str = ""
     code: tuple[CodeLine, ...] = ()
     own_diff: str = ""
+    why_example: str = ""  # why there is no diff
     deriving: bool = False  # whether there is a diff is not known yet
     before: str = ""
     after: str = ""
@@ -152,15 +153,7 @@ class Card(QFrame):
             box.addWidget(_link(link))
         if body.code:
             box.addWidget(CodeLines(body.code, self.tr("The place in the code")))
-        if body.deriving:
-            box.addWidget(label(self.tr("Working out the change of your code…"), "dim"))
-        elif body.own_diff:
-            box.addWidget(label(self.tr("The fix in your own code"), "dim"))
-            box.addWidget(UnifiedDiff(body.own_diff, self.tr("The fix in your own code")))
-        elif body.before or body.after:
-            if body.code:
-                box.addWidget(label(self.tr("The fix as an example"), "dim"))
-            box.addWidget(CodeDiff(body.before, body.after, self.tr("The fix as code")))
+        self._add_fix(box, body)
         if body.evidence:
             box.addWidget(label(self.tr("Evidence"), "dim"))
             lines = QVBoxLayout()
@@ -182,6 +175,21 @@ class Card(QFrame):
             row.addWidget(made)
         box.addLayout(row)
         return widget
+
+    def _add_fix(self, box: QVBoxLayout, body: Body) -> None:
+        """The diff of the user's own code, or an example and why there is no diff."""
+        if body.deriving:
+            box.addWidget(label(self.tr("Working out the change of your code…"), "dim"))
+        elif body.own_diff:
+            box.addWidget(label(self.tr("The fix in your own code"), "dim"))
+            box.addWidget(UnifiedDiff(body.own_diff, self.tr("The fix in your own code")))
+        elif body.before or body.after:
+            if body.why_example:
+                words = self.tr("The fix as an example. {reason}").format(reason=body.why_example)
+                box.addWidget(label(text.breakable(words), "dim", wrap=True))
+            elif body.code:
+                box.addWidget(label(self.tr("The fix as an example"), "dim"))
+            box.addWidget(CodeDiff(body.before, body.after, self.tr("The fix as code")))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Open."""

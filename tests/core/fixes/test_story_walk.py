@@ -71,6 +71,15 @@ def moved(suggestion: Suggestion, text: str, function: str) -> Suggestion:
     return replace(suggestion, source=replace(suggestion.source, line=line))
 
 
+def edited(text: str, rule: str) -> str:
+    """The text of a file after the fix that the last stage suggests."""
+    found = next(s for s in analysis_of(7).suggestions if s.rule_id == rule)
+    edit, why = attempt(text, found, STORY / "x.py")
+    assert edit is not None, f"{rule}: {why}"
+    return edit.after
+
+
+LAST_LINE = "train(lambda device: nn.CrossEntropyLoss().to(device), check_labels=True)\n"
 WALK = (
     (0, "constant-copied-each-step", "forward"),
     (1, "control-flow-on-device-tensor", "weighted_nll"),
@@ -87,6 +96,9 @@ def losses() -> dict[str, list[float]]:
     texts = {f"stage{stage}": hand_written(stage) for stage in range(7)}
     for stage, rule, function in (*WALK, (4, "object-built-in-step", "forward")):
         texts[f"stage{stage} without {rule}"] = fixed(hand_written(stage), stage, rule, function)
+    texts["stage7 without compile-without-gain"] = edited(hand_written(7), "compile-without-gain")
+    common = edited((STORY / "common.py").read_text("utf-8"), "float-batch-copied")
+    texts["the batch in one pass"] = common + LAST_LINE
     text = hand_written(0)
     for stage, rule, function in WALK:
         text = texts[f"walk: {rule} in {function}"] = fixed(text, stage, rule, function)
@@ -94,6 +106,8 @@ def losses() -> dict[str, list[float]]:
     assert "def weighted_nll(scores, target, weight):" in text
     assert "cross_entropy(scores, target, weight=weight)" in text
     assert "log_probs" not in text
+    assert "torch.compile" not in texts["stage7 without compile-without-gain"].partition('"""\n\n')[2]
+    assert "alpha=2 / 255" in common
     done = subprocess.run(
         [sys.executable, "-c", RUN, str(STORY)], input=json.dumps(texts), capture_output=True, text=True, check=False
     )
