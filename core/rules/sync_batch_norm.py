@@ -2,7 +2,7 @@
 
 What it finds
 -------------
-Python frames of ``SyncBatchNorm`` in at least two places per step.
+Python frames of ``SyncBatchNorm`` in at least two places per step, with an exchange between ranks inside them.
 
 Why it costs time
 -----------------
@@ -10,7 +10,8 @@ Each layer gathers its statistics from all ranks, forward and backward, and wait
 
 Blind spots
 -----------
-With very small batches per rank it is needed for accuracy.
+With very small batches per rank it is needed for accuracy. In evaluation, and with one process alone, it computes as
+ordinary batch norm does and is not reported.
 
 How to fix
 ----------
@@ -44,6 +45,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     )
     frames = frames[~facts.inside(frames, frames)]
     if len(frames) < ctx.params["min_calls"] or not any("SyncBatchNorm" in trace.name(int(f)) for f in frames):
+        return []
+    talks = facts.matching(r"all_?(gather|reduce)", SliceKind.CPU_OP, SliceKind.RANGE)
+    if not facts.within_ranges(talks, frames).any():
         return []
     return [
         suggestion(

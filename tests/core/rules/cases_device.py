@@ -197,13 +197,15 @@ def _gloo(copy: bool) -> Trace:
     return built(builder)
 
 
-def _frames(*names: str) -> Trace:
+def _frames(*names: str, inside: str = "") -> Trace:
     builder = steps(3, 2000.0)
     for i in range(3):
         at = i * 2000.0 + 20
         builder.python("train.py(3): main", at, 1500)
         for j, name in enumerate(names):
             builder.python(name, at + 10 + j * 100, 80)
+            if inside:
+                builder.op(inside, at + 20 + j * 100, 30)
         builder.op("aten::mm", at + 900, 60).launch("gemm", at + 910, 5, at + 920, 100)
     return built(builder)
 
@@ -286,7 +288,7 @@ CASES = {
     "straggler": Case(lambda: _ranks(1500), lambda: _ranks(0)),
     "many-small-collectives": Case(lambda: _small_collectives(30), lambda: _small_collectives(3)),
     "sync-batch-norm": Case(
-        lambda: _frames("nn.Module: SyncBatchNorm_0", "nn.Module: SyncBatchNorm_1"),
-        lambda: _frames("nn.Module: BatchNorm2d_0", "nn.Module: BatchNorm2d_1"),
+        lambda: _frames("nn.Module: SyncBatchNorm_0", "nn.Module: SyncBatchNorm_1", inside="c10d::_allgather_base_"),
+        lambda: _frames("nn.Module: BatchNorm2d_0", "nn.Module: BatchNorm2d_1", inside="c10d::_allgather_base_"),
     ),
 }

@@ -145,3 +145,18 @@ def test_a_batch_norm_in_evaluation_keeps_the_bias() -> None:
 
     assert run_rule("conv-bias-before-batch-norm", convolutions("True")).outcome is Outcome.FOUND
     assert run_rule("conv-bias-before-batch-norm", convolutions("False")).outcome is Outcome.CLEAN
+
+
+def test_a_synchronised_batch_norm_without_other_ranks_is_an_ordinary_one() -> None:
+    def layers(exchange: str) -> Trace:
+        builder = steps(3, 1000.0)
+        for number in range(3):
+            for layer in range(2):
+                at = number * 1000.0 + layer * 400 + 10
+                builder.python(f"nn.Module: SyncBatchNorm_{layer}", at, 300)
+                builder.op(exchange, at + 20, 50)
+                builder.op("aten::batch_norm", at + 100, 60).launch("bn", at + 110, 5, at + 130, 50)
+        return built(builder)
+
+    assert run_rule("sync-batch-norm", layers("c10d::_allgather_base_")).outcome is Outcome.FOUND
+    assert run_rule("sync-batch-norm", layers("aten::mul")).outcome is Outcome.CLEAN
