@@ -284,7 +284,7 @@ def foreign(name: str, text: bytes, read_bytes: int) -> TraceError:
         "Open the .json or .json.gz file that torch.profiler wrote (export_chrome_trace or tensorboard_trace_handler)."
     )
     if not body:
-        what = "The file is empty" if read_bytes == 0 else "The file holds only blanks"
+        what = "It has no bytes" if read_bytes == 0 else "It holds only blanks"
         return TraceError(f"{name} is empty.", f"{what}.", "Profile again, or copy the file again.", 0)
     found = _what_it_is(body)
     if found:

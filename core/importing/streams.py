@@ -118,7 +118,7 @@ class Text:
 def _unreadable(path: Path, error: OSError) -> TraceError:
     reason = error.strerror or str(error)
     if isinstance(error, FileNotFoundError):
-        return TraceError(f"{path.name} does not exist.", f"Looked for it at {path}.", "Check the path.")
+        return TraceError(f"{path.name} does not exist.", f"Looked for it at {path.absolute()}.", "Check the path.")
     if isinstance(error, IsADirectoryError):
         return TraceError(f"{path.name} is a folder.", "", "Open the folder itself or a trace in it.")
     return TraceError(f"{path.name} cannot be read: {reason}.", "", "Check the permissions of the file.")

@@ -57,3 +57,14 @@ def test_progress_rises_and_can_call_off(tmp_path):
 def test_arguments_that_are_no_object_are_none(tmp_path, held):
     builder = TraceBuilder().event(ph="X", cat="cpu_op", name="odd", pid=1, tid=1, ts=0, dur=5, args=held)
     assert open_trace(builder.write(tmp_path / "t.json")).args(0) == {}
+
+
+def test_what_cannot_be_opened_is_said_once_and_with_its_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TraceError) as missing:
+        open_trace("nowhere.json")
+    assert str(tmp_path / "nowhere.json") in missing.value.detail
+    (tmp_path / "nothing.json").touch()
+    with pytest.raises(TraceError) as empty:
+        open_trace(tmp_path / "nothing.json")
+    assert str(empty.value).count("empty") == 1
