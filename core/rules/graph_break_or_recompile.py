@@ -117,8 +117,10 @@ def _recompiles(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "torch.compile compiles again while the program runs",
-            "{functions} compiled functions exist in several versions, and {count} "
+            "torch.compile compiles again while the program runs"
+            if len(late)
+            else "torch.compile has made several versions of {functions} {functions|function|functions}",
+            "{functions} compiled {functions|function exists|functions exist} in several versions, and {count} "
             "{count|compilation lies|compilations lie} inside later steps "
             "({took_ms:.1f} ms). A version is made when an input does not fit the assumptions of the "
             "one before, usually "
@@ -134,5 +136,6 @@ def _recompiles(ctx: RuleContext) -> list[Suggestion]:
             values={"functions": len(many), "count": len(late), "took_ms": total_ns(facts, late) / 1e6},
             anchors=shown,
             effects=effects,
+            informational=not len(late),  # they were made before, and choosing between them costs next to nothing
         )
     ]

@@ -160,3 +160,23 @@ def test_a_synchronised_batch_norm_without_other_ranks_is_an_ordinary_one() -> N
 
     assert run_rule("sync-batch-norm", layers("c10d::_allgather_base_")).outcome is Outcome.FOUND
     assert run_rule("sync-batch-norm", layers("aten::mul")).outcome is Outcome.CLEAN
+
+
+def test_versions_of_a_compiled_function_that_all_exist_are_a_note() -> None:
+    def program(m: Machine) -> None:
+        for name in ("0/0", "0/1"):
+            with m.op(f"Torch-Compiled Region: {name}"):
+                m.kernel(50)
+
+    (kept,) = run_rule("graph-break-or-recompile", sim(program)()).suggestions
+    assert kept.informational
+    assert "again" not in kept.headline
+
+    def compiling(m: Machine) -> None:
+        program(m)
+        with m.op("compile_fx (dynamo_timed)", us=900):
+            m.cpu(100)
+
+    (late,) = run_rule("graph-break-or-recompile", sim(compiling)()).suggestions
+    assert not late.informational
+    assert "again while the program runs" in late.headline
