@@ -42,6 +42,8 @@ TEMPLATES: Mapping[str, str] = {
     "input_bound": "The device waits for the data loader {share_pct:.0f} % of the time.",
     "sync_bound": "The device idles {share_pct:.0f} % of the time because the CPU waits for it instead of queueing "
     "the next work.",
+    "sync_refill": "The waits of the CPU for the device cost {share_pct:.0f} % of the step: while it waits it queues "
+    "nothing, so the device runs dry and then waits for the next launches.",
     "communication_bound": "Communication that nothing overlaps takes {share_pct:.0f} % of the time.",
     "host_launch": "The device idles {share_pct:.0f} % of the time because the CPU does not launch its work fast "
     "enough.",
@@ -143,7 +145,7 @@ def judge(
     if top == "host_bound":
         least = max(WAITS_LEAST_PCT, 100.0 * shares[top] * WAITS_SHARE)
         if waits_saving_pct is not None and waits_saving_pct >= least:
-            return _verdict("sync_bound", "sync_bound", share_pct=min(waits_saving_pct, 100.0 * sum(shares.values())))
+            return _verdict("sync_bound", "sync_refill", share_pct=min(waits_saving_pct, 100.0 * sum(shares.values())))
         return _host(budget, 100.0 * shares[top])
     if top == "unknown":
         return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)

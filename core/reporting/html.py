@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from core.analysis import OUTLOOKS, Analysis, outlook
+from core.figures.busy_parts import busy_parts
 from core.figures.model import StatTable
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
@@ -14,6 +15,7 @@ from core.kinds import GapCause
 from core.reporting import picture
 from core.reporting.page_style import style
 from core.reporting.phrases import (
+    BUSY,
     CAUSES,
     budget_title,
     busy_basis,
@@ -146,7 +148,7 @@ def _budget(analysis: Analysis) -> Iterator[str]:
     budget = analysis.figures.budget
     if not budget.period_ns or budget.busy_ns is None:
         return
-    parts = [("busy", "device busy", budget.busy_ns)]
+    parts = [(part, BUSY[part], time_ns) for part, time_ns in busy_parts(analysis.figures).items()]
     for cause, time_ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
         if time_ns > 0:
             parts.append((GapCause(cause).name.lower(), CAUSES[GapCause(cause)], time_ns))

@@ -16,6 +16,9 @@ SLICES = {
 # cause of idle time (as in core.kinds.GapCause, lower case) -> (light, dark)
 GAPS = {
     "busy": ("#137547", "#4fc98f"),
+    "computing": ("#137547", "#4fc98f"),
+    "communication_only": ("#a0568f", "#c98ebb"),
+    "copies_only": ("#76852f", "#a9b85c"),
     "loader": ("#d98b2b", "#d08a3e"),
     "sync": ("#d2453f", "#ff6b66"),
     "launch": ("#4d83cc", "#5b8fd6"),

@@ -21,6 +21,12 @@ VERDICTS = {
     "communication_bound": "Communication-bound",
     "unknown": "Unknown",
 }
+BUSY = {
+    "busy": "device busy",
+    "computing": "busy: computing",
+    "communication_only": "busy: communication only",
+    "copies_only": "busy: copies only",
+}
 CAUSES = {
     GapCause.LOADER: "idle: waiting for the data loader",
     GapCause.SYNC: "idle: refilling after a wait",

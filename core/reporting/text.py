@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from core.analysis import OUTLOOKS, Analysis, outlook
+from core.figures.busy_parts import busy_parts
 from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
 from core.reporting.phrases import (
+    BUSY,
     CAUSES,
     budget_title,
     busy_basis,
@@ -173,14 +175,15 @@ def _budget(analysis: Analysis, page: Page) -> Iterator[str]:
     if not budget.period_ns or budget.busy_ns is None:
         return
     yield from page.title(budget_title(analysis))
-    parts = [("device busy", budget.busy_ns)]
+    parts = [(BUSY[part], time_ns) for part, time_ns in busy_parts(analysis.figures).items()]
+    busy_names = {name for name, _ in parts}
     idle = sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1])
     parts += [(CAUSES[GapCause(cause)], time_ns) for cause, time_ns in idle if time_ns > 0]
     name_columns = max(len(name) for name, _ in parts)
     room = max(8, min(40, page.width - name_columns - 24))
     for name, time_ns in parts:
         share = time_ns / budget.period_ns
-        bar = page.paint(_bar(share, room), "cyan" if name == "device busy" else "red")
+        bar = page.paint(_bar(share, room), "cyan" if name in busy_names else "red")
         yield f"  {name:<{name_columns}}  {duration(time_ns):>9} {percent(100 * share):>6}  {bar}"
 
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.kinds import GapCause, SliceKind
 from gui import text, theme
@@ -281,7 +282,7 @@ class VerdictBand(QFrame):
             return
         assert budget.period_ns is not None
         assert budget.busy_ns is not None
-        parts = [Part(self.tr("busy"), budget.busy_ns, "#3fa37c" if dark else "#58b98f")]
+        parts = self._busy(figures, dark)
         for cause, ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
             why = text.gap_cause(GapCause(cause))
             parts.append(Part(self.tr("idle: {cause}").format(cause=why), ns, theme.gap_color(cause, dark), why))
@@ -293,6 +294,16 @@ class VerdictBand(QFrame):
         )
         self.bar.show_parts(parts, budget.period_ns, title.format(time=text.duration(budget.period_ns)))
         self.bar_name.setText(self.tr("Device, recording") if whole else self.tr("Device, one step"))
+
+    def _busy(self, figures: Figures, dark: bool) -> list[Part]:
+        """The busy time: computing, and what ran while nothing was computed."""
+        looks = {
+            "busy": (self.tr("busy"), "#3fa37c" if dark else "#58b98f"),
+            "computing": (self.tr("busy: computing"), "#3fa37c" if dark else "#58b98f"),
+            "communication_only": (self.tr("busy: communication only"), "#a0568f" if dark else "#c58bb8"),
+            "copies_only": (self.tr("busy: copies only"), "#86963a" if dark else "#aeb95f"),
+        }
+        return [Part(looks[part][0], ns, looks[part][1]) for part, ns in busy_parts(figures).items()]
 
     def _show_host_budget(self, figures: Figures) -> bool:
         """Where no device worked: one step of the CPU; False where the steps are unknown."""
