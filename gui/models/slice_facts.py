@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.figures.model import Figures
+from core.intervals import union
 from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
 from core.source_frames import is_launcher_frame, is_user_frame
 from core.tables import FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64
@@ -38,11 +39,12 @@ def ancestors(trace: Trace, slice_id: int) -> list[int]:
 
 
 def self_ns(trace: Trace, slice_id: int) -> int:
-    """Duration without that of the direct children on its track (never below 0)."""
+    """Duration without what the direct children cover of it; time that two children share counts once, as in tables."""
     s = trace.slices
     rows = np.arange(slice_id + 1, int(s.subtree_end[slice_id]))
     children = rows[s.parent_id[rows] == slice_id]
-    return max(0, int(s.dur_ns[slice_id]) - int(s.dur_ns[children].sum()))
+    ends = np.minimum(trace.end_ns[children], trace.end_ns[slice_id])
+    return int(s.dur_ns[slice_id]) - union(s.start_ns[children], ends).total_ns
 
 
 def at_time(trace: Trace, track: int, time_ns: int) -> int:

@@ -230,3 +230,13 @@ def test_without_runtime_calls_the_table_of_waits_does_not_say_that_the_cpu_neve
         analysis = Analysis(compute_figures(trace))
         panel = SyncsPanel(window.session, show(trace, analysis))
         assert words in panel._syncs(analysis).empty
+
+
+def test_own_time_counts_what_children_share_once_as_the_tables_do() -> None:
+    made = TraceBuilder().python("a.py(1): main", 0, 10_000).python("a.py(5): forward", 100, 200)
+    made.python("<built-in method run>", 150, 9850).python("a.py(9): loss", 400, 100)
+    trace = made.build()
+    python = compute_figures(trace).python
+    own = {trace.strings[int(n)]: int(t) for n, t in zip(python.name_id, python.host_self_ns, strict=True)}
+    assert own["a.py(1): main"] == 100_000
+    assert {trace.name(i): slice_facts.self_ns(trace, i) for i in range(len(trace.slices))} == own
