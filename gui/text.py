@@ -39,6 +39,13 @@ def duration(ns: float | None) -> str:
     return translate("text", "{minutes} min {seconds} s").format(minutes=int(ns // 60e9), seconds=int(ns % 60e9 / 1e9))
 
 
+def lifetime(ns: int) -> str:
+    """How long an allocation was held: -1 where the trace ends before it is freed, lower where nobody knows."""
+    if ns >= 0:
+        return duration(ns)
+    return translate("text", "to the end") if ns == -1 else unknown()
+
+
 def seconds(value: float) -> str:
     """Whole seconds, or minutes and seconds: for time left, which is never known better."""
     whole = max(1, round(value))

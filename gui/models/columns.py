@@ -23,6 +23,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "pct": lambda v: text.percent(None if v < 0 else float(v)),
     "kernel_count": lambda v: "" if v <= NOT_ASKED else text.count(None if v < 0 else float(v)),
     "kernel_pct": lambda v: "" if v <= NOT_ASKED else text.percent(None if v < 0 else float(v)),
+    "life": lambda v: text.lifetime(int(v)),
     "bytes": lambda v: text.size(float(v)),
     "text": str,
     "name": lambda v: text.elided(str(v), 400),
@@ -195,7 +196,7 @@ def _raw(value: Any) -> str:
 
 
 def _unit(form: str) -> str:
-    return {"ns": " [ns]", "signed_ns": " [ns]", "bytes": " [bytes]", "pct": " [%]"}.get(form, "")
+    return {"ns": " [ns]", "signed_ns": " [ns]", "life": " [ns]", "bytes": " [bytes]", "pct": " [%]"}.get(form, "")
 
 
 def _quoted(cell: str) -> str:

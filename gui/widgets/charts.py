@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui import text, theme
@@ -154,18 +154,34 @@ def bars_unit(ns: float) -> str:
     return "µs" if _unit_of(ns) == 1e3 else "ms"
 
 
+def _stairs(x: np.ndarray, y: np.ndarray, end: float) -> QPolygonF:
+    """Line that holds each value until the next."""
+    points = [QPointF(float(x[0]), float(y[0]))]
+    for at, value in zip(x[1:].tolist(), y[1:].tolist(), strict=True):
+        points += [QPointF(at, points[-1].y()), QPointF(at, value)]
+    return QPolygonF([*points, QPointF(end, points[-1].y())])
+
+
 class LineChart(QWidget):
-    """A step line of one quantity over time, with its peak."""
+    """A step line of one quantity over time, with its peak; a second one may lie above it."""
+
+    picked = Signal(float)  # time that was clicked, ns
 
     def __init__(self) -> None:
         super().__init__()
-        self._x = self._y = np.empty(0)
+        self._x = self._y = self._above = np.empty(0)
         self._peak = ""
         self._write: Callable[[float], str] = str
         self.setMinimumHeight(72)
 
-    def show_values(self, x: np.ndarray, y: np.ndarray, write: Callable[[float], str]) -> None:
-        """``x`` in ns, ascending; ``write`` makes a text of a ``y``, for the peak and the value under the pointer."""
+    def show_values(
+        self, x: np.ndarray, y: np.ndarray, write: Callable[[float], str], above: np.ndarray | None = None
+    ) -> None:
+        """``x`` in ns, ascending; ``write`` makes a text of a ``y``, for the peak and the value under the pointer.
+
+        ``above`` is drawn as a line of its own at the same times, on the same axis.
+        """
+        self._above = np.empty(0) if above is None else above.astype(np.float64)
         self._write, peak = write, write(float(y.max())) if len(y) else ""
         self._x, self._y, self._peak = x.astype(np.float64), y.astype(np.float64), peak
         self.setAccessibleName(self.tr("Chart over time; the peak is {peak}").format(peak=peak))
@@ -188,6 +204,12 @@ class LineChart(QWidget):
             return True
         return super().event(event)
 
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Tell the time that was clicked."""
+        found = self.value_at(event.position().x())
+        if event.button() == Qt.MouseButton.LeftButton and found is not None:
+            self.picked.emit(found[0])
+
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw at most two points a pixel: the lowest and the highest in it."""
@@ -196,9 +218,13 @@ class LineChart(QWidget):
         t, painter = theme.current(), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width, height = self.width(), self.height() - 18
-        span, top = max(self._x[-1] - self._x[0], 1.0), max(self._y.max(), 1.0)
+        span, top = max(self._x[-1] - self._x[0], 1.0), max(self._y.max(), self._above.max(initial=1.0))
         column = ((self._x - self._x[0]) / span * (width - 1)).astype(np.int64)
         first = np.flatnonzero(np.diff(column, prepend=-1))
+        if len(self._above):
+            line = np.maximum.reduceat(self._above, first)
+            painter.setPen(QPen(QColor(t.dim), 1))
+            painter.drawPolyline(_stairs(column[first], 16 + height * (1 - line / top), width))
         high = np.maximum.reduceat(self._y, first)
         points = [QPointF(float(column[f]), 16 + height * (1 - v / top)) for f, v in zip(first, high, strict=True)]
         steps: list[QPointF] = [QPointF(points[0].x(), 16 + height)]
