@@ -17,7 +17,8 @@ def busy_parts(figures: Figures) -> dict[str, float]:
     -------
     dict
         ``computing``, ``communication_only`` and ``copies_only``, ns per step; parts of no time are left out, and
-        computing is called ``busy`` where it is all; empty where the busy time is unknown. The last two are the exposed communication and copies of docs/figures.md.
+        computing is called ``busy`` where it is all. Empty where the busy time is unknown. The last two are the exposed
+        communication and copies of docs/figures.md.
     """
     busy = figures.budget.busy_ns
     if busy is None:

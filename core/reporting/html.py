@@ -148,7 +148,9 @@ def _budget(analysis: Analysis) -> Iterator[str]:
     budget = analysis.figures.budget
     if not budget.period_ns or budget.busy_ns is None:
         return
-    parts = [(part, BUSY[part], time_ns) for part, time_ns in busy_parts(analysis.figures).items()]
+    parts: list[tuple[str, str, float]] = [
+        (part, BUSY[part], time_ns) for part, time_ns in busy_parts(analysis.figures).items()
+    ]
     for cause, time_ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
         if time_ns > 0:
             parts.append((GapCause(cause).name.lower(), CAUSES[GapCause(cause)], time_ns))
