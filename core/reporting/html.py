@@ -151,9 +151,9 @@ def _budget(analysis: Analysis) -> Iterator[str]:
     parts: list[tuple[str, str, float]] = [
         (part, BUSY[part], time_ns) for part, time_ns in busy_parts(analysis.figures).items()
     ]
-    for cause, time_ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
-        if time_ns > 0:
-            parts.append((GapCause(cause).name.lower(), CAUSES[GapCause(cause)], time_ns))
+    for cause, idle_ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
+        if idle_ns > 0:
+            parts.append((GapCause(cause).name.lower(), CAUSES[GapCause(cause)], idle_ns))
     yield f"<h2>{e(budget_title(analysis))}</h2>"
     yield '<div class="picture"><svg viewBox="0 0 1132 34" role="img" aria-label="Device time by cause">'
     x = 0.0
