@@ -106,7 +106,8 @@ class _Pricing:
         self._alone: dict[int, Saving] = {}
         self._results: dict[frozenset[int], WhatIf] = {}
         self._same: dict[tuple[Effect, ...], int] = {}
-        self._most: dict[int, float] = {}  # what each can bring in any company, ns
+        self._most: dict[int, float] = {}  # what each can add in any company, ns
+        self._promise: dict[int, float] = {}  # time of host and device that each takes away, ns
         self._share = 0.0  # of the plan that is done
         self._tell: Progress = _silent
 
@@ -128,6 +129,7 @@ class _Pricing:
             scale=self._replay.step_ns,
             order=first,
             most=[self._most.get(i, 0.0) for i in range(len(found))],
+            promise=[self._promise.get(i, 0.0) for i in range(len(found))],
             on_turn=lambda left: self._planned(1 - left / max(1, len(fixes))),
         )
         self._planned(0.0)
@@ -163,7 +165,7 @@ class _Pricing:
             return Saving()
         same = self._same.setdefault(effects, number)  # suggestions with the same effects are replayed once
         result = self._results[frozenset((number,))] = self._what_if(frozenset((same,)))
-        self._most[number] = result.reach_ns
+        self._most[number], self._promise[number] = result.reach_ns, result.promise_ns
         step = self._replay.step_ns
         if not self._usable:
             if not self._measured_ns or any(e.kind not in _WAITS_ONLY for e in effects):

@@ -16,6 +16,8 @@ DEVICE_BOUND_SHARE = 0.90
 MOSTLY_DEVICE_SHARE, WON_BACK_SHARE = 0.80, 0.5
 # Below a tenth of the time no single cause of idling deserves to be the headline.
 CAUSE_SHARE = 0.10
+# A second cause with at least half of the first one's time is named beside it.
+SECOND_SHARE = 0.5
 # Nothing to say to a trace whose best suggestion saves less than this.
 HEALTHY_SAVING_PCT = 3.0
 # Idle time after a wait looks like slow launching, because the CPU starts again with an empty queue. Where the replay
@@ -45,6 +47,8 @@ TEMPLATES: Mapping[str, str] = {
     "sync_refill": "The waits of the CPU for the device cost {share_pct:.0f} % of the step: while it waits it queues "
     "nothing, so the device runs dry and then waits for the next launches.",
     "communication_bound": "Communication that nothing overlaps takes {share_pct:.0f} % of the time.",
+    "communication_and_launch": "Communication that nothing overlaps takes {share_pct:.0f} % of the time; for another "
+    "{idle_pct:.0f} % the device idles because the CPU does not launch its work fast enough.",
     "host_launch": "The device idles {share_pct:.0f} % of the time because the CPU does not launch its work fast "
     "enough.",
     "host_python": "The device idles {share_pct:.0f} % of the time because the CPU launches its work late, mostly for "
@@ -149,6 +153,9 @@ def judge(
         return _host(budget, 100.0 * shares[top])
     if top == "unknown":
         return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)
+    if top == "communication_bound" and shares["host_bound"] >= SECOND_SHARE * shares[top]:
+        idle_pct = 100.0 * shares["host_bound"]  # a plan may well begin with it: its fixes save more of it
+        return _verdict(top, "communication_and_launch", share_pct=100.0 * shares[top], idle_pct=idle_pct)
     return _verdict(top, top, share_pct=100.0 * shares[top])
 
 

@@ -45,14 +45,15 @@ class Bounds:
             own = is_kernel & (work.stream_device[work.stream] == device)
             self._idle.append(subtract(windows, union(work.start_ns[own], work.end_ns[own])))
 
-    def of(self, change: Change) -> tuple[float, float, float]:
+    def of(self, change: Change) -> tuple[float, float, float, float]:
         """What a change can be worth over all the windows, ns.
 
         Returns
         -------
         tuple
-            Its largest saving, the host time (waits included) that it frees, and that time with the device work that
-            it takes away: it can add no more than this to any other changes.
+            Its largest saving; the host time (waits included) that it frees; that time with the device work that it
+            takes away; and the most that it can add to any other changes: the same, but without end for a change that
+            lets waits go, since any of these takes over what the others leave.
         """
         at, credit = self._credits(change)
         resets = self._resets(change)
@@ -60,7 +61,9 @@ class Bounds:
         idle_sets = [subtract(idle, remaining) for idle in self._idle] or [self._windows]
         used = max(self._spend(at, credit, resets, idle) for idle in idle_sets)
         removed, freed = self._removed_work(change), float(credit.sum())
-        return float(used + removed), freed, freed + max(0.0, removed)
+        promise = freed + max(0.0, removed)
+        takes_over = bool((self._graph.waits.depends & (change.dropped | (change.pace != 1.0))).any())
+        return float(used + removed), freed, promise, float("inf") if takes_over else promise
 
     def _credits(self, change: Change) -> tuple[I64, np.ndarray]:
         """When host time is removed, and how much, ns."""

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 
 Gain = Callable[[frozenset[int]], float]
 
-# A fix, or a chain of them, must bring this share of the step to be in the plan; less drowns in any measurement.
-LEAST_SHARE = 0.005
+# A fix, or a chain of them, must bring this share of the step to be in the plan; less is not worth a person's while.
+LEAST_SHARE = 0.01
+# A member of a chain may bring less, but not one that depends on none of the others: it loses them no more than this
+# multiple of what it brings by itself.
+BY_ITSELF = 1.5
 # The best single fix is taken while it brings this share of what all the rest could; else a group is looked for.
 ALONE_SHARE = 0.25
 SUM_SHARE = 0.5  # ... or while all of them, each by itself, add up to this share: then they are no chain
@@ -56,8 +59,10 @@ class Planner:
     order
         Rank of each fix in the program: members of a group are applied in this order.
     most
-        Upper bound of what each fix can add in any company, in the same unit; pairs that cannot suffice are not asked
-        for.
+        Upper bound of what each fix can add in any company, in the same unit (infinite where there is none); pairs
+        that cannot suffice are not asked for.
+    promise
+        What speaks for a fix in a pair: those that promise most are asked for first.
     on_turn
         Called after each turn with the number of fixes still to place.
     """
@@ -66,6 +71,7 @@ class Planner:
     scale: float
     order: Sequence[float]
     most: Sequence[float] | None = None
+    promise: Sequence[float] | None = None
     on_turn: Callable[[int], None] = lambda left: None
     _known: dict[frozenset[int], float] = field(default_factory=dict)
 
@@ -145,24 +151,38 @@ class Planner:
         return gains
 
     def _group(self, chosen: frozenset[int], remaining: list[int], base: float, rest: float) -> tuple[int, ...]:
-        """Smallest set of the remaining fixes that brings most of what all of them bring."""
-        if len(remaining) <= MAX_PAIRED:
-            pairs = [(a, b) for i, a in enumerate(remaining) for b in remaining[i + 1 :]]
-            if self.most is not None:
-                kept = sum(self.most[fix] for fix in chosen) - base
-                needed = PAIR_SHARE * rest - kept
-                reach = {pair: self.most[pair[0]] + self.most[pair[1]] for pair in pairs}
-                pairs = sorted((p for p in pairs if reach[p] >= needed), key=lambda p: -reach[p])[:MAX_PAIRS]
-            if pairs:
-                best = max(pairs, key=lambda pair: self.saved(chosen | frozenset(pair)))
-                if self.saved(chosen | frozenset(best)) - base >= PAIR_SHARE * rest:
-                    return tuple(sorted(best, key=lambda fix: self.order[fix]))
-        group = list(remaining)
-        for fix in sorted(remaining, key=lambda f: self.saved(chosen | {f})):
+        """Smallest set of the remaining fixes that brings most of what all of them bring.
+
+        Members that depend on none of the others, and that bring less than is worth a place in the plan, are left out.
+        """
+        pair = self._pair(chosen, remaining, base, rest) if len(remaining) <= MAX_PAIRED else ()
+        group = list(pair or remaining)
+        now = self.saved(chosen | frozenset(group)) - base
+        alone = {fix: self.saved(chosen | {fix}) - base for fix in group}
+        for fix in sorted(group, key=lambda f: alone[f]):
             without = [other for other in group if other != fix]
-            if without and self.saved(chosen | frozenset(without)) - base >= rest * (1 - MISSED_SHARE):
-                group = without
+            left = self.saved(chosen | frozenset(without)) - base if without else 0.0
+            missed = now - left
+            small = missed < LEAST_SHARE * self.scale
+            by_itself = missed <= BY_ITSELF * alone[fix] + IDLE_SHARE * self.scale
+            if without and ((not pair and left >= rest * (1 - MISSED_SHARE)) or (small and by_itself)):
+                group, now = without, left
         return tuple(sorted(group, key=lambda fix: self.order[fix]))
+
+    def _pair(self, chosen: frozenset[int], remaining: list[int], base: float, rest: float) -> tuple[int, ...]:
+        """Two fixes that bring most of what all the remaining ones bring, nothing where no pair does."""
+        pairs = [(a, b) for i, a in enumerate(remaining) for b in remaining[i + 1 :]]
+        if self.most is not None:
+            most = self.most
+            kept = sum(most[fix] for fix in chosen) - base
+            pairs = [pair for pair in pairs if kept + most[pair[0]] + most[pair[1]] >= PAIR_SHARE * rest]
+        if self.promise is not None:
+            promise = self.promise
+            pairs = sorted(pairs, key=lambda pair: -(promise[pair[0]] + promise[pair[1]]))[:MAX_PAIRS]
+        if not pairs:
+            return ()
+        best = max(pairs, key=lambda pair: self.saved(chosen | frozenset(pair)))
+        return best if self.saved(chosen | frozenset(best)) - base >= PAIR_SHARE * rest else ()
 
     def _turns(self, chosen: frozenset[int], group: tuple[int, ...], base: float) -> list[Turn]:
         total = self.saved(chosen | frozenset(group)) - base

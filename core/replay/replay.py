@@ -9,7 +9,7 @@ import numpy as np
 
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures
-from core.intervals import Spans, span, union
+from core.intervals import Spans, intersect, span, union
 from core.kinds import SliceKind
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
@@ -20,7 +20,7 @@ from core.replay.pace import once, settle
 from core.replay.program import Program, make_program, queue_was_full
 from core.replay.waits import loader_chains
 from core.suggestions import Effect
-from core.tables import I32
+from core.tables import I32, StepTable
 from core.trace import Trace
 
 MIN_STEPS = 2  # one step says nothing about how steps overlap
@@ -44,7 +44,8 @@ class WhatIf:
     replayed_ns: float
     bound_ns: float
     freed_host_ns: float  # CPU time, waits included, that the change frees
-    reach_ns: float = float("inf")  # what the change can bring at most in company of any others
+    promise_ns: float = 0.0  # time of host and device that the change takes away: the more, the more it may bring
+    reach_ns: float = float("inf")  # what it can add at most to any others; waits take over what others leave: no end
     host_step_ns: float | None = None  # what ``ProfilerStep`` would then say; None without steps
 
     @property
@@ -125,11 +126,10 @@ class ProcessReplay:
         # More changes are worth no less: what some of them can be worth together, all of them can be.
         sure = max((most for known, most, _ in self._bounds_known if known <= asked), default=0.0)
         if saving_only and saved <= sure:
-            endless = float("inf")
-            return WhatIf(now, max(0.0, min(saved, now)), saved, endless, 0.0, endless, after.host_step_ns)
-        most, freed, reach = (value / self.unit_count for value in self.bounds.of(change))
+            return WhatIf(now, max(0.0, min(saved, now)), saved, float("inf"), 0.0, host_step_ns=after.host_step_ns)
+        most, freed, promise, reach = (value / self.unit_count for value in self.bounds.of(change))
         self._bounds_known.append((asked, most, effects))
-        return WhatIf(now, max(0.0, min(saved, most, now)), saved, most, freed, reach, after.host_step_ns)
+        return WhatIf(now, max(0.0, min(saved, most, now)), saved, most, freed, promise, reach, after.host_step_ns)
 
     def run(self, change: Change, crowded: bool = False) -> Outcome:
         """Replay with a change; ``crowded``: a queue is likely to be full, so that launches look for room at once."""
@@ -290,7 +290,8 @@ def _kinds(figures: Figures, graph: Graph) -> np.ndarray:
 class Replay:
     """Replay of a trace: of each process that runs steps, or, without steps, of the busiest one.
 
-    Where several processes (ranks of one run) are in the trace, the slowest one sets the pace.
+    Where several processes (ranks of one run) are in the trace, the slowest one sets the pace; so it is with threads of
+    one process (stages of a pipeline) that run steps of their own at the same time.
     """
 
     def __init__(self, trace: Trace, figures: Figures) -> None:
@@ -339,6 +340,7 @@ class Replay:
             slowest,
             now_ns=self.step_ns,
             saved_ns=saved,
+            promise_ns=max(w.promise_ns for w in each),
             reach_ns=max(w.reach_ns for w in each),
             host_step_ns=max(hosts) if hosts else None,
         )
@@ -353,11 +355,17 @@ class Replay:
 
 
 def _main_threads(view: View, figures: Figures) -> list[int]:
-    """One thread per process: that of its steps; without steps the one that launches most, else the busiest."""
+    """One thread per process, more where several run steps at once; without steps that which launches most."""
     if len(figures.steps):
         threads, counts = np.unique(figures.steps.thread_id, return_counts=True)
         process = view.trace.threads.process_id[threads]
-        return [int(threads[process == p][np.argmax(counts[process == p])]) for p in np.unique(process[threads >= 0])]
+        found: list[int] = []
+        for one in np.unique(process[threads >= 0]):
+            own, number = threads[process == one], counts[process == one]
+            main = int(own[np.argmax(number)])
+            beside = own[(own != main) & (number >= MIN_STEPS)].tolist()
+            found += [main, *(t for t in beside if _run_beside(figures.steps, main, t))]
+        return found
     owners = view.thread[view.trace.links.launched_by]
     if not len(owners):
         owners = view.thread[view.host_calls]
@@ -365,3 +373,10 @@ def _main_threads(view: View, figures: Figures) -> list[int]:
         owners = view.thread[view.by_kind(SliceKind.CPU_OP)]
     owners = owners[owners >= 0]
     return [int(np.bincount(owners).argmax())] if len(owners) else []
+
+
+def _run_beside(steps: StepTable, main: int, other: int) -> bool:
+    """Whether a thread runs steps while another one does: two loops at once, and not one that changes its thread."""
+    rows = [steps.thread_id == thread for thread in (main, other)]
+    of_main, of_other = (union(steps.start_ns[own], steps.end_ns[own]) for own in rows)
+    return 2 * intersect(of_main, of_other).total_ns >= of_other.total_ns

@@ -179,3 +179,11 @@ def test_launches_without_work_leave_the_device_unknown():
     summary = compute_figures(builder.build()).summary
     assert summary.verdict == "unknown"
     assert "80 %" in summary.verdict_text
+
+
+def test_slow_launching_is_named_beside_communication_where_it_takes_nearly_as_long():
+    both = judge(budget(10, communication=50, launch=30, python=10))
+    assert both is not None and both.code == "communication_bound"
+    assert "40 %" in both.text and "launch" in both.text
+    alone = judge(budget(30, communication=60, launch=10))
+    assert alone is not None and "launch" not in alone.text

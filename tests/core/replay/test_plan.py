@@ -86,3 +86,34 @@ def test_independent_fixes_are_not_replayed_in_every_turn() -> None:
     turns = planner(gain, 8).plan(range(8))
     assert [t.fix for t in turns] == list(range(8))
     assert len(asked) <= 8 + 8  # each by itself, and the sets that the plan consists of
+
+
+def test_many_small_fixes_that_add_up_are_no_plan() -> None:
+    assert planner(lambda s: 0.5 * len(s), 15).plan(range(15)) == []
+
+
+def test_small_fixes_beside_a_chain_are_not_its_members() -> None:
+    def gain(fixes: frozenset[int]) -> float:
+        return 4.0 * ({1, 3} <= fixes) + 0.2 * len(fixes & {0, 2, 4})
+
+    turns = planner(gain, 5).plan(range(5))
+    assert [t.fix for t in turns] == [1, 3]
+
+
+def test_members_of_a_chain_may_be_small_where_all_of_them_are_worth_it() -> None:
+    turns = planner(lambda s: 0.05 * len(s) ** 2, 8).plan(range(8))
+    assert len(turns) == 8
+    assert turns[0].group == tuple(range(8))
+    assert turns[-1].group_gain == 0.05 * 64
+
+
+def test_no_pair_is_passed_over_that_might_suffice() -> None:
+    asked: list[frozenset[int]] = []
+
+    def gain(fixes: frozenset[int]) -> float:
+        asked.append(fixes)
+        return 30.0 * ({0, 2} <= fixes)
+
+    endless = float("inf")
+    turns = Planner(gain, 100.0, [0, 1, 2], most=[endless, 0.1, 0.1], promise=[0.1, 1.0, 0.1]).plan([0, 1, 2])
+    assert [t.fix for t in turns] == [0, 2]

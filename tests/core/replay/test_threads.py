@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from core.figures.compute import compute_figures
+from core.importing import open_trace
+from core.replay.replay import Replay
 from core.suggestions import Effect, EffectKind
 from tests.core.replay.helpers import named, replay_of
 from tests.simulator import Machine, simulate
+from tests.trace_builder import TraceBuilder
 
 
 def check(step, tmp_path: Path, fixes: Iterable[tuple[str, ...]], lanes: int = 2) -> None:
@@ -72,3 +76,27 @@ def test_a_backward_pass_on_a_thread_of_its_own_is_part_of_the_main_lane(tmp_pat
         extra(m, "ours", 150)
 
     check(step, tmp_path, [("hook",), ("ours",), ("hook", "ours")], lanes=1)
+
+
+def test_of_two_threads_with_steps_of_their_own_the_slower_one_sets_the_pace(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(4):
+        builder.step(number, 1000 * number, 1000, tid=100)
+        builder.step(number, 200 + 1500 * number, 1500, tid=200)
+    builder.step(9, 6500, 50, tid=300)  # one step says nothing of a pace
+    trace = open_trace(builder.write(tmp_path / "trace.json"))
+    replay = Replay(trace, compute_figures(trace))
+    assert len(replay.parts) == 2
+    assert replay.step_ns == 1_500_000
+    assert replay.error_pct == pytest.approx(0.0)
+
+
+def test_a_loop_that_changes_its_thread_is_one_loop(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(4):
+        builder.step(number, 1000 * number, 1000, tid=100)
+    for number in range(4, 7):
+        builder.step(number, 2000 * (number - 2), 2000, tid=200)
+    trace = open_trace(builder.write(tmp_path / "trace.json"))
+    replay = Replay(trace, compute_figures(trace))
+    assert [trace.threads.tid[part.graph.lanes.main_thread] for part in replay.parts] == ["100"]
