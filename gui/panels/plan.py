@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
@@ -22,6 +23,8 @@ from gui.widgets.fold import Fold
 from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.outcomes import OutcomeList
 
+LOW_PX = 260  # of the panel: with the bars, less than a card would be seen
+
 
 class PlanPanel(QWidget):
     """Uses the document's ``analysisChanged`` and ``suggestionChanged``, the session's ``servicesChanged``."""
@@ -34,6 +37,7 @@ class PlanPanel(QWidget):
         self._shown: tuple[Suggestion, ...] | None = None
         self._source: tuple[object, ...] = ()  # where the code comes from, as the open bodies show it
         self._first = -1  # the card that is open until one is chosen
+        self._low = False  # there is no room for the bars: the cards are what counts
         self._priced: tuple[int, ...] = ()  # what the caption's prediction is of
         self.total = label("")
         font = self.total.font()
@@ -109,6 +113,14 @@ class PlanPanel(QWidget):
         box.addWidget(self.ticked)
         box.addLayout(foot)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """In a low window the bars give way to the cards."""
+        super().resizeEvent(event)
+        low = event.size().height() < LOW_PX
+        if low != self._low:
+            self._low = low
+            QTimer.singleShot(0, self, self._show_plan)  # not while the layout is at work
 
     # What is there -------------------------------------------------------------------------------------------
 
@@ -245,8 +257,9 @@ class PlanPanel(QWidget):
         now = analysis.figures.summary.sustained_step_ns if analysis else None
         plan = analysis.plan if analysis else ()
         known = now is not None and bool(plan)
-        for widget in (self.bars, self.caption, self.total):
-            widget.setVisible(known)
+        self.total.setVisible(known)
+        for widget in (self.bars, self.caption):
+            widget.setVisible(known and not self._low)
         if not known:
             return
         assert now is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QDesktopServices, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import text
@@ -16,6 +16,7 @@ from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Clamped, button, label, restyle
 
+NARROW_PX = 300  # of a card
 TITLE_LINES = 3  # of a closed card; an open one shows all of its title
 
 
@@ -91,21 +92,37 @@ class Card(QFrame):
         self.place = label(text.breakable(place), "dim", wrap=True)
         self.place.setMinimumWidth(60)
         self.mark = label("", "faint")
-        grid = QGridLayout()
+        self._grid = grid = QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(1)
         grid.addWidget(self.tick, 0, 0, 3, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.title, 0, 1)
-        grid.addWidget(self.saving, 0, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-        grid.addWidget(self.place, 1, 1, 1, 2)  # below the saving as well: a place is long
         grid.addWidget(self.mark, 2, 1, 1, 2)
         grid.setColumnStretch(1, 1)
+        self._narrow: bool | None = None
+        self._arrange(False)
         self._box = QVBoxLayout(self)
         self._box.setContentsMargins(10, 8, 12, 8)
         self._box.setSpacing(8)
         self._box.addLayout(grid)
         self.setAccessibleName(f"{title}. {place}. {saving}")
+
+    def _arrange(self, narrow: bool) -> None:
+        """The saving beside the title; in a narrow plan beside the place, so that the title has the whole width."""
+        if narrow == self._narrow:
+            return
+        self._narrow = narrow
+        right = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
+        for widget in (self.title, self.saving, self.place):
+            self._grid.removeWidget(widget)
+        self._grid.addWidget(self.title, 0, 1, 1, 2 if narrow else 1)
+        self._grid.addWidget(self.saving, 1 if narrow else 0, 2, right)
+        self._grid.addWidget(self.place, 1, 1, 1, 1 if narrow else 2)  # below the saving as well: a place is long
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Give the title the whole width where there is little."""
+        super().resizeEvent(event)
+        self._arrange(event.size().width() < NARROW_PX)
 
     def set_state(self, *, opened: bool, state: str, mark: str, saved: bool) -> None:
         """Show the card open or closed, and its state (done, chosen, dismissed, later or "")."""

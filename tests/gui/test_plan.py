@@ -274,3 +274,23 @@ def test_predicted_time_follows_what_is_done_and_dismissed(window: MainWindow, d
     assert "760" in total.text()  # what was dismissed brings nothing
     document.set_suggestion_state(1, "")
     assert "700" in total.text()
+
+
+def test_in_a_low_window_the_bars_give_way_to_the_cards(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    shown = panel(window)
+    assert shown.bars.isVisible()
+    window.resize(640, 420)
+    qtbot.waitUntil(lambda: not shown.bars.isVisible())
+    assert not shown.caption.isVisible()
+    assert shown.total.isVisible()
+    assert shown.area.geometry().top() >= shown.total.geometry().bottom()  # nothing lies over anything
+    window.resize(1400, 900)
+    qtbot.waitUntil(shown.bars.isVisible)
+
+
+def test_a_narrow_card_gives_its_title_the_whole_width(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    card = cards(window)[0]
+    assert card.saving.geometry().left() > card.title.geometry().right()
+    window.resize(900, 700)
+    qtbot.waitUntil(lambda: card.saving.geometry().top() > card.title.geometry().top())
+    assert card.title.geometry().right() >= card.saving.geometry().left()
