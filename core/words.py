@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 _FORMS = re.compile(r"\{(\w+)\|([^{}|]*)\|([^{}|]*)\}")
@@ -24,11 +25,52 @@ def size(value_bytes: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit}"
 
 
+def time(time_ns: float) -> str:
+    """A time with three digits in the unit that fits: ``412 ns``, ``4.64 µs``, ``34.5 ms``, ``1.2 s``."""
+    if math.isnan(time_ns):
+        return "unknown time"
+    value, unit = float(time_ns), "ns"
+    for larger, factor in (("µs", 1e3), ("ms", 1e3), ("s", 1e3)):
+        if float(f"{abs(value):.3g}") < 1000:
+            break
+        value, unit = value / factor, larger
+    if abs(value) >= 100 or (unit == "ns" and value == int(value)):
+        return f"{value:,.0f} {unit}"
+    text = f"{value:.{1 if abs(value) >= 10 else 2}f}"
+    return f"{text.rstrip('0').rstrip('.')} {unit}"
+
+
+_NS_BY_ENDING = {"_ns": 1.0, "_us": 1e3, "_ms": 1e6}
+
+
+class _Time(float):
+    """A time in ns that ``{name:time}`` writes in the unit that fits; other formats see the number as it was given."""
+
+    def __new__(cls, value: float, ns: float) -> _Time:
+        made = super().__new__(cls, value)
+        made.ns = ns
+        return made
+
+    ns: float
+
+    def __format__(self, spec: str) -> str:
+        return time(self * self.ns) if spec == "time" else super().__format__(spec)
+
+
 class _Size(float):
     """A number of bytes that ``{name:size}`` writes in the unit that fits."""
 
     def __format__(self, spec: str) -> str:
         return size(self) if spec == "size" else super().__format__(spec)
+
+
+def _measured(name: str, value: Any) -> Any:
+    """Return a number with the formats that the ending of its name allows."""
+    if not isinstance(value, Real):
+        return value
+    if name.endswith("_bytes"):
+        return _Size(value)
+    return _Time(float(value), _NS_BY_ENDING[name[-3:]]) if name[-3:] in _NS_BY_ENDING else value
 
 
 def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> str:
@@ -38,7 +80,8 @@ def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | No
     ----------
     template
         As for `str.format`; ``{count|step takes|steps take}`` is the first form where the value is 1, else the second;
-        ``{copied_bytes:size}`` is a number of bytes (its name must end so) in the unit that fits.
+        ``{copied_bytes:size}`` is a number of bytes and ``{host_ms:time}`` a time (names end so: ``_bytes``; ``_ns``,
+        ``_us``, ``_ms``) in the unit that fits.
     values
         Named values, of which the forms are chosen.
     shown
@@ -50,8 +93,7 @@ def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | No
         As `str.format_map` does.
     """
     chosen = _FORMS.sub(lambda found: found[2] if values[found[1]] == 1 else found[3], template)
-    sizes = {name: _Size(value) for name, value in values.items() if name.endswith("_bytes")}
-    return chosen.format_map({**values, **sizes, **(shown or {})})
+    return chosen.format_map({**{name: _measured(name, value) for name, value in values.items()}, **(shown or {})})
 
 
 def counted(number: int, one: str, many: str = "") -> str:

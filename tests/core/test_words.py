@@ -10,7 +10,7 @@ from core.figures.notes import TEXTS
 from core.importing.notes import NOTES
 from core.rule_runner import load_rules
 from core.rule_tools.texts import rule_texts
-from core.words import counted, fill, size
+from core.words import counted, fill, size, time
 
 COUNTS = ("count", "steps", "times", "orphans", "launches", "all", "kernels", "freed", "calls")
 # A number of one with the word for many after it, whatever stands between them and the noun.
@@ -75,3 +75,27 @@ def test_sizes_are_told_in_the_unit_that_fits_and_unknown_ones_as_unknown(n_byte
     assert size(n_bytes) == shown
     if n_bytes is not None:
         assert fill("{sent_bytes:size}", {"sent_bytes": n_bytes}) == shown
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "shown"),
+    [
+        (0, "0 ns"),
+        (412, "412 ns"),
+        (4640, "4.64 µs"),
+        (34_000, "34 µs"),
+        (999_960, "1 ms"),
+        (1_624_000, "1.62 ms"),
+        (34_490_000, "34.5 ms"),
+        (464_900_000, "465 ms"),
+        (1_200_000_000, "1.2 s"),
+        (float("nan"), "unknown time"),
+    ],
+)
+def test_times_are_told_with_three_digits_in_the_unit_that_fits(time_ns, shown):
+    assert time(time_ns) == shown
+    assert fill("{long_ns:time}", {"long_ns": time_ns}) == shown
+    assert fill("{long_us:time} of {long_ms:time}", {"long_us": time_ns / 1e3, "long_ms": time_ns / 1e6}) == (
+        f"{shown} of {shown}"
+    )
+    assert fill("{long_us:.1f}", {"long_us": 2.0}) == "2.0"
