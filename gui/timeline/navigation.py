@@ -92,13 +92,3 @@ def sync_of_slice(figures: Figures | None, slice_id: int) -> int:
         return -1
     found = np.flatnonzero(figures.syncs.slice_id == slice_id)
     return int(found[0]) if len(found) else -1
-
-
-def self_time_ns(trace: Trace, slice_id: int) -> int:
-    """Duration less that of the slices directly below it on its track, ns. O(children)."""
-    slices = trace.slices
-    child, end, inside = slice_id + 1, int(slices.subtree_end[slice_id]), 0
-    while child < end:
-        inside += int(slices.dur_ns[child])
-        child = max(int(slices.subtree_end[child]), child + 1)
-    return max(int(slices.dur_ns[slice_id]) - inside, 0)

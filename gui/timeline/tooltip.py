@@ -9,6 +9,7 @@ from core.figures.model import Figures
 from core.kinds import DEVICE_WORK, SliceKind, TrackKind
 from core.trace import Trace
 from gui import text
+from gui.models import slice_facts
 from gui.timeline import navigation
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import header_font
@@ -29,7 +30,7 @@ def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[st
     slices, links = trace.slices, trace.links
     lines = _wrapped(text.elided(trace.name(slice_id), NAME_CHARACTERS))
     kind, dur = int(slices.kind[slice_id]), int(slices.dur_ns[slice_id])
-    own = navigation.self_time_ns(trace, slice_id) if slices.subtree_end[slice_id] - slice_id < 50_000 else dur
+    own = slice_facts.self_ns(trace, slice_id) if slices.subtree_end[slice_id] - slice_id < 50_000 else dur
     words = text.kind_name(kind) + " · " + text.duration(dur)
     if own != dur:
         words += " · " + _tr("self {time}").format(time=text.duration(own))

@@ -6,7 +6,8 @@ import pytest
 
 from core.figures.compute import compute_figures
 from core.trace import Trace
-from gui.timeline.navigation import flow_pairs, follow, next_sync, self_time_ns, step_at, sync_of_slice
+from gui.models.slice_facts import self_ns
+from gui.timeline.navigation import flow_pairs, follow, next_sync, step_at, sync_of_slice
 from tests.gui.conftest import training
 from tests.trace_builder import rows
 
@@ -46,8 +47,8 @@ def test_sync_points_one_after_the_other(trace: Trace) -> None:
 
 
 def test_self_time_leaves_out_the_direct_children(trace: Trace) -> None:
-    assert self_time_ns(trace, rows(trace, "aten::mm")[0]) == 50_000
-    assert self_time_ns(trace, rows(trace, "cudaLaunchKernel")[0]) == 10_000
+    assert self_ns(trace, rows(trace, "aten::mm")[0]) == 50_000
+    assert self_ns(trace, rows(trace, "cudaLaunchKernel")[0]) == 10_000
 
 
 def test_step_of_a_time(trace: Trace) -> None:
