@@ -30,7 +30,7 @@ from core.reporting.phrases import (
     steps_in_means,
     verdict_word,
 )
-from core.reporting.text import sync_groups
+from core.reporting.text import clip, sync_groups
 from core.reporting.units import count, duration, measure, percent
 from core.run_folder import finder_for, run_of
 from core.source import SourceFinder
@@ -39,6 +39,7 @@ from core.trace import Trace
 from core.words import counted
 
 TOP_ROWS = 15
+NAME_CHARACTERS = 400  # a name of a table; templates can be a hundred times as long
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 LEGEND = (
     ("op", "operator"),
@@ -339,7 +340,7 @@ def _tables(trace: Trace, analysis: Analysis) -> Iterator[str]:
 def _stat_rows(trace: Trace, table: StatTable, device: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     rows: list[tuple[str, ...]] = []
     for i in range(min(TOP_ROWS, len(table))):
-        name, calls = trace.strings[int(table.name_id[i])], f"{int(table.calls[i]):,}"
+        name, calls = clip(trace.strings[int(table.name_id[i])], NAME_CHARACTERS), f"{int(table.calls[i]):,}"
         if device:
             times = (int(table.device_total_ns[i]), int(table.min_ns[i]), int(table.max_ns[i]))
         else:

@@ -132,3 +132,13 @@ def test_pages_of_real_traces(name):
     analysis = analyze(trace)
     Reader(html.page(trace, analysis))
     ElementTree.fromstring(picture.draw(trace, analysis.figures))
+
+
+def test_a_name_of_fifty_thousand_letters_is_cut():
+    builder = TraceBuilder().step(1, 0, 100).kernel("void begin<" + "tuple<C<128>>, " * 3000 + ">(end)", 5, 80)
+    trace = builder.build()
+    text = html.page(trace, analyze(trace))
+    assert "tuple&lt;C&lt;128&gt;&gt;, " * 100 not in text
+    assert "void begin" in text
+    assert "…" in text
+    assert "(end)" in text
