@@ -58,7 +58,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "cuDNN looks for the best algorithm again in every step",
-            "{count} {count|convolution|convolutions} measured several algorithms before they ran ({took_ms:.2f} ms of "
+            "{count} {count|convolution|convolutions} measured several algorithms before they ran ({took_ms:time} of "
             "CPU time), in "
             "{steps} {steps|step|steps}. That happens for every new input size.",
             Fix(

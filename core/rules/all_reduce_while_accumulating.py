@@ -67,7 +67,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Gradients are averaged {per:.0f} times per optimizer step",
             "Gradients are collected over {per:.0f} micro steps, but sent in each of them: {count} "
             "{count|collective|collectives} "
-            "({took_ms:.1f} ms) could be left out.",
+            "({took_ms:time}) could be left out.",
             Fix(
                 "Send only in the last micro step.",
                 "for micro in batches:\n    model(micro).backward()",

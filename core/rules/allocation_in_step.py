@@ -88,7 +88,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             else "GPU memory is still allocated with the driver: {count} {count|call|calls}",
             "PyTorch normally keeps the memory it has once allocated. Here the driver was asked "
             "{count} {count|time|times} ({freed} {freed|time|times} to free, which waits for the whole GPU), "
-            "{took_ms:.2f} ms of CPU time. "
+            "{took_ms:time} of CPU time. "
             "In a loop, the cause is usually torch.cuda.empty_cache(), or inputs whose size keeps growing; in the "
             "first iteration it is normal.",
             Fix(

@@ -33,9 +33,9 @@ TEXTS = SyncTexts(
     title="A copy to the GPU holds the CPU until it ends",
     why=(
         "From pinned memory a copy runs by itself, but this call waits for its end, because non_blocking was not "
-        "set. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
+        "set. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
         "{count|call|calls}, "
-        "{wait_ms:.2f} ms of it waiting for the GPU."
+        "{wait_ms:time} of it waiting for the GPU."
     ),
     fix=Fix(
         summary="Copy from pinned memory without waiting.",

@@ -64,9 +64,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The forward pass runs twice although memory is not short",
-            "The forward pass is computed twice to save memory that is not short: {peak_gib:.1f} of "
-            "{size_gib:.1f} GiB used. "
-            "Checkpointing ran {count} {count|block|blocks} again in the backward pass ({took_ms:.1f} ms of CPU "
+            "The forward pass is computed twice to save memory that is not short: {peak_bytes:size} of "
+            "{size_bytes:size} used. "
+            "Checkpointing ran {count} {count|block|blocks} again in the backward pass ({took_ms:time} of CPU "
             "time, and the GPU's work again). "
             "At its peak the memory was {share_pct:.0f} % full.",
             Fix(
@@ -81,8 +81,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "Operators computed again", len(recomputed), "", recomputed),
             ],
             values={
-                "peak_gib": peak / 2**30,
-                "size_gib": sizes[0] / 2**30,
+                "peak_bytes": float(peak),
+                "size_bytes": float(sizes[0]),
                 "share_pct": 100 * peak / sizes[0],
                 "count": len(again),
                 "took_ms": took / 1e6,

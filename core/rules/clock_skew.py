@@ -56,7 +56,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "{count} GPU {count|slice starts|slices start} before their own launch",
-            "{count} {count|piece|pieces} of GPU work start before their own launch, by up to {worst_us:.1f} us. "
+            "{count} {count|piece|pieces} of GPU work start before their own launch, by up to {worst_us:time}. "
             "The clocks of CPU and GPU are not aligned in this recording: times between the two are wrong by as much.",
             Fix("Record again with a newer driver and torch."),
             [evidence(facts, "Work that starts too early", int(bad.sum()), "", work[bad])],

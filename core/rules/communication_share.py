@@ -56,7 +56,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "In {share_pct:.0f} % of the step the GPU only communicates",
-            "{count} {count|collective|collectives} ran {total_ms:.1f} ms, {exposed_ms:.1f} ms of it with no "
+            "{count} {count|collective|collectives} ran {total_ms:time}, {exposed_ms:time} of it with no "
             "computation beside them. Part of that "
             "may be waiting for a slower rank. The saving assumes that half of it can be hidden.",
             Fix(

@@ -74,9 +74,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "torch.compile wraps too little: {per_call:.0f} kernels per call",
-                "{count} {count|call|calls} of the compiled function took {host_ms:.3f} ms of CPU time, of which only "
-                "{launch_ms:.3f} ms "
-                "launched kernels; these run for {device_ms:.3f} ms. The rest is the wrapper's own work: with so few "
+                "{count} {count|call|calls} of the compiled function took {host_ms:time} of CPU time, of which only "
+                "{launch_ms:time} "
+                "launched kernels; these run for {device_ms:time}. The rest is the wrapper's own work: with so few "
                 "kernels there is nothing to fuse. The saving assumes that without it the CPU needs three "
                 "times what the launches alone take.",
                 Fix(

@@ -48,9 +48,9 @@ TEXTS = SyncTexts(
         "The same small tensor is copied from the CPU to the GPU again and again. "
         "A tensor of {each_bytes:size} that lives on the CPU is sent to the GPU {count} {count|time|times}, though its "
         "size never "
-        "changes. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
+        "changes. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
         "{count|call|calls}, "
-        "{wait_ms:.2f} ms of it waiting for the GPU. For such a copy the CPU waits until the GPU has done "
+        "{wait_ms:time} of it waiting for the GPU. For such a copy the CPU waits until the GPU has done "
         "everything before it."
     ),
     fix=Fix(

@@ -43,8 +43,8 @@ TEXTS = SyncTexts(
     why=(
         "Python tests a tensor that is on the GPU, and the CPU waits for the answer. "
         "An if, while or assert on a tensor needs its value now, so the CPU stops until the GPU has computed it. "
-        "The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} {count|call|calls}, "
-        "{wait_ms:.2f} ms of it waiting for the GPU. Meanwhile no new work is queued."
+        "The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} {count|call|calls}, "
+        "{wait_ms:time} of it waiting for the GPU. Meanwhile no new work is queued."
     ),
     fix=Fix(
         summary="Do the check where the data is made, or let the GPU do it.",

@@ -68,7 +68,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Copies run while the GPU computes nothing: {share_pct:.0f} % of the step",
             "Copies to the GPU run while it computes nothing: {share_pct:.0f} % of the step. "
             "{count} {count|copy lies|copies lie} on the stream of the kernels, so the kernels wait for them: "
-            "{exposed_ms:.2f} ms in which "
+            "{exposed_ms:time} in which "
             "only a copy ran. The GPU can copy and compute at once when the copies have a stream of their own.",
             Fix(
                 "Copy the next batch on another stream while this one is computed.",

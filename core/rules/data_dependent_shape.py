@@ -35,8 +35,8 @@ TEXTS = SyncTexts(
     why=(
         "`{op}` gives a result whose size the CPU must wait to learn. "
         "How many elements a mask selects is only known after the GPU has counted them, and the CPU needs the "
-        "number to allocate the result. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside "
-        "the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU."
+        "number to allocate the result. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside "
+        "the {count} {count|call|calls}, {wait_ms:time} of it waiting for the GPU."
     ),
     fix=Fix(
         summary="Use the mask as a factor, so that sizes stay fixed.",

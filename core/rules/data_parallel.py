@@ -46,7 +46,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "DataParallel drives {devices} GPUs from one process",
             "In every step the model is copied to all GPUs and the results are collected again: "
-            "{count} {count|call|calls}, {took_ms:.1f} ms "
+            "{count} {count|call|calls}, {took_ms:time} "
             "of CPU time. One process per GPU needs neither.",
             Fix(
                 "Use DistributedDataParallel.",

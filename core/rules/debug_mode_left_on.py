@@ -85,7 +85,7 @@ def _blocking_launches(ctx: RuleContext) -> list[Suggestion]:
             "Every launch waits for its kernel: CUDA_LAUNCH_BLOCKING?",
             "Every launch waits until its kernel has ended: CUDA_LAUNCH_BLOCKING seems to be set. "
             "{count} of {of} launches returned only after their kernel was done. So the CPU and the GPU take turns "
-            "instead of working side by side: the CPU spent {took_ms:.2f} ms in these calls.",
+            "instead of working side by side: the CPU spent {took_ms:time} in these calls.",
             Fix("Unset the variable.", "CUDA_LAUNCH_BLOCKING=1 python train.py", "python train.py", URL),
             [
                 evidence(facts, "Launches that returned after their kernel", len(ids), "", ids),
@@ -113,7 +113,7 @@ def _anomaly(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "Autograd's anomaly detection is on",
             "It records a Python stack for each operation and checks each gradient for NaN; its frames took "
-            "{took_ms:.2f} ms here, and the checks read back from the GPU.",
+            "{took_ms:time} here, and the checks read back from the GPU.",
             Fix(
                 "Switch it off.",
                 "torch.autograd.set_detect_anomaly(True)",

@@ -62,7 +62,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "Double precision takes {share_pct:.1f} % of the kernel time",
-                "{count} {count|kernel works|kernels work} on 64-bit numbers ({names}), {took_ms:.2f} ms. NumPy's "
+                "{count} {count|kernel works|kernels work} on 64-bit numbers ({names}), {took_ms:time}. NumPy's "
                 "default "
                 "type is double, and "
                 "one such tensor makes everything computed from it double, too. The saving assumes that "

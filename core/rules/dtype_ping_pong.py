@@ -66,8 +66,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "Copies that only change type or layout: {share_pct:.0f} % of GPU time",
                 "Copies that only change type or layout take {share_pct:.0f} % of the GPU's time. "
                 "{count} {count|operator|operators} ({names}) copy data within the GPU and compute nothing: "
-                "{took_ms:.2f} "
-                "ms. Not all of "
+                "{took_ms:time}"
+                ". Not all of "
                 "them can go; the saving assumes half.",
                 Fix(
                     "Keep one type and one layout; write results where they are needed.",

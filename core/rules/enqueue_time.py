@@ -45,10 +45,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "A step of {host_ms:.2f} ms only queues {device_ms:.2f} ms of work",
-            "The CPU runs ahead: a marked step of {host_ms:.2f} ms is only the time to queue the work. "
+            "A step of {host_ms:time} only queues {device_ms:time} of work",
+            "The CPU runs ahead: a marked step of {host_ms:time} is only the time to queue the work. "
             "The CPU does not wait for the GPU, so the marked step ends before its work is done. The "
-            "pace of the loop is that of the GPU, {device_ms:.2f} ms per step.",
+            "pace of the loop is that of the GPU, {device_ms:time} per step.",
             Fix("Compare the sustained step time instead."),
             [evidence(facts, "Marked steps", len(shown), "", shown)],
             values={"host_ms": s.step_ns / 1e6, "device_ms": device / 1e6},

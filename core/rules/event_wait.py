@@ -33,8 +33,8 @@ TEXTS = SyncTexts(
     title="The CPU waits for an event: `{call}`",
     why=(
         "`{call}` stops the CPU until the GPU has reached an event. "
-        "The program waits until the GPU has reached a mark. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} "
-        "ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU. It is often a "
+        "The program waits until the GPU has reached a mark. The CPU spent {host_ms:time} of the {window_ms:time} "
+        "looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting for the GPU. It is often a "
         "time "
         "measurement (`elapsed_time`) read too early."
     ),

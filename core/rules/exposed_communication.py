@@ -76,7 +76,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Gradients are sent only after the backward pass: {share_pct:.0f} % of the step. "
             "{count} {count|collective starts|collectives start} when the backward pass is over, and nothing runs "
             "beside them "
-            "for {exposed_ms:.1f} ms. Sent "
+            "for {exposed_ms:time}. Sent "
             "layer by layer, most of it would hide behind the computation; the saving assumes that {left_pct:.0f} % of "
             "it stays.",
             Fix(

@@ -61,8 +61,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "The batch is normalised in {passes:.0f} separate passes",
             "The batch is converted and normalised in {passes:.0f} separate passes over it. "
-            "Each pass reads the whole batch from the GPU's memory and writes it back: {took_ms:.2f} ms for {count} "
-            "{count|kernel|kernels}. In one pass it would take about {one_ms:.2f} ms.",
+            "Each pass reads the whole batch from the GPU's memory and writes it back: {took_ms:time} for {count} "
+            "{count|kernel|kernels}. In one pass it would take about {one_ms:time}.",
             Fix(
                 "Do it in one pass.",
                 "x = (x.to(torch.float32) / 255. - 0.5) / 0.5",

@@ -73,7 +73,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "Matrix products without TF32: {share_pct:.0f} % of the kernel time",
             "Matrix products run in full single precision without the tensor cores. "
-            "{count} {count|product|products} took {took_ms:.2f} ms on the ordinary units. This GPU has tensor cores "
+            "{count} {count|product|products} took {took_ms:time} on the ordinary units. This GPU has tensor cores "
             "that do them in TF32 "
             "several times faster. The saving assumes that {left_pct:.0f} % of the time is left.",
             Fix(

@@ -67,7 +67,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "Sequences of {length:.0f} element-wise kernels could be fused: {share_pct:.0f} % of the kernel time. "
                 "{count} {count|time|times}, several small operators pass over the same data one after the other "
                 "({names}, ...): "
-                "{took_ms:.2f} ms. A compiler can make one kernel of each sequence, which reads and "
+                "{took_ms:time}. A compiler can make one kernel of each sequence, which reads and "
                 "writes memory once. "
                 "The saving assumes that the memory is the limit, so that a fused kernel takes the time of one of "
                 "them; only a test shows how much it gains.",

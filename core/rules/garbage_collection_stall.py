@@ -54,7 +54,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The garbage collector stops the step for {took_ms:.1f} ms",
+            "The garbage collector stops the step for {took_ms:time}",
             "{count} {count|time|times} the collector went through all objects of the program, and nothing was "
             "launched meanwhile.",
             Fix(

@@ -61,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "GPU tensors are sent with gloo, through the CPU",
-            "{count} {count|collective|collectives} ({took_ms:.1f} ms) ran with gloo, and their tensors were copied "
+            "{count} {count|collective|collectives} ({took_ms:time}) ran with gloo, and their tensors were copied "
             "from the GPU first.",
             Fix(
                 "Use NCCL for GPU tensors.",

@@ -63,7 +63,7 @@ _ANYWHERE = (
 )
 _NAMED_WHY = (
     "The GPU is used only {busy_pct:.0f} % of the time: the CPU is in Python meanwhile, mostly in {place}. "
-    "{python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:.1f} ms per step "
+    "{python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:time} per step "
     "in "
     "{place} alone ({share_pct:.0f} % of it). No wait, loader or launch explains it: nothing is queued until that code "
     "is "

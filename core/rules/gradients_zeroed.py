@@ -38,13 +38,13 @@ RULE = Rule(
 )
 _ON_GPU = (
     "Gradients are filled with zeros in every step instead of being dropped. "
-    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:.2f} ms of CPU time and "
-    "{device_ms:.2f} ms of the GPU. "
+    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:time} of CPU time and "
+    "{device_ms:time} of the GPU. "
     "Dropped gradients need neither, and the next backward pass writes them instead of adding to them."
 )
 _ON_CPU = (
     "Gradients are filled with zeros in every step instead of being dropped. "
-    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:.2f} ms. Dropped "
+    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:time}. Dropped "
     "gradients need no clearing, and the next "
     "backward pass writes them instead of adding to them."
 )

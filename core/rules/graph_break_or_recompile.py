@@ -122,7 +122,7 @@ def _recompiles(ctx: RuleContext) -> list[Suggestion]:
             else "torch.compile has made several versions of {functions} {functions|function|functions}",
             "{functions} compiled {functions|function exists|functions exist} in several versions, and {count} "
             "{count|compilation lies|compilations lie} inside later steps "
-            "({took_ms:.1f} ms). A version is made when an input does not fit the assumptions of the "
+            "({took_ms:time}). A version is made when an input does not fit the assumptions of the "
             "one before, usually "
             "because a size has changed.",
             Fix(

@@ -42,9 +42,9 @@ TEXTS = SyncTexts(
     why=(
         "A GPU tensor is indexed with a tensor that is on the CPU, which is copied over each time. "
         "The index ({each_bytes:size}) is on the CPU, so PyTorch copies it to the GPU inside `{op}` and waits for the "
-        "copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} "
+        "copy. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
         "{count|call|calls}, "
-        "{wait_ms:.2f} ms of it waiting for the GPU."
+        "{wait_ms:time} of it waiting for the GPU."
     ),
     fix=Fix(
         summary="Keep the index on the GPU.",

@@ -43,8 +43,8 @@ TEXTS = SyncTexts(
     why=(
         "A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time. "
         "Python's numbers are first made into a CPU tensor of {each_bytes:size} and then copied to the GPU, and the "
-        "CPU waits for that copy. The CPU spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside these "
-        "{count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the GPU."
+        "CPU waits for that copy. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside these "
+        "{count} {count|call|calls}, {wait_ms:time} of it waiting for the GPU."
     ),
     fix=Fix(
         summary="Make the index on the GPU.",

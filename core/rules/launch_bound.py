@@ -85,8 +85,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "The CPU launches too slowly: the GPU is busy {busy_pct:.0f} %",
             "The GPU is busy only {busy_pct:.0f} % of the time: the CPU cannot launch its short kernels fast enough. "
-            "The typical one of {count} {count|kernel|kernels} lasts {typical_us:.1f} us, but the CPU spends "
-            "{host_us:.1f} us in "
+            "The typical one of {count} {count|kernel|kernels} lasts {typical_us:time}, but the CPU spends "
+            "{host_us:time} in "
             "operators for each kernel that it starts. So the GPU finishes its work and waits for the next launch: "
             "{idle_pct:.0f} % of the time it was idle because the CPU was still busy launching. The "
             "saving assumes that "

@@ -61,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Convolutions convert layouts: {share_pct:.0f} % of the kernel time",
             "Convolutions convert their data to another layout and back: {share_pct:.0f} % of the kernel time. "
             "{count} {count|kernel|kernels} only rearrange data between 'channels first' and 'channels last', "
-            "{took_ms:.2f} ms. With "
+            "{took_ms:time}. With "
             "the model in channels_last from the start none of them is needed.",
             Fix(
                 "Keep model and input in channels_last.",

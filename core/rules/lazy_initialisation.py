@@ -72,8 +72,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The recording holds {took_ms:.0f} ms of one-time start-up",
-            "The recording contains {took_ms:.0f} ms of start-up that happens only once. "
+            "The recording holds {took_ms:time} of one-time start-up",
+            "The recording contains {took_ms:time} of start-up that happens only once. "
             "Calls set up the GPU or loaded its code ({count} of them). That is paid once per "
             "program and says nothing about a step; "
             "figures that include it mislead.",

@@ -54,13 +54,13 @@ RULE = Rule(
 )
 _ON_GPU = (
     "The worker processes deliver batches more slowly than the GPU uses them up: the training process waited "
-    "{each_ms:.2f} ms for each of {count} {count|batch|batches}, during {idle_ms:.2f} ms of which the GPU had nothing "
+    "{each_ms:time} for each of {count} {count|batch|batches}, during {idle_ms:time} of which the GPU had nothing "
     "to do. Worker "
     "processes are not in this trace, so it cannot say which part of the loading is slow. The saving assumes "
     "{workers:.0f} times as many workers, which do not slow each other down."
 )
 _ON_CPU = (
-    "The worker processes deliver batches more slowly than the training uses them up: it waited {each_ms:.2f} ms for "
+    "The worker processes deliver batches more slowly than the training uses them up: it waited {each_ms:time} for "
     "each of {count} {count|batch|batches}. Worker processes are not in this trace, so it cannot say which part of the "
     "loading is "
     "slow. The saving is an upper bound: it assumes {workers:.0f} times as many workers on cores that are free. How "

@@ -61,8 +61,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 RULE.id,
                 "The loader's workers are started anew {count} {count|time|times}",
                 "The data loader's worker processes are started anew again and again ({count} {count|time|times}). "
-                "Each time the loop over the loader begins, its workers are started again: {took_ms:.1f} "
-                "ms altogether in "
+                "Each time the loop over the loader begins, its workers are started again: {took_ms:time} "
+                "altogether in "
                 "this recording, and the first batch after it comes late.",
                 Fix(
                     "Keep the workers from epoch to epoch.",

@@ -81,7 +81,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "A Python loop takes a tensor piece by piece: {repeats:.0f} rounds",
                 "The same {period} operators ({names}) run {repeats:.0f} times in a row, {count} {count|time|times} "
                 "over, and take "
-                "{took_ms:.2f} ms of CPU time. On the whole tensor at once they would run a single time.",
+                "{took_ms:time} of CPU time. On the whole tensor at once they would run a single time.",
                 Fix(
                     "Work on the whole tensor at once.",
                     "for i in range(len(x)):\n    out.append(f(x[i]))\nout = torch.stack(out)",

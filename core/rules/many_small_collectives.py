@@ -62,7 +62,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "{per_step:.0f} small collectives per step, typically of {typical_bytes:size}",
-            "{count} {count|collective|collectives} took {took_ms:.1f} ms. Of messages this small nearly all is "
+            "{count} {count|collective|collectives} took {took_ms:time}. Of messages this small nearly all is "
             "start-up: fewer and larger ones cost "
             "less.",
             Fix(

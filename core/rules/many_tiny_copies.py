@@ -67,7 +67,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "{per_step:.0f} tiny copies in every step could be one",
-            "{count} {count|copy|copies} of {mean_bytes:.0f} bytes on average took {took_ms:.2f} ms of CPU time. "
+            "{count} {count|copy|copies} of {mean_bytes:.0f} bytes on average took {took_ms:time} of CPU time. "
             "A copy of this size "
             "is all start-up: one larger copy costs about as much as one of them.",
             Fix(

@@ -79,7 +79,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Matrix sizes are no multiple of {multiple:.0f}, such as {size}",
             "Half-precision products have sizes that are no multiple of {multiple:.0f}: {sizes}. "
             "Tensor cores work on tiles. Of the longest products of one step, {count} {count|has|have} odd sizes and "
-            "{count|takes|take} {took_ms:.2f} ms; padded to a multiple of {multiple:.0f} they may run "
+            "{count|takes|take} {took_ms:time}; padded to a multiple of {multiple:.0f} they may run "
             "faster. How much depends on the library: try it.",
             Fix(
                 "Pad the sizes.",

@@ -63,8 +63,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "GPU memory is {share_pct:.0f} % full at its peak",
-                "At most {allocated_gib:.1f} GiB were in use and {reserved_gib:.1f} GiB held, of "
-                "{size_gib:.1f} GiB. Near the "
+                "At most {allocated_bytes:size} were in use and {reserved_bytes:size} held, of "
+                "{size_bytes:size}. Near the "
                 "limit, memory has to be given back and asked for again, and larger inputs fail.",
                 Fix(
                     "Use less memory.",
@@ -80,9 +80,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ],
                 values={
                     "share_pct": 100 * float(used.max()) / size,
-                    "allocated_gib": float(memory.allocated_bytes[mine].max()) / 2**30,
-                    "reserved_gib": float(memory.reserved_bytes[mine].max()) / 2**30,
-                    "size_gib": size / 2**30,
+                    "allocated_bytes": float(memory.allocated_bytes[mine].max()),
+                    "reserved_bytes": float(memory.reserved_bytes[mine].max()),
+                    "size_bytes": float(size),
                 },
                 occurrences=1,
                 at=spot,

@@ -75,7 +75,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "The model runs on the CPU although there is a GPU",
             "The model runs on the CPU although there is a GPU: {device}. "
-            "{count} {count|heavy operator|heavy operators} computed on the CPU for {took_ms:.1f} ms, and nothing was "
+            "{count} {count|heavy operator|heavy operators} computed on the CPU for {took_ms:time}, and nothing was "
             "launched on the GPU.",
             Fix(
                 "Move the model and its inputs to the GPU.",

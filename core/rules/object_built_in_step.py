@@ -58,8 +58,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "An object is built anew in every step: {what}",
-                "Its constructor ran {count} {count|time|times} in {steps} {steps|step|steps} and took {took_ms:.3f} "
-                "ms of CPU "
+                "Its constructor ran {count} {count|time|times} in {steps} {steps|step|steps} and took {took_ms:time} "
+                "of CPU "
                 "time. Built once and "
                 "kept, it would cost nothing.",
                 Fix(

@@ -38,8 +38,8 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="`{op}` waits for the GPU inside itself",
     why=(
-        "This operator needs something from the GPU before it can go on. The CPU spent {host_ms:.2f} ms of the "
-        "{window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the "
+        "This operator needs something from the GPU before it can go on. The CPU spent {host_ms:time} of the "
+        "{window_ms:time} looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting for the "
         "GPU. "
         "Path: {op_path}."
     ),

@@ -38,8 +38,8 @@ RULE = Rule(id="optimizer-read-back", title="The optimizer reads back", needs=Ne
 TEXTS = SyncTexts(
     title="The optimizer reads a value back in every step",
     why=(
-        "Inside the optimizer's step the CPU waits for a value from the GPU. The CPU spent {host_ms:.2f} ms of the "
-        "{window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the "
+        "Inside the optimizer's step the CPU waits for a value from the GPU. The CPU spent {host_ms:time} of the "
+        "{window_ms:time} looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting for the "
         "GPU."
     ),
     fix=Fix(

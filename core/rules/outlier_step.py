@@ -57,8 +57,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others",
-            "The longest took {longest_ms:.1f} ms, the median is {median_ms:.1f} ms. Checkpoints "
-            "written in them: {saves}.",
+            "The longest took {longest_ms:time}, the median is {median_ms:time}. Checkpoints written in them: {saves}.",
             Fix("Leave them out of comparisons; write checkpoints less often or on another thread."),
             [evidence(facts, "Long steps", len(shown), "", [*shown, *saved])],
             values={

@@ -53,7 +53,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The profiler itself took {share_pct:.0f} % of the recording",
-            "The recorder paused the program for {took_ms:.1f} ms (pauses: {count}). Without the "
+            "The recorder paused the program for {took_ms:time} (pauses: {count}). Without the "
             "profiler the program is faster.",
             Fix(
                 "Record fewer steps, without stacks and shapes, to see the pace.",

@@ -39,8 +39,8 @@ TEXTS = SyncTexts(
     why=(
         "`{op}` reads a number back from the GPU, and the CPU waits for it. "
         "To read one number, the CPU must wait until the GPU has finished all the work queued before it. The CPU "
-        "spent {host_ms:.2f} ms of the {window_ms:.1f} ms looked at inside the {count} {count|call|calls}. Of that, "
-        "{wait_ms:.2f} ms was waiting for the GPU. While the CPU waits it cannot queue new work, so the GPU has "
+        "spent {host_ms:time} of the {window_ms:time} looked at inside the {count} {count|call|calls}. Of that, "
+        "{wait_ms:time} was waiting for the GPU. While the CPU waits it cannot queue new work, so the GPU has "
         "nothing to do afterwards."
     ),
     fix=Fix(

@@ -50,14 +50,14 @@ RULE = Rule(
 )
 _ON_GPU = (
     "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step. "
-    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:.2f} ms of CPU time "
+    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:time} of CPU time "
     "for kernels of "
-    "{device_ms:.2f} ms. The fused form does the same in a few launches. The saving assumes that {left_pct:.0f} % of "
+    "{device_ms:time}. The fused form does the same in a few launches. The saving assumes that {left_pct:.0f} % of "
     "the CPU time is left."
 )
 _ON_CPU = (
     "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step. "
-    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:.2f} ms; each goes "
+    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:time}; each goes "
     "over memory by itself. The fused "
     "form goes over each parameter once. The saving assumes that {left_pct:.0f} % of the time is left."
 )

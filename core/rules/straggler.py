@@ -63,7 +63,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "Rank {rank} is the slowest: the others wait {lost_ms:.1f} ms for it",
+            "Rank {rank} is the slowest: the others wait {lost_ms:time} for it",
             "In {count} {count|collective|collectives} rank {rank} arrives last (its own part of them is the "
             "shortest), "
             "and the other ranks wait in "

@@ -55,7 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "SyncBatchNorm communicates {count} {count|time|times}",
             "Every such layer gathers its statistics from all ranks and waits for them: "
-            "{took_ms:.1f} ms of CPU time in "
+            "{took_ms:time} of CPU time in "
             "{count} {count|call|calls}.",
             Fix(
                 "Use a norm that needs no other rank, where accuracy allows it.",

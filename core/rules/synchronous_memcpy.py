@@ -32,8 +32,8 @@ TEXTS = SyncTexts(
     title="`{call}` copies and waits for the end",
     why=(
         "`{call}` copies and waits until the copy is done. "
-        "This call comes from a library or extension, not from PyTorch's own copies. The CPU spent {host_ms:.2f} "
-        "ms of the {window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting "
+        "This call comes from a library or extension, not from PyTorch's own copies. The CPU spent {host_ms:time} "
+        "of the {window_ms:time} looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting "
         "for the "
         "GPU. Path: {op_path}."
     ),

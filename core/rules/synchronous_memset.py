@@ -55,7 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "`cudaMemset` holds the CPU up",
-            "{count} {count|call|calls} took {took_ms:.2f} ms of CPU time. Owner: {owner}.",
+            "{count} {count|call|calls} took {took_ms:time} of CPU time. Owner: {owner}.",
             Fix(
                 "Use cudaMemsetAsync on the current stream in the extension.",
                 "cudaMemset(ptr, 0, n);",

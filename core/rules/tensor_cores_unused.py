@@ -67,7 +67,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "Products without tensor cores: {share_pct:.0f} % of the kernel time",
             "The tensor cores are idle: {share_pct:.0f} % of the kernel time goes to products they could compute. "
-            "{count} {count|matrix product|matrix products} and convolutions took {took_ms:.2f} ms in single "
+            "{count} {count|matrix product|matrix products} and convolutions took {took_ms:time} in single "
             "precision. In "
             "mixed precision the "
             "tensor cores do them. The saving assumes that {left_pct:.0f} % of the time is left.",

@@ -34,8 +34,8 @@ TEXTS = SyncTexts(
     title="A tensor is copied to the CPU, which waits for it",
     why=(
         "A tensor is copied from the GPU to the CPU, and the CPU waits for it. "
-        "On average {each_bytes:size} were copied back each time. The CPU spent {host_ms:.2f} ms of the "
-        "{window_ms:.1f} ms looked at inside the {count} {count|call|calls}, {wait_ms:.2f} ms of it waiting for the "
+        "On average {each_bytes:size} were copied back each time. The CPU spent {host_ms:time} of the "
+        "{window_ms:time} looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting for the "
         "GPU. The "
         "copy can only start once everything before it is done, and the CPU queues nothing meanwhile."
     ),

@@ -50,13 +50,13 @@ RULE = Rule(
 _ON_GPU = (
     "{count} {count|time|times} the scores of all pairs of tokens are computed, written to memory, read again for the "
     "softmax, and "
-    "read again for the second product: {took_ms:.2f} ms of kernels. The fused form never writes them. The saving "
+    "read again for the second product: {took_ms:time} of kernels. The fused form never writes them. The saving "
     "assumes that it takes {factor_pct:.0f} % of that time."
 )
 _ON_CPU = (
     "{count} {count|time|times} the scores of all pairs of tokens are computed, written to memory, read again for the "
     "softmax, and "
-    "read again for the second product: {took_ms:.2f} ms. The fused form works through them in pieces that fit into "
+    "read again for the second product: {took_ms:time}. The fused form works through them in pieces that fit into "
     "the caches. The saving assumes that it takes {factor_pct:.0f} % of that time."
 )
 

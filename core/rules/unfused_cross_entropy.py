@@ -66,7 +66,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "log_softmax and nll_loss can be one cross_entropy",
                 "The two halves of a cross-entropy are called one by one, {count} {count|time|times}. One call does "
                 "the same with "
-                "fewer launches; expect little: both together take {took_ms:.3f} ms of CPU time here.",
+                "fewer launches; expect little: both together take {took_ms:time} of CPU time here.",
                 Fix(
                     "Use the combined loss.",
                     "loss = F.nll_loss(F.log_softmax(x, dim=1), target, weight=w)",

@@ -52,7 +52,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "DDP searches the graph for unused parameters each step",
             "DDP walks through the whole graph in every step to find unused parameters. "
-            "{count} {count|search|searches} took {took_ms:.2f} ms of CPU time in Python alone. They are only "
+            "{count} {count|search|searches} took {took_ms:time} of CPU time in Python alone. They are only "
             "needed where some parameters get "
             "no gradient.",
             Fix(

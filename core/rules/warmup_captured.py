@@ -55,7 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The first step takes {times:.1f} times as long: it is warm-up",
-            "It took {first_ms:.1f} ms, the others {median_ms:.1f} ms (median). Figures per step leave it out.",
+            "It took {first_ms:time}, the others {median_ms:time} (median). Figures per step leave it out.",
             Fix(
                 "Skip it in the schedule.",
                 "schedule(wait=0, warmup=0, active=3)",
