@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 POLL_S = 0.03  # how long a cancel waits at most until it is seen
 READY_S = 60.0  # a start that takes longer never comes
 CLOSE_S = 3.0  # for what a helper is writing when the program ends
+LINGER_S = 60.0  # for what it is writing after `close`; longer than that hangs in something that cannot be called off
 
 
 class Helper:
@@ -61,6 +62,7 @@ class Helper:
         self._ready = False
         self._ended = threading.Event()
         self._known: Any = None  # the figures sent last
+        self._lingering: threading.Timer | None = None  # makes an end after `close`
 
     @property
     def process_id(self) -> int | None:
@@ -136,6 +138,7 @@ class Helper:
         try:
             found: Analysis = self._call((protocol.ANALYZE, rule_folders, source_folders), progress, on_partial)
         finally:
+            self._known = None  # the process may be remembered for long after its trace is closed
             self.close()
         return found
 
@@ -184,9 +187,17 @@ class Helper:
         self._let_go()
 
     def close(self) -> None:
-        """Let it end by itself: it finishes what it is writing to the cache, and nothing else."""
+        """Let it end by itself: it finishes what it is writing to the cache, and nothing else.
+
+        One that has not ended after `LINGER_S` (a rule of the user's that hangs without letting others work) is killed.
+        """
         with suppress(OSError):
             self._lifeline.close()
+        if self._lingering is None and not self._ended.is_set():
+            self._lingering = threading.Timer(LINGER_S, self.kill)
+            self._lingering.daemon = True
+            with suppress(RuntimeError):  # no thread to be had
+                self._lingering.start()
 
     def wait_closed(self) -> None:
         """Wait for the end after `close`, and make an end where it does not come."""
@@ -196,6 +207,8 @@ class Helper:
 
     def _let_go(self) -> None:
         self._on_end(self)
+        if self._lingering is not None:
+            self._lingering.cancel()
         with suppress(OSError):
             self._lifeline.close()
             self._connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FIRST_PAINT_MS = 30  # the first frame has the interpreter to itself, then the diagnosis begins
 LARGE_BYTES = 2 << 20  # on disk; a .gz of this size holds ten times as much
+LET_GO_MS = 400  # after a trace is closed; whatever painted it has gone by then
 MANY = 20_000  # slices; fewer are diagnosed before a process has started
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
 
@@ -58,7 +60,7 @@ class Loaded:
 
 def load_document(path: Path, progress: jobs.Progress) -> Loaded:
     """Read a trace, what the run that made it left beside it, and all that a view of it needs (in a worker thread)."""
-    from core import cache
+    from core import cache, memory
     from core.run_folder import finder_for, run_of
 
     helper = helpers.take(progress, start_one=_is_large(path))
@@ -70,7 +72,9 @@ def load_document(path: Path, progress: jobs.Progress) -> Loaded:
         warmup.finish()
         from gui.timeline.prepared import prepare
 
-        return Loaded(trace, run_of(trace.path), finder_for(trace), prepare(trace), helper)
+        prepared = prepare(trace)
+        memory.give_back()
+        return Loaded(trace, run_of(trace.path), finder_for(trace), prepared, helper)
     except BaseException:
         if helper is not None:
             helpers.give_back(helper)
@@ -168,6 +172,11 @@ class Opener(QObject):
         self._arriving: dict[str, tuple[Document, Generator[None]]] = {}  # read, its page is being made
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
+        self._open_count = 0
+        self._let_go = QTimer(self)  # a closed trace may refer to itself in circles, and be gigabytes
+        self._let_go.setSingleShot(True)
+        self._let_go.setInterval(LET_GO_MS)
+        self._let_go.timeout.connect(lambda: gc.collect())  # noqa: PLW0108 - found when it is called
         session.openRequested.connect(self.open)
         session.provide("diagnose", self.diagnose_again)
         session.documentsChanged.connect(self._drop_closed)
@@ -337,6 +346,9 @@ class Opener(QObject):
         self._session.raise_error(error)
 
     def _drop_closed(self) -> None:
+        if len(self._session.documents) < self._open_count:
+            self._let_go.start()
+        self._open_count = len(self._session.documents)
         self._waiting.intersection_update(self._session.documents)
         for document in [d for d in self._helpers if d not in self._session.documents and not self._arrives(d)]:
             self._let_helper_go(document)

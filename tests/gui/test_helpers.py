@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +19,7 @@ from core import helper as protocol
 from core.analysis import analyze
 from core.errors import Cancelled, TraceError
 from core.importing import open_trace
-from gui import helpers
+from gui import helper_process, helpers
 from gui.helper_process import Helper
 from gui.main_window import MainWindow
 from tests.gui.conftest import training
@@ -191,6 +194,35 @@ def test_closing_a_trace_lets_its_helper_go(started: None, window: MainWindow, q
     window.session.close_document(window.session.documents[0])
     first.wait_closed()
     assert not first.alive
+
+
+def test_a_closed_trace_leaves_the_memory(
+    started: None, window: MainWindow, qtbot: QtBot, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without waiting for Python's own search for circles, which may come much later."""
+    searches: list[int] = []
+    monkeypatch.setattr(gc, "collect", lambda: searches.append(len(window.session.documents)))
+    qtbot.waitUntil(lambda: helpers._held.spare is not None, timeout=20_000)
+    helper = helpers._held.spare
+    assert helper is not None
+    window.session.open([path])
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=30_000)
+    assert helper._known is None  # it is remembered until the next one starts
+    assert not searches
+    window.session.close_document(window.session.documents[0])
+    qtbot.waitUntil(lambda: searches == [0], timeout=20_000)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
+def test_a_closed_helper_that_hangs_is_killed(started: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper_process, "LINGER_S", 0.05)
+    made = taken()
+    assert made.process_id is not None
+    os.kill(made.process_id, signal.SIGSTOP)
+    os.waitpid(made.process_id, os.WUNTRACED)  # it stands still now
+    made.close()
+    made._process.join(20)
+    assert made._process.exitcode == -signal.SIGKILL
 
 
 def test_nothing_is_left_of_a_killed_window() -> None:
