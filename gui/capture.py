@@ -54,6 +54,7 @@ class Capture(QObject):
         self.result: RunResult | None = None
         self.progress = Progress("starting")
         self.wished: RunSpec | None = None  # what the launch page shall show when it is next seen
+        self.aside = False  # that run is of the example: what the user has filled in is kept for afterwards
         self.open_when_done = True
         self.sought: find_line.Sought | None = None  # what the round that marks lines shall show
         self._lock = threading.Lock()
@@ -180,9 +181,9 @@ class Capture(QObject):
 
     # Services ---------------------------------------------------------------------------------------------------
 
-    def show_launcher(self, spec: RunSpec | None = None) -> None:
-        """Show the page that starts a run, filled with ``spec``."""
-        self.wished = spec
+    def show_launcher(self, spec: RunSpec | None = None, *, aside: bool = False) -> None:
+        """Show the page that starts a run, filled with ``spec``; ``aside``: the user's own form comes back after it."""
+        self.wished, self.aside = spec, aside
         self._session.pageRequested.emit("launch")
         self._session.runChanged.emit()
 

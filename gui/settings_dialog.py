@@ -8,20 +8,19 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QDialog,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from gui import own_rules, source_folders
 from gui.settings import Settings
+from gui.widgets.calm import CalmCombo, CalmSpin
 from gui.widgets.labels import button, label
 
 
@@ -83,7 +82,7 @@ class SettingsDialog(QDialog):
         self._make_choices()
         self.editor = QLineEdit(settings.get("editor/command"))
         self.editor.setPlaceholderText("code --goto {file}:{line}")
-        self.recent = QSpinBox()
+        self.recent = CalmSpin()
         self.recent.setRange(0, 50)
         self.recent.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.recent.setFixedWidth(64)
@@ -129,7 +128,7 @@ class SettingsDialog(QDialog):
         self.accepted.connect(self._keep)
 
     def _make_choices(self) -> None:
-        self.theme, self.reopen = QComboBox(), QComboBox()
+        self.theme, self.reopen = CalmCombo(), CalmCombo()
         themes = {"system": self.tr("As the desktop"), "light": self.tr("Light"), "dark": self.tr("Dark")}
         starts = {
             "ask": self.tr("Offer what was open last time"),

@@ -67,4 +67,4 @@ def run_here(session: Session, script: Path) -> None:
         return
     last = settings.get("runs/interpreters") if settings is not None else []
     found = find_interpreters(str(script), last)
-    capture.show_launcher(RunSpec(found[0].path if found else sys.executable, str(script)))
+    capture.show_launcher(RunSpec(found[0].path if found else sys.executable, str(script)), aside=True)

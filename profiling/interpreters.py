@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,9 @@ from pathlib import Path
 WINDOWS = os.name == "nt"
 VENV_NAMES = (".venv", "venv", "env", ".env", "virtualenv")
 PARENTS = 6  # folders above the script that are looked into
+_VERSION = re.compile(r"__version__\s*=\s*[\"']([^\"'+]+)")
+_HOME = re.compile(r"^home\s*=\s*(.+?)\s*$", re.MULTILINE)
+_NUMBER = re.compile(r"^python(3\.\d+)")
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class Interpreter:
     path: str
     origin: str
     has_torch: bool | None  # judged by its folders alone; None where that cannot be told
+    torch_version: str = ""  # as its files say; empty where they do not
 
 
 def find_interpreters(script: str = "", last_used: Iterable[str] = ()) -> list[Interpreter]:
@@ -36,7 +42,9 @@ def find_interpreters(script: str = "", last_used: Iterable[str] = ()) -> list[I
     candidates = [
         *(("beside the script", p) for p in _beside(script)),
         *(("last used", p) for p in last_used),
+        *(("in this folder", p) for p in _beside(os.getcwd(), whole_path=False)),
         *(("active environment", p) for p in _active()),
+        *(("of StepLens", p) for p in _own()),
         *(("conda", p) for p in _conda()),
         *(("pyenv", p) for p in _pyenv()),
         *(("on the path", p) for p in _on_path()),
@@ -44,9 +52,11 @@ def find_interpreters(script: str = "", last_used: Iterable[str] = ()) -> list[I
     for origin, path in candidates:
         key = _identity(path)
         if key not in found and os.path.isfile(path) and os.access(path, os.X_OK):
-            found[key] = Interpreter(path, origin, has_torch(path))
+            version = torch_version(path)
+            found[key] = Interpreter(path, origin, has_torch(path), version or "")
     rank = {True: 0, None: 1, False: 2}
-    return sorted(found.values(), key=lambda i: (i.origin != "beside the script", rank[i.has_torch]))
+    near = "beside the script"
+    return sorted(found.values(), key=lambda i: (i.has_torch is not True, i.origin != near, rank[i.has_torch]))
 
 
 def _identity(path: str) -> str:
@@ -67,16 +77,59 @@ def python_of(environment: Path) -> str:
 
 
 def has_torch(path: str) -> bool | None:
-    """Whether torch lies in the interpreter's own packages; None for one that may look elsewhere (a system Python)."""
-    prefix = Path(os.path.abspath(path)).parent.parent
-    patterns = ("lib/python3*/site-packages", "Lib/site-packages")
-    folders = [f for pattern in patterns for f in prefix.glob(pattern)]
-    if any((folder / "torch" / "version.py").exists() for folder in folders):
+    """Whether torch lies where the interpreter looks; None for one that may look elsewhere too (a system Python)."""
+    if torch_version(path) is not None:
         return True
+    prefix = Path(os.path.abspath(path)).parent.parent
     own = (prefix / "pyvenv.cfg").exists() or (prefix / "conda-meta").is_dir()
-    if own and "include-system-site-packages = true" not in _text(prefix / "pyvenv.cfg").lower():
-        return False
+    return False if own and not _sees_system(prefix) else None
+
+
+def torch_version(path: str) -> str | None:
+    """Version of the torch that an interpreter would import, as its files say; None where there is none to be seen.
+
+    Nothing is started: the folders of packages are looked through, those of the user and of the system where the
+    interpreter takes them in. Empty where torch is there and its version cannot be read.
+    """
+    for folder in _packages(path):
+        try:
+            text = (folder / "torch" / "version.py").read_text("utf-8", "replace")
+        except OSError:
+            continue
+        found = _VERSION.search(text)
+        return found[1] if found else ""
     return None
+
+
+def _packages(path: str) -> Iterator[Path]:
+    """Folders in which an interpreter looks for packages, in its order."""
+    prefix = Path(os.path.abspath(path)).parent.parent
+    config = prefix / "pyvenv.cfg"
+    yield from _site(prefix)
+    if config.exists():
+        home = _HOME.search(_text(config))
+        if not _sees_system(prefix) or home is None:
+            return
+        path = os.path.join(home[1], os.path.basename(path))
+        yield from _site(Path(home[1]).parent)
+    elif (prefix / "conda-meta").is_dir():
+        return
+    real = os.path.realpath(path)
+    if Path(real).parent.parent != prefix:  # a link on the path to a Python elsewhere
+        yield from _site(Path(real).parent.parent)
+    version = _NUMBER.search(os.path.basename(real))
+    if version is not None:
+        yield Path.home() / ".local" / "lib" / f"python{version[1]}" / "site-packages"
+
+
+def _site(prefix: Path) -> Iterator[Path]:
+    for pattern in ("lib/python3*/site-packages", "lib/python3*/dist-packages", "Lib/site-packages"):
+        yield from prefix.glob(pattern)
+    yield from (prefix / "local").glob("lib/python3*/dist-packages")
+
+
+def _sees_system(prefix: Path) -> bool:
+    return "include-system-site-packages = true" in _text(prefix / "pyvenv.cfg").lower()
 
 
 def _text(path: Path) -> str:
@@ -86,12 +139,13 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _beside(script: str) -> Iterator[str]:
+def _beside(script: str, *, whole_path: bool = True) -> Iterator[str]:
+    """Virtual environments in the folder of a script (or in a folder) and, with ``whole_path``, in those above it."""
     if not script:
         return
     start = Path(os.path.abspath(os.path.expanduser(script)))
     folders = [start, *start.parents] if start.is_dir() else list(start.parents)
-    for folder in folders[:PARENTS]:
+    for folder in folders[: PARENTS if whole_path else 1]:
         for name in VENV_NAMES:
             if (folder / name / "pyvenv.cfg").exists():
                 yield python_of(folder / name)
@@ -101,6 +155,12 @@ def _active() -> Iterator[str]:
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if os.environ.get(variable):
             yield python_of(Path(os.environ[variable]))
+
+
+def _own() -> Iterator[str]:
+    """The Python that runs this program, where it is an environment that somebody has made."""
+    if sys.prefix != sys.base_prefix:
+        yield sys.executable
 
 
 def _conda() -> Iterator[str]:

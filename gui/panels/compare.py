@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, comparable_step, compare
 from gui import jobs, text
@@ -16,6 +16,7 @@ from gui.linked_views import Link
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.widgets.calm import CalmCombo
 from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.table import TableBox
 
@@ -31,7 +32,7 @@ class ComparePage(QWidget):
         self._link: Link | None = None
         self._pair: tuple[Document, Document] | None = None
         self._found: Comparison | None = None
-        self.before, self.after = QComboBox(), QComboBox()
+        self.before, self.after = CalmCombo(), CalmCombo()
         self.before.setAccessibleName(self.tr("Trace before"))
         self.after.setAccessibleName(self.tr("Trace after"))
         row = QHBoxLayout()
@@ -49,11 +50,14 @@ class ComparePage(QWidget):
         self.timelines = QSplitter(Qt.Orientation.Vertical)
         self.timelines.setChildrenCollapsible(False)
         box = QVBoxLayout(self)
-        box.setContentsMargins(24, 16, 24, 8)
+        box.setContentsMargins(24, 24, 24, 16)
         box.setSpacing(8)
+        said = QHBoxLayout()
+        said.setSpacing(16)
+        said.addWidget(self.title)
+        said.addWidget(self.words, 1)
         box.addLayout(row)
-        box.addWidget(self.title)
-        box.addWidget(self.words)
+        box.addLayout(said)
         box.addLayout(self.grid)
         box.addWidget(self.tabs, 1)
         self._tables = self._make_tabs()

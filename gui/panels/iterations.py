@@ -7,8 +7,8 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from core.project import AppliedFix, Iteration, Judgement, Project, judge
 from core.results import ResultCheck, compare_results
@@ -17,16 +17,18 @@ from gui import round_words, text
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.widgets.calm import CalmCombo
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label, restyle
-from gui.widgets.step_chart import StepChart
+from gui.widgets.step_chart import CHART_PX, StepChart
 from gui.widgets.table import ROW_PX, Table
 
 if TYPE_CHECKING:
     from gui.loop import Loop
 
 
-NAME_PX = 130
+NAME_PX = 190
+LOW_PX, VERY_LOW_PX, LOW_CHART_PX = 600, 400, 92  # of the page: the chart gives way to the table
 LEAST_ROWS = 4  # of the table, shown however small the window is
 PLANNED = "planned"  # `gui.loop_rounds.PLANNED`: the copy is made and has not run
 CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
@@ -41,11 +43,11 @@ class IterationsPage(QWidget):
         self._loop: Loop | None = session.ask("loop")
         self._chosen: int | None = None
         box = QVBoxLayout(self)
-        box.setContentsMargins(24, 20, 24, 16)
+        box.setContentsMargins(24, 24, 24, 16)
         box.setSpacing(10)
-        self.title = heading("", 4)
+        self.title = heading("", 6)
         self.words = label("", "dim", wrap=True)
-        self.scripts = QComboBox()
+        self.scripts = CalmCombo()
         self.scripts.setAccessibleName(self.tr("Script"))
         self.scripts.activated.connect(self._script_chosen)
         top = QHBoxLayout()
@@ -112,8 +114,9 @@ class IterationsPage(QWidget):
         self._list_scripts()
         project = self.project()
         rounds = project.iterations if project is not None else ()
-        for widget in (self.chart, self.caption, self.table, self.below):
+        for widget in (self.table, self.below):
             widget.setVisible(bool(rounds))
+        self._fit_chart()
         self.undo.setVisible(self._loop is not None and bool(self._loop.applied))
         if project is None or not rounds:
             self.title.setText(self.tr("No rounds yet"))
@@ -148,11 +151,25 @@ class IterationsPage(QWidget):
         wanted = min(self._table_px(self.model.rowCount()), room // 2)
         if room > 0:
             self.split.setSizes([wanted, room - wanted])
+        if self.table.currentIndex().isValid():  # the round that is shown below
+            self.table.scrollTo(self.table.currentIndex().siblingAtColumn(0))
 
     def _recolour(self) -> None:
         """The grounds of a diff are the theme's."""
         if self._chosen is not None:
             self._show_below(self._chosen)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """In a low window the chart is lower, in a very low one it is not there."""
+        super().resizeEvent(event)
+        QTimer.singleShot(0, self, self._fit_chart)  # not while the layout is at work
+
+    def _fit_chart(self) -> None:
+        self.chart.setFixedHeight(CHART_PX if self.height() >= LOW_PX else LOW_CHART_PX)
+        project = self.project()
+        for widget in (self.chart, self.caption):
+            widget.setVisible(bool(project and project.iterations) and self.height() >= VERY_LOW_PX)
+        QTimer.singleShot(0, self, self._share_room)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Give the columns their room once there is one."""
@@ -193,13 +210,13 @@ class IterationsPage(QWidget):
             Column(self.tr("What was fixed"), "name", [self._name(i) for i in rounds]),
             Column(self.tr("Round"), "count", [i.number for i in rounds]),
             Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures]),
-            Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures]),
-            Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
-            *(of_gpu if on_gpu else ()),  # a run on the CPU alone has neither
             Column(self.tr("Predicted"), "text", [round_words.signed(j.predicted_pct if j else None) for j in judged]),
             Column(self.tr("Measured"), "text", [round_words.signed(j.measured_pct if j else None) for j in judged]),
             Column(self.tr("Prediction"), "text", [self._outcome(j) for j in judged]),
             Column(self.tr("Same losses"), "text", [self._status(checks[i.number], i) for i in rounds]),
+            Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures]),
+            Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
+            *(of_gpu if on_gpu else ()),  # a run on the CPU alone has neither
         ]
 
     def _name(self, iteration: Iteration) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +13,10 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QComboBox,
     QFileDialog,
     QFrame,
     QHBoxLayout,
     QLineEdit,
-    QProgressBar,
     QRadioButton,
     QScrollArea,
     QVBoxLayout,
@@ -28,8 +28,10 @@ from gui.errors import as_text
 from gui.panels import PanelSpec
 from gui.said import spoken
 from gui.session import Document, Session
-from gui.widgets.labels import Elided, button, heading, label, named, restyle
+from gui.widgets.calm import CalmCombo
+from gui.widgets.labels import Elided, button, heading, label, named
 from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, form_card
+from gui.widgets.python_field import PythonAnswer, PythonField
 from profiling.errors import ProfilingError
 from profiling.interpreters import Interpreter, find_interpreters
 from profiling.preflight import Device, Preflight, preflight
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 WIDTH_PX = 900
 LAST_USED = 6
+LOOK_MS = 300  # after the last letter of the script's path
 
 
 class LaunchPage(QWidget):
@@ -51,6 +54,7 @@ class LaunchPage(QWidget):
         self._capture: Capture | None = session.ask("capture")
         self._settings = session.ask("capture_settings")
         self._found: Preflight | None = None
+        self._own: tuple[RunSpec, bool] | None = None  # the user's form, while one of the example is shown
         self._picked = False  # the user chose the interpreter: it is not changed with the script
         column = QWidget()
         column.setMaximumWidth(WIDTH_PX)
@@ -62,6 +66,9 @@ class LaunchPage(QWidget):
             "Nothing in the script has to change: it runs as it would alone, and its steps are found by themselves."
         )
         self._box.addWidget(label(words, "dim", wrap=True))
+        self.back = button(self.tr("Back to what I had filled in"), self.restore, "link")
+        self.back.hide()
+        self._box.addWidget(self.back)
         self._box.addWidget(self._what())
         self.record = RecordCard()
         self.steps = StepsCard()
@@ -85,16 +92,23 @@ class LaunchPage(QWidget):
         page.setSpacing(0)
         page.addWidget(scroll, 1)
         page.addWidget(self._bottom())
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(250)
-        self._later.timeout.connect(self.check_interpreter)
+        self._later = self._timer(250, self.check_interpreter)
+        self._looking = self._timer(LOOK_MS, self.offer_interpreters)  # while a path is typed
+        self.script.textChanged.connect(self._looking.start)
         session.runChanged.connect(self._take_wish)
         if self._settings is not None:
             self.script.setText(self._settings.get("runs/last_script"))
+        self._looking.stop()
         self.offer_interpreters()
         self._take_wish()
         self._update()
+
+    def _timer(self, after_ms: int, handler: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(after_ms)
+        timer.timeout.connect(handler)
+        return timer
 
     # The form ---------------------------------------------------------------------------------------------------
 
@@ -120,40 +134,21 @@ class LaunchPage(QWidget):
         form.addRow(self.tr("Arguments"), self.arguments)
         self.folder = named(QLineEdit(), self.tr("Working folder"))
         form.addRow(self.tr("Working folder"), beside(self.folder, button(self.tr("Choose…"), self._choose_folder)))
-        self.interpreter = QComboBox()
-        self.interpreter.setEditable(True)
-        self.interpreter.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.interpreter = PythonField()
         form.addRow(self.tr("Python"), beside(self.interpreter, button(self.tr("Choose…"), self._choose_python)))
-        self.found = label("", "dim")
-        self.remarks = label("", "", wrap=True, select=True)
-        self.gpu = QComboBox()
+        self.gpu = CalmCombo()
         self.gpu.setAccessibleName(self.tr("GPUs that the script sees"))
         self._offer_gpus(())
         form.addRow(self.tr("GPU"), self.gpu)
-        self.asking = QProgressBar()
-        self.asking.setRange(0, 0)  # how long a Python takes to import torch is not known
-        self.asking.setTextVisible(False)
-        self.asking.setFixedWidth(120)
-        self.asking.setAccessibleName(self.tr("Asking this Python what it has"))
-        at_work = QHBoxLayout()
-        at_work.addWidget(self.asking)
-        at_work.addWidget(self.found, 1)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addLayout(at_work)
-        words.addWidget(self.remarks)
-        words.addStretch(1)
-        form.addRow("", words)
+        self.answer = PythonAnswer()
+        self.asking = self.answer.asking
+        form.addRow("", self.answer)
         self.gpu.currentIndexChanged.connect(self._update)
         for line in (self.script, self.module, self.arguments, self.folder):
             line.textChanged.connect(self._update)
-        self.script.editingFinished.connect(self.offer_interpreters)
         self._kind.buttonToggled.connect(self._update)
         self.interpreter.currentTextChanged.connect(self._interpreter_changed)
-        self.interpreter.activated.connect(self._python_picked)
-        field = self.interpreter.lineEdit()
-        assert field is not None
-        field.textEdited.connect(self._python_picked)
+        self.interpreter.picked.connect(self._python_picked)
         return card
 
     def _bottom(self) -> QFrame:
@@ -178,27 +173,20 @@ class LaunchPage(QWidget):
     # Filling it -------------------------------------------------------------------------------------------------
 
     def offer_interpreters(self) -> None:
-        """Look for interpreters about the script; the choice of the user is kept."""
-        chosen = self.interpreter.currentText() if self._picked else ""
-        last = self._settings.get("runs/interpreters") if self._settings is not None else []
-        self.interpreter.blockSignals(True)
-        self.interpreter.clear()
-        for found in find_interpreters(self.script.text(), last):
-            self.interpreter.addItem(found.path)
-            self.interpreter.setItemData(
-                self.interpreter.count() - 1, _origin(self, found), Qt.ItemDataRole.ToolTipRole
-            )
-        if chosen:
-            self.interpreter.setEditText(chosen)
-        self.interpreter.blockSignals(False)
-        self._interpreter_changed()
+        """Look for interpreters about the script, off the GUI thread; the choice of the user is kept."""
+        last = list(self._settings.get("runs/interpreters")) if self._settings is not None else []
+        looking = partial(_look, self.script.text(), last)
+        jobs.run(self, looking, self._take_interpreters, self._session.raise_error, key="interpreters")
+
+    def _take_interpreters(self, found: list[Interpreter]) -> None:
+        before = self.interpreter.path()
+        self.interpreter.offer(found, before if self._picked else "")
+        if self.interpreter.path() != before:
+            self._interpreter_changed()
 
     def _interpreter_changed(self) -> None:
         self._found = None
-        asked = bool(self.interpreter.currentText().strip())
-        self.found.setText(self.tr("Asking this Python what it has…") if asked else "")
-        self.asking.setVisible(asked)
-        self.remarks.clear()
+        self.answer.wait(bool(self.interpreter.path()))
         self._later.start()
         self._update()
 
@@ -221,44 +209,59 @@ class LaunchPage(QWidget):
             self.gpu.addItem(chosen, chosen)
         self.gpu.setCurrentIndex(self.gpu.findData(chosen))
 
-    def _python_picked(self, _what: object) -> None:
+    def _python_picked(self) -> None:
         self._picked = True
 
     def check_interpreter(self) -> None:
         """Ask the chosen interpreter, off the GUI thread."""
-        path = self.interpreter.currentText().strip()
+        path = self.interpreter.path()
         if path:
             jobs.run(self, partial(_ask, path), self._checked, self._not_checked, key="preflight")
 
     def _checked(self, found: Preflight) -> None:
-        if found.interpreter != self.interpreter.currentText().strip():
+        if found.interpreter != self.interpreter.path():
             return
         self._found = found
-        self.asking.hide()
-        self.found.setText(spoken(found.words))
         self._offer_gpus(found.devices)
         worst = found.remarks[0].level if found.remarks else "info"
         words = "\n".join(f"{spoken(r.text)} {spoken(r.cure)}".strip() for r in found.remarks)
-        self._remark(words, {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
+        self.answer.tell(spoken(found.words), words, {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
+        self._update()
 
     def _not_checked(self, error: BaseException) -> None:
         self._found = None
-        self.asking.hide()
-        self.found.clear()
         shown = as_text(error)
-        self._remark(f"{shown.title} {shown.detail} {shown.hint}" if shown else str(error), "wait")
-
-    def _remark(self, words: str, role: str) -> None:
-        self.remarks.setText(words)
-        self.remarks.setVisible(bool(words))
-        restyle(self.remarks, "role", role)
+        self.answer.tell("", f"{shown.title} {shown.detail} {shown.hint}" if shown else str(error), "wait")
         self._update()
 
     def _take_wish(self) -> None:
         if self._capture is not None and self._capture.wished is not None:
             spec, self._capture.wished = self._capture.wished, None
+            if self._capture.aside and self._own is None:
+                self._own = self._filled()
             self.fill(spec)
+        self.back.setVisible(self._own is not None)
         self._update()
+
+    def _filled(self) -> tuple[RunSpec, bool]:
+        """What the user has filled in, runnable or not, and whether the Python was chosen."""
+        arguments = self.arguments.text()
+        self.arguments.clear()  # kept as they were typed: they may not be split yet
+        spec = replace(self.spec(), script=self.script.text(), module=self.module.text())
+        self.arguments.setText(arguments)
+        return replace(spec, argv=(arguments,)), self._picked
+
+    def restore(self) -> None:
+        """Bring back what the user had filled in before a run of the example was proposed."""
+        if self._own is None:
+            return
+        (own, picked), self._own = self._own, None
+        self.fill(own)
+        self.script.setText(own.script)
+        self.arguments.setText(own.argv[0])
+        self.as_module.setChecked(bool(own.module) and not own.script)
+        self._picked = picked
+        self.back.hide()
 
     def fill(self, spec: RunSpec) -> None:
         """Show a spec in the form."""
@@ -282,7 +285,6 @@ class LaunchPage(QWidget):
         if path:
             self.script.setText(path)
             self.as_script.setChecked(True)
-            self.offer_interpreters()
 
     def _choose_folder(self) -> None:
         path = QFileDialog.getExistingDirectory(self, self.tr("Choose the working folder"), self.folder.text())
@@ -323,7 +325,7 @@ class LaunchPage(QWidget):
         kind, field = ("module", self.module) if self.as_module.isChecked() else ("script", self.script)
         target: dict[str, Any] = {kind: field.text().strip()}
         return RunSpec(
-            interpreter=self.interpreter.currentText().strip(),
+            interpreter=self.interpreter.path(),
             argv=argv,
             cwd=self.folder.text().strip(),
             gpu=self.gpu.currentData() or "",
@@ -344,11 +346,13 @@ class LaunchPage(QWidget):
         except ProfilingError as error:
             self._session.raise_error(error)
             return
-        if self._settings is not None:
+        if self._settings is not None and self._own is None:
             self._settings.set("runs/last_script", spec.script)
             used = [spec.interpreter, *(p for p in self._settings.get("runs/interpreters") if p != spec.interpreter)]
             self._settings.set("runs/interpreters", used[:LAST_USED])
         self._capture.start(spec)
+        if self._capture.running:
+            self.restore()
 
     def _update(self, *_: object) -> None:
         module = self.as_module.isChecked()
@@ -366,9 +370,7 @@ class LaunchPage(QWidget):
         target = self.module.text().strip() if module else script
         running = self._capture is not None and self._capture.running
         unusable = self._found is not None and not self._found.usable
-        self.run_button.setEnabled(
-            bool(target and self.interpreter.currentText().strip()) and not running and not unusable
-        )
+        self.run_button.setEnabled(bool(target and self.interpreter.path()) and not running and not unusable)
         try:
             self.command.set_text(" ".join(self.spec().command) if target else "")
         except ProfilingError as error:
@@ -380,16 +382,9 @@ def _ask(path: str, progress: jobs.Progress) -> Preflight:
     return preflight(path)
 
 
-def _origin(page: LaunchPage, found: Interpreter) -> str:
-    words = {
-        "beside the script": page.tr("Virtual environment beside the script"),
-        "last used": page.tr("Used lately"),
-        "active environment": page.tr("The active environment"),
-        "conda": page.tr("Conda environment"),
-        "pyenv": page.tr("pyenv"),
-        "on the path": page.tr("Found on the path"),
-    }
-    return words.get(found.origin, found.origin)
+def _look(script: str, last: list[str], progress: jobs.Progress) -> list[Interpreter]:
+    progress(0.0, "")
+    return find_interpreters(script, last)
 
 
 def create(session: Session, document: Document | None) -> QWidget:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QComboBox
 
+from gui.widgets.calm import CalmCombo
 from gui.widgets.labels import plain_tip
 
 LEAST_PX = 72
 
 
-class Choice(QComboBox):
+class Choice(CalmCombo):
     """As wide as its longest item where there is room, else narrower.
 
     Parameters

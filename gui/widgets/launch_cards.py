@@ -7,7 +7,6 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QFormLayout,
     QFrame,
     QGridLayout,
@@ -19,7 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.widgets.labels import heading, label, named
+from gui.widgets.calm import CalmCombo, CalmSpin
+from gui.widgets.labels import heading, label, named, plain_tip
 from profiling.spec import Options, RunSpec, Schedule
 
 
@@ -108,7 +108,7 @@ class StepsCard(_Card):
         super().__init__()
         self._heading.setText(self.tr("Which steps"))
         form = self.form
-        self.source = QComboBox()
+        self.source = CalmCombo()
         for key, title in (
             ("auto", self.tr("Found from the training loop")),
             ("optimizer", self.tr("Each step of the optimizers")),
@@ -122,20 +122,34 @@ class StepsCard(_Card):
         row = QHBoxLayout()
         row.setSpacing(10)
         default = Schedule()
-        for name, title, low in (
-            ("skip", self.tr("skip"), 0),
-            ("warmup", self.tr("warm up"), 0),
-            ("active", self.tr("record"), 1),
-            ("repeat", self.tr("times"), 1),
+        for name, title, low, tip in (
+            ("skip", self.tr("skip"), 0, self.tr("Steps at the beginning that run as if nothing watched them.")),
+            (
+                "warmup",
+                self.tr("warm up"),
+                0,
+                self.tr("Steps in which the profiler is on but keeps nothing: its own start would distort them."),
+            ),
+            ("active", self.tr("record"), 1, self.tr("Steps that are recorded. Five or six are enough.")),
+            (
+                "repeat",
+                self.tr("times"),
+                1,
+                self.tr("How many windows are recorded: skipping, warming up and recording begin again after each."),
+            ),
         ):
-            box = QSpinBox()
+            box = CalmSpin()
             box.setRange(low, 1000)
             box.setValue(getattr(default, name))
             box.setAccessibleName(title)
+            box.setAccessibleDescription(tip)
+            box.setToolTip(plain_tip(tip))
             box.setAlignment(Qt.AlignmentFlag.AlignCenter)
             box.setFixedWidth(64)
             self.numbers[name] = box
-            row.addWidget(label(title, "dim"))
+            shown = label(title, "dim")
+            shown.setToolTip(plain_tip(tip))
+            row.addWidget(shown)
             row.addWidget(box)
         row.addStretch(1)
         form.addRow(self.tr("Steps"), row)
@@ -147,8 +161,16 @@ class StepsCard(_Card):
         )
         form.addRow("", self.stop_after)
         self.parameters = QCheckBox(self.tr("Keep sums of the parameters at the end, to compare results by"))
+        self.parameters.setToolTip(
+            plain_tip(
+                self.tr(
+                    "Adds up each parameter of the model when the script ends, so that the run of a fix can be compared "
+                    "with this one: equal sums mean that it learnt the same."
+                )
+            )
+        )
         form.addRow("", self.parameters)
-        self.after = QSpinBox()
+        self.after = CalmSpin()
         self.after.setRange(0, 1_000_000)
         self.after.setSpecialValueText(self.tr("the end"))
         self.after.setSuffix(self.tr(" steps"))

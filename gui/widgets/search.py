@@ -10,6 +10,7 @@ from core.kinds import TrackKind
 from core.trace import Trace
 from gui import theme
 from gui.models.query import KIND_GROUPS, Query
+from gui.widgets.calm import CalmCombo, CalmDoubleSpin
 from gui.widgets.labels import button, label
 
 ICON_PX = 18
@@ -47,7 +48,7 @@ class FilterBox(QFrame):
         super().__init__(parent, Qt.WindowType.Popup)
         self.setObjectName("filterbox")
         self.setProperty("role", "card")
-        self.kinds, self.track = QComboBox(), QComboBox()
+        self.kinds, self.track = CalmCombo(), CalmCombo()
         self.least, self.most = self._duration(), self._duration()
         for key, (title, _) in KIND_GROUPS.items():
             self.kinds.addItem(QCoreApplication.translate("search", title), key)
@@ -76,7 +77,7 @@ class FilterBox(QFrame):
         self.most.valueChanged.connect(self.changed)
 
     def _duration(self) -> QDoubleSpinBox:
-        box = QDoubleSpinBox()
+        box = CalmDoubleSpin()
         box.setRange(0.0, LONGEST_US)
         box.setDecimals(1)
         box.setSuffix(" µs")

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -19,10 +20,12 @@ from gui.panels.launch import LaunchPage
 from gui.panels.output import OutputPage, short_path
 from gui.panels.runs import RunsPage
 from gui.session import Session
+from gui.widgets.python_field import NOTE
 from gui.widgets.terminal import LONGEST_LINE, LineBuilder, Terminal
 from profiling import manifest
 from profiling.events import Progress
-from profiling.preflight import Device, Preflight
+from profiling.interpreters import Interpreter
+from profiling.preflight import Device, Preflight, Remark
 from profiling.spec import Options, RunSpec, Schedule
 
 
@@ -163,6 +166,57 @@ def test_a_spec_fills_the_form(session: Session, tmp_path: Path) -> None:
     assert made.module == "pkg.train"
     assert (made.argv, made.cwd, made.schedule, made.options) == (spec.argv, spec.cwd, spec.schedule, spec.options)
     assert (made.step_source, made.line_ranges) == ("optimizer", ("a.py:f",))
+
+
+def test_a_run_of_the_example_leaves_what_the_user_had_filled_in(session: Session, tmp_path: Path) -> None:
+    page = page_for(session, tmp_path / "mine.py")
+    page.arguments.setText("--name 'not closed")
+    page.steps.numbers["active"].setValue(7)
+    session.ask("capture").show_launcher(RunSpec("/other/python", "example.py"), aside=True)
+    assert page.script.text().endswith("example.py")
+    assert not page.back.isHidden()
+    page.restore()
+    assert (page.script.text(), page.arguments.text()) == (str(tmp_path / "mine.py"), "--name 'not closed")
+    assert (page.steps.numbers["active"].value(), page.interpreter.path()) == (7, "/some/python")
+    assert page.back.isHidden()
+
+
+def test_the_answer_about_a_python_moves_nothing(session: Session, tmp_path: Path, qtbot: QtBot) -> None:
+    page = page_for(session, tmp_path / "train.py")
+    qtbot.addWidget(page)
+    page.resize(1000, 900)
+    page.show()
+    page._later.stop()
+    places: list[int] = []
+    qtbot.waitUntil(lambda: (places.append(page.record.y()) or places[-3:]) == [places[-1]] * 3)  # laid out
+    before = page.record.mapTo(page, QPoint()).y()
+    words = "This interpreter has no torch. Install it there (/some/long/path/to/python -m pip install torch) or choose"
+    for found in (
+        Preflight("/some/python", "3.13.0", "", "", (), (Remark("stop", words, "another interpreter."),)),
+        Preflight("/some/python", "3.12.1", "2.9.0", "", ()),
+    ):
+        page._checked(found)
+        QApplication.processEvents()
+        assert page.record.mapTo(page, QPoint()).y() == before
+
+
+def test_pythons_are_listed_with_their_torch_and_the_best_is_chosen(
+    session: Session, tmp_path: Path, qtbot: QtBot
+) -> None:
+    page = LaunchPage(session)
+    qtbot.addWidget(page)
+    found = [Interpreter("/a/python", "in this folder", True, "2.13.0"), Interpreter("/b/python", "pyenv", None)]
+    page._take_interpreters(found)
+    page._later.stop()
+    assert page.interpreter.path() == "/a/python"
+    assert [page.interpreter.itemData(k, NOTE) for k in range(2)] == [
+        "torch 2.13.0 · in the current folder",
+        "no torch found · pyenv",
+    ]
+    page.interpreter.setEditText("/mine/python")
+    page.interpreter.picked.emit()
+    page._take_interpreters(found)
+    assert page.interpreter.path() == "/mine/python"
 
 
 def test_the_gpus_that_are_there_can_be_chosen(session: Session, tmp_path: Path, monkeypatch: Any) -> None:

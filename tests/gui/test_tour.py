@@ -99,7 +99,7 @@ def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
     assert f"+     {fixed}" in dialog.diff.toPlainText()
     dialog.reject()
     wished: list[RunSpec] = []
-    monkeypatch.setattr(window.session.ask("capture"), "show_launcher", wished.append)
+    monkeypatch.setattr(window.session.ask("capture"), "show_launcher", lambda spec, **_: wished.append(spec))
     next(b for b in shown.findChildren(QPushButton) if b.text() == "Run it here").click()
     assert wished[0].script.endswith("stage2.py")
 

@@ -17,7 +17,7 @@ from profiling import _child_sync, manifest
 from profiling import preflight as preflight_module
 from profiling.errors import ProfilingError
 from profiling.events import Gathered, Tail
-from profiling.interpreters import find_interpreters, has_torch
+from profiling.interpreters import find_interpreters, has_torch, torch_version
 from profiling.outcome import exit_in_words, hint_for, read_traceback
 from profiling.preflight import preflight
 from profiling.processes import Tree, _listed, descendants
@@ -176,6 +176,32 @@ def test_environments_beside_the_script_come_first(tmp_path: Path) -> None:
     assert [i.has_torch for i in found if i.path == str(bare)] == [False]
     assert "/gone/python" not in [i.path for i in found]
     assert has_torch(str(bare)) is False
+
+
+def test_what_has_torch_comes_before_an_environment_that_lacks_it(tmp_path: Path, monkeypatch: Any) -> None:
+    bare = make_environment(tmp_path / "project" / ".venv", torch=False)
+    good = make_environment(tmp_path / "here" / "venv", torch=True)
+    torch = good.parent.parent / "lib" / "python3.11" / "site-packages" / "torch"
+    (torch / "version.py").write_text("__all__ = []\n__version__ = '2.13.0+cpu'\ndebug = False\n")
+    script = tmp_path / "project" / "train.py"
+    script.write_text("")
+    monkeypatch.chdir(tmp_path / "here")
+    found = find_interpreters(str(script))
+    assert (found[0].path, found[0].torch_version) == (str(good), "2.13.0")
+    assert found[0].origin == "in this folder"
+    bare_at = [i.path for i in found].index(str(bare))
+    assert all(i.has_torch for i in found[:bare_at])
+
+
+def test_an_environment_that_sees_the_systems_packages_has_their_torch(tmp_path: Path) -> None:
+    base = make_environment(tmp_path / "base", torch=True)
+    (base.parent.parent / "pyvenv.cfg").unlink()
+    python = make_environment(tmp_path / "env", torch=False)
+    config = python.parent.parent / "pyvenv.cfg"
+    config.write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
+    assert (has_torch(str(python)), torch_version(str(python))) == (False, None)
+    config.write_text(f"home = {base.parent}\ninclude-system-site-packages = true\n")
+    assert (has_torch(str(python)), torch_version(str(python))) == (True, "")
 
 
 def test_a_file_in_a_package_has_a_module_name(tmp_path: Path) -> None:
