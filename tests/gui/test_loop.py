@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import orjson
 import pytest
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from core.allow import read_allow_file
 from core.analysis import Analysis
@@ -277,10 +277,34 @@ def test_losses_are_compared(window, loop, run_folder, tmp_path):
     loop.project = Project(tmp_path / "p", str(script), rounds)
     window.session.pageRequested.emit("iterations")
     page = window.pages["iterations"]
-    last = page.model.columnCount() - 1
-    assert [page.model.index(r, last).data() for r in range(3)] == ["", "yes, 2 steps", "no, from step 1 on"]
+    across = range(page.model.columnCount())
+    heads = [page.model.headerData(c, Qt.Orientation.Horizontal) for c in across]
+    at = heads.index("Same losses")
+    assert [page.model.index(r, at).data() for r in range(3)] == ["", "yes, 2 steps", "no, from step 1 on"]
     assert "The losses part at step 1" in page.words.text()
     assert not page.grab().isNull()
+
+
+def test_a_low_window_lays_nothing_of_the_rounds_over_anything(window, loop, tmp_path, qtbot):
+    names = ("as it was", *(f"fix {n}" for n in range(1, 8)))
+    rounds = tuple(
+        Iteration(n, "", 1.0, n - 1 if n else None, figures=Figures(sustained_ns=1e6 - n)) for n in range(len(names))
+    )
+    loop.project = Project(tmp_path / "p", "train.py", rounds)
+    window.resize(640, 420)
+    window.session.pageRequested.emit("iterations")
+    page = window.pages["iterations"]
+    qtbot.waitUntil(lambda: not page.chart.isVisible())
+    qtbot.waitUntil(lambda: page.table.visualRect(page.table.currentIndex()).isValid())
+    shown = [page.title, page.words, page.split]
+    for above, below in zip(shown, shown[1:], strict=False):
+        top = below.mapTo(page, below.rect().topLeft()).y()
+        assert above.mapTo(page, above.rect().bottomLeft()).y() < top
+    assert page.split.geometry().bottom() <= page.height()
+    row = page.table.visualRect(page.table.currentIndex())  # the newest round, which is shown below
+    assert page.table.viewport().rect().contains(row.center())
+    window.resize(1400, 900)
+    qtbot.waitUntil(page.chart.isVisible)
 
 
 def test_page_without_rounds_says_how_to_get_them(window, loop):
