@@ -286,6 +286,7 @@ SEARCH_KEYS = (
     ("Enter  Shift+Enter", QT_TRANSLATE_NOOP("commands", "In the search field: next and previous hit")),
     ("Alt+R  Alt+F", QT_TRANSLATE_NOOP("commands", "In the search field: regular expression, filter")),
     ("Ctrl+C", QT_TRANSLATE_NOOP("commands", "Copy all about the selected slice as text")),
+    ("Enter  Ctrl+Enter  Esc", QT_TRANSLATE_NOOP("commands", "In the flame graph: zoom in, slowest call, back")),
 )
 
 

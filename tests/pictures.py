@@ -71,6 +71,7 @@ def take() -> None:
     settle()
     keep(window.grab(), "window.png")
     dispose(window)
+    take_views()
 
     window = window_with(0, dark=False)
     trace, analysis = sample(3)
@@ -83,6 +84,25 @@ def take() -> None:
     settle()
     keep(window.grab(), "guided-loop-compare.png")
     dispose(window)
+
+
+def take_views() -> None:
+    """Take those of the views under the timeline: the views alone, tall."""
+    for panel_id, dark in (("flame", True), ("kernels", False)):
+        window = window_with(0, dark=dark)
+        page = window.current_page()
+        assert page is not None
+        page.show_panel(panel_id)
+        page.toggle_tall()
+        panel = page.panel(panel_id)
+        assert panel is not None
+        settle()
+        table = getattr(panel, "table", None)
+        if table is not None:
+            table.selectRow(0)
+            settle()
+        keep(page.bottom.grab(), f"view-{panel_id}.png")
+        dispose(window)
 
 
 if __name__ == "__main__":

@@ -48,10 +48,11 @@ class StepBars(QWidget):
         steps = self._steps
         if steps is None or not len(steps):
             return ""
-        times, most = steps.time_ns, int(np.argmax(steps.time_ns))
-        return self.tr("Per step: {low} to {high}, most in step {number}").format(
-            low=text.duration(int(times.min())), high=text.duration(int(times.max())), number=self._numbers[most]
-        )
+        low, high = (text.duration(int(v)) for v in (steps.time_ns.min(), steps.time_ns.max()))
+        if low == high:
+            return self.tr("Per step: {time}").format(time=low)
+        number = self._numbers[int(np.argmax(steps.time_ns))]
+        return self.tr("Per step: {low} to {high}, most in step {number}").format(low=low, high=high, number=number)
 
     def _pitch(self) -> float:
         count = 1 if self._steps is None else max(len(self._steps), 1)
