@@ -90,6 +90,8 @@ def read_allow_file(path: Path) -> list[Allowed]:
         raise TraceError(f"{path}: is not UTF-8 text (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
         raise TraceError(f"{path}: is not valid TOML: {error}.", hint="See docs/headless.md for the format.") from error
+    except RecursionError as error:
+        raise TraceError(f"{path}: is nested too deep.", hint="See docs/headless.md for the format.") from error
     foreign = set(values) - {"allow"}
     if foreign:
         raise TraceError(f"{path}: unknown key {sorted(foreign)[0]!r}.", hint="Entries are [[allow]] tables.")

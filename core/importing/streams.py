@@ -66,8 +66,10 @@ class Text:
             raise _unreadable(path, error) from error
         try:
             self._stream, self.wrapped = _unwrap(self._file, path, note)
-        except BaseException:
+        except BaseException as error:
             self._file.close()
+            if isinstance(error, OSError):  # a damaged disk, a network folder that is gone
+                raise _unreadable(path, error) from error
             raise
 
     def __enter__(self) -> Text:

@@ -57,6 +57,13 @@ def test_read_from_what_is_no_file(tmp_path):
             read_allow_file(path)
 
 
+def test_read_from_what_is_nested_without_end(tmp_path):
+    path = tmp_path / "allow.toml"
+    path.write_text("a=" + "[" * 100_000)
+    with pytest.raises(TraceError, match="nested too deep"):
+        read_allow_file(path)
+
+
 def test_read_missing(tmp_path):
     with pytest.raises(TraceError, match="cannot be read"):
         read_allow_file(tmp_path / "none.toml")

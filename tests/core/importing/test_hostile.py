@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import TraceError
-from core.importing import open_trace
+from core.importing import open_trace, streams
 from core.importing.decode import PIECE_BYTES
 from core.importing.pieces import decode_piece, walk_piece
 from tests.trace_builder import TraceBuilder
@@ -239,3 +239,16 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path):
     for path in (pipe, Path("/dev/zero"), Path("/dev/null")):
         with pytest.raises(TraceError, match="is no file"):
             open_trace(path)
+
+
+def test_a_file_that_cannot_be_read_to_its_start_is_no_fault_of_ours(tmp_path, monkeypatch):
+    """As from a damaged disk, or a network folder that is gone."""
+    path = tmp_path / "a.json"
+    TraceBuilder().op("aten::mm", 0, 10).write(path)
+
+    def fail(*details):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(streams, "_unwrap", fail)
+    with pytest.raises(TraceError, match="a.json cannot be read: Input/output error"):
+        open_trace(path)
