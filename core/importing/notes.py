@@ -11,44 +11,44 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "warning",
         True,
         "{count} {count|entry of the event list is no event|entries of the event list are no events}.",
-        "They hold nothing that could be drawn. A tool that filters traces may have left them behind.",
+        "Nothing there could be drawn; a tool that filters traces leaves such entries behind.",
     ),
     "no-phase": (
         "warning",
         True,
         "{count} {count|event does not say what kind of event it is|events do not say what kind of event they are}.",
-        "The field ph is missing, so they were left out.",
+        "Left out, because the field ph is missing.",
     ),
     "unknown-phase": (
         "info",
         True,
         "{count} {count|event is|events are} of a kind that this program does not draw.",
-        "They use a phase of the Chrome format that PyTorch does not write.",
+        "Left out: PyTorch does not write this phase of the Chrome format.",
     ),
     "no-time": (
         "warning",
         True,
         "{count} {count|event has|events have} no usable time.",
-        "Their ts is missing or no finite number, so they cannot be placed and were left out.",
+        "Left out, because without a finite number in ts nothing can be placed in time.",
     ),
     "profiler-span": (
         "info",
         False,
         "{count} {count|bar of the profiler itself is|bars of the profiler itself are} not drawn.",
-        "They only say from when to when the profiler ran.",
+        "It would only say from when to when the profiler ran.",
     ),
     "no-duration": (
         "warning",
         False,
         "{count} {count|event has|events have} no valid duration.",
-        "They are drawn as marks and left out of sums. An event that had not ended when the profiler stopped is "
+        "Drawn as a mark, and left out of sums. An event that had not ended when the profiler stopped is "
         "often written this way.",
     ),
     "unfinished": (
         "warning",
         False,
         "{count} {count|event begins and never ends|events begin and never end}.",
-        "They are drawn to the end of the trace and left out of averages.",
+        "Drawn to the end of the trace, and left out of averages.",
     ),
     "unmatched-end": (
         "warning",
@@ -60,7 +60,7 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "info",
         False,
         "{count} {count|slice crosses another slice of its track|slices cross another slice of their track}.",
-        "They are drawn in a row of their own. Frames and ranges may cross; a frame that outlasts its caller lost "
+        "Drawn in a row of its own. Frames and ranges may cross; a frame that outlasts its caller lost "
         "its return event.",
     ),
     "counter-left-out": (
@@ -73,19 +73,19 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "info",
         False,
         "{count} {count|arrow has|arrows have} an end missing.",
-        "Their other end lies outside the recording, or the call launched no device work. They are not drawn.",
+        "Not drawn: the other end lies outside the recording, or the call launched no device work.",
     ),
     "unnumbered-step": (
         "warning",
         False,
         "{count} {count|step marker has|step markers have} no number.",
-        "They are shown as ranges and not counted as steps.",
+        "Shown as a range, and not counted as a step.",
     ),
     "backslashes-repaired": (
         "warning",
         False,
         "The file is not valid JSON: {count} {count|backslash was|backslashes were} not escaped.",
-        "They were taken as plain backslashes. PyTorch on Windows wrote paths this way; a newer version does not.",
+        "Taken for plain backslashes. PyTorch on Windows wrote paths this way; a newer version does not.",
     ),
     "control-characters-repaired": (
         "warning",
@@ -121,14 +121,14 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "warning",
         False,
         "The file is not valid JSON: {count} {count|event holds|events hold} quotation marks that were not escaped.",
-        "Their names were read up to the end of the field. PyTorch 2.13 writes such names for "
+        "Names were read up to the end of the field. PyTorch 2.13 writes such names for "
         "record_function labels with quotation marks.",
     ),
     "event-unreadable": (
         "warning",
         True,
         "{count} {count|event|events} could not be read.",
-        "Their JSON is damaged beyond repair, so they were left out; all others are shown.",
+        "Left out, because the JSON there is damaged beyond repair; all other events are shown.",
     ),
     "truncated": (
         "error",
@@ -147,7 +147,7 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "info",
         False,
         "The events stood in lists inside the list of events.",
-        "They were read as if they stood in one list.",
+        "Read as if all stood in one list.",
     ),
     "lines-of-events": (
         "info",
@@ -172,7 +172,7 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "info",
         False,
         "{count} {count|byte after the compressed data was|bytes after the compressed data were} ignored.",
-        "They belong to no trace.",
+        "What stands there belongs to no trace.",
     ),
     "utf16": (
         "info",
@@ -196,13 +196,13 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "info",
         False,
         "{count} {count|byte after the end of the trace was|bytes after the end of the trace were} ignored.",
-        "They belong to no trace.",
+        "What stands there belongs to no trace.",
     ),
     "file-left-out": (
         "warning",
         False,
         "{count} {count|file of the folder was|files of the folder were} left out.",
-        "They are no traces.",
+        "Only traces were opened.",
     ),
     "clocks-not-comparable": (
         "warning",
