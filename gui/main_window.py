@@ -26,7 +26,7 @@ from gui.session import Document, Session
 from gui.settings import Settings
 from gui.statusbar import StatusBar
 from gui.topbar import COMPACT_PX, TopBar
-from gui.widgets.banner import ErrorBanner, NoticeLine, WorkLine
+from gui.widgets.banner import ErrorBanner, NoticeLine, WorkLine, WorkLines
 from gui.widgets.drop_sign import DropSign
 from gui.window_actions import WindowActions
 from gui.window_tabs import WindowTabs
@@ -63,8 +63,6 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
     def _build(self) -> None:
         self.top = TopBar()
         self.banner, self.notice = ErrorBanner(), NoticeLine()
-        self.works = QVBoxLayout()
-        self.works.setSpacing(0)
         self.stack = QStackedWidget()
         self.early = EarlyPages(self.session, self.settings, self.stack)
         self.status = StatusBar(self.session)
@@ -75,10 +73,10 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         box.addWidget(self.top)
         box.addWidget(self.banner)
         box.addWidget(self.notice)
-        box.addLayout(self.works)
         box.addWidget(self.stack, 1)
         box.addWidget(self.status)
         self.setCentralWidget(body)
+        self.works = WorkLines(body, self.status)
         self.drop_sign = DropSign(body)
         self.top.home.clicked.connect(lambda: self.run_command("start"))
         self.top.add_action("open", self.tr("Open"), partial(self.run_command, "open"))
@@ -133,6 +131,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         self.opener.started.connect(self._work_started)
         self.opener.progressed.connect(self._work_progressed)
         self.opener.ended.connect(self._work_ended)
+        self.top.tabs.currentChanged.connect(self.banner.clear)
         self.top.tabs.currentChanged.connect(self._tab_chosen)
         self.top.tabs.tabBarClicked.connect(self._tab_clicked)
         self.top.searched.connect(self.search)
@@ -197,6 +196,8 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
             self.stack.addWidget(self.pages[panel_id])
             if panel_id != "start":
                 self._add_tab(panel_id, QCoreApplication.translate("panels", spec.title))
+        if self.stack.currentWidget() is not self.pages[panel_id]:
+            self.banner.clear()  # it was about what was shown before
         self.session.set_current(None)
         self.stack.setCurrentWidget(self.pages[panel_id])
         if panel_id == "start":
@@ -262,7 +263,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
     def _work_started(self, key: str, title: str) -> None:
         line = WorkLine(title, partial(self.opener.cancel, key))
         self.work[key] = line
-        self.works.addWidget(line)
+        self.works.add(line)
 
     def _work_progressed(self, key: str, fraction: float, note: str) -> None:
         if key in self.work:
@@ -271,9 +272,8 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
     def _work_ended(self, key: str) -> None:
         line = self.work.pop(key, None)
         if line is not None:
-            self.works.removeWidget(line)
-            line.hide()
-            line.deleteLater()
+            self.works.remove(line)
+        self.session.openingEnded.emit(key)
 
     def show_error(self, error: BaseException) -> None:
         """Banner for what the user can act on; crash dialog for our faults. What was open stays."""

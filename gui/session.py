@@ -276,6 +276,7 @@ class Session(QObject):
     recentChanged = Signal()
     servicesChanged = Signal()  # something provided by a part of the app became available
     openRequested = Signal(object, object)  # list[Path], run folder or None
+    openingEnded = Signal(str)  # a path, as text: it is open, could not be opened, or was called off
     pageRequested = Signal(str)  # show a page of the window by panel id
     panelRequested = Signal(str)  # bring a panel of the current document to the front
     errorRaised = Signal(object)  # TraceError, ProfilingError, or any exception

@@ -265,6 +265,7 @@ class TourBar(QFrame):
         row.addWidget(self.next)
         document.analysisChanged.connect(self._enable)
         session.currentChanged.connect(self._arrived)
+        session.openingEnded.connect(self._ended)
         self._enable()
 
     def _add_code(self, row: QHBoxLayout) -> None:
@@ -298,8 +299,10 @@ class TourBar(QFrame):
             self._document.show_suggestion(index)
 
     def _go(self, stage: int) -> None:
-        """Open another station; it takes this one's place once it is there."""
+        """Open another station; it takes this one's place once it is there. Until then there is nothing to press."""
         self._target = stage
+        for pressed in (self.next, self.back):
+            pressed.setEnabled(False)
         self._session.open([sample(stage)])
 
     def _arrived(self) -> None:
@@ -307,6 +310,15 @@ class TourBar(QFrame):
         if self._target >= 0 and shown is not None and stage_of(shown) == self._target:
             self._target = -1
             QTimer.singleShot(0, self._session, partial(_close, self._session, self._document))
+
+    def _ended(self, path: str) -> None:
+        """Opening the other station was called off or failed, or it is there."""
+        if self._target >= 0 and Path(path) == sample(self._target):
+            self._offer()
+
+    def _offer(self) -> None:
+        self.next.setEnabled(True)
+        self.back.setEnabled(self._stage > 0)
 
     def _end(self) -> None:
         """Leave the example for where traces are opened and scripts are profiled."""

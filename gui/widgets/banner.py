@@ -1,13 +1,15 @@
-"""The line under the top bar: an error with what to do about it, or work in progress with Cancel."""
+"""Lines under the top bar (an error with what to do about it, a notice), and work in progress with Cancel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from gui.widgets.labels import Elided, button, heading, label
+
+WORK_PX = 760  # at most, of the lines that show running work
 
 
 class ErrorBanner(QFrame):
@@ -85,12 +87,62 @@ class NoticeLine(QFrame):
             self._run()
 
 
+class WorkLines(QFrame):
+    """Running jobs, at the lower left over the page: they come and go, and the page under them never moves.
+
+    Parameters
+    ----------
+    over
+        What they lie over.
+    foot
+        They stand above it.
+    """
+
+    def __init__(self, over: QWidget, foot: QWidget) -> None:
+        super().__init__(over)
+        self._foot = foot
+        self.setProperty("role", "card")
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 2, 0, 2)
+        self._column.setSpacing(0)
+        over.installEventFilter(self)
+        self.hide()
+
+    def add(self, line: WorkLine) -> None:
+        """Show one job more."""
+        self._column.addWidget(line)
+        self.show()
+        self._place()
+
+    def remove(self, line: WorkLine) -> None:
+        """It has ended."""
+        self._column.removeWidget(line)
+        line.hide()
+        line.deleteLater()
+        self.setVisible(self._column.count() > 0)
+        self._place()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Follow the window's size."""
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+        return False
+
+    def _place(self) -> None:
+        over = self.parentWidget()
+        if over is None or self.isHidden():
+            return
+        width = min(WORK_PX, over.width() - 24)
+        height = self._column.totalMinimumSize().height()
+        self.setGeometry(12, over.height() - self._foot.height() - height - 8, width, height)
+        self.raise_()
+
+
 class WorkLine(QFrame):
     """One running job: what it does, how far it is, how long it will take, and Cancel."""
 
     def __init__(self, title: str, on_cancel: Callable[[], object]) -> None:
         super().__init__()
-        self.setObjectName("band")
         self.title = Elided(title)
         self.note = label("", "dim")
         self.note.setMinimumWidth(self.note.fontMetrics().averageCharWidth() * 28)  # bars of several lines end alike

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -58,3 +61,16 @@ def test_the_palette_takes_beginnings_of_words_and_no_scattered_letters() -> Non
     assert matches("compal", "Command palette…")
     assert not matches("theme", "Learn with an example")
     assert not matches("xyz", "Command palette…")
+
+
+def test_an_error_goes_with_the_page_that_it_was_shown_on(
+    window: MainWindow, document: Document, tmp_path: Path, qtbot: QtBot
+) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_bytes(b"\x00\x01\x02" * 50)
+    for leave in (partial(window.show_page, "launch"), partial(window.top.tabs.setCurrentIndex, 0)):
+        window.session.open([bad])
+        qtbot.waitUntil(window.banner.isVisible)
+        assert "bad.json" in window.banner.title.text()
+        leave()
+        assert not window.banner.isVisible()

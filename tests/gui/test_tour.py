@@ -3,7 +3,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
@@ -142,3 +143,26 @@ def test_the_words_say_what_the_figures_say() -> None:
 
 def test_figures_that_are_not_known_yet_are_not_told() -> None:
     assert tour.told(tour.stations()[0], None) == ""
+
+
+def test_nothing_moves_and_nothing_can_be_pressed_twice_while_a_station_opens(window: MainWindow, qtbot: QtBot) -> None:
+    window.run_command("learn")
+    qtbot.waitUntil(lambda: _stage(window) == 0 and not window.opener.busy, timeout=30_000)
+    shown = bar(window)
+    QApplication.processEvents()
+    before = shown.mapTo(window, QPoint())
+    shown.next.click()
+    QApplication.processEvents()
+    assert window.work
+    assert shown.mapTo(window, QPoint()) == before
+    line = next(iter(window.work.values()))
+    assert (
+        not line.cancel.rect()
+        .translated(line.cancel.mapTo(window, QPoint()))
+        .contains(shown.next.mapTo(window, shown.next.rect().center()))
+    )
+    assert not shown.next.isEnabled()
+    window.opener.cancel(str(tour.sample(1)))
+    assert shown.next.isEnabled()
+    assert not shown.back.isEnabled()
+    assert not window.work
