@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.lookup import View
-from core.intervals import EMPTY, Spans, covered_before, intersect, subtract, union, union_all
+from core.intervals import Spans, covered_before, intersect, subtract, union, union_all
 from core.kinds import SliceKind, SyncKind
 from core.replay.change import Change
 from core.replay.graph import Graph
@@ -44,6 +44,15 @@ class Bounds:
         for device in np.unique(work.stream_device):
             own = is_kernel & (work.stream_device[work.stream] == device)
             self._idle.append(subtract(windows, union(work.start_ns[own], work.end_ns[own])))
+        self._in_windows = (work.launch_ns >= windows.start[0]) & (work.launch_ns < windows.end[-1])
+        waits = graph.waits
+        # Waits that take up what lead the CPU has, and those for a copy of their own with it.
+        full = np.zeros(len(waits), dtype=bool)
+        full[waits.dep_of] = True
+        self._full = np.flatnonzero(full & (kinds != SyncKind.EVENT))
+        own = work.launch_id[waits.dep_piece] == waits.slice_id[waits.dep_of]
+        self._copy_of, self._copy = waits.dep_of[own], waits.dep_piece[own]
+        self._idle_besides: dict[bytes, list[Spans]] = {}  # by the waits for copies that are dropped
 
     def of(self, change: Change) -> tuple[float, float, float, float]:
         """What a change can be worth over all the windows, ns.
@@ -57,8 +66,7 @@ class Bounds:
         """
         at, credit = self._credits(change)
         resets = self._resets(change)
-        remaining = self._remaining_copies(change)
-        idle_sets = [subtract(idle, remaining) for idle in self._idle] or [self._windows]
+        idle_sets = self._idle_beside_copies(change) or [self._windows]
         used = max(self._spend(at, credit, resets, idle) for idle in idle_sets)
         removed, freed = self._removed_work(change), float(credit.sum())
         promise = freed + max(0.0, removed)
@@ -85,29 +93,26 @@ class Bounds:
 
     def _resets(self, change: Change) -> I64:
         """Ends of the waits that remain and that take up what lead the CPU has."""
-        waits = self._graph.waits
-        on_device = np.zeros(len(waits), dtype=bool)
-        on_device[waits.dep_of] = True
-        full = on_device & ~change.dropped & (self._kinds != SyncKind.EVENT)
-        ends: I64 = waits.end_ns[full]
+        ends: I64 = self._graph.waits.end_ns[self._full[~change.dropped[self._full]]]
         return ends
 
-    def _remaining_copies(self, change: Change) -> Spans:
-        """Copies of the calls that still block: while they run, the CPU cannot be ahead."""
-        graph = self._graph
-        own = graph.waits.dep_piece[~change.dropped[graph.waits.dep_of]]
-        same = (
-            graph.work.launch_id[own] == graph.waits.slice_id[graph.waits.dep_of[~change.dropped[graph.waits.dep_of]]]
-        )
-        own = own[same]
-        return union(graph.work.start_ns[own], graph.work.end_ns[own]) if len(own) else EMPTY
+    def _idle_beside_copies(self, change: Change) -> list[Spans]:
+        """Idle time per device, without copies of the calls that still block: meanwhile the CPU cannot be ahead."""
+        dropped = change.dropped[self._copy_of]
+        key = np.packbits(dropped).tobytes()
+        found = self._idle_besides.get(key)
+        if found is None:
+            work, own = self._graph.work, self._copy[~dropped]
+            copies = union(work.start_ns[own], work.end_ns[own])
+            found = self._idle_besides[key] = [subtract(idle, copies) for idle in self._idle]
+        return found
 
     def _removed_work(self, change: Change) -> float:
         work = self._graph.work
-        if not len(work):
+        if not (change.alters or change.moves):
             return 0.0
         left = np.where(change.gone | change.moved, 0.0, work.dur_ns * change.scale + change.fused_ns)
-        inside = (work.launch_ns >= self._windows.start[0]) & (work.launch_ns < self._windows.end[-1])
+        inside = self._in_windows
         fewer = np.count_nonzero((change.gone | change.moved) & inside) * 2_000.0  # the queue's gap goes with its work
         return float((work.dur_ns - left)[inside].sum()) + fewer
 

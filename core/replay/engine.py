@@ -12,14 +12,15 @@ from itertools import islice
 
 import numpy as np
 
-from core.intervals import Spans, union
+from core.intervals import Spans, covered_before, intersect, subtract, union
 from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
 from core.replay.program import Event, Program, block_of_group
-from core.tables import F64, Bool
+from core.tables import F64, I64, Bool
 
 _NEVER = float("-inf")
+_KEPT = 512  # stretches of effects kept at a time
 _LONG_AGO = -1e18  # end of work that never ran; finite, so that differences of it are
 
 
@@ -34,6 +35,18 @@ class Plan:
     events: list[Event | None]
     total: list[float]  # per item: time its work takes back to back, ns
     ready: list[float]  # per item: end of its work when the stream is free and no wait delays the lane, ns
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Where host time is saved by one effect on one lane: int64, ns."""
+
+    spans: Spans  # as the effect has them, kept so that their id stays their own
+    rest: Spans  # those outside of the lane's waits
+    block: I64  # blocks with any of it ...
+    in_block: I64  # ... and how much
+    piece: I64  # pieces with any of it between the beginning of their block and their launch ...
+    before_piece: I64  # ... and how much
 
 
 class Folder:
@@ -65,13 +78,71 @@ class Folder:
         self.own_blocks = [slice(None) if one else np.flatnonzero(graph.block_lane == lane) for lane in every]
         piece_lane = graph.block_lane[block]
         self._own_pieces = [slice(None) if one else np.flatnonzero(piece_lane == lane) for lane in every]
-        self._base = self._host([[] for _ in every], list(every), None)
+        self._stretches: dict[tuple[int, int], Stretch] = {}
+        self._meets: dict[tuple[int, int], bool] = {}
+        self._base = np.zeros(graph.block_count), np.zeros(len(self._launch_ns))
+        for lane in every:
+            self._host(lane, [], *self._base)
         self._folded = self._fold(self._dur_ns, None)
         self._ready = self._latest_ready(self._base[1], self._folded[1])
 
     def _changed_host(self, change: Change) -> tuple[F64, F64]:
+        """Host time in each block, and from its beginning to each of its launches, with a change."""
         lanes = [lane for lane, speeds in enumerate(change.speeds) if speeds]
-        return self._host(change.speeds, lanes, self._base) if lanes else self._base
+        if not lanes:
+            return self._base
+        length, piece_host = self._base[0].copy(), self._base[1].copy()
+        for lane in lanes:
+            stretches = self._apart(lane, change.speeds[lane])
+            if stretches is None:
+                self._host(lane, change.speeds[lane], length, piece_host)
+                continue
+            for stretch, speed in stretches:
+                length[stretch.block] -= stretch.in_block * (1.0 - speed)
+                piece_host[stretch.piece] -= stretch.before_piece * (1.0 - speed)
+        return np.maximum(length, 0.0, out=length), piece_host
+
+    def _apart(self, lane: int, speeds: list[tuple[Spans, float]]) -> list[tuple[Stretch, float]] | None:
+        """Stretches of a lane that do not meet each other, with their speeds; None where some do."""
+        found: dict[int, tuple[Stretch, float]] = {}
+        for spans, speed in speeds:
+            known = found.get(id(spans))
+            if known is not None:
+                if known[1] != speed:
+                    return None
+                continue
+            stretch = self._stretch(lane, spans)
+            if any(self._meet(stretch, other) for other, _ in found.values()):
+                return None
+            found[id(spans)] = stretch, speed
+        return list(found.values())
+
+    def _stretch(self, lane: int, spans: Spans) -> Stretch:
+        stretch = self._stretches.get((lane, id(spans)))
+        if stretch is not None:
+            return stretch
+        own, pieces = self.own_blocks[lane], self._own_pieces[lane]
+        rest = subtract(spans, self._waiting[lane])
+        at_block = np.zeros(self._graph.block_count, dtype=np.int64)
+        at_block[own] = covered_before(rest, self._graph.block_ns[own])
+        in_block = np.zeros_like(at_block)
+        in_block[own] = covered_before(rest, self._next_ns[own]) - at_block[own]
+        before = np.zeros(len(self._launch_ns), dtype=np.int64)
+        before[pieces] = covered_before(rest, self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
+        block, piece = np.flatnonzero(in_block), np.flatnonzero(before)
+        if len(self._stretches) >= _KEPT:
+            self._stretches.clear()
+            self._meets.clear()
+        stretch = Stretch(spans, rest, block, in_block[block], piece, before[piece])
+        self._stretches[lane, id(spans)] = stretch
+        return stretch
+
+    def _meet(self, a: Stretch, b: Stretch) -> bool:
+        key = (id(a), id(b))
+        found = self._meets.get(key)
+        if found is None:
+            found = self._meets[key] = bool(len(intersect(a.rest, b.rest)))
+        return found
 
     def fold(self, change: Change) -> tuple[F64, F64, F64]:
         """Fold a change.
@@ -100,23 +171,14 @@ class Folder:
         latest: F64 = np.maximum.reduceat(piece_host + after, self.heads)
         return latest
 
-    def _host(
-        self, speeds: list[list[tuple[Spans, float]]], lanes: list[int], base: tuple[F64, F64] | None
-    ) -> tuple[F64, F64]:
-        """Host time in each block, and from its beginning to each of its launches."""
-        graph = self._graph
-        if base is None:
-            length, piece_host = np.zeros(graph.block_count), np.zeros(len(self._launch_ns))
-        else:
-            length, piece_host = base[0].copy(), base[1].copy()
+    def _host(self, lane: int, speeds: list[tuple[Spans, float]], length: F64, piece_host: F64) -> None:
+        """Fill in the host time of a lane in each block, and from its beginning to each of its launches."""
+        graph, own, pieces = self._graph, self.own_blocks[lane], self._own_pieces[lane]
+        time = host_time([(self._waiting[lane], 0.0), *speeds])
         at_block = np.zeros(graph.block_count)
-        for lane in lanes:
-            time = host_time([(self._waiting[lane], 0.0), *speeds[lane]])
-            own, pieces = self.own_blocks[lane], self._own_pieces[lane]
-            at_block[own] = time(graph.block_ns[own])
-            length[own] = np.maximum(time(self._next_ns[own]) - at_block[own], 0.0)
-            piece_host[pieces] = time(self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
-        return length, piece_host
+        at_block[own] = time(graph.block_ns[own])
+        length[own] = np.maximum(time(self._next_ns[own]) - at_block[own], 0.0)
+        piece_host[pieces] = time(self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
 
     def _fold(self, dur: F64, gone: Bool | None) -> tuple[F64, F64]:
         """Total time of each group's work, and from each launch to the end of its group if nothing delays it."""

@@ -180,7 +180,7 @@ class ProcessReplay:
             return None
         delay, of = np.array(delays), program.segment_of
         length = (delay[of[last]] + plan.begin[last] + plan.length[last]) - (delay[of[first]] + plan.begin[first])
-        return float(length.mean())
+        return float(length.sum()) / len(length)
 
     def _chosen_blocks(self) -> I32:
         graph = self.graph
