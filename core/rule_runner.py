@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import pickle
 import pkgutil
 import sys
 import traceback
@@ -26,6 +27,7 @@ from core.trace import Trace
 
 Progress = Callable[[float, str], None]
 OnResult = Callable[[RuleResult], None]
+_OF_USERS = "steplens_user_rules"  # their modules stand in no other process
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _load_module(name: str, stem: str) -> LoadedRule:
 
 
 def _load_file(path: Path) -> LoadedRule:
-    name = f"steplens_user_rules.{path.parent.name}.{path.stem}"
+    name = f"{_OF_USERS}.{path.parent.name}.{path.stem}"
     try:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
@@ -91,7 +93,9 @@ def _load_file(path: Path) -> LoadedRule:
         sys.modules[name] = module  # dataclasses of the file look themselves up here
         spec.loader.exec_module(module)
         return replace(_checked(module, path.stem), own=True)
-    except (Exception, SystemExit) as error:
+    except (Cancelled, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a file of the user's may raise anything
         sys.modules.pop(name, None)
         return _broken(path.stem, error)
 
@@ -105,7 +109,14 @@ def _checked(module: ModuleType, stem: str) -> LoadedRule:
 
 def _broken(stem: str, error: BaseException) -> LoadedRule:
     rule = Rule(stem.replace("_", "-"), stem)
-    return LoadedRule(rule, None, f"{type(error).__name__}: {error}", traceback.format_exc())
+    return LoadedRule(rule, None, _said(error), traceback.format_exc())
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # its text fails in turn
+        return type(error).__name__
 
 
 def run_rules(
@@ -176,12 +187,13 @@ def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -
             _ = (suggestion.headline, suggestion.explanation)
         if item.own:
             _check_slices(found, len(ctx.trace.slices))
+            _check_portable(item, found)
     except NotChecked as why:
         return RuleResult(rule, Outcome.NOT_CHECKED, str(why))
-    except Cancelled:
+    except (Cancelled, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        return RuleResult(rule, Outcome.FAILED, f"{type(error).__name__}: {error}", details=traceback.format_exc())
+    except BaseException as error:  # a rule of the user's may raise anything
+        return RuleResult(rule, Outcome.FAILED, _said(error), details=traceback.format_exc())
     return RuleResult(rule, Outcome.FOUND if found else Outcome.CLEAN, suggestions=numbered(found))
 
 
@@ -193,6 +205,16 @@ def _check_slices(found: Iterable[Suggestion], count: int) -> None:
             if wrong or not slices:
                 seen = wrong[0] if wrong else "none"
                 raise ValueError(f"slices of {suggestion.headline!r} must be numbers of slices, not {seen!r}")
+
+
+def _check_portable(item: LoadedRule, found: Iterable[Suggestion]) -> None:
+    """Refuse what cannot be handed to another process: one such value would cost the results of all rules."""
+    try:
+        packed = pickle.dumps((item.rule, tuple(found)))
+    except Exception as error:
+        raise TypeError(f"a suggestion must hold plain values only ({_said(error)})") from error
+    if _OF_USERS.encode() in packed:
+        raise TypeError("a suggestion must hold plain values only, none of a class that the rule file defines")
 
 
 def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:

@@ -35,6 +35,13 @@ def check(ctx):
     return [Suggestion(RULE.id, "{count} products", {"count": len(ids)}, evidence=seen, fix=Fix("Fewer."))]
 '''
 
+DUMB = """
+
+class Dumb(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+"""
+
 
 def _results(folder: Path | None = None, **options: object) -> dict[str, RuleResult]:
     trace = CASES["scalar-read-back"].found()
@@ -126,6 +133,11 @@ def test_a_rule_of_the_users_runs_like_ours(tmp_path: Path) -> None:
         (GOOD.replace("tuple(ids)", "(10**9,)"), "must be numbers of slices"),
         (GOOD.replace("tuple(ids)", "('first',)"), "must be numbers of slices"),
         (GOOD.replace("if not ids", "raise SystemExit('no')\n    if not ids"), "SystemExit: no"),
+        (GOOD.replace("if not ids", "raise GeneratorExit('no')\n    if not ids"), "GeneratorExit: no"),
+        (GOOD + "\n\nclass Mine(BaseException):\n    pass\n\n\nraise Mine('no')\n", "Mine: no"),
+        (GOOD.replace("if not ids", "raise Dumb\n    if not ids") + DUMB, "Dumb"),
+        (GOOD.replace("len(ids)}", "Plain(len(ids))}") + "\n\nclass Plain(int):\n    pass\n", "plain values only"),
+        (GOOD.replace("len(ids)}", "len(ids), 'f': lambda: 1}"), "plain values only"),
     ],
 )
 def test_a_broken_rule_fails_alone_and_visibly(tmp_path: Path, text: str, words: str) -> None:
