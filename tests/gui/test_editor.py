@@ -88,9 +88,11 @@ def test_the_runs_own_copy_shows_the_line_and_its_neighbours(
     document.show_suggestion(0)
     page = window.current_page()
     assert page is not None
-    from PySide6.QtWidgets import QLabel, QPlainTextEdit
+    from PySide6.QtWidgets import QLabel
 
-    assert any("14  line 14" in view.toPlainText() for view in page.side.findChildren(QPlainTextEdit))
+    from gui.widgets.code import CodeLines
+
+    assert any("14  line 14" in view.toPlainText() for view in page.side.findChildren(CodeLines))
     assert "941\u202fµs" in [shown.text() for shown in page.findChildren(QLabel)]
 
 
