@@ -36,6 +36,7 @@ class FlameGraph(Table):
     calls: I64
     longest: I32  # longest slice of the node, -1 none
     x_ns: I64
+    wait_ns: I64  # of the total: waiting for a device; 0 where waits were not asked for
     level_first: I64
     cut: int  # nodes left out, being narrower than a millionth of the whole
     unlinked_ns: int  # device time without a launch in the trace: in no node (only where device time is measured)
@@ -76,6 +77,7 @@ def flame_graph(
     device: bool = False,
     start_ns: int | None = None,
     end_ns: int | None = None,
+    waits_ns: I64 | None = None,
     progress: Progress = lambda fraction, text: None,
 ) -> FlameGraph:
     """Merge what ran on some threads by call path.
@@ -90,6 +92,8 @@ def flame_graph(
         Widths are the device time launched below a node instead of its time on the CPU.
     start_ns, end_ns
         Only this stretch: of slices that stick out, the part inside; of device work, what was launched in it.
+    waits_ns
+        int64[n_slices]: how long each slice itself waits for a device.
     progress
         Called with a fraction now and then; may raise `core.errors.Cancelled`.
 
@@ -107,7 +111,7 @@ def flame_graph(
     if device:
         rows, unlinked = _device_rows(view, tree, threads, low, high)
     else:
-        rows = _host_rows(trace, tree, low, high)
+        rows = _host_rows(trace, tree, low, high, waits_ns)
     progress(0.5, "")
     return _merged(trace, _under_roots(trace, rows, threads), unlinked, progress)
 
@@ -123,9 +127,10 @@ class _Rows:
     depth: I64
     thread: I32
     self_ns: I64
+    wait_ns: I64  # of self_ns
 
 
-def _host_rows(trace: Trace, tree: CallTree, low: int, high: int) -> _Rows:
+def _host_rows(trace: Trace, tree: CallTree, low: int, high: int, waits_ns: I64 | None) -> _Rows:
     slices = trace.slices
     lo = np.maximum(slices.start_ns[tree.slice_id], low)
     hi = np.minimum(trace.end_ns[tree.slice_id], high)
@@ -142,7 +147,8 @@ def _host_rows(trace: Trace, tree: CallTree, low: int, high: int) -> _Rows:
     self_ns = dur.copy()
     np.subtract.at(self_ns, tree.parent[inside], dur[inside])
     name, kind = slices.name_id[tree.slice_id].astype(np.int64), slices.kind[tree.slice_id].astype(np.int64)
-    return _Rows(tree.slice_id, name, kind, tree.parent, tree.depth, tree.thread, self_ns)
+    wait = np.zeros(len(dur), np.int64) if waits_ns is None else np.minimum(waits_ns[tree.slice_id], self_ns)
+    return _Rows(tree.slice_id, name, kind, tree.parent, tree.depth, tree.thread, self_ns, wait)
 
 
 def _levels(depth: I64) -> list[I64]:
@@ -193,6 +199,7 @@ def _device_rows(view: View, tree: CallTree, threads: Sequence[int], low: int, h
         np.concatenate((tree.depth, tree.depth[above] + 1)),
         np.concatenate((tree.thread, tree.thread[call])),
         np.concatenate((np.zeros(len(tree.slice_id), np.int64), slices.dur_ns[work])),
+        np.zeros(len(ids), np.int64),
     )
     return rows, unlinked
 
@@ -216,6 +223,7 @@ def _under_roots(trace: Trace, rows: _Rows, threads: Sequence[int]) -> _Rows:
         np.concatenate(([0] + [1] * len(many), rows.depth + (2 if many else 1))),
         np.concatenate((np.asarray([-1, *many], np.int32), rows.thread)),
         np.concatenate((np.zeros(shift, np.int64), rows.self_ns)),
+        np.concatenate((np.zeros(shift, np.int64), rows.wait_ns)),
     )
 
 
@@ -243,22 +251,24 @@ def _merged(trace: Trace, rows: _Rows, unlinked: int, progress: Progress) -> Fla
     count = len(parent)
     own = np.zeros(count, dtype=np.int64)
     np.add.at(own, node_of, rows.self_ns)
-    total = own.copy()
+    total, wait = own.copy(), np.zeros(count, dtype=np.int64)
+    np.add.at(wait, node_of, rows.wait_ns)
     for a, b in zip(reversed(bounds[1:-1]), reversed(bounds[2:]), strict=True):
         np.add.at(total, parent[a:b], total[a:b])
+        np.add.at(wait, parent[a:b], wait[a:b])
     longest = np.full(count, -1, dtype=np.int32)
     dur = np.where(rows.slice_id >= 0, trace.slices.dur_ns[rows.slice_id], -1) if len(trace.slices) else rows.self_ns
     by_length = np.argsort(dur, kind="stable")
     longest[node_of[by_length]] = rows.slice_id[by_length]
     calls = np.bincount(node_of, minlength=count)
-    columns = (rows.name_id[example], rows.kind[example], total, own, calls, longest.astype(np.int64))
+    columns = (rows.name_id[example], rows.kind[example], total, own, calls, longest.astype(np.int64), wait)
     progress(0.95, "")
     return _laid_out(parent, bounds, columns, unlinked)
 
 
 def _laid_out(parent: I64, bounds: list[int], columns: tuple[I64, ...], unlinked: int) -> FlameGraph:
     """Order the nodes of each level below their parents, the widest first; narrow ones are left out."""
-    name, kind, total, own, calls, longest = columns
+    name, kind, total, own, calls, longest, wait = columns
     keep = total * (1_000_000 // CUT_PER_MILLION) >= max(int(total[0]), 1)
     keep[0] = True
     place = np.full(len(parent), -1, dtype=np.int64)  # of a node in the new order
@@ -290,6 +300,7 @@ def _laid_out(parent: I64, bounds: list[int], columns: tuple[I64, ...], unlinked
         calls=calls[chosen].astype(np.int64),
         longest=longest[chosen].astype(np.int32),
         x_ns=x[chosen],
+        wait_ns=wait[chosen],
         level_first=np.asarray(level_first, np.int64),
         cut=int((~keep & (total > 0)).sum()),
         unlinked_ns=unlinked,

@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication
 
 from core.figures.call_paths import Layers
 from core.figures.flame import ROOT_KIND, THREAD_KIND, FlameGraph, flame_graph
+from core.figures.model import SyncTable
 from core.kernel_names import short_kernel_name, short_op_name
 from core.kinds import DEVICE_WORK, SliceKind, TrackKind
 from core.source_frames import is_user_frame
@@ -22,16 +23,21 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class FlameQuery:
-    """Threads, layers, what widths mean, and the stretch of time (None: the whole trace)."""
+    """Threads, layers, what widths mean, the stretch of time (None: the whole trace), and the waits, once known."""
 
     threads: tuple[int, ...]
     layers: Layers = Layers.ALL
     device: bool = False
     stretch: tuple[int, int] | None = None
+    syncs: SyncTable | None = None
 
     def run(self, trace: Trace, progress: Callable[[float, str], None]) -> FlameGraph:
         """Work the graph out, in a worker thread."""
         start, end = self.stretch or (None, None)
+        waits = None
+        if self.syncs is not None and not self.device:
+            waits = np.zeros(len(trace.slices), np.int64)
+            np.add.at(waits, self.syncs.slice_id, self.syncs.wait_ns)
         return flame_graph(
             trace,
             self.threads,
@@ -39,6 +45,7 @@ class FlameQuery:
             device=self.device,
             start_ns=start,
             end_ns=end,
+            waits_ns=waits,
             progress=progress,
         )
 
@@ -100,6 +107,9 @@ class FlameWords:
             own=text.duration(int(graph.self_ns[node])),
             share=text.percent(100.0 * int(graph.total_ns[node]) / whole),
         )
+        if int(graph.wait_ns[node]) > 0:
+            wait = translate("flame", "{times} · {wait} waiting for the device")
+            times = wait.format(times=times, wait=text.duration(int(graph.wait_ns[node])))
         kind = int(graph.kind[node])
         head = text.elided(self.full(node), 300)
         if kind in (ROOT_KIND, THREAD_KIND):

@@ -58,7 +58,7 @@ class FlamePanel(QWidget):
         box.addWidget(self.empty, 1)
         box.addWidget(self._full, 1)
         document.selectionChanged.connect(self._selection_changed)
-        document.when_analysed(self._fill_stretches)
+        document.when_analysed(self._analysis_came)
         self._fill_stretches()
         self._busy(False)
         if self._threads:
@@ -128,6 +128,10 @@ class FlamePanel(QWidget):
             self.stretch.addItem(self.tr("Step {number}").format(number=number), row)
         self.stretch.setCurrentIndex(max(0, self.stretch.findData(chosen)))
 
+    def _analysis_came(self) -> None:
+        self._fill_stretches()
+        self.ask()
+
     def _selection_changed(self) -> None:
         had = self.stretch.currentData()
         self._fill_stretches()
@@ -162,7 +166,13 @@ class FlamePanel(QWidget):
             steps = analysis.figures.steps
             stretch = (int(steps.start_ns[where]), int(steps.end_ns[where]))
         threads = self._threads if thread < 0 else (thread,)
-        return FlameQuery(threads, Layers(self.layers.currentData()), bool(self.measure.currentData()), stretch)
+        return FlameQuery(
+            threads,
+            Layers(self.layers.currentData()),
+            bool(self.measure.currentData()),
+            stretch,
+            analysis.figures.syncs if analysis is not None and len(analysis.figures.syncs) else None,
+        )
 
     def ask(self) -> None:
         """Have the graph worked out that the controls ask for, unless it is shown already."""

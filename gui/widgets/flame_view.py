@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QFontMetrics,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
-from PySide6.QtWidgets import QAbstractScrollArea, QToolTip
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QToolTip
 
-from core.figures.flame import ROOT_KIND, THREAD_KIND, FlameGraph
+from core.figures.flame import FlameGraph
 from core.tables import Bool
-from gui import theme
-from gui.painting import guarded
-from gui.widgets.budget_bar import ink_on
+from gui.widgets.flame_boxes import ROW_PX, FlameBoxes
 from gui.widgets.labels import plain_tip
 
-ROW_PX = 19
-LABEL_PX = 34  # narrower boxes carry no words
-NARROW_PX = 1.5  # narrower boxes are drawn as one
 ABOVE_ROWS = 2  # callers kept in view over the box that fills the width
 ALONE = 0.85  # part of its caller's time with which a box is as good as the only one
-DIMMED = 0.28  # strength of what a search did not find
 
 
-class FlameView(QAbstractScrollArea):
-    """Boxes of a `FlameGraph`; a click makes one as wide as the view, a right click or Esc goes back.
-
-    ``words_of`` gets a node and says all about it, for tooltip and status; ``name_of`` is the text on its box.
-    """
+class FlameView(FlameBoxes):
+    """Boxes of a `FlameGraph`; a click makes one as wide as the view, a right click or Esc goes back."""
 
     zoomChanged = Signal()
     currentChanged = Signal(int)  # box under the pointer or the keys, -1 none
@@ -48,15 +25,8 @@ class FlameView(QAbstractScrollArea):
 
     def __init__(self) -> None:
         super().__init__()
-        self.graph: FlameGraph | None = None
-        self.name_of: Callable[[int], str] = str
-        self.words_of: Callable[[int], str] = str
-        self._found: Bool | None = None
-        self._colour: np.ndarray = np.zeros(0, np.int64)
-        self._trail = [0]
-        self._pressed = self._hovered = -1
-        self._cursor = 0
-        self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
+        self._pressed = -1
+        self.setFrameShape(FlameBoxes.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setMouseTracking(True)
@@ -70,6 +40,8 @@ class FlameView(QAbstractScrollArea):
         self.graph, self._found = graph, None
         # Neighbours of one kind get two shades, by their names: the same name looks the same everywhere.
         self._colour = graph.kind.astype(np.int64) * 2 + (graph.name_id & 1)
+        self._own_wait = graph.wait_ns.copy()
+        np.subtract.at(self._own_wait, graph.parent[1:], graph.wait_ns[1:])
         self._trail, self._pressed, self._hovered, self._cursor = [0], -1, -1, 0
         self._fit()
         self.verticalScrollBar().setValue(self._first_fork() * ROW_PX)
@@ -80,11 +52,6 @@ class FlameView(QAbstractScrollArea):
         """Let these nodes stand out; None: all alike."""
         self._found = found
         self.viewport().update()
-
-    @property
-    def zoomed(self) -> int:
-        """Node that is as wide as the view."""
-        return self._trail[-1]
 
     @property
     def current(self) -> int:
@@ -127,141 +94,6 @@ class FlameView(QAbstractScrollArea):
             node, level = below[0], level + 1
         rows = self.viewport().height() // ROW_PX
         return max(0, level - ABOVE_ROWS) if graph.levels > rows else 0
-
-    # Geometry -------------------------------------------------------------------------------------------------
-
-    def _scale(self) -> tuple[float, float]:
-        """Left edge of the view, in nanoseconds of merged time, and pixels per nanosecond."""
-        assert self.graph is not None
-        total = max(int(self.graph.total_ns[self.zoomed]), 1)
-        return float(self.graph.x_ns[self.zoomed]), self.viewport().width() / total
-
-    def box_of(self, node: int) -> QRectF:
-        """Place of a node on the screen, px; callers of the zoomed node are as wide as the view."""
-        assert self.graph is not None
-        left_ns, scale = self._scale()
-        level = self.graph.level_of(node)
-        y = level * ROW_PX - self.verticalScrollBar().value()
-        x = (float(self.graph.x_ns[node]) - left_ns) * scale
-        width = float(self.graph.total_ns[node]) * scale
-        if level < self.graph.level_of(self.zoomed):
-            x, width = 0.0, float(self.viewport().width())
-        return QRectF(x, y, width, ROW_PX)
-
-    def node_at(self, at: QPoint) -> int:
-        """Node under a point of the view, -1 none."""
-        graph = self.graph
-        level = (at.y() + self.verticalScrollBar().value()) // ROW_PX
-        if graph is None or not 0 <= level < graph.levels:
-            return -1
-        chain = graph.ancestors(self.zoomed)
-        if level < len(chain):
-            return chain[level]
-        left_ns, scale = self._scale()
-        time = left_ns + (at.x() + 0.5) / max(scale, 1e-12)
-        first, end = int(graph.level_first[level]), int(graph.level_first[level + 1])
-        node = first + int(np.searchsorted(graph.x_ns[first:end], time, side="right")) - 1
-        inside = node >= first and time < graph.x_ns[node] + graph.total_ns[node]
-        return node if inside else -1
-
-    def _fit(self) -> None:
-        rows = self.graph.levels if self.graph is not None else 0
-        room = self.viewport().height()
-        bar = self.verticalScrollBar()
-        bar.setPageStep(room)
-        bar.setSingleStep(ROW_PX)
-        bar.setRange(0, max(0, rows - room // ROW_PX) * ROW_PX)  # whole rows: none is cut at the top
-
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Ten rows."""
-        return QSize(480, 10 * ROW_PX)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Keep the rows that fit."""
-        super().resizeEvent(event)
-        self._fit()
-
-    # Drawing --------------------------------------------------------------------------------------------------
-
-    @guarded
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the rows in view; what is too narrow to be told apart is drawn as one."""
-        graph = self.graph
-        if graph is None:
-            return
-        painter = QPainter(self.viewport())
-        painter.fillRect(self.viewport().rect(), QColor(theme.current().window))
-        font = QFont(self.font())
-        font.setPixelSize(11)
-        painter.setFont(font)
-        chain = graph.ancestors(self.zoomed)
-        top = self.verticalScrollBar().value() // ROW_PX
-        last = min(graph.levels, (self.verticalScrollBar().value() + self.viewport().height()) // ROW_PX + 1)
-        for level in range(top, last):
-            if level < len(chain):
-                self._draw_box(painter, chain[level], QFontMetrics(font), strength=0.55)
-            else:
-                self._draw_level(painter, level, QFontMetrics(font))
-        self._draw_cursor(painter)
-        painter.end()
-
-    def _draw_level(self, painter: QPainter, level: int, metrics: QFontMetrics) -> None:
-        graph = self.graph
-        assert graph is not None
-        left_ns, scale = self._scale()
-        first, end = int(graph.level_first[level]), int(graph.level_first[level + 1])
-        x, total = graph.x_ns[first:end], graph.total_ns[first:end]
-        a = int(np.searchsorted(x + total, left_ns, side="right"))
-        b = int(np.searchsorted(x, left_ns + self.viewport().width() / scale, side="left"))
-        if level == graph.level_of(self.zoomed):
-            a, b = self.zoomed - first, self.zoomed - first + 1
-        width = total[a:b] * scale
-        wide = width >= NARROW_PX
-        for node in (first + a + np.flatnonzero(wide)).tolist():
-            self._draw_box(painter, node, metrics)
-        self._draw_narrow(painter, level, first + a + np.flatnonzero(~wide))
-
-    def _draw_narrow(self, painter: QPainter, level: int, nodes: np.ndarray) -> None:
-        """Runs of boxes without room for themselves, in a colour of no kind; what a search found keeps standing out."""
-        graph, t = self.graph, theme.current()
-        if not len(nodes) or graph is None:
-            return
-        left_ns, scale = self._scale()
-        y = level * ROW_PX - self.verticalScrollBar().value()
-        lit = self._found[nodes] if self._found is not None else np.zeros(len(nodes), bool)
-        for chosen, colour in ((nodes[~lit], t.border), (nodes[lit], t.warn)):
-            start = np.floor((graph.x_ns[chosen] - left_ns) * scale).astype(np.int64)
-            stop = np.ceil((graph.x_ns[chosen] + graph.total_ns[chosen] - left_ns) * scale).astype(np.int64)
-            heads = np.flatnonzero(np.append(True, start[1:] > stop[:-1])) if len(start) else start
-            tails = np.append(heads[1:], len(start)) - 1
-            for k, m in zip(heads.tolist(), tails.tolist(), strict=len(heads) == len(tails)):
-                box = QRectF(float(start[k]), y, max(float(stop[m] - start[k]), 1.0), ROW_PX - 1)
-                painter.fillRect(box, QColor(colour))
-
-    def _draw_box(self, painter: QPainter, node: int, metrics: QFontMetrics, strength: float = 1.0) -> None:
-        box = self.box_of(node)
-        visible = box.intersected(QRectF(self.viewport().rect())).adjusted(0, 0, -1 if box.width() > 3 else 0, -1)
-        found = self._found is None or bool(self._found[node])
-        fill = _fill(int(self._colour[node]), theme.current().dark, strength if found else min(strength, DIMMED))
-        painter.fillRect(visible, QColor(fill))
-        if found and self._found is not None:  # told by a line, too: not every eye sees the colours
-            line = QRectF(visible.left(), visible.bottom() - 2, visible.width(), 2)
-            painter.fillRect(line, QColor(theme.current().warn))
-        if visible.width() >= LABEL_PX:
-            painter.setPen(QColor(ink_on(fill)))
-            words = visible.adjusted(5, 0, -3, 0)
-            shown = metrics.elidedText(self.name_of(node), Qt.TextElideMode.ElideRight, int(words.width()))
-            painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine), shown)
-
-    def _draw_cursor(self, painter: QPainter) -> None:
-        """Frame of the box under the pointer, and of the one that the keys are at."""
-        t = theme.current()
-        for node, colour in ((self._cursor if self.hasFocus() else -1, t.accent), (self._hovered, t.text)):
-            if node >= 0:
-                box = self.box_of(node).intersected(QRectF(self.viewport().rect()))
-                painter.setPen(QPen(QColor(colour), 1.5))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRect(box.adjusted(0.75, 0.75, -1.75, -1.75))
 
     # Pointer --------------------------------------------------------------------------------------------------
 
@@ -352,16 +184,3 @@ class FlameView(QAbstractScrollArea):
         self.setAccessibleDescription(self.words_of(node))
         self.currentChanged.emit(node)
         self.viewport().update()
-
-
-@cache
-def _fill(code: int, dark: bool, strength: float) -> str:
-    """Colour of a box: of its kind, the odd ones a shade off, paler where it does not stand out."""
-    kind, odd = divmod(code, 2)
-    t = theme.theme(dark)
-    base = QColor(t.raised if kind in (ROOT_KIND, THREAD_KIND) else theme.slice_color(kind, dark))
-    if odd and kind < THREAD_KIND:
-        base = base.darker(112) if dark else base.darker(106)
-    ground = QColor(t.window)
-    pairs = ((base.red(), ground.red()), (base.green(), ground.green()), (base.blue(), ground.blue()))
-    return QColor(*(round(g + (c - g) * strength) for c, g in pairs)).name()

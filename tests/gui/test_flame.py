@@ -163,6 +163,20 @@ def test_device_time_shows_kernels(make: Callable[[Trace], FlamePanel], trace: T
     assert int(graph.total_ns[0]) == int(trace.slices.dur_ns[trace.device_ids].sum())
 
 
+def test_waits_for_the_device_are_red(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    assert "waiting" not in panel.view.words_of(node_named(panel, "cudaMemcpyAsync"))
+    panel._document.set_analysis(known_analysis(trace))
+    settle()
+    call = node_named(panel, "cudaMemcpyAsync")
+    assert panel.view.graph is not None and panel.view.graph.wait_ns[call] > 0
+    assert "waiting for the device" in panel.view.words_of(call)
+    box = panel.view.box_of(call)
+    picture = panel.view.viewport().grab(box.toAlignedRect()).toImage()
+    middle_row = [picture.pixelColor(x, picture.height() // 2) for x in range(picture.width())]
+    assert any(colour.red() > 1.5 * colour.green() for colour in middle_row)
+
+
 def test_without_a_device_only_cpu_time_is_offered(make: Callable[[Trace], FlamePanel]) -> None:
     panel = make(cpu_only().build())
     assert panel.measure.count() == 1

@@ -77,6 +77,16 @@ def test_a_stretch_takes_the_part_inside() -> None:
     assert found["loss"] == (200, 1)
 
 
+def test_waits_are_summed_up_along_the_path() -> None:
+    trace = mixed().build()
+    waits = np.zeros(len(trace.slices), np.int64)
+    waits[[i for i in range(len(waits)) if trace.name(i) == "cudaLaunchKernel"]] = 7000
+    graph = flame_graph(trace, (0,), layers=Layers.NO_PYTHON, waits_ns=waits)
+    assert graph.wait_ns[:3].tolist() == [14_000] * 3  # the whole, loss, mm
+    assert sorted(graph.wait_ns[3:].tolist()) == [0, 14_000]  # empty, launch
+    assert flame_graph(trace, (0,)).wait_ns.sum() == 0
+
+
 def test_nodes_lie_inside_their_parents_the_widest_first() -> None:
     made = TraceBuilder(gpu=None)
     for k in range(40):
