@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -15,13 +15,16 @@ from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
 from core.source_frames import Frame, is_library, is_other_library, is_user_frame, parse_frame, parse_old_stack
 from core.source_lines import LineRecord, read_line_record
+from core.source_order import CallOrder, Placed
 from core.source_ranges import LineRanges
 from core.source_syntax import find_function, match
 from core.suggestions import SourceRef
 from core.tables import I32, I64
 from core.trace import Trace
 
-_DEF_LINE = "the line is where the function begins, not the exact line"
+_NOT_EXACT = ", not the exact line"
+_DEF_LINE = "the line is where the function begins" + _NOT_EXACT
+_BY_ORDER = "the line follows from what ran before and after it"
 MAX_SOURCE_BYTES = 4_000_000  # a script is smaller; anything bigger is data
 
 
@@ -47,6 +50,7 @@ class SourceFinder:
         self._roots = tuple(Path(r).resolve() for r in roots)
         self._lines = lines
         self._ranges = LineRanges(trace)
+        self._order = CallOrder(trace, self._innermost_all)
         self._trees: dict[str, ast.Module | None] = {}
         self._tracks: dict[tuple[int, int], int] = {}
         self._old_stacks: bool | None = None
@@ -199,12 +203,29 @@ class SourceFinder:
         if found is not None:
             return found
         if frame >= 0:
-            place = self.of_frame(self._trace.name(frame), hint)
+            place = self._in_frame(slice_id, frame, hint)
             through = self._library_between(slice_id, frame)
             if place is not None and through:
                 return replace(place, reason=f"{place.reason}; it happened inside {through}")
             return place
         return self._of_old_stack(slice_id)
+
+    def of_slices(self, slice_ids: Sequence[int], hint: str = "") -> SourceRef | None:
+        """Place of several slices that are one fault: that of the first, with the lines of the others in its function.
+
+        Where the lines are exact; with lines in doubt there is nothing to add to the first one's candidates.
+        """
+        first = self.of_slice(slice_ids[0], hint)
+        if first is None or not first.exact:
+            return first
+        others = [self.of_slice(one, hint) for one in slice_ids[1:]]
+        lines = {
+            o.line for o in others if o is not None and o.exact and (o.file, o.function) == (first.file, first.function)
+        }
+        also = tuple(sorted(lines - {first.line}))
+        if not also:
+            return first
+        return replace(first, also=also, reason=f"{first.reason}, and at {lines_in_words(also)}")
 
     def _library_between(self, slice_id: int, user_frame: int) -> str:
         """Innermost frame of a library other than torch between a slice and the user's frame, as written."""
@@ -229,7 +250,7 @@ class SourceFinder:
         waited = self._lines.of_wait(known) if hint in WAIT_HINTS else None
         if waited is None or waited.exact or (tree := self._tree(known.file)) is None:
             return waited
-        read = _narrow(known, tree, hint)
+        read = self._narrow(known, tree, hint, slice_id, frame)
         if read.line in (waited.line, *waited.candidates) and read.exact:
             return replace(read, reason=f"{waited.reason}; {read.reason}")
         return waited
@@ -241,13 +262,36 @@ class SourceFinder:
             return None
         tree = self._tree(frame.file)
         if tree is None or not hint:
-            return SourceRef(
-                frame.file,
-                frame.line,
-                frame.function,
-                reason=_DEF_LINE,
-            )
-        return _narrow(frame, tree, hint)
+            return SourceRef(frame.file, frame.line, frame.function, reason=_unread(frame))
+        return self._narrow(frame, tree, hint)
+
+    def _in_frame(self, slice_id: int, frame_id: int, hint: str) -> SourceRef | None:
+        """Place of a slice in the user's frame around it, from the source where it is at hand."""
+        frame = parse_frame(self._trace.name(frame_id))
+        if frame is None:
+            return None
+        tree = self._tree(frame.file)
+        if tree is None:
+            return SourceRef(frame.file, frame.line, frame.function, reason=_unread(frame))
+        return self._narrow(frame, tree, hint, slice_id, frame_id)
+
+    def _narrow(self, frame: Frame, tree: ast.Module, hint: str, slice_id: int = -1, frame_id: int = -1) -> SourceRef:
+        """Use the syntax tree: what was seen there, and what ran before and after it. One line, or the candidates."""
+        function = find_function(tree, frame.function, frame.line)
+        if function is None:
+            reason = "the source at hand does not hold this function at this line: it may have changed"
+            return SourceRef(frame.file, frame.line, frame.function, reason=reason)
+        ordered = self._order.place(slice_id, frame_id, function) if frame_id >= 0 else Placed((), False)
+        found = match(function, hint, ordered.in_loop)
+        lines = found.lines if found is not None else ()
+        both = tuple(line for line in ordered.lines if line in lines)
+        best = both or lines or ordered.lines
+        if not best:
+            return SourceRef(frame.file, frame.line, frame.function, reason=_unread(frame, read=True))
+        reason = found.reason if found is not None else _BY_ORDER
+        if len(best) > 1:
+            reason += f"; {lines_in_words(best[1:])} would fit as well"
+        return SourceRef(frame.file, best[0], frame.function, len(best) == 1, reason, best[1:])
 
     def _of_old_stack(self, slice_id: int) -> SourceRef | None:
         """Torch 1.8 to 1.11 wrote a ``Call stack`` on ops; its lines are those of the calls."""
@@ -263,7 +307,7 @@ class SourceFinder:
                 return None
             for frame in parse_old_stack(self._call_stack(at)):
                 if not is_library(frame.file):
-                    return SourceRef(frame.file, frame.line, frame.function, True, "the line was recorded with the op")
+                    return SourceRef(frame.file, frame.line, frame.function, True, "the exact line was recorded")
             at = int(self._trace.slices.parent_id[at])
         return None
 
@@ -310,15 +354,16 @@ class SourceFinder:
             return None
 
 
-def _narrow(frame: Frame, tree: ast.Module, hint: str) -> SourceRef:
-    """Use the syntax tree: the one line that fits, or the candidates."""
-    function = find_function(tree, frame.function, frame.line)
-    if function is None:
-        reason = "the source at hand does not hold this function at this line: it may have changed"
-        return SourceRef(frame.file, frame.line, frame.function, reason=reason)
-    found = match(function, hint)
-    if found is None:
-        reason = "the line is where the function begins; nothing in it stands out"
-        return SourceRef(frame.file, frame.line, frame.function, reason=reason)
-    first, others = found.lines[0], found.lines[1:]
-    return SourceRef(frame.file, first, frame.function, not others, found.reason, others)
+def lines_in_words(lines: Sequence[int]) -> str:
+    """Say which lines: ``line 3``, ``lines 3, 5 and 8``, ``lines 3, 5, 8 and 4 more``."""
+    shown = [str(line) for line in sorted(lines)[:3]]
+    if len(lines) > len(shown):
+        shown.append(f"{len(lines) - len(shown)} more")
+    return f"line {shown[0]}" if len(shown) == 1 else f"lines {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _unread(frame: Frame, read: bool = False) -> str:
+    """Why a place is no more than what its frame says; ``read``: its source was looked at."""
+    if frame.function == "<module>":  # code of a file itself has no line at which it begins
+        return "the line is where the file's own code stood when the recording began, not the exact line"
+    return f"{_DEF_LINE[: -len(_NOT_EXACT)]}; nothing in it stands out" if read else _DEF_LINE

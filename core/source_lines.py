@@ -52,9 +52,7 @@ class LineRecord:
         at = bisect_right(self.start_ns, start) - 1
         for i in range(at, max(at - _LOOK_BACK, -1), -1):
             if self.end_ns[i] >= end:
-                return SourceRef(
-                    self.file[i], self.line[i], self.function[i], True, "the line was recorded while the script ran"
-                )
+                return SourceRef(self.file[i], self.line[i], self.function[i], True, "the exact line was recorded")
         return None
 
     def of_wait(self, frame: Frame) -> SourceRef | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
@@ -53,7 +53,7 @@ def find_function(tree: ast.Module, name: str, line: int) -> FunctionNode | None
     return best
 
 
-def match(function: FunctionNode, hint: str) -> Match | None:
+def match(function: FunctionNode, hint: str, in_loop: bool = False) -> Match | None:
     """Find the lines of a function that can have caused what ``hint`` names.
 
     Parameters
@@ -62,7 +62,9 @@ def match(function: FunctionNode, hint: str) -> Match | None:
         The function, or the module for code at top level.
     hint
         ``item``, ``control-flow``, ``host-index``, ``mask``, ``constant``, ``batch``, ``read-back``, ``construct``,
-        ``print``, or ``call:NAME[,NAME]`` for calls of these names.
+        ``print``, ``gather``, or ``call:NAME[,NAME]`` for calls of these names.
+    in_loop
+        Whether it was seen once in every round of a loop of this function: then nothing outside its loops is meant.
 
     Returns
     -------
@@ -71,24 +73,51 @@ def match(function: FunctionNode, hint: str) -> Match | None:
     """
     if hint.startswith("call:"):
         names = set(hint[5:].split(","))
-        return _collect(function, lambda n: _call_name(n) in names, f"the call of {', '.join(sorted(names))}")
+        return _collect(function, lambda n: _call_name(n) in names, called(names), in_loop)
     if hint == "host-index":
         lists = _names_of_lists(function)
         known = _collect(
-            function, lambda n: _is_indexed_by(n, lists), "a tensor is indexed with a Python list or range here"
+            function,
+            lambda n: _is_indexed_by(n, lists),
+            "a tensor is indexed with a Python list or range here",
+            in_loop,
         )
         if known is not None:
             return known
     for test, reason in _TESTS.get(hint, ()):
-        found = _collect(function, test, reason)
+        found = _collect(function, test, reason, in_loop)
         if found is not None:
             return found
     return None
 
 
-def _collect(function: FunctionNode, test: Callable[[ast.AST], bool], reason: str) -> Match | None:
-    lines = sorted({int(getattr(n, "lineno", 0)) for n in walk_own(function) if test(n)} - {0})
-    return Match(tuple(lines), reason) if lines else None
+def called(names: Iterable[str]) -> str:
+    """Words for a line that calls one of some functions."""
+    every = sorted(names)
+    if len(every) < 2:
+        return f"{every[0]}() is called here"
+    return f"{', '.join(f'{n}()' for n in every[:-1])} or {every[-1]}() is called here"
+
+
+def _collect(
+    function: FunctionNode, test: Callable[[ast.AST], bool], reason: str, in_loop: bool = False
+) -> Match | None:
+    lines = {int(getattr(n, "lineno", 0)) for n in walk_own(function) if test(n)} - {0}
+    if in_loop:
+        lines &= lines_in_loops(function)
+    return Match(tuple(sorted(lines)), reason) if lines else None
+
+
+def lines_in_loops(function: FunctionNode) -> frozenset[int]:
+    """Lines that run again and again within one call of a function."""
+    lines: set[int] = set()
+    for node in walk_own(function):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            first = node.lineno if isinstance(node, ast.While) else node.body[0].lineno
+            lines.update(range(first, (node.body[-1].end_lineno or node.body[-1].lineno) + 1))
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return frozenset(lines)
 
 
 def walk_own(function: FunctionNode) -> Iterator[ast.AST]:
@@ -167,6 +196,8 @@ def _is_host_index(node: ast.AST) -> bool:
 def _is_list(node: ast.AST) -> bool:
     if isinstance(node, (ast.List, ast.ListComp)):
         return True
+    if isinstance(node, ast.Call) and any(k.arg == "device" for k in node.keywords):
+        return False  # made where it is used
     return _call_name(node) in _LIST_MAKERS or _call_name(node) in {"tensor", "LongTensor", "arange"}
 
 
@@ -231,6 +262,10 @@ _TESTS: dict[str, tuple[_Test, ...]] = {
     ),
     "host-index": (
         (_is_host_index, "a tensor is indexed with a Python list or range here"),
+        (_is_index, "a tensor is indexed here"),
+    ),
+    "gather": (
+        (lambda n: _call_name(n) in {"gather", "nll_loss"}, "the scores of the classes are picked out here"),
         (_is_index, "a tensor is indexed here"),
     ),
     "mask": (

@@ -70,6 +70,7 @@ class SourceRef:
     exact: bool = False
     reason: str = ""  # how the line was found
     candidates: tuple[int, ...] = ()  # other lines that could be meant
+    also: tuple[int, ...] = ()  # lines of the same function that are meant as well: the fault is at all of them
 
 
 class EffectKind(Enum):

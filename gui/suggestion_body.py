@@ -78,7 +78,7 @@ class BodyMaker(QObject):
             copy = document.finder.resolve(source.file)  # in a folder that the user has chosen
         if copy is None:
             return ()
-        return code_context.around(copy, source.line, (*source.candidates, source.line))
+        return code_context.around(copy, source.line, (*source.candidates, *source.also, source.line))
 
     def _evidence(self, suggestion: Suggestion) -> list[Link]:
         links = []

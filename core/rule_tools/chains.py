@@ -60,7 +60,7 @@ CHAINS = (
         "nll = -pred[rows, target]\nnll = nll * weight[target]\nnll = nll / weight[target].sum()\nloss = nll.sum()",
         "loss = F.nll_loss(pred, target, weight=weight)",
         _DOCS + "nll_loss.html",
-        "host-index",
+        "gather",
     ),
     Chain(
         "a negative log-likelihood loss",
@@ -70,7 +70,7 @@ CHAINS = (
         "loss = -pred[rows, target].mean()",
         "loss = F.nll_loss(pred, target)",
         _DOCS + "nll_loss.html",
-        "host-index",
+        "gather",
     ),
     Chain(
         "softmax",

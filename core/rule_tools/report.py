@@ -18,6 +18,7 @@ from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
 
 MS = 1e6
+MOST_PLACES = 9  # slices of one step whose lines are looked up, for a fault at more than one line
 OLD_STACK_READS = 24  # old stacks are read from the file, so only so many occurrences are told apart
 
 
@@ -228,12 +229,25 @@ def suggestion(
         why=why,
         occurrences=occurrences or len(spots),
         steps=facts.rows_of(spots) if len(spots) else (),
-        source=ctx.source.of_slice(place, hint) if place is not None and place >= 0 else None,
+        source=_source(ctx, facts, place, [] if at is not None else spots, hint),
         evidence=tuple(evidence),
         fix=fix,
         effects=tuple(effects),
         informational=informational,
     )
+
+
+def _source(ctx: RuleContext, facts: Facts, place: int | None, spots: Any, hint: str) -> SourceRef | None:
+    """Place of a suggestion: of its first slice, and of those of the same name that follow in the same step."""
+    if place is None or place < 0:
+        return None
+    trace = ctx.trace
+    row, same = facts.rows_of([place]), []
+    for other in [int(i) for i in spots[1:MOST_PLACES]]:
+        if trace.slices.name_id[other] != trace.slices.name_id[place] or facts.rows_of([other]) != row:
+            break
+        same.append(other)
+    return ctx.source.of_slices((place, *same), hint)
 
 
 def evidence(facts: Facts, label: str, value: float | int | str | None, unit: str, ids: Iterable[Any]) -> Evidence:
