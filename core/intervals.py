@@ -122,6 +122,9 @@ def _touching(a: Spans, b: Spans) -> tuple[I64, I64]:
 
 def _expanded(count: I64) -> tuple[I64, I64]:
     """For ``count[i]`` rows of each i: the i of each row, and its number among them."""
+    if len(count) and int(count.max()) <= 1:
+        origin = np.flatnonzero(count)
+        return origin, np.zeros(len(origin), dtype=np.int64)
     origin = np.repeat(np.arange(len(count)), count)
     first = np.cumsum(count) - count
     return origin, np.arange(len(origin)) - first[origin]
@@ -156,6 +159,23 @@ def subtract(a: Spans, b: Spans) -> Spans:
     end = np.where(number == count[origin], a.end[origin], b.start[np.minimum(before + 1, last)])
     keep = start < end
     return Spans(start[keep], end[keep])
+
+
+def divide(a: Spans, b: Spans) -> tuple[Spans, Spans]:
+    """Return the instants of ``a`` that are in ``b``, and those that are not: `intersect` and `subtract` in one."""
+    if not len(a) or not len(b):
+        return EMPTY, a
+    low, count = _touching(a, b)
+    origin, number = _expanded(count)
+    if not len(origin):
+        return EMPTY, a
+    of_b = low[origin] + number
+    inside = Spans(np.maximum(a.start[origin], b.start[of_b]), np.minimum(a.end[origin], b.end[of_b]))
+    # What is left begins where an interval does or where what is inside ends, and ends the other way round.
+    start = np.sort(np.concatenate((a.start, inside.end)), kind="stable")
+    end = np.sort(np.concatenate((inside.start, a.end)), kind="stable")
+    keep = start < end
+    return inside, Spans(start[keep], end[keep])
 
 
 def clip(spans: Spans, start_ns: int, end_ns: int) -> Spans:

@@ -9,7 +9,7 @@ import numpy as np
 from core.figures.device import DeviceTimes
 from core.figures.lookup import View, of_kinds
 from core.figures.model import GapTable, SyncTable
-from core.intervals import Spans, ascending, coverage, intersect, subtract, union
+from core.intervals import Spans, ascending, coverage, divide, subtract, union
 from core.kinds import HOST_CALLS, GapCause, SliceKind, SyncKind
 from core.tables import I32, I64, StepTable
 
@@ -121,10 +121,9 @@ def _gaps_of(
         for layer in threads.layers(thread):
             if not len(left):
                 break
-            hit = intersect(left, layer.spans)
+            hit, left = divide(left, layer.spans)
             if len(hit):
                 pieces.add(hit, layer.cause, _slice_at(view, layer.ids, hit))
-                left = subtract(left, layer.spans)
         pieces.add(left, GapCause.UNKNOWN, -1)
         short = queued.dur_ns <= _DEVICE_LAUNCH_NS
         pieces.add(Spans(queued.start[short], queued.end[short]), GapCause.LAUNCH, -1)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.intervals import EMPTY, Spans, clip, contains, coverage, cut, intersect, subtract, union, union_all
+from core.intervals import EMPTY, Spans, clip, contains, coverage, cut, divide, intersect, subtract, union, union_all
 
 SIZE = 70
 intervals = st.lists(st.tuples(st.integers(0, 50), st.integers(-2, 12)), max_size=9)
@@ -45,6 +45,15 @@ def test_set_operations(one, two):
     assert (bits_of(intersect(a, b)) == (bits_of(a) & bits_of(b))).all()
     assert (bits_of(subtract(a, b)) == (bits_of(a) & ~bits_of(b))).all()
     assert (bits_of(union_all((a, b))) == (bits_of(a) | bits_of(b))).all()
+
+
+@given(intervals, intervals)
+def test_dividing_is_intersecting_and_subtracting(one, two):
+    a, b = union(*arrays(one)), union(*arrays(two))
+    inside, outside = divide(a, b)
+    for found, wanted in ((inside, intersect(a, b)), (outside, subtract(a, b))):
+        assert found.start.tolist() == wanted.start.tolist()
+        assert found.end.tolist() == wanted.end.tolist()
 
 
 @given(intervals, st.lists(st.tuples(st.integers(0, 60), st.integers(-3, 25)), max_size=6))
