@@ -118,6 +118,18 @@ class StepsCard(_Card):
         ):
             self.source.addItem(title, key)
         form.addRow(self.tr("A step is"), self.source)
+        self._add_numbers(form)
+        self.wall = QCheckBox(self.tr("Time a few steps without the profiler first: the true step time"))
+        self.wall.setChecked(True)
+        form.addRow("", self.wall)
+        self.stop_after = QCheckBox(
+            self.tr("End the script once the chosen steps are recorded (its finally and atexit still run)")
+        )
+        form.addRow("", self.stop_after)
+        self._add_results(form)
+
+    def _add_numbers(self, form: QFormLayout) -> None:
+        """How many steps are skipped, warm up and are recorded."""
         self.numbers: dict[str, QSpinBox] = {}
         row = QHBoxLayout()
         row.setSpacing(10)
@@ -153,19 +165,16 @@ class StepsCard(_Card):
             row.addWidget(box)
         row.addStretch(1)
         form.addRow(self.tr("Steps"), row)
-        self.wall = QCheckBox(self.tr("Time a few steps without the profiler first: the true step time"))
-        self.wall.setChecked(True)
-        form.addRow("", self.wall)
-        self.stop_after = QCheckBox(
-            self.tr("End the script once the chosen steps are recorded (its finally and atexit still run)")
-        )
-        form.addRow("", self.stop_after)
+
+    def _add_results(self, form: QFormLayout) -> None:
+        """What is kept to compare results by."""
         self.parameters = QCheckBox(self.tr("Keep sums of the parameters at the end, to compare results by"))
         self.parameters.setToolTip(
             plain_tip(
                 self.tr(
-                    "Adds up each parameter of the model when the script ends, so that the run of a fix can be compared "
-                    "with this one: equal sums mean that it learnt the same."
+                    "Adds up each parameter of the model when the script ends, and after a step of your choice, and "
+                    "keeps the losses of the recorded steps too, so that the run of a fix can be compared with this "
+                    "one: equal sums mean that it learnt the same."
                 )
             )
         )
