@@ -122,11 +122,16 @@ class _Server:
         )
         self._send_analysis(DONE, found)
 
-    def _send_partial(self, analysis: Analysis) -> None:
-        self._send_analysis(PARTIAL, analysis)
+    def _send_partial(self, analysis: Analysis) -> Figures | None:
+        return self._send_analysis(PARTIAL, analysis)
 
-    def _send_analysis(self, kind: str, analysis: Analysis) -> None:
-        """Send what is new: of the figures, which are large, only what the window does not have yet."""
+    def _send_analysis(self, kind: str, analysis: Analysis) -> Figures | None:
+        """Send what is new: of the figures, which are large, only what the window does not have yet.
+
+        Returns
+        -------
+        The first time, the figures with the columns that are shared with the window.
+        """
         known, self._figures = self._figures, analysis.figures
         new: Any = analysis.figures
         if known is not None:
@@ -137,8 +142,11 @@ class _Server:
             }
         rest = {f.name: getattr(analysis, f.name) for f in fields(Analysis) if f.name != "figures"}
         self._connection.send((kind,))
-        parcels.send(self._connection, (new, rest))
+        twin, _ = parcels.send(self._connection, (new, rest))
+        if known is None:
+            self._figures = twin
         memory.give_back()
+        return self._figures if known is None else None
 
 
 def joined(content: tuple[Any, dict[str, Any]], known: Figures | None) -> Analysis:

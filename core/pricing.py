@@ -37,7 +37,11 @@ _SEVERITIES = ("low", "medium", "high")
 
 
 def price(
-    trace: Trace, figures: Figures, rule_results: Sequence[RuleResult], progress: Progress | None = None
+    trace: Trace,
+    figures: Figures,
+    rule_results: Sequence[RuleResult],
+    progress: Progress | None = None,
+    basis: Callable[[], Replay] | None = None,
 ) -> Analysis:
     """Work out from the replay what the suggestions save.
 
@@ -49,6 +53,8 @@ def price(
         What the rules found.
     progress
         Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
+    basis
+        Gives the replay of the trace, where that has been made already.
 
     Returns
     -------
@@ -62,7 +68,7 @@ def price(
     tell(0.0, "replay")
     floors = _floors(rule_results)
     try:
-        replay = Replay(trace, figures)
+        replay = Replay(trace, figures) if basis is None else basis()
         if not replay or _device_unseen(trace):
             return _unpriced(trace, figures, rule_results, found)
         suggestions, plan = _Pricing(trace, figures, replay, found, floors).run(tell)

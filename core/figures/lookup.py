@@ -81,6 +81,8 @@ class View:
     @cached_property
     def source(self) -> I32:
         """int32[n_slices]: file the slice came from."""
+        if len(self.trace.sources) < 2:
+            return np.broadcast_to(np.int32(0), len(self.trace.slices))  # held once
         tracks = self.trace.tracks
         return self.trace.processes.source_id[tracks.process_id][self.trace.slices.track_id]
 

@@ -32,26 +32,51 @@ MIN_BYTES = 128 << 20  # text below this is decoded before a worker has even sta
 FORKED_MIN_BYTES = 8 << 20  # the same for workers that are forked
 _STOP = b""
 _PR_SET_PDEATHSIG = 1
+_HARMLESS = frozenset({"MainThread", "lifeline", "trace-cache"})
 _openers: dict[int, tuple[Connection, ...]] = {}
 
 
-def allow_in_child(inherited: Iterable[Connection] = ()) -> None:
+def allow_in_child(pipes: Iterable[Connection] = ()) -> None:
     """Let this spawned process have workers: for one that was made to open traces, and is no worker itself.
 
     Parameters
     ----------
-    inherited
+    pipes
         Its pipes, which a forked worker must not keep open.
     """
-    _openers[os.getpid()] = tuple(inherited)
+    _openers[os.getpid()] = tuple(pipes)
 
 
-def _forks() -> bool:
-    """Whether workers are forked: in a process made for opening, none of whose other threads is in the midst of work.
+def inherited() -> tuple[Connection, ...]:
+    """Pipes of this process that a fork of it must not keep open."""
+    return _openers.get(os.getpid(), ())
 
-    The one other thread there may be waits for the end of a pipe, and holds nothing.
+
+def forks() -> bool:
+    """Whether this process may be forked: one made for opening, whose other threads hold nothing that a fork needs.
+
+    These wait for the end of a pipe, or write a file.
     """
-    return os.getpid() in _openers and sys.platform == "linux" and threading.active_count() <= 2
+    if os.getpid() not in _openers or sys.platform != "linux":
+        return False
+    return {thread.name for thread in threading.enumerate()} <= _HARMLESS
+
+
+def end_with_parent(parent: int, unwanted: Iterable[Connection]) -> bool:
+    """Run first in a fork: let go of its parent's pipes, and end when that does, however that ended.
+
+    Returns
+    -------
+    False when the parent has ended already.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return False
+    for other in unwanted:
+        with suppress(OSError):
+            other.close()
+    return True
 
 
 def worker_count(text_bytes: int, wanted: int | None) -> int:
@@ -65,7 +90,7 @@ def worker_count(text_bytes: int, wanted: int | None) -> int:
     if wanted is not None:
         return max(wanted, 0)
     cores = os.cpu_count() or 1
-    enough = FORKED_MIN_BYTES if cores > 1 and _forks() else MIN_BYTES
+    enough = FORKED_MIN_BYTES if cores > 1 and forks() else MIN_BYTES
     return min(cores, 8) if text_bytes >= enough else 0
 
 
@@ -89,16 +114,10 @@ def _keep_memory() -> None:
         mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
 
 
-def _serve_forked(connection: Connection, parent: int, inherited: tuple[Connection, ...]) -> None:
-    """Run in a forked worker: let go of what is its parent's, and end when that does, however that ended."""
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it has ended already
-        return
-    for other in inherited:
-        with suppress(OSError):
-            other.close()
-    _serve(connection)
+def _serve_forked(connection: Connection, parent: int, unwanted: tuple[Connection, ...]) -> None:
+    """Run in a forked worker."""
+    if end_with_parent(parent, unwanted):
+        _serve(connection)
 
 
 def _serve(connection: Connection) -> None:
@@ -174,14 +193,14 @@ class Pool:
 
     def _start(self, number: int, pipes: list[Connection]) -> Connection:
         """Start a worker beside those at the other ends of ``pipes``; returns our end of its pipe."""
-        forked = _forks()
+        forked = forks()
         context: Any = multiprocessing.get_context("fork" if forked else "spawn")
         ours, theirs = context.Pipe()
         target: Any = _serve
         arguments: tuple[Any, ...] = (theirs,)
         if forked:
             target = _serve_forked
-            arguments = (theirs, os.getpid(), (*_openers.get(os.getpid(), ()), ours, *pipes))
+            arguments = (theirs, os.getpid(), (*inherited(), ours, *pipes))
         process = context.Process(target=target, args=arguments, daemon=True, name=f"decoder-{number}")
         try:
             process.start()

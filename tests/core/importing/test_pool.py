@@ -153,9 +153,9 @@ def test_a_process_that_opens_traces_may_have_workers_and_a_worker_may_not(monke
     assert pool.worker_count(large, None) == 0
     pool.allow_in_child()
     assert pool.worker_count(large, None) > 0
-    monkeypatch.setattr(pool, "_forks", lambda: False)
+    monkeypatch.setattr(pool, "forks", lambda: False)
     assert pool.worker_count(large - 1, None) == 0
-    monkeypatch.setattr(pool, "_forks", lambda: True)
+    monkeypatch.setattr(pool, "forks", lambda: True)
     monkeypatch.setattr(pool.os, "cpu_count", lambda: 2)
     assert pool.worker_count(pool.FORKED_MIN_BYTES, None) == 2
     assert pool.worker_count(pool.FORKED_MIN_BYTES - 1, None) == 0
@@ -163,7 +163,7 @@ def test_a_process_that_opens_traces_may_have_workers_and_a_worker_may_not(monke
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
 def test_forked_workers_give_the_same_tables(path, monkeypatch):
-    monkeypatch.setattr(pool, "_forks", lambda: True)
+    monkeypatch.setattr(pool, "forks", lambda: True)
     _same(open_trace(path, workers=0), open_trace(path, workers=2))
 
 
@@ -179,7 +179,7 @@ def test_forked_workers_end_with_a_killed_opener_in_the_midst_of_a_piece(path):
         "    time.sleep(600)\n"
         "pool.decode_piece = decode\n"
         "pool.allow_in_child()\n"
-        "assert pool._forks()\n"
+        "assert pool.forks()\n"
         "open_trace(Path(sys.argv[1]), workers=2)\n"
     )
     command = [sys.executable, "-c", script, str(path)]
