@@ -59,7 +59,26 @@ def run(script: str, *arguments: str, python: str = sys.executable, timeout_s: f
 def watch(pid: int, peak: list[int], stop: threading.Event) -> None:
     """Keep the largest memory of a process and all below it in ``peak[0]``, until told to stop."""
     while not stop.wait(0.03):
-        peak[0] = max(peak[0], sum(map(_pss, tree(pid))))
+        peak[0] = max(peak[0], memory_bytes(tree(pid)))
+
+
+def memory_bytes(pids: list[int]) -> int:
+    """Memory of these processes together: their PSS, but nameless shared memory whole and once.
+
+    The PSS holds only such of its pages as a process has looked at.
+    """
+    nameless: dict[str, int] = {}
+    for pid in pids:
+        try:
+            lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if "/memfd:" in line:
+                span, _, _, _, inode = line.split()[:5]
+                start, end = (int(text, 16) for text in span.split("-"))
+                nameless[inode] = max(nameless.get(inode, 0), end - start)
+    return sum(map(_pss, pids)) + sum(nameless.values())
 
 
 def tree(pid: int) -> list[int]:
@@ -88,13 +107,17 @@ def tree_cpu_seconds(pids: list[int]) -> float:
 
 
 def _pss(pid: int) -> int:
+    """Proportional set size without shared memory, bytes."""
+    found = 0
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
+                found += int(line.split()[1]) * 1024
+            elif line.startswith("Pss_Shmem:"):
+                found -= int(line.split()[1]) * 1024
     except OSError:
         pass
-    return 0
+    return found
 
 
 def machine() -> str:

@@ -12,6 +12,7 @@ import logging
 import sys
 import threading
 
+from core import memory
 from gui import helpers, panels
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ _begun, _ended = threading.Event(), threading.Event()
 def share_interpreter() -> None:
     """Let the GUI thread have the interpreter soon when it asks for it, whatever else is at work."""
     sys.setswitchinterval(SWITCH_S)
+    memory.share_arena()
 
 
 def start() -> None:
