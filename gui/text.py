@@ -169,6 +169,32 @@ def verdict(word: str) -> str:
     }.get(word, translate("text", "Unknown"))
 
 
+def verdict_meaning(word: str) -> str:
+    """What the verdict's word says, in a sentence."""
+    return {
+        "healthy": translate(
+            "text", "Healthy: the device works most of the time, and no fix that was found saves much."
+        ),
+        "host_bound": translate(
+            "text", "Host-bound: the device waits because the CPU launches its work too slowly. Do less on the CPU."
+        ),
+        "device_bound": translate(
+            "text", "Device-bound: the device is busy nearly all the time. Only less or faster device work helps."
+        ),
+        "input_bound": translate(
+            "text", "Input-bound: the step waits for its data. Load and prepare the next batch sooner."
+        ),
+        "sync_bound": translate(
+            "text",
+            "Sync-bound: the CPU stops to wait for results of the device; meanwhile it queues no work, and the device "
+            "runs dry.",
+        ),
+        "communication_bound": translate(
+            "text", "Communication-bound: the devices exchange data, and compute nothing meanwhile."
+        ),
+    }.get(word, translate("text", "Nothing that was recorded tells what limits the step."))
+
+
 def elided(text: str, limit: int = 120) -> str:
     """One line of at most ``limit`` characters, the middle left out: kernel names carry sense at both ends."""
     line = " ".join(text.split())

@@ -6,9 +6,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from core.analysis import Analysis
 from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.kinds import GapCause, SliceKind
+from gui import figure_reasons as reasons
 from gui import text, theme
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -17,6 +19,7 @@ from gui.widgets.glossary import FiguresPage, Shown
 from gui.widgets.labels import heading, label, plain_tip, restyle
 
 WIDE_PX = 1300
+ELLIPSIS = "…"
 LOW_PX = 820  # height of the window
 ROLES = {
     "healthy": "saved",
@@ -139,11 +142,21 @@ class VerdictBand(QFrame):
             self._show_waiting()
             return
         figures, summary = analysis.figures, analysis.figures.summary
-        self.word.setText(self._word(summary.verdict))
-        restyle(self.word, "role", ROLES.get(summary.verdict, ""))
-        self.sentence.setText(self._sentence(figures))
+        if self._is_pending(analysis):
+            self.word.setText(self.tr("Working it out…"))
+            restyle(self.word, "role", "dim")
+            self.word.setToolTip("")
+            words = self.tr(
+                "What limits the step follows from its replay, which runs now. The figures are as measured."
+            )
+            self.sentence.setText(words)
+        else:
+            self.word.setText(self._word(summary.verdict))
+            restyle(self.word, "role", ROLES.get(summary.verdict, ""))
+            self.word.setToolTip(plain_tip(text.verdict_meaning(summary.verdict)))
+            self.sentence.setText(self._sentence(figures))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
-        shown = self._shown = self._figures(summary)
+        shown = self._shown = self._figures(analysis)
         for place, metric in enumerate(self._metrics):
             if place < len(shown):
                 metric.show_figure(shown[place])
@@ -163,6 +176,10 @@ class VerdictBand(QFrame):
         self.bar.hide()
         self.bar_name.hide()
 
+    def _is_pending(self, analysis: Analysis) -> bool:
+        """The replay may still change the verdict: none is shown that would be taken back."""
+        return self._document.analysis_running and analysis.figures.summary.sustained_step_ns is None
+
     def _word(self, verdict: str) -> str:
         trace = self._document.trace
         if verdict == "unknown" and not trace.has_device_work and not trace.report.is_cut_off:
@@ -181,27 +198,26 @@ class VerdictBand(QFrame):
             parts.append(self.tr("Steps are unknown: call prof.step() after each iteration, or profile from here."))
         return " ".join(parts)
 
-    def _figures(self, summary: Summary) -> list[Shown]:
+    def _figures(self, analysis: Analysis) -> list[Shown]:
         trace = self._document.trace
         if not trace.has_device_work and not trace.meta.devices:  # recorded without one: nothing of it is unknown
-            return self._step_figures(summary)
-        return [*self._step_figures(summary), *self._device_figures(summary)]
+            return self._step_figures(analysis)
+        return [*self._step_figures(analysis), *self._device_figures(analysis)]
 
-    def _step_figures(self, summary: Summary) -> list[Shown]:
-        tr, ns = self.tr, text.duration
-        steps = tr("Needs marked steps: call prof.step() after each iteration, or let StepLens profile the script.")
+    def _step_figures(self, analysis: Analysis) -> list[Shown]:
+        tr, ns, trace, summary = self.tr, text.duration, self._document.trace, analysis.figures.summary
         run = self._document.run
         wall = run.wall_step_ns if run is not None else self._session.ask("wall_step_ns", self._document)
         return [
             Shown(
                 tr("Sustained step"),
-                ns(summary.sustained_step_ns),
+                ELLIPSIS if self._is_pending(analysis) else ns(summary.sustained_step_ns),
                 tr(
                     "The time per step if the loop ran for ever, from a replay of the trace. Where the CPU runs ahead "
                     "the device decides it, whatever the host step says. Savings are counted from it."
                 )
                 + self._replay_note(summary),
-                steps,
+                reasons.sustained(trace, analysis),
             ),
             Shown(
                 tr("Host step"),
@@ -210,32 +226,31 @@ class VerdictBand(QFrame):
                     "How long the CPU spent in one ProfilerStep (mean). Where the CPU runs ahead of the device, this "
                     "is only the time to enqueue a step."
                 ),
-                steps,
+                reasons.host_step(trace, analysis),
             ),
             Shown(
                 tr("Wall, no profiler"),
                 ns(wall),
                 tr("One step by the clock, measured without the profiler."),
-                tr("Needs a run started from StepLens: it times some steps without the profiler."),
+                reasons.wall(run),
             ),
         ]
 
-    def _device_figures(self, summary: Summary) -> list[Shown]:
-        tr, ns = self.tr, text.duration
-        device = tr("Needs device work in the trace: record with ProfilerActivity.CUDA (or your accelerator's).")
+    def _device_figures(self, analysis: Analysis) -> list[Shown]:
+        tr, ns, trace, summary = self.tr, text.duration, self._document.trace, analysis.figures.summary
         waits = summary.sync_wait_ns_per_step if self._document.trace.has_device_work else None
         return [
             Shown(
                 tr("Period"),
                 ns(summary.period_ns),
                 tr("The distance between the same device work in successive steps (mean)."),
-                device,
+                reasons.period(trace, analysis),
             ),
             Shown(
                 tr("Device step"),
                 ns(summary.device_step_ns),
                 tr("From the first to the last device work that one step launched (mean)."),
-                device,
+                reasons.device_step(trace, analysis),
             ),
             Shown(
                 tr("GPU busy"),
@@ -246,7 +261,7 @@ class VerdictBand(QFrame):
                     else tr("Share of the whole recording in which at least one kernel, copy or memset ran.")
                 )
                 + self._kernels_note(summary),
-                device,
+                reasons.busy(trace, analysis),
             ),
             Shown(
                 tr("Sync wait"),
@@ -255,7 +270,7 @@ class VerdictBand(QFrame):
                     "Time per step in which the CPU is blocked until the device has finished (sync points per step: "
                     "{count})."
                 ).format(count=text.count(summary.sync_points_per_step)),
-                device,
+                reasons.sync_wait(trace, analysis),
             ),
         ]
 

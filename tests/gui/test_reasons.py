@@ -1,0 +1,125 @@
+"""What is said of an unknown figure follows from the trace: each reason on a trace that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.analysis import Analysis, analyze
+from core.importing.ranks import merge
+from core.run_folder import RunRecord
+from core.trace import Trace
+from gui import figure_reasons as reasons
+from gui import text
+from gui.main_window import MainWindow
+from gui.panels.verdict import VerdictBand
+from gui.session import Document
+from tests.gui.conftest import cpu_only, known_analysis, training
+from tests.trace_builder import TraceBuilder
+
+
+def band_of(window: MainWindow) -> VerdictBand:
+    page = window.current_page()
+    band = page.band("verdict") if page is not None else None
+    assert isinstance(band, VerdictBand)
+    return band
+
+
+def shown_reasons(window: MainWindow) -> dict[str, str]:
+    """Name of each unknown figure on top, with its explanation."""
+    return {s.name: s.explanation() for s in band_of(window)._shown if s.is_unknown}
+
+
+def one_step() -> TraceBuilder:
+    made = TraceBuilder().step(10, 0, 900)
+    return made.launch("gemm", at=40, call=10, start=60, dur=500)
+
+
+def no_calls() -> TraceBuilder:
+    """Device work, and nothing that says who launched it."""
+    made = TraceBuilder()
+    for k in range(3):
+        made.step(k, k * 1000, 900).kernel("gemm", k * 1000 + 50, 500)
+    return made
+
+
+CASES: tuple[tuple[str, TraceBuilder, Callable[[Trace, Analysis], str], str], ...] = (
+    ("no steps", TraceBuilder().launch("gemm", at=40, call=10, start=60, dur=500), reasons.host_step, "prof.step()"),
+    ("no steps", TraceBuilder().launch("gemm", at=40, call=10, start=60, dur=500), reasons.period, "prof.step()"),
+    ("no device", cpu_only(), reasons.period, "record with ProfilerActivity.CUDA"),
+    ("no device", cpu_only(), reasons.busy, "record with ProfilerActivity.CUDA"),
+    ("no device", cpu_only(), reasons.sync_wait, "record with ProfilerActivity.CUDA"),
+    ("one step", one_step(), reasons.period, "only one step was recorded"),
+    ("no calls", no_calls(), reasons.sync_wait, "ProfilerActivity.CPU"),
+    ("no calls", no_calls(), reasons.device_step, "calls that launched it are not in the trace"),
+    (
+        "launches lost",
+        TraceBuilder().step(0, 0, 900).runtime("cudaLaunchKernel", 10, 5),
+        reasons.period,
+        "none of it is in the trace",
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "built", "reason", "words"), CASES)
+def test_each_reason_is_that_of_the_trace(
+    name: str, built: TraceBuilder, reason: Callable[[Trace, Analysis], str], words: str, tmp_path: Path
+) -> None:
+    trace = built.build(tmp_path / "t.json")
+    assert words in reason(trace, analyze(trace)), name
+
+
+def test_a_folder_of_ranks_with_a_step_each_says_that_a_period_needs_two(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path
+) -> None:
+    trace = merge([one_step().build(tmp_path / f"rank{k}.json") for k in range(2)])
+    show(trace, analyze(trace))
+    why = shown_reasons(window)["Period"]
+    assert "each rank has one step only" in why
+    assert "ProfilerActivity" not in why
+
+
+def test_every_unknown_figure_has_a_reason_and_no_known_device_is_asked_for(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path
+) -> None:
+    for k, built in enumerate((one_step(), no_calls(), training(), cpu_only())):
+        trace = built.build(tmp_path / f"t{k}.json")
+        show(trace, analyze(trace))
+        for shown in band_of(window)._shown:
+            assert not shown.is_unknown or shown.how, shown.name
+            if shown.is_unknown and trace.has_device_work:
+                assert "ProfilerActivity.CUDA" not in shown.how
+
+
+def test_the_time_without_the_profiler_says_what_became_of_it(tmp_path: Path) -> None:
+    assert "started from StepLens" in reasons.wall(None)
+    assert "timed no steps" in reasons.wall(RunRecord(tmp_path, "train", "ok", None, None, None))
+
+
+def test_no_verdict_is_shown_that_the_replay_may_take_back(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    whole = known_analysis(trace)
+    summary = replace(whole.figures.summary, sustained_step_ns=None, verdict="host_bound")
+    document = show(trace)
+    document.analysis_running = True
+    document.set_analysis(Analysis(replace(whole.figures, summary=summary)))
+    band = band_of(window)
+    assert "bound" not in band.word.text()
+    assert {s.name: s.value for s in band._shown}["Host step"] == text.duration(summary.step_ns)
+    assert not shown_reasons(window).get("Sustained step")
+    document.analysis_running = False
+    document.set_analysis(whole)
+    assert band.word.text() == text.verdict(whole.figures.summary.verdict)
+
+
+def test_each_verdict_is_explained(window: MainWindow, document: Document) -> None:
+    words = {
+        text.verdict_meaning(v) for v in ("healthy", "host_bound", "device_bound", "input_bound", "sync_bound",
+                                          "communication_bound", "unknown")
+    }  # fmt: skip
+    assert len(words) == 7
+    assert band_of(window).word.toolTip()
