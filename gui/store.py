@@ -62,7 +62,7 @@ def restore(document: Document) -> None:
         return
     try:
         state: Any = json.loads(file_of(document.trace).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return
     if not isinstance(state, dict) or state.get("version") != VERSION:
         return

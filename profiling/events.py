@@ -150,7 +150,7 @@ class Tail:
         for line in content[:end].splitlines():
             try:
                 event = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(event, dict):
                 found.append(event)

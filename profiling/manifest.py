@@ -54,7 +54,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     """Manifest of a run folder, None where there is none that can be read."""
     try:
         found = json.loads((folder / NAME).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or not str(found.get("format", "")).startswith("steplens.run/"):
         return None

@@ -245,7 +245,13 @@ def test_suggestions_arrive_in_instalments_and_the_open_one_stays(
 def test_a_state_file_that_does_not_fit_is_ignored(trace: Trace) -> None:
     path = store.file_of(trace)
     path.parent.mkdir(parents=True)
-    for bad in ("", "[]", '{"version": 99}', '{"version": 1, "suggestions": {"a": "x"}, "marks": [[1], 5]}'):
+    for bad in (
+        "",
+        "[]",
+        "[" * 200_000,
+        '{"version": 99}',
+        '{"version": 1, "suggestions": {"a": "x"}, "marks": [[1], 5]}',
+    ):
         path.write_text(bad)
         document = Document(trace)
         store.restore(document)
