@@ -60,11 +60,18 @@ def call_tree(view: View, threads: Sequence[int], layers: Layers, start_ns: int,
     return CallTree(ids, thread, parent, _depth(parent))
 
 
+def python_names(trace: Trace) -> list[int]:
+    """Distinct name ids of Python slices."""
+    seen = np.zeros(len(trace.strings) + 1, dtype=bool)  # the last entry is for no name
+    seen[trace.slices.name_id[trace.slices.kind == SliceKind.PYTHON]] = True
+    found: list[int] = np.flatnonzero(seen[:-1]).tolist()
+    return found
+
+
 def own_code(trace: Trace) -> Bool:
     """bool[n_strings + 1]: the name is a frame of the user's own code or a module (the last entry is for no name)."""
-    seen = np.unique(trace.slices.name_id[trace.slices.kind == SliceKind.PYTHON])
     found = np.zeros(len(trace.strings) + 1, dtype=bool)
-    for name_id in seen[seen >= 0].tolist():
+    for name_id in python_names(trace):
         name = trace.strings[name_id]
         found[name_id] = name.startswith(_MODULE) or is_user_frame(name)
     return found
@@ -96,9 +103,8 @@ def _foreign(trace: Trace, layers: Layers) -> Bool:
     """bool[n_strings + 1]: names of Python frames that are left out. What started the script always is."""
     if layers is Layers.OWN:
         return ~own_code(trace)
-    names = np.unique(trace.slices.name_id[trace.slices.kind == SliceKind.PYTHON])
     found = np.zeros(len(trace.strings) + 1, dtype=bool)
-    found[[i for i in names.tolist() if i >= 0 and is_launcher_frame(trace.strings[i])]] = True
+    found[[i for i in python_names(trace) if is_launcher_frame(trace.strings[i])]] = True
     return found
 
 

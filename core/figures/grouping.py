@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
+from core.figures.call_paths import python_names
 from core.figures.lookup import NEVER, View, innermost, thread_tracks, view_of
 from core.figures.model import StatTable
 from core.figures.stats import device_time_on_tracks, outermost_of_name, self_time
@@ -165,9 +166,8 @@ def _own_frame(view: View, ids: I32) -> I32:
     trace, slices = view.trace, view.trace.slices
     track = thread_tracks(trace, TrackKind.CPU_PYTHON)[view.thread[ids]]
     at = innermost(trace, track, slices.start_ns[ids], (SliceKind.PYTHON,))
-    names = np.unique(slices.name_id[slices.kind == SliceKind.PYTHON])
     own = np.zeros(len(trace.strings) + 1, bool)
-    own[[i for i in names.tolist() if i >= 0 and is_user_frame(trace.strings[i])]] = True
+    own[[i for i in python_names(trace) if is_user_frame(trace.strings[i])]] = True
     todo = np.flatnonzero((at >= 0) & ~own[slices.name_id[at]])
     while len(todo):
         at[todo] = slices.parent_id[at[todo]]

@@ -9,7 +9,7 @@ import numpy as np
 from core.figures.lookup import view_of
 from core.figures.model import Figures
 from core.figures.stats import outermost_of_name
-from core.tables import I32, I64, Bool, Table
+from core.tables import FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, Bool, Table
 from core.trace import Trace
 
 
@@ -26,8 +26,9 @@ class PerStep(Table):
 def per_step(trace: Trace, figures: Figures, slice_id: int) -> PerStep:
     """Time of all slices of a slice's name and kind by step; on a CPU thread, what is inside itself counts once."""
     slices, steps = trace.slices, len(figures.steps)
-    same = (slices.name_id == slices.name_id[slice_id]) & (slices.kind == slices.kind[slice_id])
-    ids = np.flatnonzero(same & (figures.step_of >= 0) & view_of(trace).valid).astype(np.int32)
+    ids = np.flatnonzero(slices.name_id == slices.name_id[slice_id]).astype(np.int32)
+    odd = (slices.flags[ids] & (FLAG_NO_DURATION | FLAG_UNFINISHED)) != 0
+    ids = ids[(slices.kind[ids] == slices.kind[slice_id]) & (figures.step_of[ids] >= 0) & ~odd]
     time = slices.dur_ns[ids]
     if not trace.device_work_mask[slice_id]:
         _, time = outermost_of_name(view_of(trace), ids)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
-from core.figures.call_paths import Layers
+from core.figures.call_paths import Layers, python_names
 from core.figures.flame import ROOT_KIND, THREAD_KIND, FlameGraph, flame_graph
 from core.figures.model import SyncTable
 from core.kernel_names import short_kernel_name, short_op_name
-from core.kinds import DEVICE_WORK, SliceKind, TrackKind
+from core.kinds import DEVICE_WORK, TrackKind
 from core.source_frames import is_user_frame
 from core.tables import Bool
 from core.trace import Trace
@@ -68,8 +68,7 @@ def thread_name(trace: Trace, thread: int) -> str:
 
 def first_layers(trace: Trace) -> Layers:
     """Own code where the trace has some: library frames hide it; else all there is."""
-    names = np.unique(trace.slices.name_id[trace.slices.kind == SliceKind.PYTHON])
-    own = any(is_user_frame(trace.strings[i]) for i in names[names >= 0].tolist())
+    own = any(is_user_frame(trace.strings[i]) for i in python_names(trace))
     return Layers.OWN if own else Layers.ALL
 
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QVBoxLayout,
 
 from core.figures.call_paths import Layers
 from core.figures.flame import FlameGraph
+from core.tables import Bool
 from gui import jobs, text
 from gui.models.flame_query import FlameQuery, FlameWords, find, first_layers, thread_name, threads_of
 from gui.panels import PanelSpec
@@ -20,6 +21,7 @@ from gui.widgets.labels import Elided, button, named
 
 WHOLE, RANGE = -2, -1  # stretches that are no step
 MOST_STEPS = 200
+AT_ONCE = 5000  # boxes that are searched without a job
 STATUS_PX = 170  # height from which there is room for a line of words below the boxes
 
 
@@ -44,6 +46,7 @@ class FlamePanel(QWidget):
         self.bar.setAccessibleName(self.tr("Working the flame graph out"))
         self.stop = button(self.tr("Stop"), self.cancel, "flat", self.tr("Stop working it out"))
         self._job: jobs.Job | None = None
+        self._search: jobs.Job | None = None
         self._make_controls()
         self._full = QWidget()
         inside = QVBoxLayout(self._full)
@@ -241,15 +244,29 @@ class FlamePanel(QWidget):
         self._say_status()
 
     def _find(self, needle: str) -> None:
-        graph = self.view.graph
-        if graph is None or self._words is None:
+        graph, words = self.view.graph, self._words
+        if graph is None or words is None:
             return
-        self._share = -1.0
-        if needle.strip():
-            found, self._share = find(self._words, graph, needle)
-            self.view.set_found(found)
+        if not needle.strip():
+            if self._search is not None:
+                self._search.cancel()
+            self._found(graph, None)
+        elif len(graph) <= AT_ONCE:
+            self._found(graph, find(words, graph, needle))
         else:
-            self.view.set_found(None)
+            self._search = jobs.run(
+                self,
+                lambda progress: find(words, graph, needle),
+                partial(self._found, graph),
+                self._session.raise_error,
+                key=f"flame-find-{id(self)}",
+            )
+
+    def _found(self, graph: FlameGraph, found: tuple[Bool, float] | None) -> None:
+        if graph is not self.view.graph:
+            return
+        nodes, self._share = found if found is not None else (None, -1.0)
+        self.view.set_found(nodes)
         self._say_status()
 
     def _say_status(self) -> None:

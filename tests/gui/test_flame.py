@@ -130,6 +130,20 @@ def test_search_lights_up_what_it_finds(make: Callable[[Trace], FlamePanel], tra
     assert panel.view._found is None
 
 
+def test_search_among_very_many_boxes(make: Callable[[Trace], FlamePanel], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gui.panels.flame.AT_ONCE", 1)
+    panel = make(training().build())
+    panel.search.setText("loss")
+    panel.search.setText("item")
+    assert panel.view._found is None
+    settle()
+    assert np.flatnonzero(panel.view._found).tolist() == [node_named(panel, "aten::item")]  # type: ignore[arg-type]
+    panel.search.setText("loss")
+    panel.search.setText("")
+    settle()
+    assert panel.view._found is None
+
+
 def test_a_selected_stretch_and_steps_can_be_chosen(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
     panel = make(trace)
     document = panel._document
