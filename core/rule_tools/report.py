@@ -15,6 +15,7 @@ from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
 from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_last_of_all
+from core.rule_tools.uneven import SENTENCE, uneven
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
 
 MS = 1e6
@@ -131,6 +132,7 @@ def sync_suggestions(
     out = []
     for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
         values = sync_values(facts, group)
+        one_step, more = uneven(facts, group.occurrences)
         slices = _targets(facts, group, texts, target)
         effects = [Effect(texts.effect, tuple(slices))]
         if extra_removed is not None:
@@ -144,12 +146,12 @@ def sync_suggestions(
             Suggestion(
                 rule_id=rule_id,
                 title=texts.title,
-                values=values,
-                why=texts.why,
+                values=values | one_step,
+                why=texts.why + (SENTENCE if one_step else ""),
                 occurrences=len(group.occurrences),
                 steps=facts.rows_of(anchors),
                 source=group.source,
-                evidence=_sync_evidence(facts, group, values),
+                evidence=(*_sync_evidence(facts, group, values), *more),
                 fix=fix,
                 effects=tuple(effects),
                 informational=only_last or (texts.once_is_note and not facts.n_steps and len(group.occurrences) < 3),
