@@ -80,6 +80,8 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         self.drop_sign = DropSign(body)
         self.top.home.clicked.connect(lambda: self.run_command("start"))
         self.top.add_action("open", self.tr("Open"), partial(self.run_command, "open"))
+        self.open_menu = QMenu(self)
+        self.top.add_choices(self.tr("Open a file, or a folder of ranks"), self.open_menu)
         self.top.add_action("profile", self.tr("Profile script"), partial(self.run_command, "profile"), primary=True)
         self.top.add_action("compare", self.tr("Compare"), partial(self.run_command, "compare"))
         self.top.add_action("report", self.tr("Report"), partial(self.run_command, "report"))
@@ -114,6 +116,8 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         self.recent_menu = QMenu(self.tr("Open recent"), self)
         submenus["File"].insertMenu(self.command_actions["profile"], self.recent_menu)
         self.top.set_menu(menu)
+        self.open_menu.addActions([self.command_actions["open"], self.command_actions["open-folder"]])
+        self.open_menu.addMenu(self.recent_menu)
         self._offer_services()
 
     def _connect(self) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 from core.kinds import SliceKind
 from core.words import fill
 from gui import text
+from gui.ranks import steps_text
 from gui.session import Document, Session
 from gui.widgets.labels import Elided, button, label, plain_tip
 
@@ -83,7 +84,8 @@ class StatusBar(QFrame):
         name = self.tr("{count} inferred steps") if inferred else self.tr("{count} steps")
         if steps == 1 and not inferred:
             name = self.tr("1 step")
-        facts.append(name.format(count=text.count(steps)) if steps else self.tr("no steps"))
+        each = steps_text(trace, figures.steps if figures else trace.steps)
+        facts.append(each or (name.format(count=text.count(steps)) if steps else self.tr("no steps")))
         if meta.simulated:
             facts.append(self.tr("simulated"))
         if meta.torch_version:

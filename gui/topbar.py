@@ -64,6 +64,16 @@ class TopBar(QFrame):
         self.actions_[key] = (made, text, "primary" if primary else "flat")
         self._row.addWidget(made)
 
+    def add_choices(self, name: str, menu: QMenu) -> None:
+        """Add a small arrow with more ways beside the button that was added last."""
+        arrow = button("▾", None, "flat", name)
+        arrow.setAccessibleName(name)
+        arrow.setMenu(menu)
+        arrow.setFixedWidth(22)
+        arrow.setStyleSheet("padding: 5px 0;")
+        self._row.addSpacing(-10)
+        self._row.addWidget(arrow)
+
     def enable(self, key: str, enabled: bool, why: str = "") -> None:
         """Enable a button, or say why it is not."""
         widget = self.actions_[key][0]

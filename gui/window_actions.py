@@ -56,6 +56,7 @@ class WindowActions(_Base):
     def _offer_services(self) -> None:
         """Let panels ask for what the window does."""
         self.session.provide("open", self.open_dialog)
+        self.session.provide("open_folder", self.open_folder_dialog)
         self.session.provide("save_report", self.save_report)
         self.session.provide("palette", self.palette_dialog)
         from gui.panels import tour

@@ -133,6 +133,7 @@ class StartPage(QScrollArea):
             self.tr("Open a trace"),
             self.tr("Drop it anywhere on this window: .json, .json.gz or .zip, or a folder with one file per rank."),
             button(self.tr("Open trace…"), partial(ask, "open"), "primary", self.tr("Ctrl+O")),
+            button(self.tr("Open a folder…"), partial(ask, "open_folder"), "", self.tr("One trace per rank")),
         )
         opened.setProperty("role", "drop")
         profiled, self.profile_button = self._card(
@@ -153,7 +154,9 @@ class StartPage(QScrollArea):
             self._cards.addWidget(card, 1)
         return self._cards
 
-    def _card(self, sign: str, title: str, words: str, action: QPushButton) -> tuple[QFrame, QPushButton]:
+    def _card(
+        self, sign: str, title: str, words: str, action: QPushButton, *more: QPushButton
+    ) -> tuple[QFrame, QPushButton]:
         card = WayIn(action)
         box = QVBoxLayout(card)
         box.setContentsMargins(18, 16, 18, 16)
@@ -167,7 +170,8 @@ class StartPage(QScrollArea):
         said.setAlignment(Qt.AlignmentFlag.AlignTop)
         box.addWidget(said, 1)
         row = QHBoxLayout()
-        row.addWidget(action)
+        for pressed in (action, *more):
+            row.addWidget(pressed)
         row.addStretch(1)
         box.addLayout(row)
         return card, action

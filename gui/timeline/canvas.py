@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import text
 from gui.painting import guarded
+from gui.ranks import ranks_of
 from gui.session import Document, Session
 from gui.timeline import overlays
 from gui.timeline.counters import paint_counter, subtitle
@@ -304,10 +305,14 @@ class Canvas(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(frame.palette.faint)
         draw_rects(painter, np.column_stack((x0[one], np.full(len(one), y), width, np.full(len(one), height))))
+        ranks = ranks_of(frame.trace, steps) if len(frame.trace.sources) > 1 else None
         for i in one[width > 44].tolist():
             step = first + i
             number = int(steps.number[step])
             name = self.tr("Step {number}").format(number=number if number >= 0 else step + 1)
+            if ranks is not None and ranks.several:
+                rank = ranks.names[int(ranks.of_step[step])]
+                name = self.tr("{rank}, {step}").format(rank=rank.capitalize(), step=name[:1].lower() + name[1:])
             words = f"{name} · {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
             left = max(float(x0[i]), float(HEADER_PX)) + 7
             draw_text(painter, QRectF(left, y, float(x1[i]) - left - 6, height), words, frame.palette.muted)

@@ -16,6 +16,7 @@ from core.lod import LEVELS
 from gui import text, theme
 from gui.evidence import slices_of
 from gui.painting import guarded
+from gui.ranks import Ranks, ranks_of
 from gui.session import Document, Session
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
@@ -26,6 +27,7 @@ from gui.timeline.rects import draw_rects
 STRIP_PX = 44
 BAR_PX = 48  # widest bar
 NOTE_PX = 230  # kept free at the right for the note when the bars leave it
+RANK_GAP = 0.5  # between the bars of two ranks, in distances of two bars
 LOADING = 0.15  # shares of a step from which it is coloured by it
 BUSY = 0.85
 
@@ -111,6 +113,7 @@ class StepStrip(QWidget):
         self.picture_scale = 0.0  # device pixels per pixel of the picture being made, 0: the screen's
         self._ground: QPixmap | None = None
         self._ground_key: tuple[object, ...] = ()
+        self._ranks: tuple[Figures, Ranks] | None = None
         self._top_ns = 1.0  # period of the tallest bar
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -142,17 +145,36 @@ class StepStrip(QWidget):
         self.setFixedHeight(self.height_px())
         self.update()
 
+    def _ranks_now(self) -> Ranks:
+        figures = self.figures()
+        if figures is None:
+            return Ranks((), np.zeros(0, np.intp))
+        if self._ranks is None or self._ranks[0] is not figures:
+            self._ranks = figures, ranks_of(self._document.trace, figures.steps)
+        return self._ranks[1]
+
+    def places(self) -> NDArray[np.float64]:
+        """Where each bar stands, in distances of two bars: those of a rank side by side, float64[n_steps]."""
+        ranks = self._ranks_now()
+        order = np.argsort(ranks.of_step, kind="stable")
+        places = np.empty(len(order), np.float64)
+        places[order] = np.arange(len(order)) + RANK_GAP * ranks.of_step[order]
+        return places
+
     def pitch_px(self) -> float:
         """Distance of two bars."""
         room = self.width() - HEADER_PX - 8
-        count = max(self.count(), 1)
+        count = max(self.count() + RANK_GAP * max(len(self._ranks_now().names) - 1, 0), 1)
         free = room - NOTE_PX
         return min(BAR_PX + 5.0, (free if free / count >= 6 else room) / count)
 
     def step_at(self, x: float) -> int:
         """Step whose bar is at an x, -1 none."""
-        step = int((x - HEADER_PX) // self.pitch_px()) if x >= HEADER_PX else -1
-        return step if 0 <= step < self.count() else -1
+        if x < HEADER_PX or not self.count():
+            return -1
+        past = (x - HEADER_PX) / self.pitch_px() - self.places()
+        found = np.flatnonzero((past >= 0) & (past < 1))
+        return int(found[0]) if len(found) else -1
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -204,8 +226,9 @@ class StepStrip(QWidget):
         self._top_ns = min(float(length.max()), 2.5 * typical) if typical > 0 else float(length.max())
         pitch = self.pitch_px()
         width = max(pitch - (5 if pitch > 12 else 1 if pitch > 3 else 0), 1.0)
-        height = np.maximum(np.minimum(length / max(self._top_ns, 1.0), 1.0) * (self.height() - 12), 2.0)
-        x = HEADER_PX + np.arange(len(length)) * pitch
+        room = self.height() - (18 if self._ranks_now().several else 12)  # names of ranks stand above their bars
+        height = np.maximum(np.minimum(length / max(self._top_ns, 1.0), 1.0) * room, 2.0)
+        x = HEADER_PX + self.places() * pitch
         return np.column_stack((x, self.height() - 5 - height, np.full(len(x), width), height))
 
     def _bars(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
@@ -223,11 +246,24 @@ class StepStrip(QWidget):
         painter.setBrush(pal.accent)
         for step in self._pointed(figures):
             painter.drawRect(QRectF(bars[step, 0], self.height() - 3, bars[step, 2], 2))
-        at = HEADER_PX + len(bars) * self.pitch_px() + 14
+        self._name_ranks(painter, pal, bars)
+        at = float(bars[:, 0].max()) + self.pitch_px() + 14
         if self.width() - at > 60:
             painter.setFont(slice_font())
             rect = QRectF(at, self.height() - 24, self.width() - at - 8, 18)
             draw_text(painter, rect, self.note(figures), pal.muted)
+
+    def _name_ranks(self, painter: QPainter, pal: Palette, bars: NDArray[np.float64]) -> None:
+        """Name of each rank above its bars, where there is room for it."""
+        ranks = self._ranks_now()
+        if not ranks.several:
+            return
+        painter.setFont(header_font(small=True))
+        for rank, name in enumerate(ranks.names):
+            mine = bars[ranks.of_step == rank]
+            left, right = float(mine[:, 0].min()), float(mine[:, 0].max() + mine[:, 2][0])
+            short = name.rsplit(" ", 1)[-1] if right - left < painter.fontMetrics().horizontalAdvance(name) else name
+            draw_text(painter, QRectF(left, 0, max(right - left, 14), 12), short, pal.dim)
 
     def _outline_steps(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
         """Outline the steps whose middle is in view, unless that is most of the trace."""
@@ -269,12 +305,21 @@ class StepStrip(QWidget):
             worst = int(counted[np.argmax(length[counted])])
             words.append(self.tr("slowest: {step}").format(step=self.step_name(figures, worst)))
             words.append(text.duration(float(length[worst])))
+        slow = self._ranks_now().longest(figures, length)
+        if slow is not None:
+            words = words[:1] if out else []
+            slower = self.tr("longest: {rank}, {time} per step").format(rank=slow[0], time=text.duration(slow[1]))
+            words.append(slower)
         return " · ".join(words)
 
     def step_name(self, figures: Figures, step: int) -> str:
         """Name of a step."""
         number = int(figures.steps.number[step])
-        return self.tr("step {number}").format(number=number if number >= 0 else step + 1)
+        name = self.tr("step {number}").format(number=number if number >= 0 else step + 1)
+        ranks = self._ranks_now()
+        if not ranks.several:
+            return name
+        return self.tr("{rank}, {step}").format(rank=ranks.names[int(ranks.of_step[step])], step=name)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         step, figures = self.step_at(event.position().x()), self.figures()
