@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.figures.model import Figures
 from core.suggestions import PlanStep, RuleResult, Suggestion
 from core.trace import Trace
 
 if TYPE_CHECKING:
-    from core.replay.replay import Replay
     from core.source import SourceFinder
 
-Results = tuple[RuleResult, ...]
-OnResult = Callable[[RuleResult], None]
 Progress = Callable[[float, str], None]  # fraction 0..1, what is being done; raises Cancelled to stop
 
 WORTH_PCT = 1.0  # a saving below this share of the step is noise: shown only when asked for
-LARGE = 200_000  # slices; with fewer the diagnosis takes less time than a fork is worth
 FIGURES_END, RULES_END = 0.2, 0.5  # where each stage ends on the progress bar, as measured on large traces
 
 
@@ -93,7 +88,6 @@ def analyze(
     source: SourceFinder | None = None,
     params: Mapping[str, Mapping[str, float]] | None = None,
     extra_folders: Iterable[Path] = (),
-    large: int = LARGE,
 ) -> Analysis:
     """Compute figures, run the rules, and price what they found.
 
@@ -112,8 +106,6 @@ def analyze(
         Rule id -> parameter name -> value, over the rules' defaults.
     extra_folders
         Folders with the user's own rules, whose code is run: only ones that the user has allowed.
-    large
-        Slices from which on the rules run in a fork, beside the replay, where this process may be forked.
 
     Returns
     -------
@@ -122,9 +114,7 @@ def analyze(
     """
     from core.figures.compute import compute_figures
     from core.figures.lookup import view_of
-    from core.importing import pool
     from core.pricing import price
-    from core.replay.replay import Replay
     from core.rule_runner import load_rules, run_rules
 
     report = progress or _silent
@@ -132,68 +122,22 @@ def analyze(
     figures = compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
-    rules = partial(run_rules, trace, figures, source=source, params=params, extra_folders=tuple(extra_folders))
-    first = partial(_first_rules, figures, on_partial, len(load_rules()) if extra_folders else 0)
-    basis = _Once(lambda: Replay(trace, figures)) if len(trace.slices) >= large and pool.forks() else None
-    tell = _part(report, FIGURES_END, RULES_END)
-    results = _rules_beside(rules, basis.prepare, first(), tell) if basis is not None else None
-    if results is None:
-        results = rules(on_result=first(), progress=tell)
+    own = len(load_rules()) if extra_folders else 0  # then the user's follow, however slow
+    results = run_rules(
+        trace,
+        figures,
+        source=source,
+        on_result=_first_rules(figures, on_partial, own),
+        progress=_part(report, FIGURES_END, RULES_END),
+        params=params,
+        extra_folders=extra_folders,
+    )
     if on_partial is not None:
         on_partial(_unpriced(figures, results))
-    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0), basis=basis)
+    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
     report(1.0, "")
     del view
     return analysis
-
-
-class _Once:
-    """A replay, made by the first who wants it; one that failed fails again for the next."""
-
-    def __init__(self, make: Callable[[], Replay]) -> None:
-        self._make = make
-        self._made: Replay | None = None
-        self._error: Exception | None = None
-
-    def prepare(self) -> None:
-        """Make it, whatever comes of it."""
-        try:
-            self._made = self._make()
-        except Exception as error:  # noqa: BLE001 - `core.pricing` tells what it means
-            self._error = error
-
-    def __call__(self) -> Replay:
-        if self._made is None and self._error is None:
-            self.prepare()
-        if self._error is not None:
-            raise self._error
-        assert self._made is not None
-        return self._made
-
-
-def _rules_beside(
-    rules: Callable[..., Results], meanwhile: Callable[[], None], on_result: OnResult, progress: Progress
-) -> Results | None:
-    """Run the rules in a fork, and something else here meanwhile; None when the fork has failed or died."""
-    from core.beside import Beside, Send
-
-    def work(send: Send) -> Results:
-        return rules(
-            on_result=lambda result: send((True, result)), progress=lambda done, what: send((False, (done, what)))
-        )
-
-    def on_message(message: tuple[bool, Any]) -> None:
-        is_result, held = message
-        on_result(held) if is_result else progress(*held)
-
-    try:
-        beside = Beside(work, on_message)
-    except OSError:
-        return None
-    with beside:
-        meanwhile()
-        found = beside.wait()
-    return None if found is None else found[0]
 
 
 def _unpriced(figures: Figures, results: Sequence[RuleResult]) -> Analysis:
