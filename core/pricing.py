@@ -37,11 +37,7 @@ _SEVERITIES = ("low", "medium", "high")
 
 
 def price(
-    trace: Trace,
-    figures: Figures,
-    rule_results: Sequence[RuleResult],
-    progress: Progress | None = None,
-    basis: Callable[[], Replay] | None = None,
+    trace: Trace, figures: Figures, rule_results: Sequence[RuleResult], progress: Progress | None = None
 ) -> Analysis:
     """Work out from the replay what the suggestions save.
 
@@ -53,8 +49,6 @@ def price(
         What the rules found.
     progress
         Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
-    basis
-        Gives the replay of the trace, where that has been made already.
 
     Returns
     -------
@@ -68,7 +62,7 @@ def price(
     tell(0.0, "replay")
     floors = _floors(rule_results)
     try:
-        replay = Replay(trace, figures) if basis is None else basis()
+        replay = Replay(trace, figures)
         if not replay or _device_unseen(trace):
             return _unpriced(trace, figures, rule_results, found)
         suggestions, plan = _Pricing(trace, figures, replay, found, floors).run(tell)
@@ -136,6 +130,7 @@ class _Pricing:
             order=first,
             most=[self._most.get(i, 0.0) for i in range(len(found))],
             promise=[self._promise.get(i, 0.0) for i in range(len(found))],
+            limit=lambda some: self._replay.limit_ns(e for i in sorted(some) for e in found[i].effects),
             on_turn=lambda left: self._planned(1 - left / max(1, len(fixes))),
         )
         self._planned(0.0)

@@ -63,6 +63,9 @@ class Planner:
         that cannot suffice are not asked for.
     promise
         What speaks for a fix in a pair: those that promise most are asked for first.
+    limit
+        Upper bound of what a set saves, in the same unit, cheaper than ``gain``: pairs that cannot suffice are not
+        asked for.
     on_turn
         Called after each turn with the number of fixes still to place.
     """
@@ -72,6 +75,7 @@ class Planner:
     order: Sequence[float]
     most: Sequence[float] | None = None
     promise: Sequence[float] | None = None
+    limit: Gain | None = None
     on_turn: Callable[[int], None] = lambda left: None
     _known: dict[frozenset[int], float] = field(default_factory=dict)
 
@@ -179,6 +183,9 @@ class Planner:
         if self.promise is not None:
             promise = self.promise
             pairs = sorted(pairs, key=lambda pair: -(promise[pair[0]] + promise[pair[1]]))[:MAX_PAIRS]
+        if self.limit is not None:
+            limit = self.limit
+            pairs = [pair for pair in pairs if limit(chosen | frozenset(pair)) - base >= PAIR_SHARE * rest]
         if not pairs:
             return ()
         best = max(pairs, key=lambda pair: self.saved(chosen | frozenset(pair)))

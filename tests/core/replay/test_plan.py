@@ -117,3 +117,16 @@ def test_no_pair_is_passed_over_that_might_suffice() -> None:
     endless = float("inf")
     turns = Planner(gain, 100.0, [0, 1, 2], most=[endless, 0.1, 0.1], promise=[0.1, 1.0, 0.1]).plan([0, 1, 2])
     assert [t.fix for t in turns] == [0, 2]
+
+
+def test_pairs_whose_limit_rules_them_out_are_not_replayed() -> None:
+    asked: list[frozenset[int]] = []
+
+    def gain(fixes: frozenset[int]) -> float:
+        asked.append(fixes)
+        return 30.0 if len(fixes) == 4 else 0.0
+
+    turns = Planner(gain, 100.0, [0, 1, 2, 3], limit=lambda fixes: 10.0 * len(fixes) - 3.0).plan([0, 1, 2, 3])
+    assert len(turns) == 4
+    assert turns[-1].saved == 30
+    assert not any(fixes == {a, b} for fixes in asked for a in (1, 2, 3) for b in (2, 3) if a < b)

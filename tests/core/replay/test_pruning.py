@@ -35,6 +35,11 @@ class Fixes:
     def saved(self, *fixes: int) -> float:
         return self.of(frozenset(fixes)).saved_ns
 
+    def limit(self, fixes: frozenset[int]) -> float:
+        most = self._replay.limit_ns(e for i in sorted(fixes) for e in self._effects[i])
+        assert self.of(fixes).saved_ns <= most + 1.0
+        return most
+
     def plan_saves(self, pruned: bool) -> float:
         alone = [self.of(frozenset((i,))) for i in self.numbers]
         planner = Planner(
@@ -43,6 +48,7 @@ class Fixes:
             order=list(self.numbers),
             most=[w.reach_ns for w in alone] if pruned else None,
             promise=[w.promise_ns for w in alone] if pruned else None,
+            limit=self.limit if pruned else None,
         )
         return max((turn.saved for turn in planner.plan(list(self.numbers))), default=0.0)
 
