@@ -154,6 +154,7 @@ class Suggestion:
     informational: bool = False  # hygiene and notes: never headlined, not part of the plan
     severity: str = "low"  # high | medium | low
     saving: Saving = Saving()
+    more: tuple[str, ...] = ()  # templates of further sentences of the explanation, the same for several rules
     ordinal: int = 1  # among those of one rule, place and operators, in the order of the trace; see `numbered`
 
     @property
@@ -163,8 +164,8 @@ class Suggestion:
 
     @property
     def explanation(self) -> str:
-        """``why`` with its values filled in."""
-        return fill(self.why, self.values)
+        """``why`` and the sentences after it, with their values filled in."""
+        return " ".join(fill(words, self.values) for words in (self.why, *self.more) if words)
 
     @property
     def key(self) -> str:

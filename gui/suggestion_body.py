@@ -33,7 +33,7 @@ class BodyMaker(QObject):
             links += self._of_folder(source.file)
         edit = self._session.ask("proposed_edit", self._document, index)
         return Body(
-            why=text.filled(suggestion.why, suggestion.values),
+            why=" ".join(text.filled(words, suggestion.values) for words in (suggestion.why, *suggestion.more)),
             summary=text.filled(suggestion.fix.summary, suggestion.values),
             code=self._code(suggestion),
             own_diff=edit.diff if edit is not None else "",

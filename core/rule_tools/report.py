@@ -24,12 +24,12 @@ OLD_STACK_READS = 24  # old stacks are read from the file, so only so many occur
 
 
 MADE = (
-    " Making what is copied takes {made_ms:time} of CPU time more. In all, the fix frees the CPU for {gone_ms:time}, the "
-    "waiting included."
+    "Making what is copied takes {made_ms:time} of CPU time more. In all, the fix frees the CPU for {gone_ms:time}, "
+    "the waiting included."
 )
 MADE_PER_STEP = (
-    " Making what is copied takes the CPU {made_ms:time} a step more. In all, the fix frees the CPU for {gone_ms:time} a "
-    "step, the waiting included."
+    "Making what is copied takes the CPU {made_ms:time} a step more. In all, the fix frees the CPU for {gone_ms:time} "
+    "a step, the waiting included."
 )
 
 
@@ -143,7 +143,7 @@ def sync_suggestions(
     for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
         values = sync_values(facts, group)
         told, more = uneven(facts, group.occurrences)
-        why = texts.why + (SENTENCE if told else "")
+        sentences = [SENTENCE] if told else []
         slices = _targets(facts, group, texts, target)
         effects = [Effect(texts.effect, tuple(slices))]
         if extra_removed is not None:
@@ -157,7 +157,7 @@ def sync_suggestions(
                         evidence(facts, "CPU time of making what is copied", total_ns(facts, extra) / MS, "ms", extra),
                     ),
                 )
-                why += MADE_PER_STEP if facts.n_steps else MADE
+                sentences.append(MADE_PER_STEP if facts.n_steps else MADE)
         fix = (advise(facts, group) if advise is not None else None) or texts.fix
         only_last = all(is_last_of_all(facts, o) for o in group.occurrences)
         anchors = [o.anchor for o in group.occurrences]
@@ -166,7 +166,8 @@ def sync_suggestions(
                 rule_id=rule_id,
                 title=texts.title,
                 values=values | told,
-                why=why,
+                why=texts.why,
+                more=tuple(sentences),
                 occurrences=len(group.occurrences),
                 steps=facts.rows_of(anchors),
                 source=group.source,

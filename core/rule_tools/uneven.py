@@ -15,7 +15,7 @@ LEAST_STEPS = 3  # of fewer, none can be told from the others
 MOST_SHARE = 0.5  # of all time in the step that waits longest: from here on it is mostly that step's
 TIMES_TYPICAL = 3.0  # ... and so many times what a typical step has
 SENTENCE = (
-    " Most of it is in one step: {worst_ms:time} in step {worst_step}, and {typical_ms:time} in a typical one. What it "
+    "Most of it is in one step: {worst_ms:time} in step {worst_step}, and {typical_ms:time} in a typical one. What it "
     "saves per step is the mean of all recorded steps, which few of them show: record more steps to see what lasts."
 )
 
