@@ -9,7 +9,9 @@ from core.figures.model import BREAKDOWN_PARTS
 from core.figures.steps import step_source
 from core.intervals import Spans, coverage, union
 from core.kinds import SliceKind
-from core.tables import I32, I64, Bool, StepTable
+from core.tables import I32, I64, StepTable
+
+_NONE: I32 = np.zeros(0, np.int32)
 
 
 def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
@@ -25,14 +27,14 @@ def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
     int64[n_steps, 8] in `BREAKDOWN_PARTS` order, ns; rows add up to the windows' lengths.
     """
     result = np.zeros((len(steps), len(BREAKDOWN_PARTS)), dtype=np.int64)
-    sources = len(view.trace.sources)
+    roles = [_by_source(view, ids) for ids in _roles(view)]
     of = step_source(view, steps)
     for source in np.unique(of):
         rows = np.flatnonzero(of == source)
-        mask = view.source == source if sources > 1 else None
         before = np.zeros(len(rows), dtype=np.int64)
         reached = union(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        for part, ids in enumerate(_roles(view, mask)):
+        for part, held in enumerate(roles):
+            ids = held.get(int(source), _NONE)
             layer = union(view.trace.slices.start_ns[ids], view.trace.end_ns[ids])
             reached = _join(reached, layer)
             covered = coverage(reached, start_ns[rows], end_ns[rows])
@@ -48,7 +50,17 @@ def _join(a: Spans, b: Spans) -> Spans:
     return union(np.concatenate((a.start, b.start)), np.concatenate((a.end, b.end))) if len(b) else a
 
 
-def _roles(view: View, mask: Bool | None) -> list[I32]:
+def _by_source(view: View, ids: I32) -> dict[int, I32]:
+    """Slices by the file they come from, each in the order given: sorted once, as there may be hundreds of files."""
+    if len(view.trace.sources) < 2 or not len(ids):
+        return {0: ids}
+    source = view.source[ids]
+    order = np.argsort(source, kind="stable")
+    first = np.flatnonzero(np.diff(source[order], prepend=-1))
+    return dict(zip(source[order[first]].tolist(), np.split(ids[order], first[1:]), strict=True))
+
+
+def _roles(view: View) -> list[I32]:
     """Slices of each part but "other", in falling priority."""
     kernels = view.by_kind(SliceKind.KERNEL)
     collective = kernels[view.is_collective[kernels]]
@@ -59,7 +71,7 @@ def _roles(view: View, mask: Bool | None) -> list[I32]:
     plain = view.trace.slices.kind[host] == SliceKind.CPU_OP
     plain &= ~np.isin(host, np.concatenate((host_collective, loader)))
     ops = host[plain]
-    roles = [
+    return [
         kernels,
         view.by_kind(SliceKind.MEMCPY),
         view.by_kind(SliceKind.MEMSET),
@@ -68,4 +80,3 @@ def _roles(view: View, mask: Bool | None) -> list[I32]:
         loader,
         ops,
     ]
-    return [ids if mask is None else ids[mask[ids]] for ids in roles]
