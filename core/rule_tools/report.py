@@ -146,18 +146,13 @@ def sync_suggestions(
         sentences = [SENTENCE] if told else []
         slices = _targets(facts, group, texts, target)
         effects = [Effect(texts.effect, tuple(slices))]
-        if extra_removed is not None:
-            extra = [i for o in group.occurrences for i in extra_removed(facts, o)]
-            if extra:
-                effects.append(Effect(EffectKind.REMOVE_WORK, tuple(extra)))
-                told, more = (
-                    {**told, **_made(facts, extra, [*slices, *extra])},
-                    (
-                        *more,
-                        evidence(facts, "CPU time of making what is copied", total_ns(facts, extra) / MS, "ms", extra),
-                    ),
-                )
-                sentences.append(MADE_PER_STEP if facts.n_steps else MADE)
+        extra = [i for o in group.occurrences for i in extra_removed(facts, o)] if extra_removed is not None else []
+        if extra:
+            effects.append(Effect(EffectKind.REMOVE_WORK, tuple(extra)))
+            told |= _made(facts, extra, [*slices, *extra])
+            made = total_ns(facts, extra) / MS
+            more = (*more, evidence(facts, "CPU time of making what is copied", made, "ms", extra))
+            sentences.append(MADE_PER_STEP if facts.n_steps else MADE)
         fix = (advise(facts, group) if advise is not None else None) or texts.fix
         only_last = all(is_last_of_all(facts, o) for o in group.occurrences)
         anchors = [o.anchor for o in group.occurrences]
