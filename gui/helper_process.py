@@ -74,6 +74,11 @@ class Helper:
         """The process has not ended."""
         return not self._ended.is_set() and self._process.is_alive()
 
+    @property
+    def ready(self) -> bool:
+        """It has said that it can work."""
+        return self._ready
+
     def wait_ready(self, progress: Progress) -> bool:
         """Wait until it can work; False when it never will."""
         end = time.monotonic() + READY_S

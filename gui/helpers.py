@@ -111,7 +111,14 @@ def take(progress: Progress, *, start_one: bool = True) -> Helper | None:
 
 
 def give_back(made: Helper) -> None:
-    """Keep a helper that has not opened anything for the next trace."""
+    """Keep a helper that has not opened anything for the next trace; another one is started for one not yet ready.
+
+    That one may have been stopped, or hang: whoever gets it would wait for it until `READY_S` are over.
+    """
+    if not made.ready:
+        made.kill()
+        renew()
+        return
     with _held.lock:
         if _held.wanted and _held.spare is None and made.alive:
             _held.spare = made

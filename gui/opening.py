@@ -78,6 +78,7 @@ def load_document(path: Path, progress: jobs.Progress) -> Loaded:
     except BaseException:
         if helper is not None:
             helpers.give_back(helper)
+        helpers.renew()  # a cancel has ended it: the next trace does not wait for another one
         raise
 
 
@@ -237,10 +238,21 @@ class Opener(QObject):
         self.progressed.emit(key, fraction, note)
 
     def _opened(self, key: str, path: Path, run_folder: Path | None, loaded: Loaded) -> None:
-        trace, run = loaded.trace, loaded.run
-        document = Document(trace)
+        document = Document(loaded.trace)
         if loaded.helper is not None:
             self._helpers[document] = loaded.helper
+        try:
+            self._fill(document, path, run_folder, loaded)
+            self._arriving[key] = document, self._session.ask("page_parts", document) or _nothing()
+        except Exception as error:  # else its line would stay busy, and the path could not be opened again
+            self._let_helper_go(document)
+            self._failed(key, error)
+        else:
+            self._arrive(key)
+
+    def _fill(self, document: Document, path: Path, run_folder: Path | None, loaded: Loaded) -> None:
+        """Put what was read with the trace into its document."""
+        trace, run = loaded.trace, loaded.run
         from gui.panels import tour  # late: the start needs no panels
 
         document.prepared = loaded.prepared
@@ -256,18 +268,23 @@ class Opener(QObject):
         if path.parent != tour.FOLDER:  # the example is at hand anyway; it would push the user's own files out
             self._session.remember(path, self._settings.get("files/recent_max"))
         document.analysis_running = True  # soon: the page says so from the start
-        self._arriving[key] = document, self._session.ask("page_parts", document) or _nothing()
-        self._arrive(key)
 
     def _arrive(self, key: str) -> None:
         """Have the page made, a part in each turn of the event loop; then show the trace and diagnose it."""
         if key not in self._arriving:  # called off
             return
         document, parts = self._arriving[key]
-        if next(parts, parts) is not parts or key not in self._arriving:
-            QTimer.singleShot(0, self, partial(self._arrive, key))
+        try:
+            if next(parts, parts) is not parts or key not in self._arriving:
+                QTimer.singleShot(0, self, partial(self._arrive, key))
+                return
+            self._add(document, key)
+        except Exception as error:
+            self._arriving.pop(key, None)
+            if document not in self._session.documents:
+                self._let_helper_go(document)
+            self._failed(key, error)
             return
-        self._add(document, key)
         del self._arriving[key]
         self._jobs.pop(key, None)
         self.ended.emit(key)
@@ -354,6 +371,7 @@ class Opener(QObject):
             self._let_helper_go(document)
         for document in [d for d in self._analyses if d not in self._session.documents]:
             self._analyses.pop(document).cancel()
+            helpers.renew()  # its helper ends with it
 
     def _arrives(self, document: Document) -> bool:
         return any(document is other for other, _ in self._arriving.values())

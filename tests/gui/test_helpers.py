@@ -19,9 +19,10 @@ from core import helper as protocol
 from core.analysis import analyze
 from core.errors import Cancelled, TraceError
 from core.importing import open_trace
-from gui import helper_process, helpers
+from gui import helper_process, helpers, opening
 from gui.helper_process import Helper
 from gui.main_window import MainWindow
+from gui.opening import load_document
 from tests.gui.conftest import training
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -259,3 +260,50 @@ def test_errors_survive_the_pipe() -> None:
         assert "test_errors_survive_the_pipe" in "".join(back.__notes__)
     back = protocol.restored(protocol.portable(TraceError("a", "b", "c", 7)))
     assert isinstance(back, TraceError) and back.offset_bytes == 7
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
+def test_one_that_stands_still_before_it_is_ready_is_no_spare(started: None, qtbot: QtBot) -> None:
+    """The next trace would wait for it for a minute."""
+    qtbot.waitUntil(lambda: helpers._held.spare is not None, timeout=20_000)
+    still = helpers._held.spare
+    assert still is not None and still.process_id is not None
+    os.kill(still.process_id, signal.SIGSTOP)
+    with pytest.raises(Cancelled):
+        helpers.take(call_off)
+    assert not still.alive
+    assert taken() is not still
+
+
+def test_after_an_opening_that_was_called_off_the_next_helper_is_started(
+    started: None, qtbot: QtBot, path: Path
+) -> None:
+    qtbot.waitUntil(lambda: helpers._held.spare is not None, timeout=20_000)
+    first = helpers._held.spare
+    assert first is not None and first.wait_ready(no_progress)
+    with pytest.raises(Cancelled):
+        load_document(path, call_off)
+    qtbot.waitUntil(lambda: helpers._held.spare not in (None, first), timeout=20_000)
+
+
+@pytest.mark.parametrize("part", ["restore", "page", "tab"])
+def test_what_fails_while_a_trace_arrives_is_said_and_it_can_be_opened_again(
+    window: MainWindow, qtbot: QtBot, path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def fail(*_: object, **__: object) -> Any:
+        raise ValueError("no luck")
+
+    errors: list[BaseException] = []
+    window.session.errorRaised.connect(errors.append)
+    with monkeypatch.context() as patched:
+        if part == "restore":
+            patched.setattr(opening.store, "restore", fail)
+        elif part == "page":
+            patched.setattr(window.session, "ask", fail)
+        else:
+            patched.setattr(window.opener, "_add", fail)
+        window.session.open([path])
+        qtbot.waitUntil(lambda: bool(errors), timeout=20_000)
+    assert not window.opener.busy and not window.session.documents
+    window.session.open([path])
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=20_000)
