@@ -88,7 +88,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     window = _window(view, figures, rows, calls, main_thread)
     if window is None:
         return None
-    lanes = find_lanes(trace, view.thread, active, main_thread)
+    lanes = find_lanes(trace, active, main_thread)
     replayed = np.append(lanes.of_thread >= 0, False)
     work = collect_work(view, replayed, window)
     call_ns = call_cost(view, work)

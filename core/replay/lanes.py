@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.figures.lookup import of_kinds
 from core.intervals import EMPTY, Spans, intersect, union, union_all
 from core.kinds import HOST_CALLS, SliceKind
 from core.tables import I32, I64
@@ -38,15 +39,13 @@ class Lanes:
         return [int(t) for t in np.flatnonzero(self.of_thread == lane)]
 
 
-def find_lanes(trace: Trace, thread_of: I32, active: I32, main_thread: int) -> Lanes:
+def find_lanes(trace: Trace, active: I32, main_thread: int) -> Lanes:
     """Put threads into lanes.
 
     Parameters
     ----------
     trace
         The trace.
-    thread_of
-        int32[n_slices]: thread of each slice, -1 on devices.
     active
         Threads that launch, wait or mark steps in the process to replay.
     main_thread
@@ -77,6 +76,14 @@ def find_lanes(trace: Trace, thread_of: I32, active: I32, main_thread: int) -> L
             of_thread[thread] = count
             count += 1
     return Lanes(of_thread, count, int(main_thread), busy)
+
+
+def _rows_of(trace: Trace, thread: int) -> I64:
+    """Slices of a thread in table order, taken from its tracks: a trace may be that of hundreds of processes."""
+    tracks = trace.tracks
+    held = np.flatnonzero(tracks.thread_id == thread)
+    parts = [np.arange(tracks.first_id[t], tracks.end_id[t], dtype=np.int64) for t in held]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def _handed_back(work: Spans, edges: I64) -> float:
