@@ -130,7 +130,8 @@ class _Pricing:
             order=first,
             most=[self._most.get(i, 0.0) for i in range(len(found))],
             promise=[self._promise.get(i, 0.0) for i in range(len(found))],
-            limit=lambda some: self._replay.limit_ns(e for i in sorted(some) for e in found[i].effects),
+            # Where nothing is repeated, a replay costs no more than its bound.
+            limit=self._limit if self._replay.repeated else None,
             on_turn=lambda left: self._planned(1 - left / max(1, len(fixes))),
         )
         self._planned(0.0)
@@ -149,6 +150,10 @@ class _Pricing:
         if len(fixes) > 1:
             self._planned(self._share)  # where the user may call it off
         return self._what_if(fixes).saved_ns
+
+    def _limit(self, fixes: frozenset[int]) -> float:
+        """Bound of what a set of suggestions saves together, ns per step."""
+        return self._replay.limit_ns(e for i in sorted(fixes) for e in self._found[i].effects)
 
     def _what_if(self, fixes: frozenset[int]) -> WhatIf:
         """Replay with some suggestions' fixes, once for each set."""

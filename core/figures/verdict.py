@@ -153,8 +153,13 @@ def judge(
         return _host(budget, 100.0 * shares[top])
     if top == "unknown":
         return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)
+    return _simple(top, shares)
+
+
+def _simple(top: str, shares: Mapping[str, float]) -> Verdict:
+    """Name the largest cause, and slow launching beside communication: the plan may well begin with that."""
     if top == "communication_bound" and shares["host_bound"] >= SECOND_SHARE * shares[top]:
-        idle_pct = 100.0 * shares["host_bound"]  # a plan may well begin with it: its fixes save more of it
+        idle_pct = 100.0 * shares["host_bound"]
         return _verdict(top, "communication_and_launch", share_pct=100.0 * shares[top], idle_pct=idle_pct)
     return _verdict(top, top, share_pct=100.0 * shares[top])
 

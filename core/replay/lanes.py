@@ -51,15 +51,14 @@ def find_lanes(trace: Trace, active: I32, main_thread: int) -> Lanes:
     main_thread
         The thread that runs the steps; it is lane 0.
     """
-    kind = trace.slices.kind
-    rows = np.flatnonzero(np.isin(kind, (SliceKind.CPU_OP, *HOST_CALLS)) & (trace.slices.parent_id < 0))
     busy: dict[int, Spans] = {}
     for thread in {int(main_thread), *map(int, active)}:
-        own = rows[thread_of[rows] == thread]
+        own = _rows_of(trace, thread)
+        own = own[of_kinds(trace.slices.kind[own], (SliceKind.CPU_OP, *HOST_CALLS)) & (trace.slices.parent_id[own] < 0)]
         busy[thread] = union(trace.slices.start_ns[own], trace.end_ns[own])
     edges = trace.slices.start_ns[:0]
     if len(busy) > 1:
-        own = thread_of == main_thread
+        own = _rows_of(trace, int(main_thread))
         edges = np.sort(np.concatenate((trace.slices.start_ns[own], trace.end_ns[own])))
     of_thread = np.full(len(trace.threads), -1, dtype=np.int32)
     of_thread[main_thread] = 0

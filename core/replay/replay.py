@@ -127,16 +127,19 @@ class ProcessReplay:
         sure = max((most for known, most, _ in self._bounds_known if known <= asked), default=0.0)
         if saving_only and saved <= sure:
             return WhatIf(now, max(0.0, min(saved, now)), saved, float("inf"), 0.0, host_step_ns=after.host_step_ns)
+        if saving_only:
+            most = self.most_ns(effects, change)
+            return WhatIf(now, max(0.0, min(saved, most, now)), saved, most, 0.0, host_step_ns=after.host_step_ns)
         most, freed, promise, reach = (value / self.unit_count for value in self.bounds.of(change))
         self._bounds_known.append((asked, most, effects))
         return WhatIf(now, max(0.0, min(saved, most, now)), saved, most, freed, promise, reach, after.host_step_ns)
 
-    def most_ns(self, effects: tuple[Effect, ...]) -> float:
+    def most_ns(self, effects: tuple[Effect, ...], change: Change | None = None) -> float:
         """Bound of what the effects of some fixes save, ns per step."""
         asked = frozenset(map(id, effects))
         most = next((most for known, most, _ in self._bounds_known if known == asked), None)
         if most is None:
-            most = self.bounds.of(self.changes.of(effects))[0] / self.unit_count
+            most = self.bounds.of(change or self.changes.of(effects))[0] / self.unit_count
             self._bounds_known.append((asked, most, effects))
         return most
 
