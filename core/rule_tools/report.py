@@ -150,12 +150,11 @@ def sync_suggestions(
         if extra:
             effects.append(Effect(EffectKind.REMOVE_WORK, tuple(extra)))
             told |= _made(facts, extra, [*slices, *extra])
-            made = total_ns(facts, extra) / MS
-            more = (*more, evidence(facts, "CPU time of making what is copied", made, "ms", extra))
+            label = "CPU time of making what is copied"
+            more = (*more, evidence(facts, label, total_ns(facts, extra) / MS, "ms", extra))
             sentences.append(MADE_PER_STEP if facts.n_steps else MADE)
         fix = (advise(facts, group) if advise is not None else None) or texts.fix
         only_last = all(is_last_of_all(facts, o) for o in group.occurrences)
-        anchors = [o.anchor for o in group.occurrences]
         out.append(
             Suggestion(
                 rule_id=rule_id,
@@ -164,7 +163,7 @@ def sync_suggestions(
                 why=texts.why,
                 more=tuple(sentences),
                 occurrences=len(group.occurrences),
-                steps=facts.rows_of(anchors),
+                steps=facts.rows_of([o.anchor for o in group.occurrences]),
                 source=group.source,
                 evidence=(*_sync_evidence(facts, group, values), *more),
                 fix=fix,
