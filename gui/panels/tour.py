@@ -2,216 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-import resources
-from core.analysis import Analysis
-from gui import text, tour_code
+from gui import tour_code
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.tour_story import FOLDER, came, card_of, sample, stations, told
 from gui.widgets.labels import button, heading, label
-
-FOLDER = Path(resources.__file__).resolve().parent / "samples"
-translate = QCoreApplication.translate
-
-
-WAITS = ("constant-copied-each-step", "control-flow-on-device-tensor", "host-list-index")  # of the example's loss
-
-
-@dataclass(frozen=True)
-class Station:
-    """One trace of the example: its file, title, what to see, and the rule whose suggestion shows it.
-
-    ``words`` hold for the program whatever was measured; every figure stands in ``told``, a template that
-    `values_of` fills from the trace on screen, so that the tour cannot contradict what is shown below it.
-    """
-
-    file: str
-    title: str
-    words: str
-    told: str
-    rule: str
-
-
-def _story(stage: int, title: str, words: str, told: str, rule: str) -> Station:
-    return Station(f"story_stage{stage}_simulated.json.gz", title, words, told, rule)
-
-
-def stations() -> tuple[Station, ...]:
-    """All stations, in the user's language."""
-    return (*_waits(), _illusion(), *_operators())
-
-
-def _waits() -> tuple[Station, ...]:
-    """From three waits to none."""
-    return (
-        _story(
-            0,
-            translate("tour", "A small copy, a long wait"),
-            translate(
-                "tour",
-                "The loss makes its class weights on the CPU and copies them to the GPU in every step. A copy from "
-                "ordinary memory makes the CPU wait until the GPU is through with all that was queued before: the red "
-                "stretch.",
-            ),
-            translate(
-                "tour",
-                "Alone this fix saves {alone}, because the wait only moves on to the next line that waits. The fixes "
-                "of all three waits together save {waits} ({waits_share} of the step).",
-            ),
-            "constant-copied-each-step",
-        ),
-        _story(
-            1,
-            translate("tour", "The wait has moved to an assert"),
-            translate(
-                "tour",
-                "The weights now live on the GPU. The same wait stands at the next line that needs an answer from the "
-                "GPU: an assert on a GPU tensor. The check can be made where the labels are made, on the CPU.",
-            ),
-            translate("tour", "A step takes {sustained}, and the CPU still waits {waited} of it."),
-            "control-flow-on-device-tensor",
-        ),
-        _story(
-            2,
-            translate("tour", "And once more, to an index"),
-            translate(
-                "tour",
-                "The labels are checked in the data set. Now range() waits: used as an index it is a list of Python "
-                "numbers, which has to be copied to the GPU. torch.arange on the device needs no copy. This is the "
-                "last wait: no other takes its place.",
-            ),
-            translate("tour", "So this fix alone saves {alone} ({alone_share} of the step)."),
-            "host-list-index",
-        ),
-        _story(
-            3,
-            translate("tour", "No wait is left: now the launches count"),
-            translate(
-                "tour",
-                "The CPU no longer stops for the GPU. What the loss still has is many small operators where one would "
-                "do: each costs the CPU a launch and the GPU a pass over its data.",
-            ),
-            translate("tour", "The GPU is busy {busy} of the time. One operator instead saves {alone} a step."),
-            "hand-written-composite-op",
-        ),
-    )
-
-
-def _illusion() -> Station:
-    """The last fix again, where the GPU is the limit."""
-    return Station(
-        "article_stage3_simulated.json.gz",
-        translate("tour", "Do not be fooled: the same fix with a large batch"),
-        translate(
-            "tour",
-            "This is the program of the last station with a large batch of large images. Without waits its host "
-            "step is only the time to queue the work: who looks at it alone celebrates too early. With so much "
-            "work for the GPU the waits had cost next to nothing.",
-        ),
-        translate(
-            "tour",
-            "Queueing a step takes {step}, but a step is done every {sustained}: the GPU needs {ratio} times as "
-            "long, and is busy {busy} of the time.",
-        ),
-        "enqueue-time",
-    )
-
-
-def _operators() -> tuple[Station, ...]:
-    """What is left without waits."""
-    return (
-        _story(
-            4,
-            translate("tour", "One operator, built anew each time"),
-            translate(
-                "tour",
-                "Back to the small batch: nn.NLLLoss does in one call what the hand-written lines did. But it is made "
-                "again in every step, which costs the CPU time and is easily moved to __init__.",
-            ),
-            translate("tour", "Made once, it saves {alone} a step."),
-            "object-built-in-step",
-        ),
-        _story(
-            5,
-            translate("tour", "Half of the loss is still written by hand"),
-            translate(
-                "tour",
-                "Log-softmax is written out, and the loss reads its result back from memory. nn.CrossEntropyLoss does "
-                "both at once, and with fewer rounding errors.",
-            ),
-            translate("tour", "It saves {alone} a step."),
-            "hand-written-composite-op",
-        ),
-        _story(
-            6,
-            translate("tour", "The loss is no longer worth a look"),
-            translate(
-                "tour",
-                "The faults of the loss are gone. What is left to fix is not about the loss but about the batch: how "
-                "it is copied, and how often it is read.",
-            ),
-            translate("tour", "A step takes {sustained} now. Reading the batch once less saves {alone}."),
-            "float-batch-copied",
-        ),
-        _story(
-            7,
-            translate("tour", "Not every tool helps everywhere"),
-            translate(
-                "tour",
-                "torch.compile on so small a function gains nothing, and the app says so. This is the end of the tour: "
-                "open a trace of your own, or let the app profile your script.",
-            ),
-            translate("tour", "A step takes {sustained}."),
-            "compile-without-gain",
-        ),
-    )
-
-
-def values_of(analysis: Analysis, rule: str) -> dict[str, str]:
-    """Figures that a station may speak of, as text; what is unknown is left out."""
-    summary, found = analysis.figures.summary, analysis.suggestions
-    step_ns = summary.sustained_step_ns
-    alone = next((s.saving for s in found if s.rule_id == rule), None)
-    waits_ns = sum(s.saving.together_ns or 0 for s in found if s.rule_id in WAITS)
-    values: dict[str, str] = {}
-    for name, ns in (
-        ("step", summary.step_ns),
-        ("sustained", step_ns),
-        ("waited", summary.sync_wait_ns_per_step),
-        ("alone", alone.ns if alone is not None else None),
-        ("waits", waits_ns or None),
-    ):
-        if ns is not None:
-            values[name] = text.duration(ns)
-    if step_ns:
-        values["waits_share"] = text.percent(100 * waits_ns / step_ns)
-        if summary.step_ns:
-            values["ratio"] = text.count(round(step_ns / summary.step_ns))
-    if alone is not None and alone.pct is not None:
-        values["alone_share"] = text.percent(alone.pct)
-    if summary.gpu_busy_pct is not None:
-        values["busy"] = text.percent(summary.gpu_busy_pct)
-    return values
-
-
-def told(station: Station, analysis: Analysis | None) -> str:
-    """Sentence with the trace's own figures; empty until all of them are known."""
-    values = values_of(analysis, station.rule) if analysis is not None else {}
-    try:
-        return station.told.format(**values)
-    except KeyError:
-        return ""
-
-
-def sample(number: int) -> Path:
-    """Trace of one station."""
-    return FOLDER / stations()[number].file
 
 
 def stage_of(document: Document) -> int:
@@ -290,8 +91,17 @@ class TourBar(QFrame):
 
     def _enable(self) -> None:
         self.show_it.setEnabled(self._index() >= 0)
-        sentences = (self._station.words, told(self._station, self._document.analysis))
+        analysis = self._document.analysis
+        priced = not self._document.analysis_running
+        sentences = (
+            came(self._stage, analysis) if priced else "",
+            self._station.words,
+            told(self._station, analysis),
+            card_of(self._station, analysis) if priced else "",
+        )
         self.words.setText(" ".join(s for s in sentences if s))
+        if priced and analysis is not None and self._document.current_suggestion < 0:
+            QTimer.singleShot(0, self, self._show)  # the card it speaks of is the one that is open
 
     def _show(self) -> None:
         index = self._index()

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
 from core.importing import open_trace
-from gui import tour_code
+from gui import tour_code, tour_story
 from gui.main_window import MainWindow
 from gui.panels import tour
 from gui.session import Document
@@ -26,7 +26,7 @@ def bar(window: MainWindow) -> tour.TourBar:
 
 
 def test_every_station_has_its_trace() -> None:
-    assert all(tour.sample(k).is_file() for k in range(len(tour.stations())))
+    assert all(tour_story.sample(k).is_file() for k in range(len(tour_story.stations())))
 
 
 def test_an_ordinary_trace_shows_no_tour(window: MainWindow, document: Document) -> None:
@@ -47,18 +47,22 @@ def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot)
         shown = bar(window)
         assert shown.isVisible()
         assert "simulated" in document.title
-        assert tour.told(tour.stations()[stage], document.analysis) in shown.words.text()
+        assert tour_story.told(tour_story.stations()[stage], document.analysis) in shown.words.text()
+        qtbot.waitUntil(lambda d=document: d.current_suggestion >= 0)  # type: ignore[misc]  # open without a click
+        suggestion = document.suggestion(document.current_suggestion)
+        assert suggestion is not None
+        assert suggestion.rule_id == tour_story.stations()[stage].rule
         shown.show_it.click()
         suggestion = document.suggestion(document.current_suggestion)
         assert suggestion is not None
-        assert suggestion.rule_id == tour.stations()[stage].rule
+        assert suggestion.rule_id == tour_story.stations()[stage].rule
         shown.next.click()
     assert window.session.recent == before  # the user's own files keep their places
 
 
 def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot: QtBot) -> None:
-    window.session.open([tour.sample(len(tour.stations()) - 1)])
-    qtbot.waitUntil(lambda: _stage(window) == len(tour.stations()) - 1, timeout=20_000)
+    window.session.open([tour_story.sample(len(tour_story.stations()) - 1)])
+    qtbot.waitUntil(lambda: _stage(window) == len(tour_story.stations()) - 1, timeout=20_000)
     shown = bar(window)
     assert shown.next.text() == "End tour"
     qtbot.waitUntil(lambda: shown.next.x() > shown.back.x())  # once the bar is laid out
@@ -70,7 +74,7 @@ def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot
 def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    window.session.open([tour.sample(2)])
+    window.session.open([tour_story.sample(2)])
     qtbot.waitUntil(lambda: _stage(window) == 2, timeout=20_000)
     document = window.session.current
     assert document is not None
@@ -106,7 +110,7 @@ def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
 
 
 def test_every_station_knows_its_script() -> None:
-    files = [tour_code.stage_file(station.file) for station in tour.stations()]
+    files = [tour_code.stage_file(station.file) for station in tour_story.stations()]
     assert [file.name for file in files if file] == [f"stage{k}.py" for k in (0, 1, 2, 3, 3, 4, 5, 6, 7)]
     assert tour_code.stage_file("story_stage7_simulated.json.gz", 1) is None
     assert tour_code.stage_file("other.json") is None
@@ -120,29 +124,49 @@ def test_the_words_say_what_the_figures_say() -> None:
     """Numbers come from the trace alone, and what the words claim of it holds."""
     number = re.compile(r"\d|hundred|sixty|thousand|third|quarter|half the|twice|seven", re.IGNORECASE)
     analyses = []
-    for k, station in enumerate(tour.stations()):
-        analysis = analyze(open_trace(tour.sample(k)))
+    for k, station in enumerate(tour_story.stations()):
+        analysis = analyze(open_trace(tour_story.sample(k)))
         analyses.append(analysis)
         assert not number.search(station.words), station.title
         assert not number.search(station.told), station.title
-        assert tour.told(station, analysis), station.title
+        assert tour_story.told(station, analysis), station.title
         assert any(s.rule_id == station.rule for s in analysis.suggestions), station.title
-    waits = [{s.rule_id for s in a.suggestions} & set(tour.WAITS) for a in analyses]
-    assert waits[0] == set(tour.WAITS)  # all three waits
-    assert waits[2] == {tour.WAITS[2]}  # the last wait
+    waits = [{s.rule_id for s in a.suggestions} & set(tour_story.WAITS) for a in analyses]
+    assert waits[0] == set(tour_story.WAITS)  # all three waits
+    assert waits[2] == {tour_story.WAITS[2]}  # the last wait
     assert not any(waits[3:])  # no wait is left
     saved = [{s.rule_id: s.saving for s in a.suggestions} for a in analyses]
-    assert (saved[2][tour.WAITS[2]].ns or 0) > 5 * (saved[0][tour.WAITS[0]].ns or 0)  # it only moves on, till the last
+    assert (saved[2][tour_story.WAITS[2]].ns or 0) > 5 * (
+        saved[0][tour_story.WAITS[0]].ns or 0
+    )  # it only moves on, till the last
     verdicts = [a.figures.summary.verdict for a in analyses]
     assert verdicts[:5] == ["sync_bound"] * 3 + ["host_bound", "device_bound"]
-    with_waits = analyze(open_trace(tour.FOLDER / "article_stage2_simulated.json.gz")).figures.summary
+    with_waits = analyze(open_trace(tour_story.FOLDER / "article_stage2_simulated.json.gz")).figures.summary
     without = analyses[4].figures.summary
     assert without.sustained_step_ns == pytest.approx(with_waits.sustained_step_ns, rel=0.02)  # cost next to nothing
     assert (saved[8]["compile-without-gain"].ns or 0) == 0
 
 
+def test_each_station_tells_what_came_of_the_last_fix_and_why_it_differs() -> None:
+    tour_story.forget()
+    stations, told = tour_story.stations(), []
+    for k in range(len(stations)):
+        analysis = analyze(open_trace(tour_story.sample(k)))
+        told.append(tour_story.came(k, analysis))
+        card = tour_story.card_of(stations[k], analysis)
+        at = next(i for i, s in enumerate(analysis.suggestions) if s.rule_id == stations[k].rule)
+        assert (f"card {at + 1} " in card) is bool(card)
+        assert bool(card) is (at > 0 and not analysis.suggestions[at].informational)
+    assert [bool(words) for words in told] == [station.follows >= 0 for station in stations]
+    assert [bool(s.differs) and words.endswith(s.differs) for s, words in zip(stations, told, strict=True)] == [
+        k in (2, 5, 7) for k in range(len(stations))
+    ]
+    tour_story.forget()
+    assert tour_story.came(2, analyze(open_trace(tour_story.sample(2)))) == ""  # the station before was not seen
+
+
 def test_figures_that_are_not_known_yet_are_not_told() -> None:
-    assert tour.told(tour.stations()[0], None) == ""
+    assert tour_story.told(tour_story.stations()[0], None) == ""
 
 
 def test_nothing_moves_and_nothing_can_be_pressed_twice_while_a_station_opens(window: MainWindow, qtbot: QtBot) -> None:
@@ -162,7 +186,7 @@ def test_nothing_moves_and_nothing_can_be_pressed_twice_while_a_station_opens(wi
         .contains(shown.next.mapTo(window, shown.next.rect().center()))
     )
     assert not shown.next.isEnabled()
-    window.opener.cancel(str(tour.sample(1)))
+    window.opener.cancel(str(tour_story.sample(1)))
     assert shown.next.isEnabled()
     assert not shown.back.isEnabled()
     assert not window.work

@@ -1,0 +1,269 @@
+"""The tour's story: what each of the example's traces shows, in words, with the figures of the trace on screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+
+import resources
+from core.analysis import Analysis
+from gui import text
+
+FOLDER = Path(resources.__file__).resolve().parent / "samples"
+translate = QCoreApplication.translate
+
+
+SAME_SHARE = 0.05  # a fix that brought this much more or less than promised needs no explanation
+WAITS = ("constant-copied-each-step", "control-flow-on-device-tensor", "host-list-index")  # of the example's loss
+
+
+@dataclass(frozen=True)
+class Station:
+    """One trace of the example: its file, title, what to see, and the rule whose suggestion shows it.
+
+    ``words`` hold for the program whatever was measured; every figure stands in ``told``, a template that
+    `values_of` fills from the trace on screen, so that the tour cannot contradict what is shown below it.
+    """
+
+    file: str
+    title: str
+    words: str
+    told: str
+    rule: str
+    follows: int = -1  # the station whose fix was made here, -1 none
+    differs: str = ""  # why that fix brought something else than its card promised
+
+
+def _story(stage: int, title: str, words: str, told: str, rule: str, follows: int = -1, differs: str = "") -> Station:
+    return Station(f"story_stage{stage}_simulated.json.gz", title, words, told, rule, follows, differs)
+
+
+def stations() -> tuple[Station, ...]:
+    """All stations, in the user's language."""
+    return (*_waits(), _illusion(), *_operators())
+
+
+def _waits() -> tuple[Station, ...]:
+    """From three waits to none."""
+    return (
+        _story(
+            0,
+            translate("tour", "A small copy, a long wait"),
+            translate(
+                "tour",
+                "The loss makes its class weights on the CPU and copies them to the GPU in every step. A copy from "
+                "ordinary memory makes the CPU wait until the GPU is through with all that was queued before: the red "
+                "stretch.",
+            ),
+            translate(
+                "tour",
+                "Alone this fix saves {alone}, because the wait only moves on to the next line that waits. The fixes "
+                "of all three waits together save {waits} ({waits_share} of the step).",
+            ),
+            "constant-copied-each-step",
+        ),
+        _story(
+            1,
+            translate("tour", "The wait has moved to an assert"),
+            translate(
+                "tour",
+                "The weights now live on the GPU. The same wait stands at the next line that needs an answer from the "
+                "GPU: an assert on a GPU tensor. The check can be made where the labels are made, on the CPU.",
+            ),
+            translate("tour", "A step takes {sustained}, and the CPU still waits {waited} of it."),
+            "control-flow-on-device-tensor",
+            follows=0,
+        ),
+        _story(
+            2,
+            translate("tour", "And once more, to an index"),
+            translate(
+                "tour",
+                "The labels are checked in the data set. Now range() waits: used as an index it is a list of Python "
+                "numbers, which has to be copied to the GPU. torch.arange on the device needs no copy. This is the "
+                "last wait: no other takes its place.",
+            ),
+            translate("tour", "So this fix alone saves {alone} ({alone_share} of the step)."),
+            "host-list-index",
+            follows=1,
+            differs=translate(
+                "tour",
+                "With the assert went what worked out its answer; the card only counts the wait and the reading.",
+            ),
+        ),
+        _story(
+            3,
+            translate("tour", "No wait is left: now the launches count"),
+            translate(
+                "tour",
+                "The CPU no longer stops for the GPU. What the loss still has is many small operators where one would "
+                "do: each costs the CPU a launch and the GPU a pass over its data.",
+            ),
+            translate("tour", "The GPU is busy {busy} of the time. One operator instead saves {alone} a step."),
+            "hand-written-composite-op",
+            follows=2,
+        ),
+    )
+
+
+def _illusion() -> Station:
+    """The last fix again, where the GPU is the limit."""
+    return Station(
+        "article_stage3_simulated.json.gz",
+        translate("tour", "Do not be fooled: the same fix with a large batch"),
+        translate(
+            "tour",
+            "This is the program of the last station with a large batch of large images. Without waits its host "
+            "step is only the time to queue the work: who looks at it alone celebrates too early. With so much "
+            "work for the GPU the waits had cost next to nothing.",
+        ),
+        translate(
+            "tour",
+            "Queueing a step takes {step}, but a step is done every {sustained}: the GPU needs {ratio} times as "
+            "long, and is busy {busy} of the time.",
+        ),
+        "enqueue-time",
+    )
+
+
+def _operators() -> tuple[Station, ...]:
+    """What is left without waits."""
+    return (
+        _story(
+            4,
+            translate("tour", "One operator, built anew each time"),
+            translate(
+                "tour",
+                "Back to the small batch: nn.NLLLoss does in one call what the hand-written lines did. But it is made "
+                "again in every step, which costs the CPU time and is easily moved to __init__.",
+            ),
+            translate("tour", "Made once, it saves {alone} a step."),
+            "object-built-in-step",
+            follows=3,
+            differs=translate(
+                "tour", "The new object, built anew in every step, takes part of it back: the next fault."
+            ),
+        ),
+        _story(
+            5,
+            translate("tour", "Half of the loss is still written by hand"),
+            translate(
+                "tour",
+                "Log-softmax is written out, and the loss reads its result back from memory. nn.CrossEntropyLoss does "
+                "both at once, and with fewer rounding errors.",
+            ),
+            translate("tour", "It saves {alone} a step."),
+            "hand-written-composite-op",
+            follows=5,
+        ),
+        _story(
+            6,
+            translate("tour", "The loss is no longer worth a look"),
+            translate(
+                "tour",
+                "The faults of the loss are gone. What is left to fix is not about the loss but about the batch: how "
+                "it is copied, and how often it is read.",
+            ),
+            translate("tour", "A step takes {sustained} now. Reading the batch once less saves {alone}."),
+            "float-batch-copied",
+            follows=6,
+            differs=translate(
+                "tour", "One operator took the place of both log-softmax and the loss; the card spoke of one of them."
+            ),
+        ),
+        _story(
+            7,
+            translate("tour", "Not every tool helps everywhere"),
+            translate(
+                "tour",
+                "torch.compile on so small a function gains nothing, and the app says so. This is the end of the tour: "
+                "open a trace of your own, or let the app profile your script.",
+            ),
+            translate("tour", "A step takes {sustained}."),
+            "compile-without-gain",
+        ),
+    )
+
+
+def values_of(analysis: Analysis, rule: str) -> dict[str, str]:
+    """Figures that a station may speak of, as text; what is unknown is left out."""
+    summary, found = analysis.figures.summary, analysis.suggestions
+    step_ns = summary.sustained_step_ns
+    alone = next((s.saving for s in found if s.rule_id == rule), None)
+    waits_ns = sum(s.saving.together_ns or 0 for s in found if s.rule_id in WAITS)
+    values: dict[str, str] = {}
+    for name, ns in (
+        ("step", summary.step_ns),
+        ("sustained", step_ns),
+        ("waited", summary.sync_wait_ns_per_step),
+        ("alone", alone.ns if alone is not None else None),
+        ("waits", waits_ns or None),
+    ):
+        if ns is not None:
+            values[name] = text.duration(ns)
+    if step_ns:
+        values["waits_share"] = text.percent(100 * waits_ns / step_ns)
+        if summary.step_ns:
+            values["ratio"] = text.count(round(step_ns / summary.step_ns))
+    if alone is not None and alone.pct is not None:
+        values["alone_share"] = text.percent(alone.pct)
+    if summary.gpu_busy_pct is not None:
+        values["busy"] = text.percent(summary.gpu_busy_pct)
+    return values
+
+
+def told(station: Station, analysis: Analysis | None) -> str:
+    """Sentence with the trace's own figures; empty until all of them are known."""
+    values = values_of(analysis, station.rule) if analysis is not None else {}
+    try:
+        return station.told.format(**values)
+    except KeyError:
+        return ""
+
+
+_measured: dict[int, tuple[float, float]] = {}  # of the stations seen: step time, and what the fix was to save, ns
+
+
+def forget() -> None:
+    """Forget what the stations seen so far measured."""
+    _measured.clear()
+
+
+def came(number: int, analysis: Analysis | None) -> str:
+    """What the fix of the station before brought, beside what its card promised; empty where that was not seen."""
+    station = stations()[number]
+    if analysis is None or not analysis.suggestions or analysis.figures.summary.sustained_step_ns is None:
+        return ""
+    step_ns = float(analysis.figures.summary.sustained_step_ns)
+    promise = next((s.saving.ns for s in analysis.suggestions if s.rule_id == station.rule), None)
+    if promise is not None:
+        _measured[number] = step_ns, float(promise)
+    if station.follows not in _measured:
+        return ""
+    before_ns, promised_ns = _measured[station.follows]
+    brought_ns = before_ns - step_ns
+    words = translate("tour", "The last fix was to save {promised} a step, and {brought} came.").format(
+        promised=text.duration(promised_ns), brought=text.duration(brought_ns)
+    )
+    if station.differs and abs(brought_ns - promised_ns) > SAME_SHARE * promised_ns:
+        words = f"{words} {station.differs}"
+    return words
+
+
+def card_of(station: Station, analysis: Analysis | None) -> str:
+    """Where the plan has what a station speaks of, where it is not the first card."""
+    found = analysis.suggestions if analysis is not None else ()
+    at = next((k for k, s in enumerate(found) if s.rule_id == station.rule), -1)
+    if at <= 0 or found[at].informational or found[at].saving.ns is None:
+        return ""
+    return translate(
+        "tour",
+        "It is card {card} of the plan: the plan goes by what saves most next, the tour by the order of the code.",
+    ).format(card=text.count(at + 1))
+
+
+def sample(number: int) -> Path:
+    """Trace of one station."""
+    return FOLDER / stations()[number].file
