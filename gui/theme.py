@@ -118,6 +118,9 @@ _GAPS: dict[int, tuple[str, str]] = {
 _ICONS = (Path(__file__).resolve().parent.parent / "resources" / "icons").as_posix()
 
 
+_STYLED = "steplens_styled"
+
+
 def theme(dark: bool) -> Theme:
     """Return the light or the dark theme."""
     return DARK if dark else LIGHT
@@ -156,7 +159,8 @@ def mono_font(point_delta: float = 0.0) -> QFont:
 def apply(app: QApplication, dark: bool) -> Theme:
     """Give the application its palette and style sheet."""
     t = theme(dark)
-    if app.style().objectName().lower() != "fusion":
+    if app.property(_STYLED) is None:  # under a style sheet it has another name; setting it anew restyles everything
+        app.setProperty(_STYLED, True)
         app.setStyle(QStyleFactory.create("Fusion"))
     sheet = _sheet(t)
     if app.styleSheet() != sheet:  # setting it makes every widget look at its style again
