@@ -276,7 +276,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
 
     def command(name: str, run: Callable[..., int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", allow_abbrev=False)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, usage_of=sub)
         return sub
 
     analyze = command("analyze", analyze_command, "figures and suggestions of a trace, as text or JSON")
@@ -320,7 +320,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     if arguments[0] == "profile" and "--" in arguments:
         border = arguments.index("--")
         arguments, rest = arguments[:border], arguments[border + 1 :]
-    options = _parser(arguments[0]).parse_args(arguments)
+    options, unknown = _parser(arguments[0]).parse_known_args(arguments)
+    if unknown:  # argparse itself would show the usage of main.py, which has none of the command's options
+        options.usage_of.error(f"unrecognized arguments: {' '.join(unknown)}")
     options.script_arguments = rest
     return options
 

@@ -250,6 +250,13 @@ def test_an_empty_path_is_not_the_current_folder(run):
         assert "path is empty" in done.errors
 
 
+def test_an_unknown_option_shows_the_usage_of_its_command(run, traces):
+    done = run("analyze", "--foo", traces[0])
+    assert done.status == 2
+    assert "usage: main.py analyze" in done.errors and "--fail-on" in done.errors
+    assert "unrecognized arguments: --foo" in done.errors
+
+
 @pytest.mark.skipif(os.name == "nt", reason="names are text there")
 def test_names_of_files_are_bytes_and_may_hold_anything(run, traces, tmp_path):
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\x1b[31m.json"))

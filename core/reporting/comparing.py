@@ -97,7 +97,9 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
 
 
 def _summary(found: Comparison, page: Page) -> Iterator[str]:
-    yield from page.title("Per step")
+    yield from page.title(
+        "Per step" if found.before.steps or found.after.steps else "Whole traces (no steps are known)"
+    )
     yield page.paint(f"  {'':<16}{'before':>12}{'after':>12}{'change':>12}", "dim")
     rows = (
         ("host step", "step_ns", duration),

@@ -107,3 +107,13 @@ def test_suggestions_of_a_script_with_another_name_are_paired_by_function():
     assert [c.state for c in match_suggestions([SUGGESTION], [renamed])] == [SAME]
     second = replace(renamed, source=replace(renamed.source, file="other.py"))
     assert [c.state for c in match_suggestions([SUGGESTION], [renamed, second])] == [GONE, NEW, NEW]  # cannot be told
+
+
+def test_what_no_step_is_known_of_is_not_called_per_step(pair):
+    before, after, found = pair
+    assert "Per step\n" in comparing.report(before[0], after[0], found)
+    one = replace(found, before=Summary(gpu_busy_pct=40.0))
+    assert "Per step\n" in comparing.report(before[0], after[0], one)
+    neither = replace(one, after=Summary(gpu_busy_pct=50.0))
+    text = comparing.report(before[0], after[0], neither)
+    assert "Per step" not in text and "Whole traces (no steps are known)\n" in text
