@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import orjson
 from core.source import SourceFinder
 from core.source_lines import read_line_record
 from core.trace import Trace
+from core.words import visible
 
 MANIFEST, SOURCES, LOSSES = "run.json", "sources", "losses.json"
 LARGEST_BYTES = 50_000_000
@@ -83,7 +85,7 @@ def read_run(folder: Path) -> RunRecord | None:
     kept = kept if isinstance(kept, dict) else {}
     return RunRecord(
         folder,
-        str(values.get("name") or folder.name),
+        visible(str(values.get("name") or folder.name)),
         str(values.get("state") or ""),
         _number(values.get("created")),
         _nanoseconds(steps.get("wall_step_us")),
@@ -102,6 +104,20 @@ def read_run(folder: Path) -> RunRecord | None:
 def run_of(trace_path: Path) -> RunRecord | None:
     """The run that a trace file belongs to, None for a trace from elsewhere."""
     return read_run(trace_path.parent)
+
+
+def name_of(trace: Trace, run: RunRecord | None = None) -> str:
+    """What to call a trace: a run's by its script and the time of day, several ranks by their folder, else the file.
+
+    Files of runs all have the same name, so it would tell nothing.
+    """
+    run = run or run_of(trace.path)
+    if run is not None:
+        began = time.strftime(", %H:%M", time.localtime(run.created_s)) if run.created_s is not None else ""
+        part = f" · {trace.path.name}" if len(run.traces) > 1 and len(trace.sources) == 1 else ""
+        return run.name + began + part
+    several = len(trace.sources) > 1 and len({s.path.parent for s in trace.sources}) == 1
+    return trace.path.parent.name if several else trace.path.name
 
 
 def read_losses(path: Path) -> tuple[float | None, ...] | None:

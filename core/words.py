@@ -8,7 +8,26 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
+# What acts on a text instead of standing in it: control characters, and those that turn its direction (U+202E and kin).
+_ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_BREAKS = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029\t][\\s\x85]*")
 _FORMS = re.compile(r"\{(\w+)\|([^{}|]*)\|([^{}|]*)\}")
+
+
+def visible(text: str) -> str:
+    """A name that someone else wrote, as one line that shows what it holds.
+
+    Breaks and tabs become a blank, with the blanks around them; other control characters, and those that turn the
+    direction of what follows, become U+FFFD.
+    """
+    if text.isprintable() or not _ACTING.search(text):
+        return text
+    return _ACTING.sub("\N{REPLACEMENT CHARACTER}", _BREAKS.sub(" ", text))
+
+
+def visible_code(text: str) -> str:
+    """Code as `visible` shows names; lines and indents stay, and each character keeps its place."""
+    return _ACTING.sub(lambda found: found[0] if found[0] in "\n\t" else "\N{REPLACEMENT CHARACTER}", text)
 
 
 def size(value_bytes: float | None) -> str:

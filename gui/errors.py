@@ -16,6 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from core.errors import TraceError
+from core.words import visible_code
 from gui import theme
 from gui.said import spoken
 from gui.widgets.labels import button, heading, label
@@ -35,7 +36,7 @@ class ErrorText:
 def as_text(error: BaseException) -> ErrorText | None:
     """Text of an error that a person can act on; None for one that is our bug."""
     if isinstance(error, TraceError):
-        return ErrorText(error.title, error.detail, error.hint)
+        return ErrorText(*(visible_code(part) for part in (error.title, error.detail, error.hint)))
     title = getattr(error, "title", None)  # ProfilingError has the same three fields; the gui's other half
     if isinstance(title, str) and type(error).__module__.startswith("profiling"):
         return ErrorText(*(spoken(getattr(error, part, "")) for part in ("title", "detail", "hint")))
@@ -49,7 +50,7 @@ def as_text(error: BaseException) -> ErrorText | None:
     if isinstance(error, OSError):
         return ErrorText(
             error.strerror or str(error),
-            str(error.filename or ""),
+            visible_code(str(error.filename or "")),
             tr("errors", "Check that the file is there and that you may read it."),
         )
     return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
+from core.words import visible
 from gui import helpers, jobs, own_rules, source_folders, store, text, warmup
 from gui.session import Document, Session
 from gui.settings import Settings
@@ -102,7 +103,7 @@ def title_of(trace: Trace, run: RunRecord | None) -> str:
     title = path.name if run is None else f"{run.name} · {path.name}"
     if trace.meta.simulated and "simulated" not in title:
         title = QCoreApplication.translate("Opener", "{name} (simulated)").format(name=title)
-    return title
+    return visible(title)
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class Opener(QObject):
     def _start(self, path: Path, run_folder: Path | None) -> None:
         key, began = str(path), time.monotonic()
         warmup.start()
-        self.started.emit(key, self.tr("Opening {name}").format(name=path.name))
+        self.started.emit(key, self.tr("Opening {name}").format(name=visible(path.name)))
         self._jobs[key] = jobs.run(
             self,
             partial(load_document, path),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QSaveFile, QTimer
 
+from core.words import visible
 from gui import jobs, store
 from gui.document_page import DocumentPage
 from gui.session import Document, TimeRange
@@ -304,7 +305,7 @@ class Resume(QObject):
         if mode == "always":
             self.reopen()
             return
-        names = [Path(shown.path).name for shown in last.documents]
+        names = [visible(Path(shown.path).name) for shown in last.documents]
         words = self.tr("Last time, {name} was open.").format(name=names[0])
         if len(names) > 1:
             words = self.tr("Last time, {count} traces were open: {names}.")

@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction, QCursor, QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.kinds import TrackKind
+from core.words import visible
 from gui import commands, dialogs, jobs, panels, reading_order, text, theme
 from gui.models.query import Query, find
 from gui.session import Document
@@ -290,7 +291,7 @@ class WindowActions(_Base):
                 choices.append(dialogs.Choice(commands.title_of(command), dialogs.keys_text(command.keys), run))
         choices += self._view_choices()
         for entry in self.session.recent:
-            words = self.tr("Open {name}").format(name=entry.path.name)
+            words = self.tr("Open {name}").format(name=visible(entry.path.name))
             choices.append(dialogs.Choice(words, str(entry.path.parent), partial(self.session.open, [entry.path])))
         dialogs.Finder(self.tr("Command palette"), choices, self).open()
 

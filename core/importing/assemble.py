@@ -37,6 +37,7 @@ from core.tables import (
     TrackTable,
 )
 from core.trace import EventReader, Trace, TraceSource
+from core.words import visible
 
 Tick = Callable[[], None]
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
@@ -122,13 +123,13 @@ def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, tick: Tick = lamb
 
 
 class _Names:
-    """Final string table: only what the tables name."""
+    """Final string table: only what the tables name, each as one line that shows what it holds (`visible`)."""
 
     def __init__(self, columns: EventColumns, places: Places) -> None:
         self._strings = columns.strings
         self._interner = Interner()
         self._local = np.full(len(columns.strings) + 1, -1, np.int32)
-        self.of_places = self._interner.translate(list(places.strings.ids))
+        self.of_places = self._interner.translate([visible(text) for text in places.strings.ids])
 
     @property
     def final(self) -> list[str]:
@@ -139,7 +140,7 @@ class _Names:
         used = np.unique(ids[ids >= 0])
         fresh = used[self._local[used] < 0]
         intern, strings = self._interner, self._strings
-        self._local[fresh] = np.array([intern(strings[i]) for i in fresh.tolist()], dtype=np.int32)
+        self._local[fresh] = np.array([intern(visible(strings[i])) for i in fresh.tolist()], dtype=np.int32)
         return np.asarray(self._local[ids])
 
 
@@ -364,5 +365,5 @@ def _counters(columns: EventColumns, places: Places, origin_ns: int) -> tuple[Co
         time, value = held.time_ns[a:b] - origin_ns, held.value[a:b].copy()
         time.setflags(write=False)
         value.setflags(write=False)
-        counters.append(Counter(columns.strings[held.name[a]], int(process[a]), time, value))
+        counters.append(Counter(visible(columns.strings[held.name[a]]), int(process[a]), time, value))
     return tuple(counters)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from core.tables import F64, I32, I64, U8
+from core.words import visible
 
 NO_DURATION = -1
 _G = TypeVar("_G", bound="Group")
@@ -154,7 +155,7 @@ class EventColumns:
         """Count one loss or repair."""
         if count:
             self.problems[code] += count
-            self.examples.setdefault(code, example[:200])
+            self.examples.setdefault(code, visible(example[:200]))
 
 
 class Interner:

@@ -10,6 +10,7 @@ from typing import Any
 from core.importing.columns import EventColumns
 from core.importing.numbers import LIMIT_NS
 from core.trace import Device, TraceMeta
+from core.words import visible
 
 _SMALL = 4096  # characters of a header value worth keeping
 _TORCH_KEYS = ("torch_version", "pytorch_version", "torch.version")
@@ -54,7 +55,7 @@ def _devices(value: Any) -> tuple[Device, ...]:
         devices.append(
             Device(
                 index=position if index is None else index,
-                name=str(entry.get("name") or ""),
+                name=visible(str(entry.get("name") or "")),
                 total_memory_bytes=_count(entry.get("totalGlobalMem")),
                 compute_major=_count(entry.get("computeMajor")),
                 compute_minor=_count(entry.get("computeMinor")),

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from core.words import visible
+
 FIRST = (
     "Input Dims",
     "Input type",
@@ -30,7 +32,7 @@ _FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): ")
 def lines(args: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Name and value of each argument; values are cut at `MAX_VALUE` characters."""
     order = [k for k in FIRST if k in args] + [k for k in args if k not in FIRST]
-    return [(str(k), _value(args[k])) for k in order]
+    return [(visible(str(k)), visible(_value(args[k]))) for k in order]
 
 
 def _value(value: Any) -> str:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from core.words import visible
 from gui.panels import PanelSpec
 from gui.session import Document, Recent, Session
 from gui.widgets.fold import Fold
@@ -180,7 +181,8 @@ class StartPage(QScrollArea):
         fold = Fold()
         fold.set_words(self.tr("How do I record a trace myself?"))
         words = self.tr(
-            "Wrap the training loop, and open the file that it writes. Two warm-up steps and six are enough."
+            "Wrap the training loop, and open the file that it writes. It is enough to record six steps, after two "
+            "that warm up and are left out."
         )
         fold.column.addWidget(label(words, "dim", wrap=True))
         frame = QFrame()
@@ -224,14 +226,14 @@ class StartPage(QScrollArea):
         box = QHBoxLayout(row)
         box.setContentsMargins(0, 1, 0, 1)
         box.setSpacing(12)
-        opener = button(entry.path.name, partial(self._session.open, [entry.path]), "link")
+        opener = button(visible(entry.path.name), partial(self._session.open, [entry.path]), "link")
         opener.setEnabled(there)
         opener.setToolTip(plain_tip(str(entry.path) if there else self.tr("This file is no longer there.")))
         box.addWidget(opener)
         box.addWidget(Elided(_short(entry.path.parent), "faint"), 1)
         box.addWidget(label(self._when(entry) if there else self.tr("not there any more"), "faint"))
         forget = button("×", partial(self._forget, entry), "flat", self.tr("Take it off this list"))
-        forget.setAccessibleName(self.tr("Take {name} off this list").format(name=entry.path.name))
+        forget.setAccessibleName(self.tr("Take {name} off this list").format(name=visible(entry.path.name)))
         forget.setFixedSize(22, 20)
         forget.setStyleSheet("padding: 0;")
         box.addWidget(forget)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QTextBlockFormat, QTextCursor, QTextOption
 from PySide6.QtWidgets import QSizePolicy, QTextEdit, QWidget
 
+from core.words import visible_code
 from gui import theme
 from gui.models.code_context import CodeLine
 
@@ -65,7 +66,7 @@ class _Code(QTextEdit):
     def __init__(self, lines: Sequence[str], name: str, gutter: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAcceptRichText(False)
-        self.setPlainText("\n".join(lines))
+        self.setPlainText(visible_code("\n".join(lines)))
         self.setReadOnly(True)
         self.setFont(theme.mono_font(-1))
         self._gutter = gutter

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from core.words import visible_code
 from gui import theme
 from gui.painting import guarded
 
@@ -49,7 +50,7 @@ def named(widget: W, words: str) -> W:
 
 def plain_tip(text: str) -> str:
     """Tooltip that shows ``text`` as it is: Qt would take a text with tags for rich text."""
-    return "<qt>" + html.escape(text).replace("\n", "<br>") + "</qt>" if text else ""
+    return "<qt>" + html.escape(visible_code(text)).replace("\n", "<br>") + "</qt>" if text else ""
 
 
 def heading(text: str, delta: float = 2.0) -> QLabel:

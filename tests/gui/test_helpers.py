@@ -19,7 +19,7 @@ from core import helper as protocol
 from core.analysis import analyze
 from core.errors import Cancelled, TraceError
 from core.importing import open_trace
-from gui import helper_process, helpers, opening
+from gui import helper_process, helpers, store
 from gui.helper_process import Helper
 from gui.main_window import MainWindow
 from gui.opening import load_document
@@ -297,7 +297,7 @@ def test_what_fails_while_a_trace_arrives_is_said_and_it_can_be_opened_again(
     window.session.errorRaised.connect(errors.append)
     with monkeypatch.context() as patched:
         if part == "restore":
-            patched.setattr(opening.store, "restore", fail)
+            patched.setattr(store, "restore", fail)
         elif part == "page":
             patched.setattr(window.session, "ask", fail)
         else:
