@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
@@ -25,11 +26,21 @@ def place(suggestion: Suggestion) -> str:
         else:  # only the line of the function's def is known
             parts.append(f"{function} ({where})" if function else where)
     elif suggestion.values.get("op_path"):
-        parts.append(text.elided(str(suggestion.values["op_path"]), 60))
+        parts.append(text.elided(_operator(suggestion), 60))
     parts.append(_how_often(suggestion))
     if suggestion.informational:
         parts.append(translate("plan", "note"))
     return " · ".join(p for p in parts if p)
+
+
+def _operator(suggestion: Suggestion) -> str:
+    """The operator, and the range that it ran in, as words; without a range, the way down to what blocks."""
+    inside = str(suggestion.values.get("range") or "").strip("# \t")
+    if not inside:
+        return str(suggestion.values["op_path"])
+    return translate("plan", "{operator} in the range {range}").format(
+        operator=suggestion.values.get("op") or suggestion.values["op_path"], range=inside
+    )
 
 
 def _how_often(suggestion: Suggestion) -> str:
@@ -103,6 +114,44 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
         if index in step.suggestions and step.note:
             lines.append(translate("rules", step.note))
     return " ".join(lines)
+
+
+def became(state: Any) -> str:
+    """What became of a fix (`gui.loop_own.FixState`), in a few words for its card; nothing where it was not applied."""
+    if state is None:
+        return ""
+    if state.kind == "applied":
+        return translate("plan", "in your file, not measured yet")
+    if state.kind == "running":
+        return translate("plan", "round {number} is running").format(number=state.number)
+    judged = state.judged
+    change = text.change(judged.measured_pct) if judged is not None and judged.measured_pct is not None else ""
+    if not change:
+        words = translate("plan", "ran in round {number}: what it brought is unknown")
+    elif judged.is_gain is None:
+        words = translate("plan", "measured in round {number}: unclear ({change})")
+    elif judged.is_gain:
+        words = translate("plan", "measured in round {number}: {change}")
+    else:
+        words = translate("plan", "measured in round {number}: no gain ({change})")
+    if state.fixes > 1:
+        words = translate("plan", "{words}, {count} fixes together").format(words=words, count=state.fixes)
+    if state.kind == "undone":
+        words = translate("plan", "undone; {words}").format(words=words)
+    return words.format(number=state.number, change=change)
+
+
+def measured(state: Any) -> str:
+    """The step that a round measured, in a sentence."""
+    judged = state.judged
+    if judged is None or judged.before_ns is None or judged.after_ns is None:
+        return became(state)
+    words = (
+        translate("plan", "With those ticked, measured without the profiler: {before} → {after}.")
+        if judged.measure == "wall"
+        else translate("plan", "With those ticked, measured: {before} → {after}.")
+    )
+    return words.format(before=text.duration(judged.before_ns), after=text.duration(judged.after_ns))
 
 
 def nothing_found(trace: Trace, analysis: Analysis) -> str:

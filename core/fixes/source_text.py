@@ -152,7 +152,7 @@ class SourceText:
 
     # Edits ---------------------------------------------------------------------------------------------------
 
-    def replace(self, node: ast.expr | ast.stmt, text: str) -> None:
+    def replace(self, node: ast.expr | ast.stmt | ast.keyword, text: str) -> None:
         """Put other text in place of a node."""
         if any(isinstance(n, ast.JoinedStr) for n in self.parents(node)):
             raise NotApplicable("the code is inside an f-string")  # places in those are not exact before Python 3.12

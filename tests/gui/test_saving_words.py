@@ -62,3 +62,11 @@ def test_numbers_of_things_have_the_right_word_and_sizes_one_unit() -> None:
     assert text.counted("{count} {count|run|runs} ({size})", 1, size="{odd|name}") == "1 run ({odd|name})"
     assert text.saving(0) == "nothing"
     assert text.size(65_536) == "64.0\u202fKiB"
+
+
+def test_an_operator_without_a_line_is_named_with_the_range_that_it_ran_in() -> None:
+    path = "aten::to > aten::_to_copy > aten::copy_"
+    found = replace(suggestion(), source=None, values={"op": "aten::to", "op_path": f"{path} [## load:wait ##]"})
+    ranged = replace(found, values={**found.values, "range": "## load:wait ##"})
+    assert suggestion_text.place(ranged).startswith("aten::to in the range load:wait")
+    assert suggestion_text.place(found).startswith("aten::to > ")

@@ -92,7 +92,7 @@ def loader_with_workers(source: SourceText, place: Place) -> tuple[str, str]:
     risk = "The data set is copied to each worker: random numbers in it then come from the worker's own seed."
     if not _has_main_guard(source):
         risk += " Where processes are spawned (Windows, macOS), the script needs an if __name__ == '__main__' guard."
-    return "Load batches in worker processes, while the device computes.", risk
+    return "Load batches in worker processes, while the step computes.", risk
 
 
 def loader_prefetch(source: SourceText, place: Place) -> tuple[str, str]:
@@ -134,10 +134,13 @@ def optimizer_in_one_kernel(source: SourceText, place: Place) -> tuple[str, str]
     if _has(call, "capturable", True) or _has(call, "differentiable", True):
         raise NotApplicable("the optimizer has options that exclude it")
     if dotted(call.func).rpartition(".")[2] in FUSED:
-        for keyword in call.keywords:
-            if keyword.arg == "foreach":  # the two exclude each other
-                source.replace(keyword.value, "None")
-        set_argument(source, call, "fused", "True")
+        other, own = _keyword_of(call, "foreach"), _keyword_of(call, "fused")
+        if other is not None and own is None:  # the two exclude each other
+            source.replace(other, "fused=True")
+        else:
+            if other is not None:
+                source.replace(other.value, "None")
+            set_argument(source, call, "fused", "True")
         return (
             "Update all parameters in a few kernels.",
             "Needs torch 2.0 or newer (SGD: 2.3) and parameters of floating type on one kind of device; "
@@ -197,6 +200,10 @@ def _is_type(node: ast.expr) -> bool:
 
 def _method(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _keyword_of(call: ast.Call, name: str) -> ast.keyword | None:
+    return next((k for k in call.keywords if k.arg == name), None)
 
 
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
