@@ -26,6 +26,8 @@ from core.suggestions import Suggestion
 FORMAT = "steplens.project/1"
 NAME, COPIES = "project.json", "copies"
 NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
+GAIN_PCT = 1.0  # a smaller change of the measured step is called no gain
+SLOWED = 1.2  # the step while recorded, of the one without the profiler: more is worth saying
 LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
 
 
@@ -230,6 +232,14 @@ class Judgement:
     measured_pct: float | None
     outcome: str  # right | better | worse | unclear (the measurements are too noisy to tell) | unknown
     reasons: tuple[str, ...] = ()  # codes: still_found, new_found, profiler, spread, machine
+    recorded_ns: tuple[float, float] | None = None  # both sustained steps while recorded, where `measure` is "wall"
+
+    @property
+    def is_gain(self) -> bool | None:
+        """Whether the step became shorter; None where the measurements cannot tell."""
+        if self.measured_pct is None or self.outcome == "unclear":
+            return None
+        return self.measured_pct <= -GAIN_PCT
 
     @property
     def off_by_pct(self) -> float | None:
@@ -242,11 +252,11 @@ class Judgement:
 def judge(before: Iteration, after: Iteration) -> Judgement:
     """Compare what was predicted for an iteration with what its run measured.
 
-    The prediction is of the sustained step, so that this is compared first; the wall step, measured without the
-    profiler, stands in where a trace has no sustained step.
+    The step without the profiler counts where both runs measured it: it is what training takes. The prediction is of
+    the sustained step while recorded, and is compared as a share of the step.
     """
     measure, old, new = "", None, None
-    for name in ("sustained_ns", "wall_ns", "host_ns"):
+    for name in ("wall_ns", "sustained_ns", "host_ns"):
         pair = (getattr(before.figures, name), getattr(after.figures, name))
         if pair[0] and pair[1]:
             measure, old, new = name.removesuffix("_ns"), *pair
@@ -257,15 +267,15 @@ def judge(before: Iteration, after: Iteration) -> Judgement:
     if after.predicted_ns is not None and base:
         predicted = 100.0 * (after.predicted_ns - base) / base
     noise = _noise(before.figures, after.figures)
-    outcome = "unknown"
+    outcome = "unclear" if noise and measured is not None else "unknown"
     if measured is not None and predicted is not None:
         off = measured - predicted
-        if noise:
-            outcome = "unclear"
-        else:
+        if not noise:
             outcome = "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
     reasons = noise if outcome == "unclear" else _reasons(before, after, outcome)
-    return Judgement(measure, old, new, predicted, measured, outcome, reasons)
+    recorded = (before.figures.sustained_ns, after.figures.sustained_ns)
+    pair = (recorded[0], recorded[1]) if measure == "wall" and recorded[0] and recorded[1] else None
+    return Judgement(measure, old, new, predicted, measured, outcome, reasons, pair)
 
 
 def _noise(*sides: Figures) -> tuple[str, ...]:
@@ -293,8 +303,7 @@ def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ..
         reasons.append("still_found")
     if set(after.figures.rules) - set(before.figures.rules):
         reasons.append("new_found")
-    wall, host = after.figures.wall_ns, after.figures.host_ns
-    if wall and host and host > 1.2 * wall:
+    if any(s.wall_ns and s.host_ns and s.host_ns > SLOWED * s.wall_ns for s in (before.figures, after.figures)):
         reasons.append("profiler")
     return tuple(reasons)
 

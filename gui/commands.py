@@ -76,6 +76,13 @@ COMMANDS = (
         True,
     ),
     Command(
+        "undo-change",
+        "File",
+        QT_TRANSLATE_NOOP("commands", "Undo the last change of my file"),
+        (),
+        lambda w: w.session.ask("undo_change"),
+    ),
+    Command(
         "picture",
         "File",
         QT_TRANSLATE_NOOP("commands", "Save picture of the window…"),

@@ -10,10 +10,11 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QMessageBox, QScrollArea, QV
 from shiboken6 import isValid
 
 from core.fixes import ProposedEdit
+from core.fixes.files import AppliedEdit
 from core.fixes.together import Conflict, Joint
 from core.suggestions import Suggestion
 from gui import jobs, text
-from gui.loop_fixes import Derived
+from gui.loop_fixes import Derived, near_lines
 from gui.session import Document
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label
@@ -40,6 +41,7 @@ class FixDialog(QDialog):
         self._loop, self._document = loop, document
         self._chosen = {i: s for i in indices if (s := document.suggestion(i)) is not None}
         self.joint, self.indices = Joint(), tuple(self._chosen)
+        self._made = self._made_already()
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Apply a fix") if len(self._chosen) == 1 else self.tr("Apply several fixes"))
         self.resize(920, 620)  # lines of code are wide
@@ -85,14 +87,16 @@ class FixDialog(QDialog):
         self.title.setText(self._title())
         self.waiting.hide()
         self._column.takeAt(self._column.count() - 1)
-        if not self.joint.edits:
+        if self._made is not None:
+            self._show_made(self._made)
+        elif not self.joint.edits:
             self._show_example(found.reason)
         elif len(self._chosen) == 1:
             self._show_one(self.joint.edits[0][1], found)
         else:
             self._show_several(found)
         self._column.addStretch(1)
-        if self.joint.edits:
+        if self._made is None and self.joint.edits:
             self._predict()
             for made in (self.copy_button, self.file_button):
                 made.setEnabled(True)
@@ -107,6 +111,13 @@ class FixDialog(QDialog):
         suggestion = self._chosen[index]
         return text.filled(suggestion.title, suggestion.values)
 
+    def _made_already(self) -> AppliedEdit | None:
+        """The change, where it stands in the user's own file."""
+        if len(self._chosen) != 1:
+            return None
+        state = self._loop.fix_state(self._document, next(iter(self._chosen)))
+        return state.made if state is not None else None
+
     # What is shown ------------------------------------------------------------------------------------------------
 
     def _show_example(self, reason: str) -> None:
@@ -120,6 +131,12 @@ class FixDialog(QDialog):
         self._column.addWidget(label(str(edit.path), "faint", mono=True, select=True))
         self._add_diff(*found.sides[0][1:])
         self._column.addWidget(label(self.tr("Risk: {risk}").format(risk=edit.risk), "dim", wrap=True))
+
+    def _show_made(self, made: AppliedEdit) -> None:
+        words = self.tr("Your file has this change already. Undo brings back the text before it.")
+        self._column.addWidget(label(words, wrap=True))
+        self._column.addWidget(label(str(made.edit.path), "faint", mono=True, select=True))
+        self._add_diff(*near_lines(made.edit.before, made.edit.after))
 
     def _show_several(self, found: Derived) -> None:
         """What is left out first, then the fixes with their risks, then one diff of each file."""
@@ -202,6 +219,8 @@ class FixDialog(QDialog):
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
+        if self._made is not None:
+            self._add_made_buttons(row, self._made)
         self.copy_button = button(
             self.tr("Apply to a copy, re-run"),
             self._run_copy,
@@ -215,11 +234,27 @@ class FixDialog(QDialog):
         )
         for made in (self.copy_button, self.file_button):
             made.setEnabled(False)
-        row.addWidget(self.copy_button)
-        row.addWidget(self.file_button)
+            made.setVisible(self._made is None)
+            row.addWidget(made)
         row.addStretch(1)
         row.addWidget(button(self.tr("Close"), self.reject))
         return row
+
+    def _add_made_buttons(self, row: QHBoxLayout, made: AppliedEdit) -> None:
+        """What can be done with a change that is made: measure it, or take it back."""
+        undo = self.tr("Undo the change of {file}").format(file=made.edit.path.name)
+        self.again_button = button(self.tr("Run it again now"), self._run_own, "primary")
+        self.undo_button = button(undo, self._undo)
+        row.addWidget(self.again_button)
+        row.addWidget(self.undo_button)
+
+    def _run_own(self) -> None:
+        self.accept()
+        self._loop.run_own(self._document)
+
+    def _undo(self) -> None:
+        self.accept()
+        self._loop.undo_fix(self._document, next(iter(self._chosen)))
 
     def _run_copy(self) -> None:
         self.accept()
@@ -234,11 +269,23 @@ class FixDialog(QDialog):
         question.setTextFormat(Qt.TextFormat.PlainText)
         question.setWindowTitle(self.tr("Change your file?"))
         question.setText(self.tr("{file} will be changed.").format(file=", ".join(files)))
-        question.setInformativeText(self.tr("Its old text is kept in the run's folder, and Undo brings it back."))
+        question.setInformativeText(
+            self.tr(
+                "Its old text is kept in the run's folder. “Undo the change” brings it back: on the card, in the File "
+                "menu and under the rounds."
+            )
+        )
         question.setStandardButtons(QMessageBox.StandardButton.Apply | QMessageBox.StandardButton.Cancel)
         question.button(QMessageBox.StandardButton.Apply).clicked.connect(self._confirmed)
+        run = question.addButton(self.tr("Change it and run it again"), QMessageBox.ButtonRole.ActionRole)
+        run.clicked.connect(self._confirmed_run)
         question.open()
 
     def _confirmed(self) -> None:
         self.accept()
         self._loop.apply_to_own_file(self._document, self.joint)
+
+    def _confirmed_run(self) -> None:
+        self.accept()
+        if self._loop.apply_to_own_file(self._document, self.joint) is not None:
+            self._loop.run_own(self._document)

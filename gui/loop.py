@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from core.errors import TraceError
-from core.fixes import apply_to_file
-from core.fixes.files import AppliedEdit, applied_in, unchanged
+from core.fixes.files import AppliedEdit
 from core.fixes.together import Joint
-from core.project import Figures, Iteration, Project, all_projects, figures_of, load_project, project_folder
+from core.project import Figures, Iteration, Project, all_projects, figures_of, judge, load_project, project_folder
 from core.run_folder import RunRecord, read_run, run_of
 from gui import allow_dialog, jobs
 from gui.loop_fixes import Derived, Fixes
+from gui.loop_own import FixState, OwnFiles
 from gui.loop_rounds import Rounds, predict
 from gui.proposals import Proposal
 from gui.session import DONE, Document, Session
@@ -51,8 +51,8 @@ class Loop(QObject):
         self.rounds = Rounds(self, session)
         self.fixes = Fixes(self)
         self.judged: int | None = None  # number of the iteration that was just measured
-        self.applied: list[AppliedEdit] = []  # in the user's own files, newest last
-        self._together: list[int] = []  # how many of them each click of this session made, newest last
+        self.own = OwnFiles(self, session)
+        self._states: dict[Document, dict[str, FixState]] = {}  # of the open documents, until something changes
         session.documentsChanged.connect(self._documents)
         session.currentChanged.connect(self._follow)
 
@@ -110,7 +110,7 @@ class Loop(QObject):
             project.save()
         except TraceError as error:
             self._session.raise_error(error)
-        self.changed.emit()
+        self.tell()
         return project
 
     def _documents(self) -> None:
@@ -120,6 +120,7 @@ class Loop(QObject):
                 document.analysisChanged.connect(partial(self._analysed, document))
                 document.destroyed.connect(partial(self._watched.discard, document))
         self._watched &= set(self._session.documents)
+        self._states = {d: s for d, s in self._states.items() if d in self._watched}
         self.fixes.forget(self._session.documents)
 
     def _follow(self) -> None:
@@ -128,9 +129,8 @@ class Loop(QObject):
         run = self.run_of(document) if document is not None else None
         if run is not None:
             self.project = self.project_of(run)
-            known = {applied.backup for applied in self.applied}
-            self.applied += [a for a in applied_in(run.folder / "backups") if a.backup not in known]
-            self.changed.emit()
+            self.own.recall(run)
+            self.tell()
 
     def run_of(self, document: Document) -> RunRecord | None:
         """The run that a document's trace belongs to."""
@@ -162,13 +162,14 @@ class Loop(QObject):
             self._session.pageRequested.emit("iterations")
 
     def _tick_parent(self, parent: Iteration | None, measured: Iteration) -> None:
-        """What was applied and has run is done, on the plan it came from."""
+        """What was applied, has run and brought something is done, on the plan it came from."""
         run = read_run(Path(parent.run_folder)) if parent is not None else None
         document = self.document_of(run) if run is not None else None
         found = document.analysis.suggestions if document is not None and document.analysis else ()
+        state = DONE if parent is not None and judge(parent, measured).is_gain else ""
         for index, suggestion in enumerate(found):
             if document is not None and {suggestion.key, suggestion.place_key} & {fix.key for fix in measured.fixes}:
-                document.set_suggestion_state(index, DONE)
+                document.set_suggestion_state(index, state)
 
     # From a suggestion to a diff ---------------------------------------------------------------------------------
 
@@ -231,43 +232,56 @@ class Loop(QObject):
         if self.project is not None:
             self.rounds.run_again(self.project, number)
 
+    def measure_again(self, number: int) -> None:
+        """Run the copy of a round once more, for a row of its own."""
+        if self.project is not None:
+            self.rounds.measure_again(self.project, number)
+
     # In the user's own files -------------------------------------------------------------------------------------
+
+    @property
+    def applied(self) -> list[AppliedEdit]:
+        """Changes of the user's own files that stand, newest last."""
+        return self.own.applied
 
     def apply_to_own_file(self, document: Document, joint: Joint) -> AppliedEdit | None:
         """Make the changes in the user's own files, after keeping each old text beside the run; return the last."""
-        run = self.run_of(document)
-        if run is None or not joint.edits:
-            return None
-        try:
-            unchanged([edit for _, edit in joint.edits])
-            for _, edit in joint.edits:
-                self.applied.append(apply_to_file(edit, run.folder / "backups"))
-            self._together.append(len(joint.edits))
-        except (TraceError, OSError) as error:
-            self._session.raise_error(error)
-            return None
-        for index in joint.indices:
-            document.set_suggestion_state(index, DONE)
-        applied = self.applied[-1]
-        self._session.set_status(
-            self.tr("{file} was changed; its old text is kept in {backup}.").format(
-                file=applied.edit.path.name, backup=applied.backup
-            )
-        )
-        self.changed.emit()
-        return applied
+        return self.own.apply(document, joint)
+
+    def run_own(self, document: Document) -> None:
+        """Run the script again with the changes that stand in the user's own files, for a row of the table."""
+        self.rounds.start_own(document, self.own.applied)
 
     def undo_last(self) -> None:
         """Put the old texts of the files back that were changed last, all that one click changed."""
-        count = self._together.pop() if self._together else 1
-        for applied in reversed(self.applied[-count:]):
-            try:
-                applied.undo()
-            except (TraceError, OSError) as error:
-                self._session.raise_error(error)
-                return
-            self.applied.pop()
-            self._session.set_status(self.tr("{file} is as it was before.").format(file=applied.edit.path.name))
+        self.own.undo_last()
+
+    def undo_fix(self, document: Document, index: int) -> None:
+        """Take the change of one suggestion out of the user's own file."""
+        state = self.fix_state(document, index)
+        if state is not None and state.made is not None:
+            self.own.undo(state.made)
+
+    def fix_states(self, document: Document) -> dict[str, FixState]:
+        """What became of the fixes of a document's suggestions, by key."""
+        if document not in self._states:
+            run = self.run_of(document)
+            self._states[document] = self.own.states(run, self.project_of(run)) if run is not None else {}
+        return self._states[document]
+
+    def fix_state(self, document: Document, index: int) -> FixState | None:
+        """What became of one suggestion's fix; None where it was not applied from here."""
+        suggestion = document.suggestion(index)
+        return self.fix_states(document).get(suggestion.key) if suggestion is not None else None
+
+    def tell(self) -> None:
+        """Something about rounds or files changed: the table and the cards show it."""
+        old, self._states = self._states, {}
+        for document in self._session.documents:
+            fresh = self.fix_states(document)
+            if fresh != old.get(document, {}):
+                self.own.untick(document, fresh)
+                document.suggestionChanged.emit()
         self.changed.emit()
 
     # Others ask --------------------------------------------------------------------------------------------------
@@ -309,6 +323,10 @@ def install(session: Session, settings: Settings) -> None:
     session.provide("predict_fixes", loop.predict)
     session.provide("proposed_edit", lambda document, index: loop.proposal(document, index).edit)
     session.provide("why_no_edit", lambda document, index: loop.proposal(document, index).reason)
+    session.provide("fix_state", loop.fix_state)
+    session.provide("run_own", loop.run_own)
+    session.provide("undo_fix", loop.undo_fix)
+    session.provide("undo_change", loop.undo_last)
     session.provide("wall_step_ns", loop.wall_step_ns)
     session.provide("compare", lambda: session.pageRequested.emit("compare"))
     session.provide("compare_documents", partial(_compare, session))

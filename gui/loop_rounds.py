@@ -16,8 +16,9 @@ from PySide6.QtCore import QObject, Qt
 from core.analysis import Analysis
 from core.errors import TraceError
 from core.fixes import apply_to_copy
+from core.fixes.files import AppliedEdit
 from core.fixes.together import Joint
-from core.project import AppliedFix, Iteration, Project, fix_of, moved_spec, source_root
+from core.project import AppliedFix, Figures, Iteration, Project, fix_of, moved_spec, source_root
 from core.run_folder import RunRecord, read_run
 from core.trace import Trace
 from gui import jobs
@@ -90,6 +91,27 @@ class Rounds(QObject):
             key="copy",
         )
 
+    def start_own(self, document: Document, applied: Sequence[AppliedEdit]) -> None:
+        """Run the script again as it is now, with the changes that were made in the user's own files."""
+        run, analysis = self._loop.run_of(document), document.analysis
+        root = source_root(run) if run is not None else None
+        if run is None or analysis is None or root is None or not self._is_free():
+            return
+        edits = {key: a.edit for a in applied if a.backup.is_relative_to(run.folder) for key in a.keys}
+        fixed = [(i, s) for i, s in enumerate(analysis.suggestions) if s.key in edits]
+        project = self._loop.project_of(run)
+        parent = project.find(run.folder)
+        fixes = tuple(fix_of(s, edits[s.key]) for _, s in fixed)
+        number = parent.number if parent else None
+        planned = Iteration(project.next_number(), "", time.time(), number, fixes, state=PLANNED)
+        jobs.run(
+            self,
+            partial(predict, document.trace, analysis, tuple(i for i, _ in fixed)),
+            partial(self._made, project, planned, run, root),
+            self._session.raise_error,
+            key="copy",
+        )
+
     def run_again(self, project: Project, number: int) -> None:
         """Run the copy of a round that never ran, or whose run was cut off."""
         iteration = project.get(number)
@@ -100,6 +122,17 @@ class Rounds(QObject):
             self._session.raise_error(TraceError(self.tr("The copy of this round, or the run it came from, is gone.")))
         elif self._is_free():
             self._run(project, replace(iteration, state=PLANNED), run, root)
+
+    def measure_again(self, project: Project, number: int) -> None:
+        """Run the copy of a round once more, as a round of its own: two runs of the same code differ as well."""
+        iteration = project.get(number)
+        if iteration is None or not self._is_free():
+            return
+        planned = replace(
+            iteration, number=project.next_number(), run_folder="", created_s=time.time(), figures=Figures()
+        )
+        project = self._loop.keep(project.with_iteration(replace(planned, state=PLANNED)))
+        self.run_again(project, planned.number)
 
     def _is_free(self) -> bool:
         if self.capture is not None and not self.capture.running:
@@ -116,7 +149,7 @@ class Rounds(QObject):
         from profiling.errors import ProfilingError
         from profiling.spec import from_json
 
-        capture, copy = self.capture, Path(planned.copy)
+        capture, copy = self.capture, Path(planned.copy) if planned.copy else root  # the user's own files
         if capture is None:
             return
         title = self.tr("{name}, round {number}").format(name=Path(project.script).name, number=planned.number)

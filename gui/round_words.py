@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from core.project import Iteration, Judgement, Project, judge
+from core.project import GAIN_PCT, SLOWED, Iteration, Judgement, Project, judge
 from core.results import ResultCheck, compare_parameters
 from core.run_folder import ParametersAt, read_run
 from gui import text
 
 translate = QCoreApplication.translate
+SEEDS = re.compile(r"seed", re.IGNORECASE)  # manual_seed, seed_everything, set_seed, random.seed, generator seeds
 
 
 def verdict(project: Project, checks: dict[int, ResultCheck]) -> str:
@@ -26,12 +28,12 @@ def verdict(project: Project, checks: dict[int, ResultCheck]) -> str:
             "iterations", "The starting point: {time} a step. Choose a suggestion and apply it to a copy."
         ).format(time=text.duration(step(last)))
     found = judge(parent, last)
-    sentences = [_change(found), _prediction(found), *_why(found), _same(checks[last.number])]
-    sentences.append(_same_parameters(parent, last))
+    sentences = [_change(found, parent), _recorded(found), *_repeated(project, last), _prediction(found), *_why(found)]
+    sentences += [_same(checks[last.number], parent, last), _same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
 
 
-def _change(found: Judgement) -> str:
+def _change(found: Judgement, parent: Iteration) -> str:
     if found.before_ns is None or found.after_ns is None or found.measured_pct is None:
         return translate(
             "iterations", "Whether it became faster is unknown: there is no step time that both rounds have."
@@ -41,12 +43,57 @@ def _change(found: Judgement) -> str:
         "wall": translate("iterations", "step without the profiler"),
         "host": translate("iterations", "host step"),
     }[found.measure]
-    return translate("iterations", "The {kind} went from {before} to {after} ({change}).").format(
+    words = translate("iterations", "{result}: the {kind} went from {before} in round {number} to {after} ({change}).")
+    return words.format(
+        result=result(found),
+        number=parent.number,
         kind=kind,
         before=text.duration(found.before_ns),
         after=text.duration(found.after_ns),
         change=signed(found.measured_pct),
     )
+
+
+def result(found: Judgement) -> str:
+    """Whether a round was faster, in a word or two."""
+    if found.is_gain is None:
+        return translate("iterations", "Unclear")
+    if found.is_gain:
+        return translate("iterations", "Faster")
+    slower = (found.measured_pct or 0.0) >= GAIN_PCT
+    return translate("iterations", "Slower") if slower else translate("iterations", "No gain")
+
+
+def _recorded(found: Judgement) -> str:
+    """The same step while it was recorded, where that is another time."""
+    if found.recorded_ns is None or found.before_ns is None or found.after_ns is None:
+        return ""
+    old, new = found.recorded_ns
+    if old <= SLOWED * found.before_ns and new <= SLOWED * found.after_ns:
+        return ""
+    return translate("iterations", "While recorded it went from {before} to {after} ({change}).").format(
+        before=text.duration(old), after=text.duration(new), change=signed(100.0 * (new - old) / old)
+    )
+
+
+def _repeated(project: Project, last: Iteration) -> list[str]:
+    """The other measurements of the same code, so that their difference can be seen."""
+    others = [i for i in project.iterations if i.number != last.number and is_same_code(i, last)]
+    pairs = [(i.number, i.figures.wall_ns or i.figures.sustained_ns) for i in others]
+    known = [
+        translate("iterations", "{time} in round {number}").format(time=text.duration(ns), number=number)
+        for number, ns in pairs
+        if ns is not None
+    ]
+    if not known:
+        return []
+    words = translate("iterations", "The same code was measured before: {times}.")
+    return [words.format(times=", ".join(known))]
+
+
+def is_same_code(one: Iteration, other: Iteration) -> bool:
+    """Whether two rounds ran the same changed copy."""
+    return bool(one.copy) and one.copy == other.copy
 
 
 def _prediction(found: Judgement) -> str:
@@ -70,7 +117,11 @@ def _why(found: Judgement) -> list[str]:
             "iterations", "The fault is still found in the new trace, so the change did not reach all of it."
         ),
         "new_found": translate("iterations", "The new trace shows faults that the old one hid."),
-        "profiler": translate("iterations", "The profiler slows this script down much, which hides part of the gain."),
+        "profiler": translate(
+            "iterations",
+            "The profiler slows this script down much, and the prediction is of the step while recorded: what the "
+            "profiler adds cannot be saved.",
+        ),
         "spread": translate(
             "iterations", "The steps of a run differ so much among themselves that this difference says little."
         ),
@@ -82,8 +133,10 @@ def _why(found: Judgement) -> list[str]:
     return [words[reason] for reason in found.reasons]
 
 
-def _same(check: ResultCheck) -> str:
+def _same(check: ResultCheck, before: Iteration, after: Iteration) -> str:
     words = []
+    if check.status == "differs" and sets_no_seed(before) and sets_no_seed(after):
+        return translate("iterations", "The script sets no seed, so its losses differ from run to run by chance.")
     if check.status == "same":
         words.append(
             translate("iterations", "The losses are the same ({count} compared).").format(count=check.compared)
@@ -138,20 +191,52 @@ def _same_at(old: ParametersAt | None, new: ParametersAt | None) -> str:
 
 
 def step(iteration: Iteration) -> float | None:
-    """The step time that the chart shows: sustained, else without the profiler, else the host's."""
+    """A step time of a round: sustained, else without the profiler, else the host's."""
     figures = iteration.figures
     return figures.sustained_ns or figures.wall_ns or figures.host_ns
 
 
+def bars(project: Project) -> tuple[bool, list[tuple[int, float | None, float | None]]]:
+    """What the chart shows: whether it is the step without the profiler, and number, step and prediction of each.
+
+    That step is shown where every measured round has it. A prediction is of the step while recorded, and is carried
+    over as a share of the round before.
+    """
+    rounds = project.iterations
+    plain = all(i.figures.wall_ns for i in rounds if step(i) is not None) and any(i.figures.wall_ns for i in rounds)
+    if not plain:
+        return False, [(i.number, step(i), i.predicted_ns) for i in rounds]
+    found = []
+    for i in rounds:
+        parent, predicted = project.get(i.parent), None
+        if parent is not None and i.predicted_ns and parent.figures.sustained_ns and parent.figures.wall_ns:
+            predicted = parent.figures.wall_ns * i.predicted_ns / parent.figures.sustained_ns
+        found.append((i.number, i.figures.wall_ns, predicted))
+    return True, found
+
+
 def signed(pct: float | None) -> str:
     """A change in per cent with its sign; nothing where it is unknown."""
-    if pct is None:
-        return ""
-    if abs(pct) < 0.05:
-        return text.percent(0.0)
-    return ("−" if pct < 0 else "+") + text.percent(abs(pct))
+    return "" if pct is None else text.change(pct)
 
 
 def points(value: float | None) -> str:
     """A difference of two changes, in points."""
     return text.unknown() if value is None else f"{abs(value):.0f}"
+
+
+def sets_no_seed(iteration: Iteration) -> bool:
+    """Whether none of a run's own sources names anything that sets a seed; False where that is not known."""
+    run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
+    if run is None or not run.sources:
+        return False
+    return not any(SEEDS.search(words) for words in map(_text_of, run.sources.values()))
+
+
+def _text_of(copy: Path) -> str:
+    """A source's text; one that cannot be read may set a seed."""
+    try:
+        return copy.read_text("utf-8", "replace")
+    except OSError:
+        return "seed"
+

@@ -94,6 +94,13 @@ def percent(value: float | None) -> str:
     return f"{value:.{digits}f}{THIN}%"
 
 
+def change(pct: float) -> str:
+    """A change in per cent with its sign."""
+    if abs(pct) < 0.05:
+        return percent(0.0)
+    return ("−" if pct < 0 else "+") + percent(abs(pct))
+
+
 def size(n_bytes: float | None) -> str:
     """Bytes in powers of 1024, called as the reports and the rules call them."""
     if n_bytes is None:

@@ -188,6 +188,7 @@ class AppliedEdit:
 
     edit: ProposedEdit
     backup: Path
+    keys: tuple[str, ...] = ()  # of the suggestions that it was made for
 
     @property
     def note(self) -> Path:
@@ -213,7 +214,7 @@ class AppliedEdit:
         self.backup.unlink()
 
 
-def apply_to_file(edit: ProposedEdit, backups: Path | None = None) -> AppliedEdit:
+def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterable[str] = ()) -> AppliedEdit:
     """Make an edit in the user's own file, after keeping a copy of it.
 
     Parameters
@@ -222,6 +223,8 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None) -> AppliedEdi
         What to change.
     backups
         Folder for the backup (the run's folder); beside the file when omitted.
+    keys
+        Keys of the suggestions that it is made for, kept with the backup.
 
     Raises
     ------
@@ -235,8 +238,9 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None) -> AppliedEdi
     folder.mkdir(parents=True, exist_ok=True)
     backup = _free(folder / f"{edit.path.name}.before-{edit.rule_id}")
     write_atomically(backup, data)
-    applied = AppliedEdit(edit, backup)
-    write_atomically(applied.note, json.dumps({"format": NOTE_FORMAT, **asdict(edit), "path": str(edit.path)}).encode())
+    applied = AppliedEdit(edit, backup, tuple(keys))
+    note = {"format": NOTE_FORMAT, **asdict(edit), "path": str(edit.path), "keys": applied.keys}
+    write_atomically(applied.note, json.dumps(note).encode())
     write_atomically(edit.path, _encoded(edit.after, backup))
     return applied
 
@@ -261,7 +265,8 @@ def _applied(note: Path) -> AppliedEdit | None:
         values = json.loads(note.read_bytes())
         if values.pop("format", "") != NOTE_FORMAT:
             return None
-        applied = AppliedEdit(ProposedEdit(**{**values, "path": Path(values["path"])}), backup)
+        keys = tuple(str(key) for key in values.pop("keys", ()))
+        applied = AppliedEdit(ProposedEdit(**{**values, "path": Path(values["path"])}), backup, keys)
         old = read_source(backup)
         stands = applied.edit.path.read_bytes() == _encoded(applied.edit.after, backup)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, LookupError, TraceError):

@@ -58,9 +58,7 @@ class IterationsPage(QWidget):
         box.addWidget(self.words)
         self.chart = StepChart()
         box.addWidget(self.chart)
-        self.caption = label(
-            self.tr("Measured sustained step of each round; the green line is what was predicted for it."), "faint"
-        )
+        self.caption = label("", "faint")
         box.addWidget(self.caption)
         self.model = ColumnModel([])
         self.table = Table(self.model, self._open_row)
@@ -81,7 +79,7 @@ class IterationsPage(QWidget):
         self.split.addWidget(self.below)
         self.split.setStretchFactor(1, 1)
         box.addWidget(self.split, 1)
-        self.undo = button(self.tr("Undo the change of my file"), self._undo)
+        self.undo = button("", self._undo)
         box.addWidget(self.undo, 0, Qt.AlignmentFlag.AlignLeft)
         session.themeChanged.connect(self._recolour)
         if self._loop is not None:
@@ -117,7 +115,7 @@ class IterationsPage(QWidget):
         for widget in (self.table, self.below):
             widget.setVisible(bool(rounds))
         self._fit_chart()
-        self.undo.setVisible(self._loop is not None and bool(self._loop.applied))
+        self._name_undo()
         if project is None or not rounds:
             self.title.setText(self.tr("No rounds yet"))
             self.words.setText(
@@ -130,7 +128,13 @@ class IterationsPage(QWidget):
         self.title.setText(Path(project.script).name)
         checks = self._checks(project)
         self.words.setText(round_words.verdict(project, checks))
-        self.chart.show_rounds([(i.number, round_words.step(i), i.predicted_ns) for i in rounds])
+        plain, bars = round_words.bars(project)
+        self.chart.show_rounds(bars)
+        self.caption.setText(
+            self.tr("Measured step of each round without the profiler; the green line is what was predicted for it.")
+            if plain
+            else self.tr("Measured sustained step of each round; the green line is what was predicted for it.")
+        )
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
         self.table.setMinimumHeight(self._table_px(min(len(rounds), LEAST_ROWS)))
@@ -206,15 +210,18 @@ class IterationsPage(QWidget):
             Column(self.tr("Sync points"), "count", [_known(f.sync_points) for f in figures], self.tr("per step")),
         ]
         on_gpu = any(f.gpu_busy_pct is not None or f.sync_points is not None for f in figures)
+        sustained = Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures])
+        wall = Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures])
+        first, last = (wall, sustained) if round_words.bars(project)[0] else (sustained, wall)  # what was judged first
         return [
             Column(self.tr("What was fixed"), "name", [self._name(i) for i in rounds]),
             Column(self.tr("Round"), "count", [i.number for i in rounds]),
-            Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures]),
+            first,
             Column(self.tr("Predicted"), "text", [round_words.signed(j.predicted_pct if j else None) for j in judged]),
             Column(self.tr("Measured"), "text", [round_words.signed(j.measured_pct if j else None) for j in judged]),
             Column(self.tr("Prediction"), "text", [self._outcome(j) for j in judged]),
             Column(self.tr("Same losses"), "text", [self._status(checks[i.number], i) for i in rounds]),
-            Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures]),
+            last,
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
             *(of_gpu if on_gpu else ()),  # a run on the CPU alone has neither
         ]
@@ -235,6 +242,10 @@ class IterationsPage(QWidget):
         name = "; ".join(_short(fix) for fix in iteration.fixes) or self.tr("as it was")
         if len(iteration.fixes) > 1:
             name = self.tr("{count} fixes: {names}").format(count=len(iteration.fixes), names=name)
+        project = self.project()
+        earlier = project.iterations[: project.iterations.index(iteration)] if project is not None else ()
+        if any(round_words.is_same_code(i, iteration) for i in earlier):
+            name = self.tr("{name}, measured again").format(name=name)
         return self.tr("{name} ({state})").format(name=name, state=state) if state else name
 
     def _outcome(self, found: Judgement | None) -> str:
@@ -242,8 +253,8 @@ class IterationsPage(QWidget):
             return ""
         return {
             "right": self.tr("held"),
-            "better": self.tr("too low by {off}").format(off=round_words.points(found.off_by_pct)),
-            "worse": self.tr("too high by {off}").format(off=round_words.points(found.off_by_pct)),
+            "better": self.tr("too low by {off} points").format(off=round_words.points(found.off_by_pct)),
+            "worse": self.tr("too high by {off} points").format(off=round_words.points(found.off_by_pct)),
             "unclear": self.tr("unclear"),
         }.get(found.outcome, text.unknown())
 
@@ -252,8 +263,15 @@ class IterationsPage(QWidget):
             return ""
         return {
             "same": self.tr("yes, {count} steps").format(count=check.compared),
-            "differs": self.tr("no, from step {step} on").format(step=check.first),
+            "differs": self._differs(check, iteration),
         }.get(check.status, text.unknown())
+
+    def _differs(self, check: ResultCheck, iteration: Iteration) -> str:
+        project = self.project()
+        parent = project.get(iteration.parent) if project is not None else None
+        if parent is not None and round_words.sets_no_seed(parent) and round_words.sets_no_seed(iteration):
+            return self.tr("no seed is set")
+        return self.tr("no, from step {step} on").format(step=check.first)
 
     # One round ---------------------------------------------------------------------------------------------------
 
@@ -282,10 +300,16 @@ class IterationsPage(QWidget):
         line.addWidget(button(self.tr("Open its trace"), partial(self._loop.open_iteration, number)))
         if iteration.parent is not None:
             compare = partial(self._compare, iteration.parent, number)
-            line.addWidget(button(self.tr("Compare with the round before"), compare))
+            words = self.tr("Compare with round {number}").format(number=iteration.parent)
+            line.addWidget(button(words, compare))
         if iteration.copy and iteration.state in CUT_OFF and Path(iteration.copy).is_dir():
             self.again = button(self.tr("Run it now"), partial(self._loop.run_again, number), "primary")
             line.addWidget(self.again)
+        elif iteration.run_folder and iteration.copy and Path(iteration.copy).is_dir():
+            tip = self.tr("Runs the same copy once more and adds a row: two runs of the same code differ too.")
+            repeat = partial(self._loop.measure_again, number)
+            self.repeat = button(self.tr("Measure again"), repeat, tip=tip)
+            line.addWidget(self.repeat)
         line.addStretch(1)
         self._below_box.addWidget(row)
         for fix in iteration.fixes:
@@ -321,6 +345,12 @@ class IterationsPage(QWidget):
         project = self.project()
         if project is not None and self._loop is not None:
             self._loop.open_iteration(project.iterations[self.model.source_row(row)].number)
+
+    def _name_undo(self) -> None:
+        applied = self._loop.applied if self._loop is not None else []
+        self.undo.setVisible(bool(applied))
+        if applied:
+            self.undo.setText(self.tr("Undo the change of {file}").format(file=applied[-1].edit.path.name))
 
     def _undo(self) -> None:
         if self._loop is not None:

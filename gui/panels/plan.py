@@ -280,11 +280,16 @@ class PlanPanel(QWidget):
     def _show_caption(self, analysis: Analysis, now: float) -> None:
         """What the bars are; with ticks, the step time that they lead to together."""
         ticked = self._ticked_at(DONE, CHOSEN)
+        states = {i: self._session.ask("fix_state", self._document, i) for i in ticked}
+        measured = {getattr(state, "number", None) for state in states.values()}
         self._priced = tuple(ticked)
         self.caption.setText(
             self.tr("Predicted step after each fix, {unit}. A card says what it adds.").format(unit=bars_unit(now))
         )
         if not ticked:
+            return
+        if len(measured) == 1 and None not in measured:  # what is measured needs no prediction
+            self.caption.setText(suggestion_text.measured(states[ticked[0]]))
             return
         known = predicted_step(analysis, ticked)
         if known is not None:
@@ -336,12 +341,15 @@ class PlanPanel(QWidget):
             LATER: self.tr("later"),
         }
         state = self._state(suggestion)
-        if card.state != state:
+        mark = marks.get(state, "")
+        if state not in (DISMISSED, LATER):
+            mark = suggestion_text.became(self._session.ask("fix_state", document, index)) or mark
+        if card.state != state or card.mark.text() != mark:
             card.rebuild()
         saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
         opened = index == (chosen if chosen >= 0 else self._first)
         card.set_state(
-            opened=opened, state=state, mark=marks.get(state, ""), saved=saves and not suggestion.informational
+            opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational
         )
 
     def _counted(self) -> list[int]:

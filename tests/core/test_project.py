@@ -103,12 +103,22 @@ def test_prediction_of_plan_and_of_one():
         (iteration(0, 100.0), iteration(1, 50.0, predicted=80.0), "sustained", "better"),
         (iteration(0, 100.0), iteration(1, 50.0), "sustained", "unknown"),
         (iteration(0, wall=100.0), iteration(1, wall=50.0), "wall", "unknown"),
+        (iteration(0, 216.0, wall=93.8), iteration(1, 218.0, wall=134.0, predicted=136.0), "wall", "worse"),
         (iteration(0), iteration(1, 50.0), "", "unknown"),
     ],
 )
 def test_judge(before, after, measure, outcome):
     found = judge(before, after)
     assert (found.measure, found.outcome) == (measure, outcome)
+
+
+def test_the_step_without_the_profiler_counts():
+    before, after = iteration(0, 216.0, wall=93.8, host=216.0), iteration(1, 218.0, 134.0, 214.0, predicted=136.0)
+    found = judge(before, after)
+    assert found.measured_pct == pytest.approx(42.9, abs=0.1)
+    assert found.is_gain is False
+    assert found.recorded_ns == (216.0, 218.0)
+    assert found.reasons == ("profiler",)
 
 
 def test_noise_is_not_a_result():

@@ -99,7 +99,7 @@ def run_folder(tmp_path: Path) -> Path:
     return make_run(tmp_path / "runs" / "1", project / "train.py")
 
 
-def make_run(folder: Path, script: Path, losses: list[float] | None = None) -> Path:
+def make_run(folder: Path, script: Path, losses: list[float] | None = None, wall_us: float = 900.0) -> Path:
     (folder / "sources").mkdir(parents=True)
     shutil.copy(script, folder / "sources" / "train.py")
     training().write(folder / "trace.json")
@@ -109,7 +109,7 @@ def make_run(folder: Path, script: Path, losses: list[float] | None = None) -> P
         "state": "ok",
         "created": 5.0,
         "spec": {"interpreter": "python", "script": str(script), "argv": ["--lr", "1"]},
-        "steps": {"wall_step_us": 900.0},
+        "steps": {"wall_step_us": wall_us},
         "sources": [{"path": str(script), "copy": "sources/train.py"}],
         "traces": [{"path": "trace.json"}],
     }
@@ -185,7 +185,7 @@ def test_copy_is_made_and_run_with_the_same_options(window, loop, run_folder, tm
     planned = load_project(loop.project.folder).iterations[1]  # on disk before the run has ended
     assert (planned.number, planned.parent, planned.state) == (1, 0, "running")
     assert planned.predicted_ns == 900_000.0
-    make_run(capture.folder, script)
+    make_run(capture.folder, script, wall_us=812.0)
     shown(window, capture.folder, 905_000.0, ())
     first, second = loop.project.iterations
     assert second.figures.sustained_ns == 905_000.0
@@ -227,8 +227,10 @@ def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_
     applied = loop.apply_to_own_file(document, joint)
     assert applied is not None
     assert "_assert_async" in script.read_text()
-    assert document.suggestion_state[SUGGESTION.key] == DONE
-    loop.undo_last()
+    assert SUGGESTION.key not in document.suggestion_state  # nothing is done before a run has shown it
+    assert loop.fix_state(document, 0).kind == "applied"
+    window.session.ask("undo_fix", document, 0)
+    assert loop.fix_state(document, 0) is None
     assert script.read_text() == SCRIPT
     script.write_text("changed = 1\n")
     errors = []
@@ -266,6 +268,7 @@ def test_far_changes_are_shown_with_dots_between():
 
 def test_losses_are_compared(window, loop, run_folder, tmp_path):
     script = tmp_path / "project" / "train.py"
+    script.write_text("torch.manual_seed(1)\n")
     folders = [
         make_run(tmp_path / "runs" / f"l{n}", script, values)
         for n, values in enumerate(([1.0, 0.5], [1.0, 0.5], [1.0, 0.7]))
@@ -410,3 +413,55 @@ def test_next_passes_over_what_is_for_later(window, loop, run_folder):
     document.set_suggestion_state(0, DONE)
     document.step_suggestion(1)
     assert document.current_suggestion in (0, 1, 2)  # nothing is open: all are walked through again
+
+
+def test_a_change_of_ones_own_file_is_measured_by_another_run_and_undone_from_the_dialog(
+    window, loop, run_folder, tmp_path
+):
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    script = tmp_path / "project" / "train.py"
+    loop.apply_to_own_file(document, derived(loop, document, 0).joint)
+    loop.run_own(document)
+    finish()
+    (spec,) = capture.specs
+    assert Path(spec.script) == script
+    assert loop.fix_state(document, 0).kind == "running"
+    make_run(capture.folder, script, wall_us=1200.0)
+    shown(window, capture.folder, 1_000_000.0, ())
+    row = loop.project.iterations[1]
+    assert (row.parent, row.copy, [fix.rule_id for fix in row.fixes]) == (0, "", [SUGGESTION.rule_id])
+    plan = window.pages[document].side
+    marks = [card.mark.text() for card in plan._cards]
+    assert marks == ["measured in round 1: no gain (+33 %)"]
+    assert SUGGESTION.key not in document.suggestion_state
+    assert "Slower" in window.pages["iterations"].words.text()
+    dialog = FixDialog(loop, document, (0,))
+    finish()
+    assert dialog.copy_button.isHidden()
+    assert dialog.undo_button.text() == "Undo the change of train.py"
+    dialog.undo_button.click()
+    assert script.read_text() == SCRIPT
+    assert loop.fix_state(document, 0).kind == "undone"
+
+
+def test_a_round_is_measured_again_as_a_row_of_its_own(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    finish()
+    make_run(capture.folder, Path(capture.specs[0].script), wall_us=812.0)
+    shown(window, capture.folder, 905_000.0, ())
+    assert document.suggestion_state[SUGGESTION.key] == DONE  # it brought something
+    capture.folder = tmp_path / "runs" / "3"
+    loop.measure_again(1)
+    assert [s.script for s in capture.specs] == [capture.specs[0].script] * 2
+    make_run(capture.folder, Path(capture.specs[0].script), wall_us=890.0)
+    shown(window, capture.folder, 950_000.0, ())
+    assert [(i.number, i.parent, i.figures.wall_ns) for i in loop.project.iterations[1:]] == [
+        (1, 0, 812_000.0),
+        (2, 0, 890_000.0),
+    ]
+    assert "measured before: 812 µs in round 1" in window.pages["iterations"].words.text().replace("\u202f", " ")

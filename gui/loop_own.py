@@ -1,0 +1,139 @@
+"""Changes of the user's own files: made when asked, measured by another run, undone by a click, also a session later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from core.errors import TraceError
+from core.fixes import apply_to_file
+from core.fixes.files import AppliedEdit, applied_in, unchanged
+from core.fixes.together import Joint
+from core.project import Figures, Iteration, Judgement, Project, judge
+from core.run_folder import RunRecord
+from gui.session import CHOSEN, DONE, Document, Session
+
+if TYPE_CHECKING:
+    from gui.loop import Loop
+
+APPLIED, RUNNING, MEASURED, UNDONE = "applied", "running", "measured", "undone"
+
+
+@dataclass(frozen=True)
+class FixState:
+    """What became of a fix: ``applied`` in the user's file and not measured, ``running``, ``measured`` or ``undone``.
+
+    ``made`` is the change of the user's own file, while it stands; ``judged`` what the newest round with it brought,
+    ``number`` that round, ``fixes`` how many fixes it had.
+    """
+
+    kind: str
+    made: AppliedEdit | None = None
+    judged: Judgement | None = None
+    number: int | None = None
+    fixes: int = 1
+
+
+class OwnFiles(QObject):
+    """Makes changes in the user's own files and takes them back, newest first."""
+
+    def __init__(self, loop: Loop, session: Session) -> None:
+        super().__init__(loop)
+        self._loop, self._session = loop, session
+        self.applied: list[AppliedEdit] = []  # newest last
+        self._together: list[int] = []  # how many of them each click of this session made, newest last
+
+    def recall(self, run: RunRecord) -> None:
+        """Take up the changes of an earlier session that still stand."""
+        known = {applied.backup for applied in self.applied}
+        self.applied += [a for a in applied_in(run.folder / "backups") if a.backup not in known]
+
+    def apply(self, document: Document, joint: Joint) -> AppliedEdit | None:
+        """Make the changes, after keeping each old text beside the run; return the last."""
+        run = self._loop.run_of(document)
+        if run is None or not joint.edits:
+            return None
+        try:
+            unchanged([edit for _, edit in joint.edits])
+            for index, edit in joint.edits:
+                twins = [other for other, twin in joint.covered if twin == index]
+                keys = [s.key for i in (index, *twins) if (s := document.suggestion(i)) is not None]
+                self.applied.append(apply_to_file(edit, run.folder / "backups", keys))
+            self._together.append(len(joint.edits))
+        except (TraceError, OSError) as error:
+            self._session.raise_error(error)
+            return None
+        for index in joint.indices:  # it is not done before a run has shown what it brings
+            suggestion = document.suggestion(index)
+            if suggestion is not None and document.suggestion_state.get(suggestion.key) == CHOSEN:
+                document.set_suggestion_state(index, "")
+        applied = self.applied[-1]
+        self._session.set_status(
+            self.tr("{file} was changed; its old text is kept in {backup}.").format(
+                file=applied.edit.path.name, backup=applied.backup
+            )
+        )
+        self._loop.tell()
+        return applied
+
+    def undo_last(self) -> None:
+        """Put the old texts of the files back that were changed last, all that one click changed."""
+        if not self.applied:
+            self._session.set_status(self.tr("No file of yours is changed from here."))
+            return
+        count = self._together.pop() if self._together else 1
+        self._take_back(self.applied[-count:])
+
+    def undo(self, made: AppliedEdit) -> None:
+        """Put the text before a change back; what was changed in the same file after it goes with it."""
+        at = self.applied.index(made) if made in self.applied else len(self.applied)
+        gone = [a for a in self.applied[at:] if a.edit.path == made.edit.path]
+        self._together.clear()
+        self._take_back(gone)
+
+    def _take_back(self, gone: list[AppliedEdit]) -> None:
+        for applied in reversed(gone):
+            try:
+                applied.undo()
+            except (TraceError, OSError) as error:
+                self._session.raise_error(error)
+                break
+            self.applied.remove(applied)
+            self._session.set_status(self.tr("{file} is as it was before.").format(file=applied.edit.path.name))
+        self._loop.tell()
+
+    def untick(self, document: Document, states: dict[str, FixState]) -> None:
+        """Nothing is done that was undone."""
+        for index, suggestion in enumerate(document.analysis.suggestions if document.analysis else ()):
+            state = states.get(suggestion.key)
+            if state is not None and state.kind == UNDONE and document.suggestion_state.get(suggestion.key) == DONE:
+                document.set_suggestion_state(index, "")
+
+    def states(self, run: RunRecord, project: Project) -> dict[str, FixState]:
+        """What became of the fixes of a run's suggestions, by their keys."""
+        made = {key: a for a in self.applied if a.backup.is_relative_to(run.folder) for key in a.keys}
+        found = {key: FixState(APPLIED, applied) for key, applied in made.items()}
+        here = project.find(run.folder)
+        for row in project.iterations if here is not None else ():
+            if here is None or row.parent != here.number or not row.fixes:
+                continue
+            for fix in row.fixes:
+                if fix.key:
+                    state = _of_round(here, row, made.get(fix.key))
+                    found[fix.key] = state or found.get(fix.key) or FixState("")
+        return {key: state for key, state in found.items() if state.kind}
+
+
+def _of_round(before: Iteration, row: Iteration, made: AppliedEdit | None) -> FixState | None:
+    """What one round says of its fixes; nothing where it came to no figures."""
+    judged, kind = None, RUNNING
+    if row.figures != Figures():
+        judged = judge(before, row)
+        kind = MEASURED if row.copy or made is not None else UNDONE
+    elif row.state != "running":
+        return None
+    return FixState(kind, made, judged, row.number, len(row.fixes))
+
+
