@@ -115,6 +115,14 @@ class BodyMaker(QObject):
         document, session = self._document, self._session
         actions: list[Action] = []
         own = bool(document.run_folder)
+        made = getattr(session.ask("fix_state", document, index), "made", None)
+        if made is not None:
+            undo = self.tr("Undo the change of {file}").format(file=made.edit.path.name)
+            tip = self.tr("The change stands in {path}.").format(path=made.edit.path)
+            return [
+                Action(self.tr("Run it again now"), partial(session.ask, "run_own", document), primary=True, tip=tip),
+                Action(undo, partial(session.ask, "undo_fix", document, index), tip=tip),
+            ]
         foreign = self.tr("Needs a recording made here: press Profile script above, then this works on your own code.")
         if session.can("apply_fix") and (suggestion.fix.after or suggestion.fix.before):
             known = session.ask("can_apply_fix", document, index) if session.can("can_apply_fix") else True
