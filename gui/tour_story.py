@@ -42,7 +42,7 @@ def _story(stage: int, title: str, words: str, told: str, rule: str, follows: in
 
 def stations() -> tuple[Station, ...]:
     """All stations, in the user's language."""
-    return (*_waits(), _illusion(), *_operators())
+    return (*_waits(), _launches(), _illusion(), *_operators())
 
 
 def _waits() -> tuple[Station, ...]:
@@ -93,18 +93,22 @@ def _waits() -> tuple[Station, ...]:
                 "With the assert went what worked out its answer; the card only counts the wait and the reading.",
             ),
         ),
-        _story(
-            3,
-            translate("tour", "No wait is left: now the launches count"),
-            translate(
-                "tour",
-                "The CPU no longer stops for the GPU. What the loss still has is many small operators where one would "
-                "do: each costs the CPU a launch and the GPU a pass over its data.",
-            ),
-            translate("tour", "The GPU is busy {busy} of the time. One operator instead saves {alone} a step."),
-            "hand-written-composite-op",
-            follows=2,
+    )
+
+
+def _launches() -> Station:
+    """The first station without waits."""
+    return _story(
+        3,
+        translate("tour", "No wait is left: now the launches count"),
+        translate(
+            "tour",
+            "The CPU no longer stops for the GPU. What the loss still has is many small operators where one would "
+            "do: each costs the CPU a launch and the GPU a pass over its data.",
         ),
+        translate("tour", "The GPU is busy {busy} of the time. One operator instead saves {alone} a step."),
+        "hand-written-composite-op",
+        follows=2,
     )
 
 

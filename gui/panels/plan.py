@@ -12,7 +12,7 @@ from shiboken6 import isValid
 from core.analysis import Analysis
 from core.project import predicted_step
 from core.suggestions import Suggestion
-from gui import suggestion_text, text
+from gui import plan_order, suggestion_text, text
 from gui.panels import PanelSpec
 from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Session
 from gui.suggestion_body import BodyMaker
@@ -284,7 +284,9 @@ class PlanPanel(QWidget):
         measured = {getattr(state, "number", None) for state in states.values()}
         self._priced = tuple(ticked)
         self.caption.setText(
-            self.tr("Predicted step after each fix, {unit}. A card says what it adds.").format(unit=bars_unit(now))
+            self.tr("Predicted step after each fix, {unit}. {order}")
+            .format(unit=bars_unit(now), order=plan_order.in_words(analysis, now))
+            .strip()
         )
         if not ticked:
             return
