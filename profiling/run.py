@@ -18,6 +18,7 @@ from typing import IO, Any
 from profiling import manifest
 from profiling.errors import ProfilingError
 from profiling.events import Gathered, Progress, Tail
+from profiling.lifeline import Lifeline
 from profiling.nvml import Sampler
 from profiling.processes import WINDOWS, Tree
 from profiling.result import RunResult, build_result
@@ -86,6 +87,7 @@ class Run:
         self._done = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._tree: Tree | None = None
+        self._lifeline: Lifeline | None = None
         self._readers: list[threading.Thread] = []
         self._began = 0.0
         self.gpus = Sampler()
@@ -112,6 +114,7 @@ class Run:
                 say("interpreter-dead", path=self.spec.interpreter), str(error), say("cure-interpreter")
             ) from error
         self._tree = Tree(self._process)
+        self._lifeline = Lifeline(self._process.pid)
         for name, pipe in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
             assert pipe is not None
             reader = threading.Thread(target=self._read, args=(name, pipe), name=f"run-{name}", daemon=True)
@@ -220,6 +223,8 @@ class Run:
             if self._stop_asked:
                 asked = self._press(asked)
             time.sleep(POLL_SECONDS)
+        if self._lifeline is not None:
+            self._lifeline.let_go()
         if self._stop_asked:
             self._tree.kill()
         end = time.monotonic() + PIPE_SECONDS

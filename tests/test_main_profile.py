@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import orjson
@@ -13,10 +16,13 @@ import main
 from core.run_folder import read_run
 from profiling.command import add_arguments, spec_of
 from profiling.errors import ProfilingError
+from profiling.lifeline import Lifeline
+from profiling.processes import started_at
 
 ROOT = Path(main.__file__).parent
 SCRIPT = """
 import sys
+import time
 import torch
 
 torch.manual_seed(int(sys.argv[1]))
@@ -120,3 +126,50 @@ def test_options_reach_the_run():
     assert spec.line_ranges == ("a.py:f",)
     with pytest.raises(ProfilingError, match="NAME=VALUE"):
         spec_of(parser.parse_args(["x.py", "--env", "=1"]), [])
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process can be killed so here")
+def test_nothing_is_left_of_a_script_whose_launcher_was_killed(tmp_path):
+    """Both pipes end only when the script and what it has started have ended."""
+    script = tmp_path / "endless.py"
+    script.write_text(
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "other = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)'], start_new_session=True)\n"
+        f"open({str(tmp_path / 'held')!r}, 'w').write(f'{{os.getpid()}} {{other.pid}}')\n"
+        "os.rename(sys.argv[1] + '/held', sys.argv[1] + '/pids')\n"
+        "time.sleep(3600)\n"
+    )
+    options = ("--interpreter", sys.executable, "--runs", str(tmp_path / "runs"))
+    command = [sys.executable, "main.py", "profile", str(script), *options, "--", str(tmp_path)]
+    launcher = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)  # fmt: skip
+    while not (tmp_path / "pids").exists():
+        assert launcher.poll() is None
+        time.sleep(0.02)
+    pids = [int(p) for p in (tmp_path / "pids").read_text().split()]
+    marks = [started_at(p) for p in pids]
+    assert all(marks)
+    launcher.kill()
+    launcher.wait()
+    try:
+        end = time.monotonic() + 20
+        while any(started_at(p) == m for p, m in zip(pids, marks, strict=True)) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert [started_at(p) == m for p, m in zip(pids, marks, strict=True)] == [False, False]
+    finally:
+        for pid, mark in zip(pids, marks, strict=True):
+            if started_at(pid) == mark:
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_script_that_has_ended_is_no_longer_watched():
+    script = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
+    line = Lifeline(script.pid)
+    watching = line._guard
+    assert os.name == "nt" or (watching is not None and watching.poll() is None)
+    line.let_go()
+    assert watching is None or watching.returncode == 0
+    assert script.poll() is None  # let go is not killed
+    script.communicate(b"\n")
+    assert script.returncode == 0
