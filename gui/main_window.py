@@ -242,6 +242,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
             self.top.tabs.blockSignals(True)
             self.top.tabs.removeTab(index)
             self.top.tabs.blockSignals(False)
+            self._name_tabs()
         self.stack.removeWidget(page)
         page.setParent(None)
         page.deleteLater()

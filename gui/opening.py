@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
+from core.run_folder import name_of
 from core.words import visible
 from gui import helpers, jobs, own_rules, source_folders, store, text, warmup
 from gui.session import Document, Session
@@ -97,10 +98,8 @@ def _nothing() -> Generator[None]:
 
 
 def title_of(trace: Trace, run: RunRecord | None) -> str:
-    """Name of a trace on its tab: the file, the folder of several ranks, with the run that made it."""
-    several = len(trace.sources) > 1 and len({s.path.parent for s in trace.sources}) == 1
-    path = trace.path.parent if several else trace.path
-    title = path.name if run is None else f"{run.name} · {path.name}"
+    """Name of a trace: its file, the folder of several ranks, or script and time of the run that made it."""
+    title = name_of(trace, run)
     if trace.meta.simulated and "simulated" not in title:
         title = QCoreApplication.translate("Opener", "{name} (simulated)").format(name=title)
     return visible(title)

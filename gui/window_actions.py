@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.kinds import TrackKind
 from core.words import visible
-from gui import commands, dialogs, jobs, panels, reading_order, text, theme
+from gui import commands, dialogs, jobs, names, panels, reading_order, text, theme
 from gui.models.query import Query, find
 from gui.session import Document
 from gui.widgets.labels import plain_tip, restyle
@@ -112,7 +113,7 @@ class WindowActions(_Base):
         if document.analysis is None:
             self.session.set_status(self.tr("The diagnosis is not finished yet."))
             return
-        proposed = Path(self.settings.get("files/last_folder") or ".") / f"{document.title.split('.')[0]}.html"
+        proposed = _beside(document, ".html")
         name, _ = QFileDialog.getSaveFileName(
             self, self.tr("Save report"), str(proposed), self.tr("Web page ({pattern})").format(pattern="*.html")
         )
@@ -131,7 +132,7 @@ class WindowActions(_Base):
         if document is None:
             return
         name, _ = QFileDialog.getSaveFileName(
-            self, self.tr("Save picture"), f"{document.title.split('.')[0]}.png", "PNG (*.png)"
+            self, self.tr("Save picture"), str(_beside(document, ".png")), "PNG (*.png)"
         )
         if name:
             from gui.screenshot import write_pixmap
@@ -339,6 +340,14 @@ class WindowActions(_Base):
         box.setParent(self, box.windowFlags())
         box.move(QCursor.pos())
         box.open()
+
+
+def _beside(document: Document, suffix: str) -> Path:
+    """File to propose for what is written of a trace: in the trace's own folder, named after what it is called."""
+    path = document.trace.path if document.trace.sources else None
+    words = names.short(document.title, path).replace(", ", "_").replace(":", "-")
+    name = re.sub(r"[^\w.,-]+", "-", words).strip("-.")
+    return (path.parent if path is not None else Path()) / f"{name or 'report'}{suffix}"
 
 
 def _write_report(trace: Any, analysis: Any, path: Path, progress: jobs.Progress) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
 
+from gui import names
 from gui.session import Document
-from gui.widgets.labels import button, restyle
+from gui.widgets.labels import button, plain_tip, restyle
 
 if TYPE_CHECKING:
     from gui.session import Session
@@ -45,6 +46,18 @@ class WindowTabs(_Base):
         close.setStyleSheet("padding: 0;")
         tabs.setTabButton(index, QTabBar.ButtonPosition.RightSide, close)
         tabs.blockSignals(False)
+        self._name_tabs()
+
+    def _name_tabs(self) -> None:
+        """Give traces the shortest names that tell them apart; the tooltip has the whole path."""
+        documents = self.session.documents
+        paths = [d.trace.path if d.trace.sources else None for d in documents]
+        titles = [d.title for d in documents]
+        for document, path, name in zip(documents, paths, names.told_apart(titles, paths), strict=True):
+            index = self._tab_of(document)
+            if index >= 0:
+                self.top.tabs.setTabText(index, name.replace("&", "&&"))
+                self.top.tabs.setTabToolTip(index, plain_tip(f"{document.title}\n{path}" if path else document.title))
 
     def _place_of(self, key: object) -> int:
         """Where a new tab goes: before the trace that follows it among the documents, else to the end."""

@@ -32,7 +32,7 @@ from core.reporting.phrases import (
 )
 from core.reporting.text import clip, sync_groups
 from core.reporting.units import count, duration, measure, percent
-from core.run_folder import finder_for, run_of
+from core.run_folder import finder_for, name_of, run_of
 from core.source import SourceFinder
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
@@ -76,7 +76,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{e(trace.path.name)} · StepLens</title>\n<style>{style()}</style></head>\n"
+        f"<title>{e(name_of(trace))} · StepLens</title>\n<style>{style()}</style></head>\n"
         f"<body>\n{body}\n<footer>Written by StepLens from {e(trace.path.name)}. Figures are means over the counted "
         "steps unless said otherwise; unknown is what the trace does not tell.</footer>\n</body></html>\n"
     )
@@ -89,7 +89,7 @@ def _head(trace: Trace) -> Iterator[str]:
     facts += [name if n == 1 else f"{n} × {name}" for name, n in names.items()]
     facts += [f"torch {trace.meta.torch_version}"] if trace.meta.torch_version else []
     facts += [f"rank {trace.meta.rank}"] if trace.meta.rank is not None else []
-    yield f'<h1>{e(trace.path.name)}</h1><p class="faint">{e(" · ".join(facts))}</p>'
+    yield f'<h1>{e(name_of(trace))}</h1><p class="faint">{e(" · ".join(facts))}</p>'
     if trace.meta.simulated:
         yield '<p class="warn">This trace was written by a simulator: it was not recorded on a device.</p>'
 
@@ -113,11 +113,18 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
             True,
         ),
         ("Host step", duration(summary.step_ns), "a step as the CPU sees it", False),
-        ("Device step", duration(summary.device_step_ns), "first to last device work of a step", False),
-        ("Period", duration(summary.period_ns), "from one step's device work to the next", False),
-        ("GPU busy", percent(summary.gpu_busy_pct), f"any work on the device {busy_basis(analysis)}".strip(), False),
-        ("Sync wait", duration(summary.sync_wait_ns_per_step), _sync_note(analysis), False),
     ]
+    run = run_of(trace.path)
+    if run is not None and run.wall_step_ns is not None:
+        tiles.append(("Wall, no profiler", duration(run.wall_step_ns), "a step by the clock, not recorded", False))
+    if trace.has_device_work or trace.meta.devices:  # of a recording of the CPU alone they cannot be known
+        busy = f"any work on the device {busy_basis(analysis)}".strip()
+        tiles += [
+            ("Device step", duration(summary.device_step_ns), "first to last device work of a step", False),
+            ("Period", duration(summary.period_ns), "from one step's device work to the next", False),
+            ("GPU busy", percent(summary.gpu_busy_pct), busy, False),
+            ("Sync wait", duration(summary.sync_wait_ns_per_step), _sync_note(analysis), False),
+        ]
     yield '<div class="tiles">'
     for name, value, note, main in tiles:
         yield (
@@ -129,8 +136,8 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield '<p class="warn">No step is marked in this trace, so times per step are unknown.</p>'
     else:
         yield f'<p class="faint">Means over {steps_in_means(analysis)}.</p>'
-    busy = [f"GPU busy: {line}" for line in busy_lines(trace, analysis)]
-    yield from (f'<p class="faint">{e(line)}</p>' for line in (*busy, *step_thread_lines(trace, analysis)))
+    lines = [f"GPU busy: {line}" for line in busy_lines(trace, analysis)]
+    yield from (f'<p class="faint">{e(line)}</p>' for line in (*lines, *step_thread_lines(trace, analysis)))
     if summary.enqueue_bound:
         yield (
             '<p class="warn">The CPU runs ahead of the device here: the host step is only the time to enqueue a step, '
@@ -247,7 +254,8 @@ def _card(
         gain = '<span class="gain faint">saving unknown</span>'
     else:
         in_plan = saving.ns if saving.together_ns is None else saving.together_ns
-        words = f"−{duration(in_plan)}" if in_plan > 0 else "nothing alone" if saving.ns <= 0 else "nothing more"
+        about = "≈ " if saving.basis == "rough" else ""
+        words = f"{about}−{duration(in_plan)}" if in_plan > 0 else "nothing alone" if saving.ns <= 0 else "nothing more"
         gain = f'<span class="gain {"saved" if in_plan > 0 else "faint"}">{e(words)}</span>'
     facts = [suggestion.severity, occurrences(suggestion)]
     if saving.ns is not None:

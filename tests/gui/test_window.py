@@ -59,7 +59,7 @@ def test_opening_runs_off_the_gui_thread_and_ends_in_a_diagnosed_tab(
     assert document.analysis is not None
     assert document.analysis_error is None
     assert not window.work
-    assert window.top.tabs.tabText(0) == "train.json"
+    assert window.top.tabs.tabText(0) == "train"
     assert window.session.recent[0].path == path
     step = 1_000_000
     assert document.viewport.width_ns < 2 * step  # one typical step, not all four
@@ -334,7 +334,7 @@ def test_tabs_stand_in_the_order_in_which_the_files_were_named(
     qtbot.waitUntil(lambda: len(window.session.documents) == 3)
     tabs = window.top.tabs
     assert [d.title for d in window.session.documents] == ["a.json", "b.json", "c.json"]
-    assert [tabs.tabText(i) for i in range(tabs.count())] == ["a.json", "b.json", "c.json"]
+    assert [tabs.tabText(i) for i in range(tabs.count())] == ["a", "b", "c"]
     assert window.session.current is window.session.documents[0]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -12,6 +14,7 @@ import pytest
 from core.analysis import Analysis, analyze
 from core.importing import open_trace
 from core.reporting import html, picture
+from core.suggestions import Saving
 from tests.core.reporting.cases import NOTE, SUGGESTION, training, with_suggestions
 from tests.shared import TRACES, needs_shared
 from tests.trace_builder import TraceBuilder
@@ -142,3 +145,29 @@ def test_a_name_of_fifty_thousand_letters_is_cut():
     assert "void begin" in text
     assert "…" in text
     assert "(end)" in text
+
+
+def test_a_recording_of_the_cpu_has_no_tiles_of_a_device():
+    trace = TraceBuilder(gpu=None).op("aten::mm", 0, 10).build()
+    tiles = Reader(html.page(trace, analyze(trace))).words
+    assert "Host step" in tiles
+    assert not {"Period", "GPU busy", "Sync wait", "Device step"} & set(tiles)
+    asked = TraceBuilder(gpu="GPU").op("aten::mm", 0, 10).build()
+    assert "GPU busy" in Reader(html.page(asked, analyze(asked))).words  # there the device is unknown, and that is said
+
+
+def test_a_rough_saving_is_marked_as_one():
+    rough = replace(SUGGESTION, saving=Saving(50_000, 5.0, "rough", 50_000))
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    text = html.page(trace, replace(analysis, suggestions=(rough,), plan=()))
+    assert "≈ −50 µs" in text.replace("\u202f", " ").replace("\xa0", " ")
+
+
+def test_a_run_is_named_by_script_and_time_with_its_time_without_the_profiler(tmp_path):
+    created = time.mktime((2026, 11, 30, 12, 31, 0, 0, 0, -1))
+    manifest = {"format": "steplens.run/1", "name": "train.py", "created": created, "steps": {"wall_step_us": 7500}}
+    (tmp_path / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    trace = training().build(tmp_path / "trace.json")
+    words = Reader(html.page(trace, analyze(trace))).words
+    assert "train.py, 12:31" in words
+    assert words[words.index("Wall, no profiler") + 1]== "7.5 ms"

@@ -1,0 +1,60 @@
+"""Short names that tell traces apart where there is little room: on tabs, and in lists of files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.(gz|zst|zip))?$")
+_RUN = re.compile(r"^\d{4}-\d\d-\d\d_(\d\d)-(\d\d)-\d\d_(.+?)(-\d+)?$")  # folder of a run (`profiling.manifest`)
+_PLAIN = re.compile(r"^trace(-rank\d+)?$")
+
+
+def stem(name: str) -> str:
+    """A file's name without the endings that all traces have."""
+    return _SUFFIX.sub("", name) or name
+
+
+def of_path(path: Path) -> str:
+    """Name of a file for a list: of a run's trace its script and the time of day."""
+    run, plain = _RUN.match(path.parent.name), _PLAIN.match(stem(path.name))
+    if run is None or plain is None:
+        return path.name
+    part = f" · {path.name}" if plain[1] else ""
+    return f"{run[3]}, {run[1]}:{run[2]}{part}"
+
+
+def told_apart(names: Sequence[str], paths: Sequence[Path | None]) -> list[str]:
+    """Names for tabs: without common endings, and with the folder in front where two would be the same.
+
+    Parameters
+    ----------
+    names
+        Titles.
+    paths
+        File behind each, None where there is none.
+    """
+    brief = [short(name, path) for name, path in zip(names, paths, strict=True)]
+    shown = list(brief)
+    for place, (name, path) in enumerate(zip(brief, paths, strict=True)):
+        twins = [p for n, p in zip(brief, paths, strict=True) if n == name and p is not None and p != path]
+        if path is not None and twins:
+            shown[place] = f"{_folder(path, twins)}/{name}"
+    return shown
+
+
+def short(name: str, path: Path | None) -> str:
+    """A title without the endings of its file's name."""
+    return name.replace(path.name, stem(path.name)) if path is not None else name
+
+
+def _folder(path: Path, twins: Sequence[Path]) -> str:
+    """The nearest folder above a file that none of its namesakes has at the same place."""
+    parts = path.parent.parts
+    for back in range(1, len(parts) + 1):
+        others = {t.parent.parts[-back] for t in twins if len(t.parent.parts) >= back}
+        if parts[-back] not in others:
+            return parts[-back]
+    return os.path.basename(path.parent)
