@@ -100,6 +100,8 @@ class DocumentPage(QWidget):
         self._laid_out = self._compact = False
         self._height_px = 0
         self._before_tall: list[int] = []
+        # Width of the plan: before the window was made narrow (0: it was not), as given since, and as last seen.
+        self._wide_side_px = self._given_side_px = self._side_before_px = 0
         self._remember_timeline(restore=True)
         self.show_panel(self._settings.get("window/bottom_tab"))
         self.bottom.currentChanged.connect(self._tab_chosen)
@@ -193,7 +195,18 @@ class DocumentPage(QWidget):
             return
         side, bottom = self.horizontal.sizes()[-1], self.vertical.sizes()[-1]
         if new.width() < old.width() and self.side.isVisible() and side > side_px(new.width()):
-            self.horizontal.setSizes([new.width() - side_px(new.width()), side_px(new.width())])
+            self._wide_side_px = max(self._wide_side_px, side)  # it comes back with the room
+            self._given_side_px = side_px(new.width())
+            self.horizontal.setSizes([new.width() - self._given_side_px, self._given_side_px])
+        elif new.width() > old.width() and self._wide_side_px:
+            if abs(self._side_before_px - self._given_side_px) > 2:  # the user has chosen another width meanwhile
+                self._wide_side_px = 0
+            else:
+                self._given_side_px = min(self._wide_side_px, side_px(new.width()))
+                self.horizontal.setSizes([new.width() - self._given_side_px, self._given_side_px])
+                if self._given_side_px == self._wide_side_px:
+                    self._wide_side_px = 0
+        self._side_before_px = self.horizontal.sizes()[-1]
         whole = sum(self.vertical.sizes()) - max(old.height() - new.height(), 0)
         low = bottom_px(whole)
         if new.height() < old.height() and self.bottom.isVisible() and bottom > low:

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from core.words import visible
-from gui import commands, errors, jobs, panels, reading_order, store, theme
+from gui import commands, errors, jobs, names, panels, reading_order, store, theme
 from gui.document_page import DocumentPage
 from gui.early_pages import EarlyPages
 from gui.opening import Opener
@@ -303,7 +303,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
     def _recent_changed(self) -> None:
         self.recent_menu.clear()
         for entry in self.session.recent:
-            action = self.recent_menu.addAction(visible(entry.path.name).replace("&", "&&"))
+            action = self.recent_menu.addAction(visible(names.of_path(entry.path)).replace("&", "&&"))
             action.triggered.connect(partial(self._open_recent, entry.path))
         self.recent_menu.setEnabled(bool(self.session.recent))
         self.settings.set("files/recent", [f"{r.opened_at:.0f}|{r.path}" for r in self.session.recent])

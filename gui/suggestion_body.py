@@ -104,7 +104,8 @@ class BodyMaker(QObject):
         if state == DISMISSED:
             actions.append(Action(self.tr("Take back"), partial(document.set_suggestion_state, index, "")))
         else:
-            actions.append(Action(self.tr("Dismiss…"), partial(self._dismiss, index)))
+            tip = self.tr("Not for me: takes it off this plan, on this machine. Allow… tells the team and CI as well.")
+            actions.append(Action(self.tr("Dismiss…"), partial(self._dismiss, index), tip=tip))
         if session.can("allow_finding"):
             tip = self.tr("It is meant: writes it into a small file beside your code, with the reason, for CI as well.")
             actions.append(Action(self.tr("Allow…"), partial(session.ask, "allow_finding", document, index), tip=tip))

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from core.words import visible
+from gui import names
 from gui.panels import PanelSpec
 from gui.session import Document, Recent, Session
 from gui.widgets.fold import Fold
@@ -226,7 +227,7 @@ class StartPage(QScrollArea):
         box = QHBoxLayout(row)
         box.setContentsMargins(0, 1, 0, 1)
         box.setSpacing(12)
-        opener = button(visible(entry.path.name), partial(self._session.open, [entry.path]), "link")
+        opener = button(visible(names.of_path(entry.path)), partial(self._session.open, [entry.path]), "link")
         opener.setEnabled(there)
         opener.setToolTip(plain_tip(str(entry.path) if there else self.tr("This file is no longer there.")))
         box.addWidget(opener)

@@ -563,3 +563,17 @@ def test_a_window_made_small_leaves_the_timeline_the_larger_part(window: MainWin
     assert lanes > 2 * side
     rows_px, views_px = page.vertical.sizes()
     assert rows_px > 1.5 * views_px
+
+
+def test_a_window_made_small_and_large_again_gives_the_plan_its_width_back(
+    window: MainWindow, document: Document
+) -> None:
+    page = window.current_page()
+    assert page is not None
+    window.resize(1400, 900)
+    QApplication.processEvents()
+    wide = page.horizontal.sizes()[-1]
+    for width in (1200, 1000, 900, 1000, 1200, 1400):
+        window.resize(width, 600)
+        QApplication.processEvents()
+    assert abs(page.horizontal.sizes()[-1] - wide) <= 2

@@ -6,9 +6,9 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
-from core.kinds import SliceKind
+from core.kinds import GapCause, SliceKind
 from core.lod import LEVELS
-from gui import text
+from gui import text, theme
 from gui.timeline.frame import Frame
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import HUES, Look, fill, gap_colour
@@ -61,9 +61,15 @@ def paint(painter: QPainter, frame: Frame) -> None:
     painter.setPen(QPen(frame.palette.line, 1))
     painter.drawRoundedRect(box, 6, 6)
     painter.setFont(slice_font())
+    idle = {
+        gap_colour(int(cause), frame.palette.dark).name(): QColor(theme.gap_color(int(cause), frame.palette.dark))
+        for cause in GapCause
+    }
     for i, (brush, words) in enumerate(rows):
         y = box.top() + 6 + i * ROW_PX
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(brush)
+        if brush.color().name() in idle:  # pale on the timeline, and alike: its edge has the colour of the budget bar
+            painter.setPen(QPen(idle[brush.color().name()], 2))
         painter.drawRect(QRectF(box.left() + 10, y + 4, 14, 10))
         draw_text(painter, QRectF(box.left() + 32, y, WIDTH_PX - 40, ROW_PX), words, frame.palette.text)
