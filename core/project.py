@@ -122,6 +122,7 @@ class Project:
         except OSError as error:
             raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
         values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in self.iterations]}
+        _keep_what_is_not_ours(self.folder / NAME)
         write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
 
 
@@ -144,6 +145,24 @@ def load_project(folder: Path) -> Project | None:
     return Project(folder, str(values.get("script", "")), tuple(i for i in found if i is not None))
 
 
+def _keep_what_is_not_ours(file: Path) -> None:
+    """Put a project that could not be read whole (damaged, or of a later version) aside before one is written there."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return
+    try:
+        values = orjson.loads(data)
+        if values["format"] == FORMAT and all(_iteration(row) is not None for row in values["iterations"]):
+            return
+    except (ValueError, TypeError, KeyError):
+        pass
+    place, number = file.with_name(f"{file.name}.kept"), 2
+    while place.exists():
+        place, number = file.with_name(f"{file.name}.kept-{number}"), number + 1
+    write_atomically(place, data)
+
+
 def all_projects(root: Path) -> list[Project]:
     """Projects below the folder of all projects, the one written last first."""
     try:
@@ -162,9 +181,21 @@ def _iteration(row: Any) -> Iteration | None:
         shown = dict(row.get("figures", {}))
         shown["rules"] = tuple(shown.get("rules", ()))
         known["figures"] = Figures(**shown)
-        return Iteration(**known)
+        return _checked(Iteration(**known))
     except (TypeError, KeyError, AttributeError):
         return None
+
+
+def _checked(found: Iteration) -> Iteration | None:
+    """The iteration, where what is reckoned with and sorted by is of its kind."""
+    shown = found.figures
+    texts = (found.run_folder, found.copy, found.state, shown.verdict, *shown.rules)
+    texts += tuple(text for fix in found.fixes for text in (fix.rule_id, fix.title, fix.place, fix.summary, fix.diff))
+    numbers = [getattr(shown, f.name) for f in fields(Figures) if f.name not in ("verdict", "rules")]
+    numbers += [found.created_s, found.predicted_ns, *(fix.saving_ns for fix in found.fixes)]
+    whole = type(found.number) is int and (found.parent is None or type(found.parent) is int)
+    fits = whole and all(isinstance(text, str) for text in texts) and found.created_s is not None
+    return found if fits and all(n is None or type(n) in (int, float) for n in numbers) else None
 
 
 def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import math
 import os
 import platform
 import time
@@ -146,7 +145,9 @@ def _shown(row: object) -> Shown | None:
         elif known.name == "selected_range":
             given["selected_range"] = _pair(value, (int,))
         elif known.name == "range_tracks":
-            given["range_tracks"] = tuple(v for v in value if type(v) is int) if isinstance(value, list) else ()
+            given["range_tracks"] = (
+                tuple(v for v in value if type(v) is int and _fits(v)) if isinstance(value, list) else ()
+            )
         elif type(value) is kinds.get(known.name, str):
             given[known.name] = value
     return Shown(**given)
@@ -155,7 +156,11 @@ def _shown(row: object) -> Shown | None:
 def _pair(value: object, kinds: tuple[type, ...]) -> Any:
     if not isinstance(value, list) or len(value) != 2 or any(type(v) not in kinds for v in value):
         return None
-    return tuple(value) if all(math.isfinite(v) for v in value) else None
+    return tuple(value) if all(_fits(v) for v in value) else None
+
+
+def _fits(number: float) -> bool:
+    return -(1 << 62) < number < 1 << 62  # a time or a row; nan is not either
 
 
 class Resume(QObject):

@@ -72,7 +72,11 @@ def restore(document: Document) -> None:
     document.timeline_state = timeline if isinstance(timeline, dict) else {}
     marks = state.get("marks")
     for mark in marks if isinstance(marks, list) else ():
-        if isinstance(mark, list) and [type(v) for v in mark] == [int, int, str]:
+        if (
+            isinstance(mark, list)
+            and [type(v) for v in mark] == [int, int, str]
+            and abs(mark[0]) + abs(mark[1]) < 1 << 62
+        ):
             document.marks.append(Mark(*mark))
 
 

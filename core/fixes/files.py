@@ -99,6 +99,7 @@ def apply_to_copy(edits: Iterable[ProposedEdit], root: Path, target: Path) -> tu
     try:  # whole or not at all: a copy that is there was made to its end
         part.chmod(root.stat().st_mode & 0o777 | 0o700)
         _copy_tree(root, part.resolve(), _Budget(MOST_FILES))
+        _lead_links(root, part, [path.relative_to(root) for path in texts])
         for path, text in texts.items():
             place = part / path.relative_to(root)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -155,6 +156,24 @@ def _copy_tree(source: Path, target: Path, budget: _Budget) -> None:
             shutil.copy2(path, place)
         elif entry.is_file() or entry.is_dir():
             _link(path, place)
+
+
+def _lead_links(root: Path, copy: Path, edited: Iterable[Path]) -> None:
+    """Have what is a link in the tree to an edited file, or to a folder with one, lead to that of the copy."""
+    wanted = {place for path in edited for place in (path, *path.parents) if place.parts}
+    for folder, folders, files in os.walk(root):
+        there = copy / Path(folder).relative_to(root)
+        names = [*folders, *files]
+        folders[:] = [f for f in folders if (there / f).is_dir() and not (there / f).is_symlink()]  # no data
+        for name in names:
+            path, place = Path(folder, name), there / name
+            if not path.is_symlink() or not os.path.lexists(place):
+                continue
+            real = path.resolve()
+            if real.is_relative_to(root) and real.relative_to(root) in wanted:
+                place.unlink()
+                to = os.path.relpath(copy / real.relative_to(root), place.parent)
+                place.symlink_to(to, target_is_directory=real.is_dir())
 
 
 def _holds_sources(folder: Path, most: int = 2000) -> bool:
@@ -229,10 +248,13 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterabl
     Raises
     ------
     TraceError
-        When the file is no longer what it was when the edit was proposed: nothing is written then.
+        When the file is no longer what it was when the edit was proposed, or is write-protected: nothing is written
+        then.
     """
     if read_source(edit.path) != edit.before:
         raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
+    if not edit.path.stat().st_mode & 0o222:
+        raise TraceError(f"{edit.path}: is write-protected.", hint="Allow writing to it first, or use the copy.")
     data = edit.path.read_bytes()
     folder = backups or edit.path.parent
     folder.mkdir(parents=True, exist_ok=True)

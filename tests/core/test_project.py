@@ -261,3 +261,37 @@ def test_copies_of_sources_behind_a_link_are_not_read(tmp_path):
     (folder / "sources").mkdir()
     (folder / "sources" / "train.py").write_text("x = 1\n")
     assert finder_for(trace).resolve("train.py") == folder / "sources" / "train.py"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{ torn",
+        b'{"format": "steplens.project/2", "script": "a.py", "iterations": [], "more": 1}',
+        b'{"format": "steplens.project/1", "script": "a.py", "iterations": [{"number": "three"}, {"odd": 1}]}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_project_that_is_not_understood_is_kept(tmp_path, content):
+    """Of a later version, or damaged: what is written then takes nothing away."""
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "project.json").write_bytes(content)
+    load_project(folder)
+    made = Project(folder, "a.py", (Iteration(0, str(tmp_path / "run"), 1.0),))
+    made.save()
+    made.save()
+    assert load_project(folder) == made
+    kept = [path for path in folder.iterdir() if path.name != "project.json"]
+    assert [path.read_bytes() for path in kept] == [content]
+
+
+def test_an_iteration_of_odd_kinds_is_left_out(tmp_path):
+    project = Project(tmp_path, "s").with_iteration(iteration(0, 100.0)).with_iteration(iteration(1))
+    project.save()
+    whole = orjson.loads((tmp_path / "project.json").read_bytes())
+    for key, value in (("number", "1"), ("run_folder", 3), ("created_s", None), ("predicted_ns", "x"), ("parent", 0.5)):
+        odd = {**whole, "iterations": [whole["iterations"][0], {**whole["iterations"][1], key: value}]}
+        (tmp_path / "project.json").write_bytes(orjson.dumps(odd))
+        found = load_project(tmp_path)
+        assert found is not None and [i.number for i in found.iterations] == [0], key

@@ -248,3 +248,11 @@ def test_a_trace_that_cannot_be_read_any_more_does_not_keep_the_others(
     qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=20_000)
     assert window.session.current is window.session.documents[0]
     assert not again._coming
+
+
+def test_numbers_beyond_all_measure_are_left_out(tmp_path: Path, paths: list[Path]) -> None:
+    huge = 10**400
+    row = {"path": str(paths[0]), "view": [0, huge], "selected_range": [-huge, huge], "range_tracks": [huge, 1]}
+    (tmp_path / "left.json").write_text(json.dumps({"format": resume.FORMAT, "documents": [row]}))
+    (shown,) = last_opened(tmp_path).documents
+    assert (shown.view, shown.selected_range, shown.range_tracks) == (None, None, (1,))

@@ -123,3 +123,37 @@ def test_no_source(tmp_path):
         read_source(tmp_path / "a.py")
     with pytest.raises(TraceError, match="cannot be read"):
         read_source(tmp_path / "missing.py")
+
+
+def test_links_in_the_tree_lead_to_what_was_edited(tmp_path):
+    """Else the script would run what it ran before, and the fix would seem to bring nothing."""
+    root = tmp_path / "project"
+    (root / "src" / "pkg").mkdir(parents=True)
+    (root / "src" / "real.py").write_text("x = 1\n")
+    (root / "src" / "pkg" / "model.py").write_text("x = 1\n")
+    (root / "train.py").symlink_to("src/real.py")
+    (root / "pkg").symlink_to(root / "src" / "pkg", target_is_directory=True)
+    edits = [ProposedEdit(root / name, "r", "x = 1\n", "x = 2\n", "", "") for name in ("train.py", "pkg/model.py")]
+    apply_to_copy(edits, root, tmp_path / "copy")
+    for name in ("train.py", "pkg/model.py", "src/real.py", "src/pkg/model.py"):
+        assert (tmp_path / "copy" / name).read_text() == "x = 2\n"
+        assert (root / name).read_text() == "x = 1\n"
+
+
+def test_a_file_that_is_write_protected_stays_as_it_is(project):
+    edit = edit_of(project)
+    before = edit.path.read_bytes()
+    edit.path.chmod(0o444)
+    with pytest.raises(TraceError, match="write-protected"):
+        apply_to_file(edit)
+    assert edit.path.read_bytes() == before
+    assert not list(project.glob("*.before-*"))
+
+
+def test_a_link_stays_a_link_where_its_file_is_changed(project):
+    (project / "link.py").symlink_to("train.py")
+    applied = apply_to_file(edit_of(project, "link.py"), project / "kept")
+    assert (project / "link.py").is_symlink()
+    assert (project / "train.py").read_bytes().endswith(b"y = 2\r\n")
+    applied.undo()
+    assert (project / "train.py").read_bytes().endswith(b"'\xe9'\r\n")
