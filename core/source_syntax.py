@@ -95,8 +95,8 @@ def called(names: Iterable[str]) -> str:
     """Words for a line that calls one of some functions."""
     every = sorted(names)
     if len(every) < 2:
-        return f"{every[0]}() is called here"
-    return f"{', '.join(f'{n}()' for n in every[:-1])} or {every[-1]}() is called here"
+        return f"a call of {every[0]}() is here"
+    return f"a call of {', '.join(f'{n}()' for n in every[:-1])} or {every[-1]}() is here"
 
 
 def _collect(

@@ -19,6 +19,7 @@ from core.rule_tools.uneven import SENTENCE, uneven
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
 
 MS = 1e6
+MOST_NAMED = 64  # occurrences whose range is looked at for its name
 MOST_PLACES = 9  # slices of one step whose lines are looked up, for a fault at more than one line
 OLD_STACK_READS = 24  # old stacks are read from the file, so only so many occurrences are told apart
 
@@ -53,6 +54,15 @@ def range_name(facts: Facts, slice_id: int) -> str:
         if facts.trace.slices.kind[at] == SliceKind.RANGE:
             return re.sub(r"\d+", "#", facts.trace.name(at))
     return ""
+
+
+def _named_range(facts: Facts, group: Group) -> str:
+    """Name of the range as it was written, where all occurrences ran in ranges of one name; else empty."""
+    names = set()
+    for one in group.occurrences[:MOST_NAMED]:
+        around = facts.ranges_around(one.calls[0])
+        names.add(next((facts.trace.name(r) for r in around if facts.trace.slices.kind[r] == SliceKind.RANGE), ""))
+    return names.pop() if len(names) == 1 else ""
 
 
 def by_place(ctx: RuleContext, facts: Facts, items: Sequence[Occurrence], hint: str) -> list[Group]:
@@ -108,7 +118,7 @@ def sync_values(facts: Facts, group: Group) -> dict[str, Any]:
         "window_ms": facts.window_ns / MS,
         "share_pct": 100.0 * host / max(facts.window_ns, 1),
         "each_bytes": sum(sizes) / len(sizes) if sizes else math.nan,
-        "range": inside,
+        "range": _named_range(facts, group) or inside,
     }
 
 

@@ -241,14 +241,17 @@ class DetailsPanel(QScrollArea):
             _add(form, tr("Backward"), self._links(backward[:MAX_LINKS], "", len(backward)))
 
     def _source(self, i: int) -> QWidget | None:
-        from core.source import SourceFinder
+        from core.source import SourceFinder, lines_in_words
 
         found = (self._document.finder or SourceFinder(self._document.trace)).of_slice(i)
         if found is None:
             return None
         words = text.place(found.file, found.line) + (f" · {found.function}" if found.function else "")
-        if not found.exact:
-            words += " " + self.tr("(line of the function)")
+        if found.candidates:
+            words += " " + self.tr("(or {lines})").format(lines=lines_in_words(found.candidates))
+        elif not found.exact:  # a file's own code has no line at which it begins
+            at_top = found.function == "<module>"
+            words += " " + (self.tr("(not the exact line)") if at_top else self.tr("(line of the function)"))
         return button(words, partial(self._session.ask, "open_source", found.file, found.line), "link", found.file)
 
     def _links(self, ids: list[int], between: str = "", total: int = 0) -> QWidget:
