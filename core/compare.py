@@ -13,6 +13,8 @@ from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
 from core.figures.stats import self_time
 from core.kinds import DEVICE_WORK, SliceKind
+from core.run_folder import RunRecord, run_of
+from core.same_program import Condition, differing
 from core.suggestions import Suggestion
 from core.tables import I64, Bool
 from core.trace import Trace
@@ -104,11 +106,20 @@ class Comparison:
     ranges: tuple[Difference, ...]
     sync_points: tuple[Difference, ...]
     suggestions: tuple[SuggestionChange, ...]
+    wall_ns: tuple[float | None, float | None] = (None, None)  # steps without the profiler, where the runs measured it
+    differs: tuple[Condition, ...] = ()  # script, device, ...: where they differ, a change of time says little
+
+    @property
+    def step(self) -> tuple[str, float, float] | None:
+        """The step time that counts, as (name, ns before, ns after): without the profiler where both know it."""
+        if self.wall_ns[0] and self.wall_ns[1]:
+            return ("wall", self.wall_ns[0], self.wall_ns[1])
+        return comparable_step(self.before, self.after)
 
     @property
     def step_change_pct(self) -> float | None:
-        """Change of the step time (`step_times` says which one), in percent of before; negative is faster."""
-        pair = comparable_step(self.before, self.after)
+        """Change of the step time (`step` says which one), in percent of before; negative is faster."""
+        pair = self.step
         return None if pair is None else 100.0 * (pair[2] - pair[1]) / pair[1]
 
 
@@ -124,8 +135,20 @@ def comparable_step(before: Summary, after: Summary) -> tuple[str, float, float]
     return None
 
 
-def compare(before: Trace, before_analysis: Analysis, after: Trace, after_analysis: Analysis) -> Comparison:
-    """Compare two analysed traces by the names of what ran in them."""
+def compare(
+    before: Trace,
+    before_analysis: Analysis,
+    after: Trace,
+    after_analysis: Analysis,
+    runs: tuple[RunRecord | None, RunRecord | None] | None = None,
+) -> Comparison:
+    """Compare two analysed traces by the names of what ran in them.
+
+    ``runs`` are the runs that they were recorded by; those whose folders they lie in, when omitted.
+    """
+    if runs is None:
+        found = [run_of(trace.path) if trace.sources else None for trace in (before, after)]
+        runs = (found[0], found[1])
     sides = (_Names(before, before_analysis.figures), _Names(after, after_analysis.figures))
     device = tuple(int(k) for k in DEVICE_WORK)
     return Comparison(
@@ -137,6 +160,8 @@ def compare(before: Trace, before_analysis: Analysis, after: Trace, after_analys
         _table(*(side.stats("ranges", (SliceKind.RANGE,)) for side in sides)),
         _table(*(side.syncs() for side in sides)),
         match_suggestions(before_analysis.suggestions, after_analysis.suggestions),
+        (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
+        differing(before, after, runs),
     )
 
 

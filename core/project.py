@@ -288,9 +288,9 @@ def judge(before: Iteration, after: Iteration) -> Judgement:
     """
     measure, old, new = "", None, None
     for name in ("wall_ns", "sustained_ns", "host_ns"):
-        pair = (getattr(before.figures, name), getattr(after.figures, name))
-        if pair[0] and pair[1]:
-            measure, old, new = name.removesuffix("_ns"), *pair
+        found = (getattr(before.figures, name), getattr(after.figures, name))
+        if found[0] and found[1]:
+            measure, old, new = name.removesuffix("_ns"), *found
             break
     measured = None if old is None or new is None else 100.0 * (new - old) / old
     base = before.figures.sustained_ns

@@ -1,4 +1,4 @@
-"""Changes of the user's own files: made when asked, measured by another run, undone by a click, also a session later."""
+"""Changes of the user's own files: made when asked, measured by another run, undone by a click, also much later."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from core.compare import GONE, NEW, SAME, Comparison, Difference, Side, comparable_step
+from core.compare import GONE, NEW, SAME, Comparison, Difference, Side
 from core.figures.model import Summary
 from core.reporting.json import suggestion_values, summary_values, trace_values, us
 from core.reporting.phrases import place
@@ -27,7 +27,9 @@ def document(before: Trace, after: Trace, found: Comparison) -> dict[str, Any]:
         "before": {"trace": trace_values(before), "summary": summary_values(found.before)},
         "after": {"trace": trace_values(after), "summary": summary_values(found.after)},
         "step_change_pct": found.step_change_pct,
-        "step_change_of": (comparable_step(found.before, found.after) or (None,))[0],
+        "step_change_of": (found.step or (None,))[0],
+        "wall_step_us": {"before": us(found.wall_ns[0]), "after": us(found.wall_ns[1])},
+        "differs": [{"what": d.code, "before": d.before, "after": d.after} for d in found.differs],
         "per_step": found.per_step,
         **{name: [_row(row) for row in getattr(found, name)] for name in TABLES},
         "suggestions": [{"state": c.state, **suggestion_values(c.either)} for c in found.suggestions],
@@ -80,20 +82,41 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
     yield page.paint(f"before  {clip(str(before.path), page.width - 8)}", "dim")
     yield page.paint(f"after   {clip(str(after.path), page.width - 8)}", "dim")
     yield ""
-    pair = comparable_step(found.before, found.after)
+    if found.differs:
+        yield from (page.paint(line, "yellow") for line in page.wrap(_differs(found)))
+    pair = found.step
     if pair is None:
         yield from page.wrap("No step time is known on both sides, so whether it became faster is unknown.")
         return
     name, before_ns, after_ns = pair
+    name = {"wall": "unprofiled"}.get(name, name)
     change = 100.0 * (after_ns - before_ns) / before_ns
     if abs(change) < FASTER_PCT:
         yield page.paint(f"No difference: the {name} step is {duration(after_ns)} in both, within {FASTER_PCT:g} %.")
         return
     word, colour = ("Faster", "green") if change < 0 else ("Slower", "red")
+    if found.differs:
+        word, colour = ("Shorter" if change < 0 else "Longer"), "dim"
     factor = max(before_ns, after_ns) / min(before_ns, after_ns)
     times = f", {factor:.3g} x" if factor >= 1.05 else ""
-    text = f"{word}: the {name} step went from {duration(before_ns)} to {duration(after_ns)} ({change:+.0f} %{times})."
+    change_words = f"{_signed(change)} %{times}"
+    text = f"{word}: the {name} step went from {duration(before_ns)} to {duration(after_ns)} ({change_words})."
     yield from (page.paint(line, "bold", colour) for line in page.wrap(text))
+
+
+_CODES = {
+    "script": "the script",
+    "device": "the device",
+    "torch": "the torch version",
+    "rank": "the rank",
+    "simulated": "how the trace was made",
+    "shapes": "the input shapes",
+}
+
+
+def _differs(found: Comparison) -> str:
+    words = "; ".join(f"{_CODES[d.code]} ({clip(d.before, 60)}, {clip(d.after, 60)})" for d in found.differs)
+    return f"These two differ in more than a fix: {words}. A change of time says little about the code."
 
 
 def _summary(found: Comparison, page: Page) -> Iterator[str]:
@@ -115,6 +138,10 @@ def _summary(found: Comparison, page: Page) -> Iterator[str]:
         left, right = (getattr(side, field) for side in (found.before, found.after))
         change = "" if left is None or right is None else _change(float(left), float(right), field)
         yield f"  {name:<16}{show(left):>12}{show(right):>12}{change:>12}"
+    left, right = found.wall_ns
+    if left is not None or right is not None:
+        change = "" if left is None or right is None else _change(left, right, "wall_step_ns")
+        yield f"  {'no profiler':<16}{duration(left):>12}{duration(right):>12}{change:>12}"
     verdicts = [_verdict(side) for side in (found.before, found.after)]
     yield f"  {'verdict':<16}{' → '.join(dict.fromkeys(verdicts))}"
 
@@ -125,11 +152,15 @@ def _verdict(summary: Summary) -> str:
 
 def _change(before: float, after: float, field: str) -> str:
     if field.endswith("_pct"):
-        return f"{after - before:+.0f} points"
+        return f"{_signed(after - before)} points"
     if not before:
         return "" if not after else "new"
     change = 100 * (after - before) / before
-    return "same" if abs(change) < 0.5 else f"{change:+.0f} %"
+    return "same" if abs(change) < 0.5 else f"{_signed(change)} %"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.0f}".replace("-", "−")
 
 
 def _suggestions(found: Comparison, page: Page) -> Iterator[str]:
@@ -158,7 +189,7 @@ def _table(title: str, rows: tuple[Difference, ...], per_step: bool, page: Page)
     yield page.paint(f"  {'before':>10}{'after':>10}{'change':>11}{'calls':>15}  name", "dim")
     for row in differing[:TOP_ROWS]:
         left, right = (_time(side, per_step) for side in (row.before, row.after))
-        sign = "+" if row.delta_ns > 0 else "-" if row.delta_ns < 0 else ""
+        sign = "+" if row.delta_ns > 0 else "−" if row.delta_ns < 0 else ""
         delta = f"{sign}{duration(abs(row.delta_ns))}"
         calls = " → ".join(_calls(side, per_step) for side in (row.before, row.after))
         mark = {NEW: "new: ", GONE: "gone: "}.get(row.state, "")

@@ -10,7 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
-from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, comparable_step, compare
+from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, compare
+from core.run_folder import run_of
+from core.same_program import is_same_program
 from gui import jobs, text
 from gui.linked_views import Link
 from gui.models.columns import Column, ColumnModel
@@ -43,6 +45,8 @@ class ComparePage(QWidget):
         row.addWidget(self.after, 1)
         self.title = heading("", 4)
         self.words = label("", "dim", wrap=True)
+        self.differs = label("", "warn", wrap=True)
+        self.differs.hide()
         self.grid = QGridLayout()
         self.grid.setHorizontalSpacing(28)
         self.tabs = QTabWidget()
@@ -58,6 +62,7 @@ class ComparePage(QWidget):
         said.addWidget(self.words, 1)
         box.addLayout(row)
         box.addLayout(said)
+        box.addWidget(self.differs)
         box.addLayout(self.grid)
         box.addWidget(self.tabs, 1)
         self._tables = self._make_tabs()
@@ -88,16 +93,27 @@ class ComparePage(QWidget):
     def list_documents(self) -> None:
         """Offer the opened traces; keep the choice where it is still there."""
         documents = self._session.documents
-        for combo, default in ((self.before, 0), (self.after, 1)):
+        for combo, default in zip((self.before, self.after), self._alike(documents), strict=True):
             chosen = combo.currentData()
             combo.blockSignals(True)
             combo.clear()
             for document in documents:
                 combo.addItem(document.title, document)
-            at = documents.index(chosen) if chosen in documents else min(default, len(documents) - 1)
+            at = documents.index(chosen) if chosen in documents else default
             combo.setCurrentIndex(at)
             combo.blockSignals(False)
         self.show_pair()
+
+    def _alike(self, documents: list[Document]) -> tuple[int, int]:
+        """Which two to begin with: the current one and the newest of the same program before it, -1 for none."""
+        runs = [d.run if d.run is not None else run_of(d.trace.path) if d.trace.sources else None for d in documents]
+        current = self._session.current
+        first = [documents.index(current)] if current in documents else []
+        for after in [*first, *(i for i in reversed(range(len(documents))) if i not in first)]:
+            for before in [*reversed(range(after)), *range(after + 1, len(documents))]:
+                if is_same_program(documents[before].trace, documents[after].trace, (runs[before], runs[after])):
+                    return min(before, after), max(before, after)
+        return (first or [len(documents) - 1])[0], -1
 
     def _take_pair(self) -> None:
         """Show the two documents that somebody asked to compare."""
@@ -120,7 +136,9 @@ class ComparePage(QWidget):
         before, after = self.before.currentData(), self.after.currentData()
         if before is None or after is None or before is after:
             self._pair = None
-            self._clear(self.tr("Open two traces to compare them."))
+            several = len(self._session.documents) > 1
+            words = self.tr("Choose the trace to compare with: no two of those that are open are of the same program.")
+            self._clear(words if several else self.tr("Open two traces to compare them."))
             return
         if self._pair != (before, after):
             self._pair, self._found = (before, after), None
@@ -131,6 +149,7 @@ class ComparePage(QWidget):
 
     def _clear(self, words: str) -> None:
         self._found = None
+        self.differs.hide()
         self.title.setText(self.tr("Compare"))
         self.words.setText(words)
         self._fill_grid([])
@@ -147,7 +166,7 @@ class ComparePage(QWidget):
             self.title.setText(self.tr("Compare"))
             self.words.setText(self.tr("The figures are being worked out."))
             return
-        work = partial(_compare, before.trace, before.analysis, after.trace, after.analysis)
+        work = partial(_compare, before, before.analysis, after, after.analysis)
         jobs.run(self, work, self._show, self._session.raise_error, key="compare")
 
     # What came of it ---------------------------------------------------------------------------------------------
@@ -186,7 +205,9 @@ class ComparePage(QWidget):
             self._link.leave()
 
     def _verdict(self, found: Comparison) -> None:
-        pair = comparable_step(found.before, found.after)
+        pair = found.step
+        self.differs.setText(self._differing(found))
+        self.differs.setVisible(bool(found.differs))
         gone = sum(c.state == GONE for c in found.suggestions)
         new = sum(c.state == NEW for c in found.suggestions)
         counts = self.tr("Suggestions: {gone} vanished, {new} appeared.").format(gone=gone, new=new)
@@ -198,6 +219,7 @@ class ComparePage(QWidget):
         name, before, after = pair
         change = 100.0 * (after - before) / before
         kind = {
+            "wall": self.tr("step without the profiler"),
             "sustained": self.tr("sustained step"),
             "period": self.tr("period"),
             "host": self.tr("host step"),
@@ -206,11 +228,32 @@ class ComparePage(QWidget):
             self.title.setText(self.tr("No difference"))
         else:
             self.title.setText(self.tr("Faster") if change < 0 else self.tr("Slower"))
-        restyle(self.title, "role", "" if abs(change) < SAME_PCT else "saved" if change < 0 else "wait")
+        praise = "" if abs(change) < SAME_PCT else "saved" if change < 0 else "wait"
+        if found.differs:  # of two programs neither is the faster one
+            self.title.setText(self.tr("Not the same program or conditions"))
+            praise = "warn"
+        restyle(self.title, "role", praise)
         words = self.tr("The {kind} went from {before} to {after} ({change}).").format(
-            kind=kind, before=text.duration(before), after=text.duration(after), change=signed(change)
+            kind=kind, before=text.duration(before), after=text.duration(after), change=text.change(change)
         )
         self.words.setText(f"{words} {counts}")
+
+    def _differing(self, found: Comparison) -> str:
+        names = {
+            "script": self.tr("script"),
+            "device": self.tr("device"),
+            "torch": self.tr("torch version"),
+            "rank": self.tr("rank"),
+            "simulated": self.tr("origin"),
+            "shapes": self.tr("input shapes"),
+        }
+        each = self.tr("{what}: {before} and {after}")
+        words = [
+            each.format(what=names[d.code], before=text.elided(d.before, 60), after=text.elided(d.after, 60))
+            for d in found.differs
+        ]
+        said = self.tr("They differ in more than a fix ({what}), so a change of time says little about the code.")
+        return said.format(what="; ".join(words))
 
     def _rows(self, found: Comparison) -> list[tuple[str, str, str, str]]:
         fields = (
@@ -232,8 +275,12 @@ class ComparePage(QWidget):
             if old is not None and new is not None and field.endswith("_pct"):
                 change = self.tr("{points} points").format(points=f"{new - old:+.0f}".replace("-", "−"))
             elif old and new is not None:
-                change = signed(100.0 * (new - old) / old)
+                change = text.change(100.0 * (new - old) / old)
             rows.append((name, show(old), show(new), change))
+        old, new = found.wall_ns
+        if old is not None or new is not None:
+            change = text.change(100.0 * (new - old) / old) if old and new is not None else ""
+            rows.insert(0, (self.tr("Wall, no profiler"), text.duration(old), text.duration(new), change))
         return rows
 
     def _fill_grid(self, rows: list[tuple[str, str, str, str]]) -> None:
@@ -327,14 +374,9 @@ class ComparePage(QWidget):
 
 def _compare(before: Any, before_analysis: Any, after: Any, after_analysis: Any, progress: jobs.Progress) -> Comparison:
     progress(0.0, "")
-    return compare(before, before_analysis, after, after_analysis)
-
-
-def signed(pct: float) -> str:
-    """A change in per cent with its sign."""
-    if abs(pct) < 0.05:
-        return text.percent(0.0)
-    return ("−" if pct < 0 else "+") + text.percent(abs(pct))
+    sides = (before, after)
+    runs = [d.run if d.run is not None else run_of(d.trace.path) if d.trace.sources else None for d in sides]
+    return compare(before.trace, before_analysis, after.trace, after_analysis, (runs[0], runs[1]))
 
 
 def _nothing(_: int) -> None:

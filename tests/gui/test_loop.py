@@ -15,12 +15,14 @@ from core.allow import read_allow_file
 from core.analysis import Analysis
 from core.errors import TraceError
 from core.figures.compute import compute_figures
+from core.importing import open_trace
 from core.project import Figures, Iteration, Project, load_project
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
 from gui import allow_file, jobs
 from gui.fix_dialog import FixDialog
 from gui.loop import Loop
 from gui.loop_fixes import Derived, near_lines
+from gui.panels.plan import PlanPanel
 from gui.screenshot import settle
 from gui.session import DISMISSED, DONE, LATER, Document
 from tests.gui.conftest import training
@@ -355,7 +357,8 @@ def test_dismissed_suggestions_become_an_allow_file(window, loop, run_folder, tm
 
 def test_compare_two_documents(window, loop, run_folder, tmp_path):
     before = shown(window, run_folder, 1_000_000.0)
-    after = shown(window, make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py"), 500_000.0, ())
+    folder = make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py", wall_us=500.0)
+    after = shown(window, folder, 500_000.0, ())
     window.session.ask("compare_documents", before, after)
     jobs.wait_all()
     settle()
@@ -432,8 +435,7 @@ def test_a_change_of_ones_own_file_is_measured_by_another_run_and_undone_from_th
     shown(window, capture.folder, 1_000_000.0, ())
     row = loop.project.iterations[1]
     assert (row.parent, row.copy, [fix.rule_id for fix in row.fixes]) == (0, "", [SUGGESTION.rule_id])
-    plan = window.pages[document].side
-    marks = [card.mark.text() for card in plan._cards]
+    marks = [card.mark.text().replace("\u202f", " ") for card in window.pages[document].findChild(PlanPanel)._cards]
     assert marks == ["measured in round 1: no gain (+33 %)"]
     assert SUGGESTION.key not in document.suggestion_state
     assert "Slower" in window.pages["iterations"].words.text()
@@ -465,3 +467,22 @@ def test_a_round_is_measured_again_as_a_row_of_its_own(window, loop, run_folder,
         (2, 0, 890_000.0),
     ]
     assert "measured before: 812 µs in round 1" in window.pages["iterations"].words.text().replace("\u202f", " ")
+
+
+def test_compare_pairs_only_what_is_of_one_program(window, loop, run_folder, tmp_path):
+    training().write(tmp_path / "gpu_example.json")
+    other = Document(open_trace(tmp_path / "gpu_example.json"))
+    window.session.add_document(other)
+    other.set_analysis(Analysis(compute_figures(other.trace)))
+    own = shown(window, run_folder, 1_000_000.0)
+    window.session.pageRequested.emit("compare")
+    page = window.pages["compare"]
+    assert page.before.currentData() is not page.after.currentData()
+    assert page.after.currentIndex() == -1
+    window.session.ask("compare_documents", own, other)
+    finish()
+    assert page.title.text() == "Not the same program or conditions"
+    assert "script: train.py and gpu_example.json" in page.differs.text()
+    newer = shown(window, make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py"), 500_000.0, ())
+    assert page._alike(window.session.documents) == (1, 2)
+    assert newer is window.session.documents[2]

@@ -77,7 +77,7 @@ def test_ticked_cards_go_into_one_copy_and_one_row(window, loop, run_folder, tmp
     text = Path(spec.script).read_text()
     assert "_assert_async" in text
     assert "torch.arange(" in text
-    make_run(capture.folder, Path(spec.script))
+    make_run(capture.folder, Path(spec.script), wall_us=730.0)
     shown(window, capture.folder, 805_000.0, ())
     _, fixed = loop.project.iterations
     assert [f.rule_id for f in fixed.fixes] == [ASSERT.rule_id, INDEX.rule_id]

@@ -1,0 +1,116 @@
+"""Whether two traces are of the same program under the same conditions: what differs is named before times are."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from core.errors import TraceError
+from core.kinds import SliceKind
+from core.project import COPIES, project_folder
+from core.run_folder import RunRecord
+from core.trace import Trace
+
+PRODUCTS = frozenset(("aten::linear", "aten::addmm", "aten::mm", "aten::matmul", "aten::bmm", "aten::conv2d"))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that differs: ``code`` is script, device, torch, rank, simulated or shapes; both values as words."""
+
+    code: str
+    before: str
+    after: str
+
+
+def program_of(trace: Trace, run: RunRecord | None) -> str | None:
+    """What was run: the script's path, of a changed copy its project; None where the trace does not tell."""
+    if run is None:
+        return None
+    script = str(run.spec.get("script") or run.spec.get("module") or run.name)
+    parts = PurePath(script).parts
+    for at in range(len(parts) - 2, 0, -1):
+        if parts[at] == COPIES and parts[at + 1].isdigit():
+            return str(PurePath(*parts[:at]))
+    return script
+
+
+def file_family(path: PurePath) -> str:
+    """Name of a trace without the numbers that tell runs, ranks and times apart."""
+    name = path.name.partition(".")[0]
+    return "".join(c for c in name if not c.isdigit()).strip("-_ ")
+
+
+def is_same_program(before: Trace, after: Trace, runs: tuple[RunRecord | None, RunRecord | None]) -> bool:
+    """Whether two traces may be compared without asking: the same script, or else files with names of one family."""
+    programs = [program_of(trace, run) for trace, run in zip((before, after), runs, strict=True)]
+    if None not in programs:
+        return _is_one(str(programs[0]), str(programs[1]))
+    if programs != [None, None] or not before.sources or not after.sources:
+        return False
+    family = file_family(before.path)
+    return family == file_family(after.path) and (family != "trace" or before.path.parent == after.path.parent)
+
+
+def _is_one(before: str, after: str) -> bool:
+    """A project's folder is named after its script, with a digest of the path."""
+    if before == after:
+        return True
+    pairs = ((before, after), (after, before))
+    return any(os.path.basename(project) == project_folder(Path("."), script).name for script, project in pairs)
+
+
+def differing(before: Trace, after: Trace, runs: tuple[RunRecord | None, RunRecord | None]) -> tuple[Condition, ...]:
+    """What differs between two traces beside the code that a fix changes; what one of them does not state is left out.
+
+    Scripts count where a run is known here. Shapes are those of the first matrix product or convolution of a step.
+    """
+    found = []
+    programs = [program_of(trace, run) for trace, run in zip((before, after), runs, strict=True)]
+    if None not in programs and not _is_one(str(programs[0]), str(programs[1])):
+        found.append(Condition("script", str(programs[0]), str(programs[1])))
+    elif (runs[0] is None) != (runs[1] is None):
+        sides_of = zip((before, after), runs, strict=True)
+        names = [run.name if run is not None else trace.path.name for trace, run in sides_of]
+        found.append(Condition("script", names[0], names[1]))
+    sides = [_conditions(trace) for trace in (before, after)]
+    for code in sides[0]:
+        old, new = (side.get(code) for side in sides)
+        if old is not None and new is not None and old != new:
+            found.append(Condition(code, str(old), str(new)))
+    return tuple(found)
+
+
+def _conditions(trace: Trace) -> dict[str, Any]:
+    meta = trace.meta
+    names = sorted({d.name for d in meta.devices if d.name})
+    device = ", ".join(names) if names else "GPU" if trace.has_device_work else "CPU only"
+    return {
+        "device": device if names or not trace.has_device_work else None,
+        "torch": meta.torch_version,
+        "rank": meta.rank,
+        "simulated": "simulated" if meta.simulated else "recorded",
+        "shapes": _shapes(trace),
+    }
+
+
+def _shapes(trace: Trace) -> str | None:
+    """Input shapes of the first matrix product or convolution of the middle step: the batch is in them."""
+    if not len(trace.steps):
+        return None
+    slices = trace.slices
+    start = np.sort(trace.steps.start_ns)[len(trace.steps) // 2]
+    ops = np.flatnonzero((slices.kind == SliceKind.CPU_OP) & (slices.start_ns >= start))
+    wanted = [i for i in np.unique(slices.name_id[ops]) if trace.strings[int(i)] in PRODUCTS]
+    ops = ops[np.isin(slices.name_id[ops], wanted)]
+    if not len(ops):
+        return None
+    try:
+        dims = trace.args(int(ops[np.argmin(slices.start_ns[ops])])).get("Input Dims")
+    except (TraceError, OSError):
+        return None  # the file is gone: what it said cannot be told
+    return str(dims) if dims else None
