@@ -53,7 +53,7 @@ class CallOrder:
         self._trace = trace
         self._innermost_all = innermost_all
         self._calls: dict[int, tuple[Call, ...]] = {}
-        self._events: dict[tuple[int, int], tuple[list[int], list[frozenset[str]]]] = {}
+        self._events: dict[tuple[int, int], I64] = {}  # of a frame and the beginning of what is looked at
 
     def place(self, slice_id: int, frame_id: int, function: FunctionNode) -> Placed:
         """Lines of ``function`` that can have run a slice.
@@ -80,12 +80,13 @@ class CallOrder:
         event = self._event_of(top, frame_id) if top >= 0 else -1
         if event < 0 or not calls or len(calls) > _MOST_CALLS:
             return Placed((), in_loop)
-        ids, labels = self._events_in(frame_id, first, last)
-        if event not in ids:
+        events = self._events_in(frame_id, first, last)
+        at = np.flatnonzero(events == event)
+        if not len(at):
             return Placed((), in_loop)
-        at = ids.index(event)
-        low = max(0, at - _MOST_EVENTS // 2)
-        lines = _align(labels[low : low + _MOST_EVENTS], at - low, calls)
+        low = max(0, int(at[0]) - _MOST_EVENTS // 2)
+        labels = [self._labels(int(one)) for one in events[low : low + _MOST_EVENTS]]
+        lines = _align(labels, int(at[0]) - low, calls)
         return Placed(lines, in_loop)
 
     def _calls_of(self, function: FunctionNode) -> tuple[Call, ...]:
@@ -151,8 +152,8 @@ class CallOrder:
             at = int(trace.slices.parent_id[at])
         return at
 
-    def _events_in(self, frame_id: int, first_ns: int, last_ns: int) -> tuple[list[int], list[frozenset[str]]]:
-        """The frame's direct children that begin between two instants, in order, and what each can be the call of."""
+    def _events_in(self, frame_id: int, first_ns: int, last_ns: int) -> I64:
+        """int64[n]: the frame's direct children that begin between two instants, in order."""
         key = (frame_id, first_ns)
         if key not in self._events:
             trace, sl = self._trace, self._trace.slices
@@ -165,8 +166,7 @@ class CallOrder:
             ops = ops[self._innermost_all(thread, TrackKind.CPU_PYTHON, sl.start_ns[ops]) == frame_id]
             both = np.concatenate((python, ops))
             both = both[np.argsort(sl.start_ns[both], kind="stable")]
-            ids = [int(i) for i in both]
-            self._events[key] = ids, [self._labels(i) for i in ids]
+            self._events[key] = both
         return self._events[key]
 
     def _rows(self, thread: int, kind: TrackKind, first_ns: int, last_ns: int) -> I64:

@@ -145,6 +145,15 @@ def test_lines_that_fit_alike_are_candidates_and_named(tmp_path: Path) -> None:
     assert "line 6" in found.reason
 
 
+def test_of_a_call_that_ran_very_much_only_what_is_near_is_looked_at(tmp_path: Path) -> None:
+    builder = TraceBuilder().python("train.py(1): <module>", 0, 100_000)
+    for at in range(4000):
+        builder.op("aten::exp" if at % 2 == 0 else "aten::abs", 10 * at + 1, 5)
+    trace = builder.build()
+    assert _found(tmp_path, AT_TOP, trace, _nth(trace, "aten::exp", 1500)).line == 4
+    assert _found(tmp_path, AT_TOP, trace, _nth(trace, "aten::abs", 1999)).line == 5
+
+
 def test_what_the_code_does_not_hold_is_not_placed(tmp_path: Path) -> None:
     trace = _trace("train", 1, ["exp", "cumsum", "exp"])
     found = _found(tmp_path, TWINS, trace, _nth(trace, "aten::cumsum", 1))
