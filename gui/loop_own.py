@@ -135,5 +135,3 @@ def _of_round(before: Iteration, row: Iteration, made: AppliedEdit | None) -> Fi
     elif row.state != "running":
         return None
     return FixState(kind, made, judged, row.number, len(row.fixes))
-
-

@@ -239,4 +239,3 @@ def _text_of(copy: Path) -> str:
         return copy.read_text("utf-8", "replace")
     except OSError:
         return "seed"
-

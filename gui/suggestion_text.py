@@ -10,7 +10,9 @@ from PySide6.QtCore import QCoreApplication
 from core.analysis import OUTLOOKS, Analysis, outlook
 from core.suggestions import Suggestion
 from core.trace import Trace
+from core.unprofiled import Slowed, slowed
 from gui import text
+from gui.session import Document, Session
 
 translate = QCoreApplication.translate
 
@@ -52,10 +54,10 @@ def _how_often(suggestion: Suggestion) -> str:
     return translate("plan", "{count} times").format(count=suggestion.occurrences) if suggestion.occurrences > 1 else ""
 
 
-def saving(suggestion: Suggestion) -> str:
+def saving(suggestion: Suggestion, step_ns: float | None = None) -> str:
     """What it saves in the plan, after the fixes above it (alone where it is in none), and how sure that is.
 
-    Empty for a note. The reports show the same number.
+    Empty for a note. The reports show the same number. With ``step_ns`` it is said as a share of that step.
     """
     priced = suggestion.saving
     if suggestion.informational:
@@ -65,9 +67,10 @@ def saving(suggestion: Suggestion) -> str:
     best = (priced.ns or 0) if priced.together_ns is None else priced.together_ns
     if best <= 0:
         return translate("plan", "nothing more") if (priced.ns or 0) > 0 else translate("plan", "nothing alone")
+    words = text.saving(best) if not step_ns else text.change(-100.0 * best / step_ns)
     if priced.basis == "bounded":
-        return translate("plan", "up to {saving}").format(saving=text.saving(best))
-    return ("≈ " if priced.basis == "rough" else "") + text.saving(best)
+        return translate("plan", "up to {saving}").format(saving=words)
+    return ("≈ " if priced.basis == "rough" else "") + words
 
 
 def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
@@ -116,6 +119,23 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
     return " ".join(lines)
 
 
+def slowed_plan(session: Session, document: Document) -> Slowed | None:
+    """How much the profiler slows the step of a plan down, where the run has measured that and it is much."""
+    if document.analysis is None or not document.analysis.plan:
+        return None
+    wall = document.run.wall_step_ns if document.run is not None else session.ask("wall_step_ns", document)
+    return slowed(document.trace, document.analysis, wall)
+
+
+def slower(found: Slowed) -> str:
+    """What the plan is worth without the profiler."""
+    return translate("rules", found.template).format(
+        recorded=text.duration(found.recorded_ns),
+        wall=text.duration(found.wall_ns),
+        projected=text.duration(found.projected_ns),
+    )
+
+
 def became(state: Any) -> str:
     """What became of a fix (`gui.loop_own.FixState`), in a few words for its card; nothing where it was not applied."""
     if state is None:
@@ -141,11 +161,14 @@ def became(state: Any) -> str:
     return words.format(number=state.number, change=change)
 
 
-def measured(state: Any) -> str:
-    """The step that a round measured, in a sentence."""
-    judged = state.judged
-    if judged is None or judged.before_ns is None or judged.after_ns is None:
-        return became(state)
+def measured(states: Sequence[Any]) -> str:
+    """The step that one round measured with all of these fixes (`gui.loop_own.FixState`); nothing where none did."""
+    first = states[0] if states else None
+    judged = first.judged if first is not None else None
+    if judged is None or any(s is None or s.number != first.number for s in states):
+        return ""
+    if judged.before_ns is None or judged.after_ns is None:
+        return ""
     words = (
         translate("plan", "With those ticked, measured without the profiler: {before} → {after}.")
         if judged.measure == "wall"

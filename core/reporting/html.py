@@ -26,6 +26,7 @@ from core.reporting.phrases import (
     printable,
     saving_unit,
     saving_words,
+    slowed_words,
     step_thread_lines,
     steps_in_means,
     verdict_word,
@@ -206,6 +207,8 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
     if key := outlook(trace, analysis):
         colour = ' class="saved"' if key == "healthy" else ""
         yield f"<p{colour}>{e(OUTLOOKS[key])}</p>"
+    if analysis.plan and (slower := slowed_words(trace, analysis)):
+        yield f"<p>{e(slower)}</p>"
     if analysis.plan and now:
         yield _falling([now, *(float(p.predicted_step_ns) for p in analysis.plan)])
     planned = set(small)

@@ -8,8 +8,10 @@ from core.analysis import Analysis
 from core.figures.shares import device_shares, step_threads, steps_covered_ns
 from core.kinds import HOST_CALLS, GapCause
 from core.reporting.units import UNKNOWN, duration, percent
+from core.run_folder import run_of
 from core.suggestions import SourceRef, Suggestion
 from core.trace import Trace
+from core.unprofiled import slowed
 from core.words import counted
 
 VERDICTS = {
@@ -147,3 +149,14 @@ def occurrences(suggestion: Suggestion) -> str:
     steps = len(suggestion.steps)
     times = f"seen {suggestion.occurrences:,} times" if suggestion.occurrences != 1 else "seen once"
     return f"{times} in {steps:,} steps" if steps > 1 else f"{times} in one step" if steps else times
+
+
+def slowed_words(trace: Trace, analysis: Analysis) -> str:
+    """What the plan is worth without the profiler, where that slows the step down much; empty elsewhere."""
+    run = run_of(trace.path) if trace.sources else None
+    found = slowed(trace, analysis, run.wall_step_ns if run is not None else None)
+    if found is None:
+        return ""
+    times = (found.recorded_ns, found.wall_ns, found.projected_ns)
+    recorded, wall, projected = (duration(ns) for ns in times)
+    return found.template.format(recorded=recorded, wall=wall, projected=projected)

@@ -25,6 +25,7 @@ from core.reporting.phrases import (
     printable,
     saving_unit,
     saving_words,
+    slowed_words,
     step_thread_lines,
     steps_in_means,
     verdict_word,
@@ -206,6 +207,8 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator
         yield from page.title("Suggestions")
     if key := outlook(trace, analysis):
         yield from page.wrap(OUTLOOKS[key], "  ")
+    if analysis.plan and (words := slowed_words(trace, analysis)):
+        yield from page.wrap(words, "  ")
     after = {i: (n, step) for n, step in enumerate(analysis.plan, 1) for i in step.suggestions}
     shown = set(small)
     for number, step in enumerate(analysis.plan, 1):

@@ -161,13 +161,14 @@ class PlanPanel(QWidget):
         self._cards = []
         analysis = self._document.analysis
         assert analysis is not None or not found
+        slower = suggestion_text.slowed_plan(self._session, self._document)
         for index, suggestion in enumerate(found):
             title = text.filled(suggestion.title, suggestion.values)
             card = Card(
                 "i" if suggestion.informational else str(index + 1),
                 title,
                 suggestion_text.place(suggestion),
-                suggestion_text.saving(suggestion),
+                suggestion_text.saving(suggestion, slower.recorded_ns if slower else None),
                 partial(self._bodies.body, index, suggestion),
             )
             card.chosen.connect(partial(self._choose, index))
@@ -247,6 +248,8 @@ class PlanPanel(QWidget):
             words = self.tr("Working out what each fix saves…")
         elif nothing := suggestion_text.nothing_found(document.trace, analysis):
             words = nothing
+        elif slower := suggestion_text.slowed_plan(self._session, self._document):
+            words = suggestion_text.slower(slower)
         elif not document.trace.has_device_work:
             words = self.tr("No device work was recorded: these are about the CPU's own time.")
         self.message.setText(words)
@@ -268,11 +271,10 @@ class PlanPanel(QWidget):
         values = suggestion_text.falling(now, analysis, [DISMISSED in of_step for of_step in states])
         done = [k for k, of_step in enumerate(states, 1) if all(state in (DONE, CHOSEN) for state in of_step)]
         end = values[-1]
-        self.total.setText(
-            self.tr("{now} → {end} ({change})").format(
-                now=text.duration(now), end=text.duration(end), change="−" + text.percent(100 * (now - end) / now)
-            )
-        )
+        slower = suggestion_text.slowed_plan(self._session, self._document)  # the times are the profiler's as well
+        words = self.tr("{change} of the recorded step") if slower else self.tr("{now} → {end} ({change})")
+        change = text.change(100 * (end - now) / now)
+        self.total.setText(words.format(now=text.duration(now), end=text.duration(end), change=change))
         restyle(self.total, "role", "saved" if end < now else "dim")
         self.bars.show_values(values, done)
         self._show_caption(analysis, now)
@@ -280,8 +282,6 @@ class PlanPanel(QWidget):
     def _show_caption(self, analysis: Analysis, now: float) -> None:
         """What the bars are; with ticks, the step time that they lead to together."""
         ticked = self._ticked_at(DONE, CHOSEN)
-        states = {i: self._session.ask("fix_state", self._document, i) for i in ticked}
-        measured = {getattr(state, "number", None) for state in states.values()}
         self._priced = tuple(ticked)
         self.caption.setText(
             self.tr("Predicted step after each fix, {unit}. {order}")
@@ -290,8 +290,8 @@ class PlanPanel(QWidget):
         )
         if not ticked:
             return
-        if len(measured) == 1 and None not in measured:  # what is measured needs no prediction
-            self.caption.setText(suggestion_text.measured(states[ticked[0]]))
+        if words := suggestion_text.measured([self._session.ask("fix_state", self._document, i) for i in ticked]):
+            self.caption.setText(words)
             return
         known = predicted_step(analysis, ticked)
         if known is not None:
@@ -350,9 +350,7 @@ class PlanPanel(QWidget):
             card.rebuild()
         saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
         opened = index == (chosen if chosen >= 0 else self._first)
-        card.set_state(
-            opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational
-        )
+        card.set_state(opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational)
 
     def _counted(self) -> list[int]:
         """Cards that are part of the list: notes never are, small ones while they are shown."""

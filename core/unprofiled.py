@@ -1,0 +1,46 @@
+"""What a plan made from a recording says about the step without the profiler, where that is much shorter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.analysis import Analysis
+from core.trace import Trace
+
+SLOWED_PCT = 15.0  # the profiler slows a step by some per cent as a rule; more changes what a plan promises
+SLOWED = (
+    "A step takes {recorded} while it is recorded and {wall} without the profiler, which slows down Python and "
+    "operators. What a fix saves of them is less there: read the savings as shares of the step."
+)
+ALIKE = "If all of the step is slowed down alike, {wall} becomes about {projected}; a run of the fixed copy tells."
+UNKNOWN = "What is left of the savings without the profiler is unknown; a run of the fixed copy tells."
+
+
+@dataclass(frozen=True)
+class Slowed:
+    """Step times in ns: while recorded, by the clock, and after the whole plan by the clock where it can be guessed."""
+
+    recorded_ns: float
+    wall_ns: float
+    projected_ns: float | None
+
+    @property
+    def template(self) -> str:
+        """The sentences, with {recorded}, {wall} and {projected} to be filled in."""
+        return f"{SLOWED} {UNKNOWN if self.projected_ns is None else ALIKE}"
+
+
+def slowed(trace: Trace, analysis: Analysis, wall_ns: float | None) -> Slowed | None:
+    """How much longer a step takes while it is recorded; None where that is not known, or is little.
+
+    The profiler's cost lies on Python and operators, not on the device. Where device work was recorded, the step
+    without the profiler may wait for the device instead, and no saving is carried over to it. Without a device the
+    plan's share of the step is, and only under the assumption that is stated with it.
+    """
+    recorded = analysis.figures.summary.sustained_step_ns
+    if not wall_ns or not recorded or recorded <= (1 + SLOWED_PCT / 100) * wall_ns:
+        return None
+    projected = None
+    if analysis.plan and not trace.has_device_work:
+        projected = wall_ns * analysis.plan[-1].predicted_step_ns / recorded
+    return Slowed(recorded, wall_ns, projected)

@@ -1,0 +1,32 @@
+"""A plan beside the step without the profiler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.unprofiled import slowed
+from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
+
+
+def test_device_time_is_carried_over_to_nothing():
+    trace, analysis = with_suggestions(training(), SUGGESTION)  # a step of 900 us, 630 us after the plan
+    found = slowed(trace, analysis, 400_000.0)
+    assert found is not None
+    assert (found.recorded_ns, found.wall_ns, found.projected_ns) == (900_000.0, 400_000.0, None)
+    assert "unknown" in found.template
+
+
+def test_without_a_device_the_share_is_carried_over():
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    cpu = replace(trace, slices=replace(trace.slices, kind=trace.slices.kind * 0))
+    found = slowed(cpu, analysis, 400_000.0)
+    assert found is not None
+    assert found.projected_ns == pytest.approx(280_000.0)
+    assert "{projected}" in found.template
+
+
+@pytest.mark.parametrize("wall", [None, 0.0, 800_000.0, 950_000.0])
+def test_little_or_unknown_is_not_said(wall):
+    assert slowed(*with_suggestions(training(), SUGGESTION), wall) is None
