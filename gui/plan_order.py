@@ -6,6 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from core.analysis import Analysis
 from gui import text
+from gui.widgets.charts import bars_unit
 
 translate = QCoreApplication.translate
 
@@ -35,3 +36,9 @@ def in_words(analysis: Analysis, now_ns: float) -> str:
         template = translate("plan", "Cards {first} to {last} hide one another's waits: together {saving}.")
         words.append(template.format(first=first, last=last, saving=text.saving(saved_ns)))
     return " ".join(words)
+
+
+def caption(analysis: Analysis, now_ns: float) -> str:
+    """Say what the bars of the plan are, and why they stand in their order."""
+    words = translate("plan", "Predicted step after each fix, {unit}.").format(unit=bars_unit(now_ns))
+    return f"{words} {in_words(analysis, now_ns)}".strip()

@@ -17,7 +17,7 @@ from gui.panels import PanelSpec
 from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Session
 from gui.suggestion_body import BodyMaker
 from gui.widgets.card import Card
-from gui.widgets.charts import FallingBars, bars_unit
+from gui.widgets.charts import FallingBars
 from gui.widgets.cpu_time_view import CpuTimeView
 from gui.widgets.fold import Fold
 from gui.widgets.labels import button, heading, label, named, restyle
@@ -283,11 +283,7 @@ class PlanPanel(QWidget):
         """What the bars are; with ticks, the step time that they lead to together."""
         ticked = self._ticked_at(DONE, CHOSEN)
         self._priced = tuple(ticked)
-        self.caption.setText(
-            self.tr("Predicted step after each fix, {unit}. {order}")
-            .format(unit=bars_unit(now), order=plan_order.in_words(analysis, now))
-            .strip()
-        )
+        self.caption.setText(plan_order.caption(analysis, now))
         if not ticked:
             return
         if words := suggestion_text.measured([self._session.ask("fix_state", self._document, i) for i in ticked]):
