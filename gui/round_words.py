@@ -16,9 +16,10 @@ translate = QCoreApplication.translate
 SEEDS = re.compile(r"seed", re.IGNORECASE)  # manual_seed, seed_everything, set_seed, random.seed, generator seeds
 
 
-def verdict(project: Project, checks: dict[int, ResultCheck]) -> str:
-    """One paragraph on the newest round that was measured."""
+def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None = None) -> str:
+    """One paragraph on a round, where it was measured; else on the newest one that was."""
     measured = [i for i in project.iterations if step(i) is not None]
+    measured += [i for i in measured if i.number == number]
     if not measured:
         return translate("iterations", "No round has a known step time yet.")
     last = measured[-1]
@@ -28,12 +29,18 @@ def verdict(project: Project, checks: dict[int, ResultCheck]) -> str:
             "iterations", "The starting point: {time} a step. Choose a suggestion and apply it to a copy."
         ).format(time=text.duration(step(last)))
     found = judge(parent, last)
-    sentences = [_change(found, parent), _recorded(found), *_repeated(project, last), _prediction(found), *_why(found)]
+    sentences = [
+        _change(found, parent, last),
+        _recorded(found),
+        *_repeated(project, last),
+        _prediction(found),
+        *_why(found),
+    ]
     sentences += [_same(checks[last.number], parent, last), _same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
 
 
-def _change(found: Judgement, parent: Iteration) -> str:
+def _change(found: Judgement, parent: Iteration, last: Iteration) -> str:
     if found.before_ns is None or found.after_ns is None or found.measured_pct is None:
         return translate(
             "iterations", "Whether it became faster is unknown: there is no step time that both rounds have."
@@ -43,10 +50,13 @@ def _change(found: Judgement, parent: Iteration) -> str:
         "wall": translate("iterations", "step without the profiler"),
         "host": translate("iterations", "host step"),
     }[found.measure]
-    words = translate("iterations", "{result}: the {kind} went from {before} in round {number} to {after} ({change}).")
+    words = translate(
+        "iterations", "Round {number}: {result}. The {kind} went from {before} in round {parent} to {after} ({change})."
+    )
     return words.format(
         result=result(found),
-        number=parent.number,
+        number=last.number,
+        parent=parent.number,
         kind=kind,
         before=text.duration(found.before_ns),
         after=text.duration(found.after_ns),
@@ -57,11 +67,11 @@ def _change(found: Judgement, parent: Iteration) -> str:
 def result(found: Judgement) -> str:
     """Whether a round was faster, in a word or two."""
     if found.is_gain is None:
-        return translate("iterations", "Unclear")
+        return translate("iterations", "unclear")
     if found.is_gain:
-        return translate("iterations", "Faster")
+        return translate("iterations", "faster")
     slower = (found.measured_pct or 0.0) >= GAIN_PCT
-    return translate("iterations", "Slower") if slower else translate("iterations", "No gain")
+    return translate("iterations", "slower") if slower else translate("iterations", "no gain")
 
 
 def _recorded(found: Judgement) -> str:

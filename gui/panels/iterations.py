@@ -42,6 +42,7 @@ class IterationsPage(QWidget):
         self._session = session
         self._loop: Loop | None = session.ask("loop")
         self._chosen: int | None = None
+        self._known_checks: dict[int, ResultCheck] = {}
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 24, 24, 16)
         box.setSpacing(10)
@@ -126,8 +127,7 @@ class IterationsPage(QWidget):
             )
             return
         self.title.setText(Path(project.script).name)
-        checks = self._checks(project)
-        self.words.setText(round_words.verdict(project, checks))
+        checks = self._known_checks = self._checks(project)
         plain, bars = round_words.bars(project)
         self.chart.show_rounds(bars)
         self.caption.setText(
@@ -293,6 +293,7 @@ class IterationsPage(QWidget):
         iteration = project.get(number) if project is not None else None
         if project is None or iteration is None:
             return
+        self.words.setText(round_words.verdict(project, self._known_checks, number))
         row = QFrame()
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)

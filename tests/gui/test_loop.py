@@ -438,7 +438,7 @@ def test_a_change_of_ones_own_file_is_measured_by_another_run_and_undone_from_th
     marks = [card.mark.text().replace("\u202f", " ") for card in window.pages[document].findChild(PlanPanel)._cards]
     assert marks == ["measured in round 1: no gain (+33 %)"]
     assert SUGGESTION.key not in document.suggestion_state
-    assert "Slower" in window.pages["iterations"].words.text()
+    assert "Round 1: slower." in window.pages["iterations"].words.text()
     dialog = FixDialog(loop, document, (0,))
     finish()
     assert dialog.copy_button.isHidden()
