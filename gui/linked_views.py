@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QObject
 
 from core.figures.model import Figures
+from core.kinds import TrackKind
 from gui.session import Document
+
+if TYPE_CHECKING:
+    from gui.timeline.view import TimelineView
+
+LOW_PX = 260  # of a view: with all lanes of the operators the device's rows would lie below it
 
 
 def typical(figures: Figures) -> int:
@@ -97,3 +104,17 @@ def _typical_step(document: Document) -> tuple[int, int]:
     if figures is None or step < 0:
         return document.trace.span_ns
     return int(figures.steps.start_ns[step]), int(figures.steps.end_ns[step])
+
+
+def make_low(view: TimelineView) -> None:
+    """Where little height is left for a view, one lane of each CPU row is enough, and the device's rows come into view.
+
+    Rows that were opened by hand since are left as they are.
+    """
+    trace = view.document.trace
+    if view.height() >= LOW_PX or not trace.has_device_work:
+        return
+    for row in view.rows.rows:
+        if row.track_kind in (TrackKind.CPU_OPS, TrackKind.CPU_PYTHON) and row.expanded:
+            view.toggle(row.key, False)
+    view.reveal_track(int(trace.slices.track_id[trace.device_ids[0]]))

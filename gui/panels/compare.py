@@ -6,7 +6,7 @@ import importlib.util
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
@@ -14,7 +14,7 @@ from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side,
 from core.run_folder import run_of
 from core.same_program import is_same_program
 from gui import jobs, text
-from gui.linked_views import Link
+from gui.linked_views import Link, make_low
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -32,6 +32,7 @@ class ComparePage(QWidget):
         super().__init__()
         self._session = session
         self._link: Link | None = None
+        self._fresh: list[Any] = []  # timelines that have not been fitted to their height
         self._pair: tuple[Document, Document] | None = None
         self._found: Comparison | None = None
         self.before, self.after = CalmCombo(), CalmCombo()
@@ -197,6 +198,12 @@ class ComparePage(QWidget):
         super().showEvent(event)
         if self._link is not None:
             self._link.enter()
+        QTimer.singleShot(0, self, self._make_low)  # when the views have their heights
+
+    def _make_low(self) -> None:
+        for view in self._fresh if self.isVisible() else []:
+            make_low(view)
+        self._fresh = [] if self.isVisible() else self._fresh
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
         """Give the documents their own views back."""
@@ -338,6 +345,7 @@ class ComparePage(QWidget):
             self._link.setParent(None)
             self._link.deleteLater()
             self._link = None
+        self._fresh = []
         while self.timelines.count():
             widget = self.timelines.widget(0)
             if widget is not None:
@@ -368,6 +376,8 @@ class ComparePage(QWidget):
         for document, window in zip((before, after), own, strict=True):  # a new view begins with the whole trace
             document.zoom_to(*window, remember=False)
         self._link = Link(before, after, self)
+        self._fresh = views
+        QTimer.singleShot(0, self, self._make_low)
         if self.isVisible():
             self._link.enter()
 
