@@ -253,7 +253,7 @@ class Opener(QObject):
     def _fill(self, document: Document, path: Path, run_folder: Path | None, loaded: Loaded) -> None:
         """Put what was read with the trace into its document."""
         trace, run = loaded.trace, loaded.run
-        from gui.panels import tour  # late: the start needs no panels
+        from gui import tour_story  # late: the start needs no tour
 
         document.prepared = loaded.prepared
         document.title = title_of(trace, run)
@@ -265,7 +265,7 @@ class Opener(QObject):
             document.finder = finder_for(trace, folders)
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)
-        if path.parent != tour.FOLDER:  # the example is at hand anyway; it would push the user's own files out
+        if path.parent != tour_story.FOLDER:  # the example is at hand anyway; it would push the user's own files out
             self._session.remember(path, self._settings.get("files/recent_max"))
         document.analysis_running = True  # soon: the page says so from the start
 

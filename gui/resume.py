@@ -261,10 +261,10 @@ class Resume(QObject):
 
     def opened(self) -> Opened:
         """What is open now; traces that are still being read again are among it."""
-        from gui.panels import tour
+        from gui import tour_story
 
         current, pages = self._session.current, self._window.pages
-        own = [d for d in self._session.documents if d.trace.sources and d.trace.path.parent != tour.FOLDER]
+        own = [d for d in self._session.documents if d.trace.sources and d.trace.path.parent != tour_story.FOLDER]
         documents = [self._shown(d) for d in own]
         front = _path(current) if current is not None and current in own else ""
         at = self._window.stack.currentWidget()

@@ -165,7 +165,7 @@ def measured(states: Sequence[Any]) -> str:
     """The step that one round measured with all of these fixes (`gui.loop_own.FixState`); nothing where none did."""
     first = states[0] if states else None
     judged = first.judged if first is not None else None
-    if judged is None or any(s is None or s.number != first.number for s in states):
+    if first is None or judged is None or any(s is None or s.number != first.number for s in states):
         return ""
     if judged.before_ns is None or judged.after_ns is None:
         return ""

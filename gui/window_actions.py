@@ -61,9 +61,10 @@ class WindowActions(_Base):
         self.session.provide("open_folder", self.open_folder_dialog)
         self.session.provide("save_report", self.save_report)
         self.session.provide("palette", self.palette_dialog)
+        from gui import tour_story
         from gui.panels import tour
 
-        if tour.sample(0).exists():
+        if tour_story.sample(0).exists():
             self.session.provide("learn", partial(tour.start, self.session))
         for service, panel_id in (("profile", "launch"), ("compare", "compare"), ("runs", "runs")):
             if panels.exists(panel_id):
