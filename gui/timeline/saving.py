@@ -27,7 +27,7 @@ def _tr(words: str) -> str:
 
 
 def _ask(view: TimelineView, title: str, suffix: str, kinds: str) -> Path | None:
-    stem = view.document.title.split(".")[0] or "trace"
+    stem = view.document.title.split(".")[0].replace("/", "-").replace("\\", "-").strip() or "trace"  # a name, no path
     name, _ = QFileDialog.getSaveFileName(view, title, f"{stem}-{suffix}", kinds)
     return Path(name) if name else None
 

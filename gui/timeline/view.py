@@ -95,7 +95,7 @@ class TimelineView(QWidget):
         if not isinstance(state, dict):
             return
         self.rows.restore(state)
-        if state.get("origin") in {o.value for o in Origin}:
+        if state.get("origin") in [o.value for o in Origin]:  # a list: what is no text cannot be looked up in a set
             self.origin = Origin(state["origin"])
         self.canvas.show_legend = state.get("legend") is True
         if isinstance(state.get("filter"), str):

@@ -70,3 +70,17 @@ def test_menus_name_what_they_do_and_do_it(view: TimelineView) -> None:
     assert [m.start_ns for m in view.document.marks] == [1_500_000]
     by_text["Legend"].trigger()
     assert view.canvas.show_legend
+
+
+def test_the_name_that_is_offered_is_no_path(view: TimelineView, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a run stands in the title, and a folder that was sent says what it is."""
+    offered: list[str] = []
+
+    def ask(_view: object, _title: str, name: str, _kinds: str) -> tuple[str, str]:
+        offered.append(name)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    view.document.title = "/root/evil\\run · trace.json"
+    saving.picture(view, vectors=True)
+    assert offered == ["-root-evil-run · trace-timeline.svg"]
