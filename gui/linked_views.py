@@ -117,4 +117,6 @@ def make_low(view: TimelineView) -> None:
     for row in view.rows.rows:
         if row.track_kind in (TrackKind.CPU_OPS, TrackKind.CPU_PYTHON) and row.expanded:
             view.toggle(row.key, False)
-    view.reveal_track(int(trace.slices.track_id[trace.device_ids[0]]))
+    stream = view.rows.row_of_track(int(trace.slices.track_id[trace.device_ids[0]]))
+    if stream is not None:
+        view.canvas.set_scroll(max(stream.y - stream.height - 8, 0))  # near the top: the height may still shrink

@@ -192,6 +192,7 @@ class ComparePage(QWidget):
         box.refresh()
         if self._link is not None and fresh:
             self._link.begin()
+        QTimer.singleShot(0, self, self._make_low)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Move both views together from now on."""
@@ -201,9 +202,11 @@ class ComparePage(QWidget):
         QTimer.singleShot(0, self, self._make_low)  # when the views have their heights
 
     def _make_low(self) -> None:
-        for view in self._fresh if self.isVisible() else []:
+        if self._found is None or not self.isVisible():
+            return  # the table above them is not there yet
+        for view in self._fresh:
             make_low(view)
-        self._fresh = [] if self.isVisible() else self._fresh
+        self._fresh = []
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
         """Give the documents their own views back."""
@@ -377,7 +380,6 @@ class ComparePage(QWidget):
             document.zoom_to(*window, remember=False)
         self._link = Link(before, after, self)
         self._fresh = views
-        QTimer.singleShot(0, self, self._make_low)
         if self.isVisible():
             self._link.enter()
 
