@@ -182,7 +182,7 @@ def _iteration(row: Any) -> Iteration | None:
         shown["rules"] = tuple(shown.get("rules", ()))
         known["figures"] = Figures(**shown)
         return _checked(Iteration(**known))
-    except (TypeError, KeyError, AttributeError):
+    except (TypeError, ValueError, KeyError, AttributeError):
         return None
 
 
@@ -193,7 +193,11 @@ def _checked(found: Iteration) -> Iteration | None:
     texts += tuple(text for fix in found.fixes for text in (fix.rule_id, fix.title, fix.place, fix.summary, fix.diff))
     numbers = [getattr(shown, f.name) for f in fields(Figures) if f.name not in ("verdict", "rules")]
     numbers += [found.created_s, found.predicted_ns, *(fix.saving_ns for fix in found.fixes)]
-    whole = type(found.number) is int and (found.parent is None or type(found.parent) is int)
+    whole = (
+        type(found.number) is int
+        and "\0" not in f"{found.run_folder}{found.copy}"
+        and (found.parent is None or type(found.parent) is int)
+    )
     fits = whole and all(isinstance(text, str) for text in texts) and found.created_s is not None
     return found if fits and all(n is None or type(n) in (int, float) for n in numbers) else None
 

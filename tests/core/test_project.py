@@ -290,7 +290,8 @@ def test_an_iteration_of_odd_kinds_is_left_out(tmp_path):
     project = Project(tmp_path, "s").with_iteration(iteration(0, 100.0)).with_iteration(iteration(1))
     project.save()
     whole = orjson.loads((tmp_path / "project.json").read_bytes())
-    for key, value in (("number", "1"), ("run_folder", 3), ("created_s", None), ("predicted_ns", "x"), ("parent", 0.5)):
+    for key, value in (("number", "1"), ("run_folder", 3), ("created_s", None), ("predicted_ns", "x"), ("parent", 0.5),
+                       ("run_folder", "a\0b"), ("copy", "\0"), ("figures", "x"), ("figures", [[1]])):  # fmt: skip
         odd = {**whole, "iterations": [whole["iterations"][0], {**whole["iterations"][1], key: value}]}
         (tmp_path / "project.json").write_bytes(orjson.dumps(odd))
         found = load_project(tmp_path)
