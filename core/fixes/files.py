@@ -144,6 +144,8 @@ def _copy_tree(source: Path, target: Path, budget: _Budget) -> None:
                 f"{source}: holds too many files to copy.",
                 hint="Keep the script in a folder of its own, or apply there.",
             )
+        if entry.is_symlink() and not os.path.exists(path):  # it leads nowhere, or in a circle
+            continue
         if entry.is_dir(follow_symlinks=False):
             if (path / "pyvenv.cfg").exists():
                 continue
@@ -169,7 +171,7 @@ def _lead_links(root: Path, copy: Path, edited: Iterable[Path]) -> None:
             path, place = Path(folder, name), there / name
             if not path.is_symlink() or not os.path.lexists(place):
                 continue
-            real = path.resolve()
+            real = Path(os.path.realpath(path))  # a link in a circle is no error of this one
             if real.is_relative_to(root) and real.relative_to(root) in wanted:
                 place.unlink()
                 to = os.path.relpath(copy / real.relative_to(root), place.parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,12 @@ def test_a_link_stays_a_link_where_its_file_is_changed(project):
     assert (project / "train.py").read_bytes().endswith(b"y = 2\r\n")
     applied.undo()
     assert (project / "train.py").read_bytes().endswith(b"'\xe9'\r\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_what_is_no_file_in_the_tree_is_passed_over(project, tmp_path):
+    (project / "round").symlink_to(project / "round")
+    (project / "nowhere.py").symlink_to("/nowhere/at/all.py")
+    os.mkfifo(project / "pipe.py")
+    (made,) = apply_to_copy([edit_of(project)], project, tmp_path / "copy")
+    assert sorted(path.name for path in made.parent.iterdir()) == ["data", "pkg", "train.py"]
