@@ -486,3 +486,27 @@ def test_compare_pairs_only_what_is_of_one_program(window, loop, run_folder, tmp
     newer = shown(window, make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py"), 500_000.0, ())
     assert page._alike(window.session.documents) == (1, 2)
     assert newer is window.session.documents[2]
+
+
+def test_the_plan_says_what_the_profiler_adds(window, loop, run_folder):
+    document = shown(window, run_folder, 2_000_000.0)  # 900 us without the profiler
+    finish()
+    panel = window.pages[document].findChild(PlanPanel)
+    assert "900 µs without the profiler" in panel.message.text().replace("\u202f", " ")
+    assert panel.total.text().endswith("of the recorded step")
+    assert "%" in panel._cards[0].saving.text()
+
+
+def test_a_card_offers_the_undo_of_a_change_that_is_made(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    loop.apply_to_own_file(document, derived(loop, document, 0).joint)
+    panel = window.pages[document].findChild(PlanPanel)
+    assert panel._cards[0].mark.text() == "in your file, not measured yet"
+    actions = {action.text: action for action in panel._bodies.body(0, SUGGESTION).actions}
+    assert "Apply to a copy, re-run…" not in actions
+    actions["Undo the change of train.py"].run()
+    assert (tmp_path / "project" / "train.py").read_text() == SCRIPT
+    assert panel._cards[0].mark.text() == ""
+    loop.apply_to_own_file(document, derived(loop, document, 0).joint)
+    window.run_command("undo-change")
+    assert (tmp_path / "project" / "train.py").read_text() == SCRIPT
