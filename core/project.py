@@ -122,7 +122,7 @@ class Project:
         except OSError as error:
             raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
         values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in self.iterations]}
-        _keep_what_is_not_ours(self.folder / NAME)
+        _keep_what_is_not_ours(self.folder / NAME, {i.created_s for i in self.iterations})
         write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
 
 
@@ -145,15 +145,16 @@ def load_project(folder: Path) -> Project | None:
     return Project(folder, str(values.get("script", "")), tuple(i for i in found if i is not None))
 
 
-def _keep_what_is_not_ours(file: Path) -> None:
-    """Put a project that could not be read whole (damaged, or of a later version) aside before one is written there."""
+def _keep_what_is_not_ours(file: Path, known: set[float]) -> None:
+    """Put aside what would be lost: a project damaged or of a later version, or one with rounds of another window."""
     try:
         data = file.read_bytes()
     except OSError:
         return
     try:
         values = orjson.loads(data)
-        if values["format"] == FORMAT and all(_iteration(row) is not None for row in values["iterations"]):
+        found = [_iteration(row) for row in values["iterations"]]
+        if values["format"] == FORMAT and all(i is not None and i.created_s in known for i in found):
             return
     except (ValueError, TypeError, KeyError):
         pass

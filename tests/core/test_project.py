@@ -296,3 +296,16 @@ def test_an_iteration_of_odd_kinds_is_left_out(tmp_path):
         (tmp_path / "project.json").write_bytes(orjson.dumps(odd))
         found = load_project(tmp_path)
         assert found is not None and [i.number for i in found.iterations] == [0], key
+
+
+def test_rounds_that_another_window_has_written_are_kept(tmp_path):
+    base = Project(tmp_path, "s").with_iteration(iteration(0))
+    base.save()
+    one = base.with_iteration(replace(iteration(1), created_s=2.0))
+    other = base.with_iteration(replace(iteration(1), created_s=3.0))
+    one.save()
+    other.save()
+    other.save()
+    assert load_project(tmp_path) == other
+    (kept,) = (path for path in tmp_path.iterdir() if path.name != "project.json")
+    assert [row["created_s"] for row in orjson.loads(kept.read_bytes())["iterations"]] == [1.0, 2.0]
