@@ -258,10 +258,8 @@ class ComparePage(QWidget):
             "shapes": self.tr("input shapes"),
         }
         each = self.tr("{what}: {before} and {after}")
-        words = [
-            each.format(what=names[d.code], before=text.elided(d.before, 60), after=text.elided(d.after, 60))
-            for d in found.differs
-        ]
+        sides = [(names[d.code], text.elided(d.before, 60), text.elided(d.after, 60)) for d in found.differs]
+        words = [each.format(what=what, before=before, after=after) for what, before, after in sides]
         said = self.tr("They differ in more than a fix ({what}), so a change of time says little about the code.")
         return said.format(what="; ".join(words))
 
