@@ -77,8 +77,13 @@ def drive(window):
         count = len(session.documents)
         while not any(d.trace.path == capture.result.trace for d in session.documents):
             yield
-    left = {pid: words for pid in descendants(os.getpid()) if "from multiprocessing" not in (words := command_of(pid))}
-    assert not left, left  # but for the process that reads traces, which is at hand for the next one
+    def left():  # but for the process that reads traces, which is at hand for the next one
+        return {p: words for p in descendants(os.getpid()) if "from multiprocessing" not in (words := command_of(p))}
+
+    patience = time.monotonic() + 5
+    while left() and time.monotonic() < patience:  # what has just ended may still wait to be collected
+        yield
+    assert not left(), left()
 
 steps = None
 def tick():

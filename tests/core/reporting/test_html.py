@@ -170,4 +170,4 @@ def test_a_run_is_named_by_script_and_time_with_its_time_without_the_profiler(tm
     trace = training().build(tmp_path / "trace.json")
     words = Reader(html.page(trace, analyze(trace))).words
     assert "train.py, 12:31" in words
-    assert words[words.index("Wall, no profiler") + 1]== "7.5 ms"
+    assert words[words.index("Wall, no profiler") + 1] == "7.5 ms"
