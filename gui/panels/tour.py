@@ -31,8 +31,8 @@ class TourBar(QFrame):
         self._session, self._document = session, document
         self.setObjectName("band")
         self._stage = stage_of(document)
-        self.setVisible(self._stage >= 0)
-        if self._stage < 0:
+        if self._stage < 0:  # shown with the page: without a parent it would be a window of its own for a moment
+            self.hide()
             return
         every = stations()
         station = every[self._stage]

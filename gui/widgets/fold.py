@@ -36,7 +36,8 @@ class Fold(QWidget):
     def set_words(self, words: str) -> None:
         """Set the text of the line; without any, nothing is shown."""
         self._words = words
-        self.setVisible(bool(words))
+        if self.parentWidget() is not None or not words:  # without one it would be a window of its own for a moment
+            self.setVisible(bool(words))
         self._show()
 
     def open(self, opened: bool = True) -> None:
