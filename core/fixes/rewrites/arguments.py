@@ -78,15 +78,19 @@ def copy_without_blocking(source: SourceText, place: Place) -> tuple[str, str]:
 
 def loader_with_workers(source: SourceText, place: Place) -> tuple[str, str]:
     """``DataLoader(...)`` -> with worker processes that are kept."""
-    changed = False
+    changed, elsewhere = False, ""
     for call in _required_loaders(source, place):
         workers = _keyword(call, "num_workers")
+        if workers is not None and not isinstance(workers, ast.Constant):
+            elsewhere = ast.unparse(workers)
         if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
             if not imported_as(source, "os"):
                 add_import(source, "import os")
             set_argument(source, call, "num_workers", "min(4, os.cpu_count() or 1)")
             set_argument(source, call, "persistent_workers", "True")
             changed = True
+    if not changed and elsewhere:
+        raise NotApplicable(f"the number of workers is worked out elsewhere, as {elsewhere}: set it there")
     if not changed:
         raise NotApplicable("the loaders have workers already")
     risk = "The data set is copied to each worker: random numbers in it then come from the worker's own seed."

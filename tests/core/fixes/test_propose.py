@@ -363,6 +363,18 @@ def test_loader_gets_workers():
     assert "DataLoader(data, num_workers=min(4, os.cpu_count() or 1), persistent_workers=True)" in after
 
 
+@pytest.mark.parametrize(
+    ("given", "told"), [("sizes.workers", "as sizes.workers: set it there"), ("2", "workers already")]
+)
+def test_why_a_loader_gets_no_workers(given, told):
+    text = (
+        f"from torch.utils.data import DataLoader\nfor x in DataLoader(data, num_workers={given}):  # here\n    pass\n"
+    )
+    edit, why = attempt(text, suggestion("loader-without-workers", text, "<module>"), "train.py")
+    assert edit is None
+    assert told in why
+
+
 def test_loader_fetches_ahead():
     text = "loader = DataLoader(data, num_workers=2, **more)\n"
     assert propose(text, suggestion("loader-starves-step", text, "", marker="loader"), "a.py") is None
