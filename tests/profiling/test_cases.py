@@ -7,6 +7,7 @@ import statistics
 
 import pytest
 
+from profiling.notices import SLOWER_UNPROFILED
 from profiling.spec import package_module
 from tests.profiling.runs import Seen
 from tests.shared import case_path, needs_shared
@@ -261,7 +262,9 @@ def test_71_long_run(seen: Seen) -> None:
     assert len(seen.steps) == 5
     steps = seen.result.manifest["steps"]
     assert steps["count"] == 2000
-    assert 0 < steps["wall_step_us"] < steps["profiled_step_us"]
+    assert steps["wall_step_us"] > 0
+    if steps["wall_step_us"] > SLOWER_UNPROFILED * steps["profiled_step_us"]:  # other programs ran: that is said
+        assert any("took longer without the profiler" in notice for notice in seen.result.notices)
     # The whole loop against its own pace once the window is over: what the recordings add to 2000 steps.
     kept = steps["timings"]
     usual = statistics.median(row["us"] for row in kept if row["phase"] == "done")
