@@ -241,7 +241,7 @@ class SourceFinder:
         """What the run recorded: the line of the call, or the line at which torch warned of a wait."""
         assert self._lines is not None
         known = parse_frame(self._trace.name(frame)) if frame >= 0 else None
-        called = self._lines.of_slice(self._trace, slice_id)
+        called = self._lines.of_slice(self._trace, slice_id, frame)
         # `assert t` and `p[mask]` are no calls: then the call found belongs to a function further out
         if called is not None and (known is None or called.function.rsplit(".", 1)[-1] == known.function):
             return called

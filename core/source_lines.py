@@ -34,23 +34,31 @@ class LineRecord:
     line: Sequence[int] = ()
     function: Sequence[str] = ()
     sync_lines: tuple[tuple[str, int, str, int], ...] = ()
-    _memo: dict[int, SourceRef | None] = field(default_factory=dict)
+    _memo: dict[tuple[int, int], SourceRef | None] = field(default_factory=dict)
 
-    def of_slice(self, trace: Trace, slice_id: int) -> SourceRef | None:
-        """Exact place of a slice (of its launch, for device work), None where nothing was recorded for it."""
+    def of_slice(self, trace: Trace, slice_id: int, frame: int = -1) -> SourceRef | None:
+        """Exact place of a slice (of its launch, for device work), None where nothing was recorded for it.
+
+        ``frame`` is the Python slice of the user's function around it: a call that began before it was made by another
+        function, however alike their names (every module has a ``forward``).
+        """
         if trace.device_work_mask[slice_id]:
             slice_id = int(trace.links.launch_of[slice_id])
         if slice_id < 0 or not self.start_ns:
             return None
-        if slice_id not in self._memo:
-            self._memo[slice_id] = self._find(trace, slice_id)
-        return self._memo[slice_id]
+        key = (slice_id, frame)
+        if key not in self._memo:
+            self._memo[key] = self._find(trace, slice_id, frame)
+        return self._memo[key]
 
-    def _find(self, trace: Trace, slice_id: int) -> SourceRef | None:
+    def _find(self, trace: Trace, slice_id: int, frame: int) -> SourceRef | None:
         start = trace.meta.origin_ns + int(trace.slices.start_ns[slice_id])
         end = trace.meta.origin_ns + int(trace.end_ns[slice_id])
+        since = trace.meta.origin_ns + int(trace.slices.start_ns[frame]) if frame >= 0 and frame != slice_id else -1
         at = bisect_right(self.start_ns, start) - 1
         for i in range(at, max(at - _LOOK_BACK, -1), -1):
+            if self.start_ns[i] <= since:
+                return None
             if self.end_ns[i] >= end:
                 return SourceRef(self.file[i], self.line[i], self.function[i], True, "the exact line was recorded")
         return None

@@ -289,6 +289,19 @@ def test_a_wait_that_is_no_call_gets_the_line_of_torchs_warning(tmp_path: Path) 
     assert "warned" in place.reason
 
 
+def test_a_call_of_an_outer_function_of_the_same_name_gives_no_line(tmp_path: Path) -> None:
+    """Every module has a forward: the call `block(x)` in the model's is not where the block's own operators run."""
+    builder = TraceBuilder(baseTimeNanoseconds=1_000_000)
+    builder.python("net.py(20): forward", 0, 100).python("nn.Module: Block_0", 10, 60)
+    builder.python("net.py(4): forward", 20, 40)
+    builder.op("aten::softmax", 30, 10)  # `scores @ v` and the like are no calls
+    trace = builder.build()
+    _record(tmp_path, trace, "forward")  # from 9 to 59 us: the call of the block, in the model's forward
+    place = SourceFinder.of_run(trace, tmp_path).of_slice(rows(trace, "aten::softmax")[0])
+    assert place is not None
+    assert (place.line, place.exact) == (4, False)
+
+
 @pytest.mark.parametrize(
     "text", [b"{", b"[]", b'{"format": "other"}', b'{"format": "steplens.lines/1", "calls": {"start_ns": [1]}}']
 )
