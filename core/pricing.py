@@ -11,6 +11,7 @@ from core.errors import Cancelled
 from core.figures.compute import final_verdict
 from core.figures.lookup import view_of
 from core.figures.model import Figures
+from core.figures.verdict import is_start_up
 from core.replay.plan import Planner, Turn
 from core.replay.replay import Replay, WhatIf
 from core.suggestions import Effect, EffectKind, PlanStep, RuleResult, Saving, Suggestion
@@ -100,7 +101,7 @@ class _Pricing:
         self._replay = replay
         self._found = found
         self._floors = floors
-        self._inferred = figures.summary.inferred
+        self._inferred = figures.summary.inferred or is_start_up(figures.budget)
         self._usable = replay.error_pct <= USELESS_REPLAY_PCT
         self._measured_ns = figures.summary.period_ns or figures.summary.step_ns
         self._alone: dict[int, Saving] = {}
@@ -299,6 +300,7 @@ def _finished(
     """Figures with what the replay knows, and the verdict that follows from it."""
     error = replay.error_pct if replay is not None else None
     usable = replay is not None and replay.has_steps and replay.error_pct <= USELESS_REPLAY_PCT
+    usable = usable and not is_start_up(figures.budget)
     sustained = replay.step_ns if replay is not None and usable else None
     known = [s.saving.pct for s in suggestions if s.saving.pct is not None and not s.informational]
     if replay is not None and plan:

@@ -6,6 +6,7 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication
 
 from core.analysis import Analysis
+from core.figures.verdict import is_start_up
 from core.kinds import HOST_CALLS
 from core.run_folder import RunRecord
 from core.trace import Trace
@@ -39,6 +40,11 @@ def sustained(trace: Trace, analysis: Analysis) -> str:
         return why
     if not trace.has_device_work and _calls(trace):
         return no_device(trace)
+    if is_start_up(analysis.figures.budget):
+        return _tr(
+            "The only step that counts mostly starts up: code is compiled or loaded in it. Record a few steps more, "
+            "after some warm-up."
+        )
     if "replay" in analysis.notes:
         return _tr("The replay of this trace failed ({error}).").format(error=analysis.notes["replay"])
     return _tr("The recorded steps cannot be replayed: too little of what happened in them was recorded.")

@@ -20,9 +20,18 @@ from core.figures.stats import device_stats, operator_stats, self_time, thread_s
 from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
-from core.figures.verdict import LOST_LAUNCHES_SHARE, Verdict, judge, judge_cut_off, judge_lost, judge_without_device
+from core.figures.verdict import (
+    LOST_LAUNCHES_SHARE,
+    MIN_WORK,
+    Verdict,
+    judge,
+    judge_cut_off,
+    judge_lost,
+    judge_too_little,
+    judge_without_device,
+)
 from core.intervals import Spans, subtract, union, union_all
-from core.kinds import SliceKind, TrackKind
+from core.kinds import SliceKind, SyncKind, TrackKind
 from core.tables import F64, I32, StepTable
 from core.trace import Trace
 
@@ -125,6 +134,8 @@ def final_verdict(
     if lost_pct is not None and lost_pct > 100.0 * LOST_LAUNCHES_SHARE:
         return judge_lost(lost_pct)
     view = view_of(trace)
+    if not len(figures.steps) and 0 < len(view.work) < MIN_WORK:
+        return judge_too_little(len(view.work))
     verdict = judge(
         figures.budget,
         _single(figures.extra, "exposed_communication_ns"),
@@ -136,8 +147,14 @@ def final_verdict(
     )
     if verdict is not None:
         return verdict
-    names_device = bool(trace.meta.devices) or bool(len(view.named(view.host_calls, view.names.launch)))
-    return judge_without_device(names_device, _loader_share(figures.step_figures), bool(len(trace.slices)))
+    launches = bool(len(view.named(view.host_calls, view.names.launch)))
+    names_device = bool(trace.meta.devices) or launches
+    names = view.names
+    moving = names.launch | names.async_copy | names.copy_with_stream | (names.sync == SyncKind.MEMCPY)
+    left_alone = bool(len(view.host_calls)) and not len(view.named(view.host_calls, moving))
+    left_alone &= bool(len(view.by_kind(SliceKind.CPU_OP)))
+    loader_share = _loader_share(figures.step_figures)
+    return judge_without_device(names_device, loader_share, bool(len(trace.slices)), left_alone)
 
 
 def _single(extra: Mapping[str, F64], key: str) -> float | None:

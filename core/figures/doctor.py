@@ -152,7 +152,10 @@ def _device(view: View) -> list[DoctorNote]:
             return [_note("gpu-events-missing/none")]
         return []
     notes = []
-    orphans = view.work[links.launch_of[view.work] < 0]
+    every = (
+        trace.device_ids
+    )  # pieces, also those without a valid duration: the rule counts them so
+    orphans = every[links.launch_of[every] < 0]
     lost = launches[~np.isin(launches, links.launched_by)]
     if len(lost) > _LOST_SHARE * len(launches):
         notes.append(_note("orphan-kernels/many", lost, launches=len(lost), all=len(launches), orphans=len(orphans)))

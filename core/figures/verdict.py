@@ -31,6 +31,10 @@ _GROUPS: Mapping[str, tuple[GapCause, ...]] = {
     "host_bound": (GapCause.LAUNCH, GapCause.PYTHON, GapCause.COMPILE, GapCause.COLLECTOR),
     "unknown": (GapCause.UNKNOWN, GapCause.QUEUED),
 }
+# Two pieces of device work have one gap between them: no pace of anything, where no step is marked around them.
+MIN_WORK = 3
+# A recording that mostly starts up says nothing about the loop: not where one step, or none, is all that it holds.
+START_UP_SHARE = 0.5
 # With so many launches whose work is not in the trace, idle time is as likely to be work that was not recorded.
 LOST_LAUNCHES_SHARE = 0.5
 
@@ -57,6 +61,10 @@ TEMPLATES: Mapping[str, str] = {
     "while code is compiled or loaded.",
     "start_up": "Start-up takes {share_pct:.0f} % of the recording and no steps are marked, so the pace of the loop is "
     "unknown; savings are rough figures for the rest of the recording.",
+    "start_up_step": "Start-up takes {share_pct:.0f} % of the only step that counts: code is compiled or loaded in it, "
+    "which happens once. The pace of the loop is unknown; savings are rough figures.",
+    "too_little": "The trace holds {count} {count|piece|pieces} of device work and no steps: too little to judge a "
+    "program by.",
     "unknown_cause": "For {share_pct:.0f} % of the time the device idles and nothing recorded says why.",
     "unknown_no_stacks": "For {share_pct:.0f} % of the time the device idles and nothing recorded says why: Python "
     "stacks (with_stack=True) would show what the CPU did meanwhile.",
@@ -68,6 +76,8 @@ TEMPLATES: Mapping[str, str] = {
     "launches_lost": "Of the launches {lost_pct:.0f} % have no device work in the trace: they were captured into a "
     "graph, or their events were lost. How busy the device was is unknown.",
     "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
+    "left_alone": "The calls of the GPU's runtime were recorded, and none of them launches anything: the program "
+    "computed on the CPU and left the GPU alone.",
     "cpu_only": "The trace holds CPU work only, so there is no device to be kept busy.",
     "loader_cpu": "The data loader takes {share_pct:.0f} % of the step.",
     "cut_off": "The file ends early: what came after is missing, and GPU work may be among it. What is left is shown, "
@@ -181,10 +191,27 @@ def _host(budget: Budget, share_pct: float) -> Verdict:
     idle = budget.idle_by_cause_ns
     most = max(_GROUPS["host_bound"], key=lambda cause: idle.get(cause, 0))
     if most == GapCause.COMPILE:
+        if is_start_up(budget):
+            return _verdict("unknown", "start_up_step", share_pct=100.0 * idle[most] / float(budget.period_ns or 1))
         if budget.basis == "window":
             return _verdict("unknown", "start_up", share_pct=100.0 * idle[most] / float(budget.period_ns or 1))
         return _verdict("host_bound", "host_compile", share_pct=share_pct)
     return _verdict("host_bound", "host_python" if most == GapCause.PYTHON else "host_launch", share_pct=share_pct)
+
+
+def is_start_up(budget: Budget) -> bool:
+    """Whether all that is known of the loop is one step that mostly starts up: its pace is then unknown.
+
+    Where several steps compile, they compile again and again, which is their pace.
+    """
+    loading = budget.idle_by_cause_ns.get(int(GapCause.COMPILE), 0)
+    one = budget.basis != "window" and budget.steps == 1
+    return one and loading >= START_UP_SHARE * float(budget.period_ns or 1)
+
+
+def judge_too_little(count: int) -> Verdict:
+    """Judge nothing: so little device work has no pace."""
+    return _verdict("unknown", "too_little", count=count)
 
 
 def judge_cut_off() -> Verdict:
@@ -197,8 +224,15 @@ def judge_lost(lost_pct: float) -> Verdict:
     return _verdict("unknown", "launches_lost", lost_pct=lost_pct)
 
 
-def judge_without_device(names_device: bool, loader_share: float | None, has_slices: bool) -> Verdict:
-    """Judge a trace without device work."""
+def judge_without_device(
+    names_device: bool, loader_share: float | None, has_slices: bool, left_alone: bool = False
+) -> Verdict:
+    """Judge a trace without device work.
+
+    ``left_alone``: operators and calls of the runtime were recorded, and no call launches anything.
+    """
+    if left_alone:
+        return _verdict("unknown", "left_alone")
     if names_device:
         return _verdict("unknown", "no_device_events")
     if not has_slices:

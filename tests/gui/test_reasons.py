@@ -46,6 +46,12 @@ def no_calls() -> TraceBuilder:
     return made
 
 
+def start_up() -> TraceBuilder:
+    """The only step loads a module for most of its time."""
+    made = TraceBuilder().step(0, 0, 9000).runtime("cuModuleLoadData", 100, 6000)
+    return made.launch("gemm", at=6200, call=10, start=6300, dur=500)
+
+
 CASES: tuple[tuple[str, TraceBuilder, Callable[[Trace, Analysis], str], str], ...] = (
     ("no steps", TraceBuilder().launch("gemm", at=40, call=10, start=60, dur=500), reasons.host_step, "prof.step()"),
     ("no steps", TraceBuilder().launch("gemm", at=40, call=10, start=60, dur=500), reasons.period, "prof.step()"),
@@ -53,6 +59,7 @@ CASES: tuple[tuple[str, TraceBuilder, Callable[[Trace, Analysis], str], str], ..
     ("no device", cpu_only(), reasons.busy, "record with ProfilerActivity.CUDA"),
     ("no device", cpu_only(), reasons.sync_wait, "record with ProfilerActivity.CUDA"),
     ("one step", one_step(), reasons.period, "only one step was recorded"),
+    ("start-up", start_up(), reasons.sustained, "code is compiled or loaded"),
     ("no calls", no_calls(), reasons.sync_wait, "ProfilerActivity.CPU"),
     ("no calls", no_calls(), reasons.device_step, "calls that launched it are not in the trace"),
     (

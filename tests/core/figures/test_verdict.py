@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.analysis import analyze
 from core.figures.compute import compute_figures, final_verdict
 from core.figures.model import Budget
 from core.figures.verdict import TEMPLATES, judge
@@ -36,6 +37,62 @@ def test_verdict(case, code):
     assert verdict is not None
     assert verdict.code == code
     assert "{" not in verdict.text
+
+
+def starting_up(steps: int) -> TraceBuilder:
+    """Steps in each of which a module is loaded for 600 of 1000 us, but for one more that is cut off."""
+    builder = TraceBuilder()
+    for i in range(steps):
+        at = i * 10_000
+        builder.step(i, at, 10_000 if i < steps - 1 else 500)
+        for k in range(4 if i < steps - 1 else 1):
+            builder.op("aten::mm", at + 6500 + k * 100, 90)
+            builder.launch("k", at=at + 6510 + k * 100, call=5, start=at + 6520 + k * 100, dur=20)
+        if i < steps - 1:
+            builder.runtime("cuModuleLoadData", at + 200, 6000)
+    return builder
+
+
+def test_the_only_step_that_counts_says_nothing_of_the_loop_while_it_starts_up():
+    trace = starting_up(2).build()
+    analysis = analyze(trace)
+    assert (analysis.figures.summary.verdict, analysis.figures.budget.steps) == ("unknown", 1)
+    assert analysis.figures.summary.verdict_values["share_pct"] == pytest.approx(60.0, abs=5)
+    assert analysis.figures.summary.sustained_step_ns is None
+    assert {s.saving.basis for s in analysis.suggestions if s.saving.ns is not None} <= {"rough", "bounded"}
+    # Where every step compiles, that is the loop's pace.
+    again = analyze(starting_up(5).build()).figures.summary
+    assert again.verdict == "host_bound"
+    assert again.sustained_step_ns is not None
+
+
+def test_a_kernel_or_two_without_steps_are_no_pace():
+    builder = TraceBuilder().op("aten::mm", 0, 50).launch("k", at=5, call=3, start=20, dur=60)
+    assert compute_figures(builder.build()).summary.verdict == "unknown"
+    for i in range(2):
+        builder.launch("k", at=100 + i, call=1, start=110 + i * 60, dur=60)
+    assert compute_figures(builder.build()).summary.verdict == "host_bound"
+
+
+def test_a_program_that_never_launches_anything_left_the_device_alone():
+    calls = (
+        TraceBuilder().op("aten::mm", 5, 50).runtime("cudaGetDeviceCount", 1, 1).runtime("cudaStreamSynchronize", 90, 1)
+    )
+    summary = compute_figures(calls.build()).summary
+    assert (summary.verdict, summary.gpu_busy_pct) == ("unknown", None)
+    assert "left the GPU alone" in summary.verdict_text
+    copied = compute_figures(calls.runtime("cudaMemcpyAsync", 60, 5).build()).summary
+    assert "holds none of its work" in copied.verdict_text
+
+
+def test_orphans_are_counted_as_the_rule_of_that_name_counts_them():
+    """A piece without a valid duration is one, too."""
+    builder = TraceBuilder().op("aten::mm", 0, 50).kernel("whole", 5, 20)
+    trace = builder.slice("kernel", "unfinished", 40, None, 7, 0, device=0, stream=7).build()
+    note = next(n for n in compute_figures(trace).doctor if n.code == "orphan-kernels")
+    assert note.values["orphans"] == 2
+    (found,) = [s for s in analyze(trace).suggestions if s.rule_id == "orphan-kernels"]
+    assert (found.values["count"], found.values["of"]) == (2, 2)
 
 
 def test_exposed_communication_is_not_useful_work():
