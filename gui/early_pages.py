@@ -65,6 +65,10 @@ class EarlyPages:
             yield
         page.grab(QRect(0, 0, 1, 1))  # lays all of it out
         yield
+        canvas = getattr(page.timeline, "canvas", None)
+        if canvas is not None:
+            yield from canvas.early_parts()
+            yield
         direct = Qt.FindChildOption.FindDirectChildrenOnly
         for part in page.timeline.findChildren(QWidget, options=direct):
             if isValid(part) and not part.isHidden():

@@ -9,6 +9,8 @@ from weakref import WeakMethod
 from PySide6.QtCore import QObject, QTimer
 from shiboken6 import isValid
 
+TURN_MS = 1  # a timer, not an event: what was changed is painted, and the user is heard, before the next one comes
+
 
 class Listeners:
     """Methods of QObjects; one whose object is gone is left out.
@@ -38,13 +40,17 @@ class Listeners:
             while self._waiting:
                 self._next()
         elif not under_way:
-            QTimer.singleShot(0, self._owner, self._turn)
+            QTimer.singleShot(0, self._owner, self._begin)
+
+    def _begin(self) -> None:
+        """Let what has changed at once be painted: that is waiting behind the event which called this."""
+        QTimer.singleShot(TURN_MS, self._owner, self._turn)
 
     def _turn(self) -> None:
         if self._waiting:
             self._next()
         if self._waiting:
-            QTimer.singleShot(0, self._owner, self._turn)
+            QTimer.singleShot(TURN_MS, self._owner, self._turn)
 
     def _next(self) -> None:
         method = self._waiting.pop(0)()

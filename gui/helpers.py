@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WAIT_S = 0.03
+START_S = 5.0  # more than any start takes
 MOST = 4  # helpers at a time: each holds a trace until it is diagnosed
 
 
@@ -52,6 +53,11 @@ def renew() -> None:
     if _held.wanted and _held.spare is None:
         _held.settled.clear()
         threading.Thread(target=_prepare, name="helper-start", daemon=True).start()
+
+
+def wait_started() -> None:
+    """Wait while a helper process is being started; it need not be ready yet (called from a worker thread)."""
+    _held.settled.wait(START_S)
 
 
 def _prepare() -> None:

@@ -15,6 +15,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 from core.run_folder import name_of
 from core.words import visible
 from gui import helpers, jobs, own_rules, source_folders, store, text, warmup
+from gui.gentle import TURN_MS
 from gui.session import Document, Session
 from gui.settings import Settings
 
@@ -276,7 +277,7 @@ class Opener(QObject):
         document, parts = self._arriving[key]
         try:
             if next(parts, parts) is not parts or key not in self._arriving:
-                QTimer.singleShot(0, self, partial(self._arrive, key))
+                QTimer.singleShot(TURN_MS, self, partial(self._arrive, key))
                 return
             self._add(document, key)
         except Exception as error:

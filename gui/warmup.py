@@ -55,6 +55,8 @@ def finish() -> None:
     with _lock:
         if _ended.is_set():
             return
+        helpers.wait_started()  # two threads that import leave the GUI thread a third of the interpreter
+        gc.freeze()  # nor need a collection meanwhile look through what is there already
         names = (*MODULES, *(f"gui.panels.{name}" for name in panels.PANELS))
         if not helpers.wanted():
             names += IN_THREADS

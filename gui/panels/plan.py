@@ -23,6 +23,7 @@ from gui.widgets.fold import Fold
 from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.outcomes import OutcomeList
 
+OPEN_MS = 20  # from the shown plan to its first open card
 LOW_PX = 260  # of the panel: with the bars, less than a card would be seen
 
 
@@ -137,7 +138,7 @@ class PlanPanel(QWidget):
             for card in self._cards:
                 card.rebuild()
         if not self._document.analysis_running:
-            QTimer.singleShot(0, self, self._open_first)  # in a turn of its own: the code is read for it
+            QTimer.singleShot(OPEN_MS, self, self._open_first)  # in a turn of its own: the code is read for it
         self._show_message()
         self._outcomes.show_results(analysis.rules if analysis else ())
         self.show_states()
@@ -150,7 +151,7 @@ class PlanPanel(QWidget):
         still = [i for i in analysis.headlined() if not self._state(analysis.suggestions[i])]
         if still and analysis.suggestions is self._shown:
             self._first = still[0]
-            self.show_states()
+            self._show_card(self._first)
 
     def _make_cards(self, found: tuple[Suggestion, ...]) -> None:
         for card in self._cards:

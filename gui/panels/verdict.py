@@ -162,6 +162,7 @@ class VerdictBand(QFrame):
                 metric.show_figure(shown[place])
             metric.setVisible(place < len(shown))
         self._show_budget(figures)
+        self.bar.keep_room(False)
 
     def _show_waiting(self) -> None:
         failed = self._document.analysis_error is not None
@@ -173,6 +174,7 @@ class VerdictBand(QFrame):
         )
         for metric in self._metrics:
             metric.hide()
+        self.bar.keep_room(not failed)
         self.bar.hide()
         self.bar_name.hide()
 
@@ -283,8 +285,16 @@ class VerdictBand(QFrame):
     def _replay_note(self, summary: Summary) -> str:
         if summary.replay_error_pct is None:
             return ""
-        error = text.percent(abs(summary.replay_error_pct))
-        return "\n" + self.tr("The replay of the unchanged trace is {error} off.").format(error=error)
+        if summary.held_out_error_pct is not None:
+            note = self.tr("Each half of the steps, replayed, foretells the other half within {error}.").format(
+                error=text.percent(summary.held_out_error_pct)
+            )
+        else:
+            note = self.tr(
+                "How well the replay foretells steps that it was not given takes four counted steps to tell."
+            )
+        own = self.tr("The recording that it is made of, it reproduces within {error}: close to 0 by construction.")
+        return "\n" + note + "\n" + own.format(error=text.percent(abs(summary.replay_error_pct)))
 
     def _show_budget(self, figures: Figures) -> None:
         budget, dark = figures.budget, self._session.dark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -212,6 +213,19 @@ class Canvas(QWidget):
             self.rows.version,
             id(frame.figures),
         )
+
+    def early_parts(self) -> Iterator[None]:
+        """Make what the first picture is dear for, a part with each step: texts, headings, boxes."""
+        frame = self.frame()
+        visible = frame.visible_rows()
+        self._painter.warm(frame, [])
+        yield
+        nowhere = QPixmap(1, 1)
+        painter = QPainter(nowhere)
+        self._draw_headers(painter, frame, visible)
+        painter.end()
+        yield
+        self._painter.warm(frame, visible)
 
     def _make_base(self, frame: Frame) -> QPixmap:
         size = QSize(frame.width_px, frame.height_px) * frame.dpr

@@ -102,6 +102,14 @@ class SlicePainter:
         self._pad = tuple(min(PAD_REST * width + frames * ns, PAD_MOST * width) for ns in self._ahead)
         self._started_s, self._made = time.perf_counter(), 0
 
+    def warm(self, frame: Frame, rows: list[Row]) -> None:
+        """Make the boxes of rows ahead of the frame that draws them, and what texts need."""
+        self.begin_frame(frame)
+        self._begin(frame)
+        for row in rows:
+            if row.kind is RowKind.SLICES:
+                self._boxes(frame, row)
+
     def paint(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
         """Draw the slices of rows, then their labels."""
         self._begin(frame)

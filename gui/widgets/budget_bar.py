@@ -67,6 +67,14 @@ class BudgetBar(QWidget):
         self._fit()
         self.update()
 
+    def keep_room(self, kept: bool) -> None:
+        """Have a place, with names below, while hidden: what stands under the bar stays there when it comes."""
+        policy = self.sizePolicy()
+        policy.setRetainSizeWhenHidden(kept)
+        self.setSizePolicy(policy)
+        if kept:
+            self.setFixedHeight(BAR_PX + LEGEND_PX)
+
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """As wide as allowed."""
         return QSize(400, self.maximumHeight())

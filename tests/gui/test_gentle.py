@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
@@ -47,6 +47,23 @@ def test_at_once_or_one_in_each_turn(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: heard[-1:] == ["c"])
     QApplication.processEvents()
     assert heard == ["a", "a", "b", "c"]
+
+
+def test_what_waits_is_dealt_with_between_two_turns(qtbot: QtBot) -> None:
+    heard: list[str] = []
+    owner, ears = QObject(), [Ear(heard, name) for name in "ab"]
+    listeners = Listeners(owner)
+    for ear in ears:
+        listeners.add(ear.hear)
+    beat = QTimer(owner)
+    beat.timeout.connect(lambda: heard.append("beat"))
+    ears[0].then = [lambda: beat.start(0)]
+    listeners.gently = True
+    listeners.call()
+    QTimer.singleShot(0, owner, lambda: heard.append("painted"))
+    qtbot.waitUntil(lambda: "b" in heard)
+    assert heard[:2] == ["painted", "a"]
+    assert heard.index("beat") < heard.index("b")
 
 
 def test_who_is_gone_is_left_out(qtbot: QtBot) -> None:

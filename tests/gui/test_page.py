@@ -154,6 +154,6 @@ def test_the_views_under_the_timeline_can_be_made_tall_and_come_back(window: Mai
     before = heights(page)
     window.run_command("taller-details")
     timeline, bottom = heights(page)
-    assert bottom > 1.5 * timeline
+    assert bottom > 1.4 * timeline
     window.run_command("taller-details")
     assert heights(page) == before
