@@ -163,7 +163,9 @@ def apply(app: QApplication, dark: bool) -> Theme:
         app.setProperty(_STYLED, True)
         app.setStyle(QStyleFactory.create("Fusion"))
     sheet = _sheet(t)
-    if app.styleSheet() != sheet:  # setting it makes every widget look at its style again
+    if app.styleSheet() != sheet:
+        # Over an old sheet Qt restyles every widget once for each of its ancestors; over none, once.
+        app.setStyleSheet("")
         app.setPalette(_palette(t))
         app.setStyleSheet(sheet)
     return t
