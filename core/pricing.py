@@ -311,6 +311,7 @@ def _finished(
         figures.summary,
         sustained_step_ns=sustained,
         replay_error_pct=error,
+        held_out_error_pct=replay.held_out_pct if replay is not None and usable else None,
         verdict=verdict.code,
         verdict_text=verdict.text,
         verdict_template=verdict.template,

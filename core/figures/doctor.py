@@ -152,9 +152,7 @@ def _device(view: View) -> list[DoctorNote]:
             return [_note("gpu-events-missing/none")]
         return []
     notes = []
-    every = (
-        trace.device_ids
-    )  # pieces, also those without a valid duration: the rule counts them so
+    every = trace.device_ids  # pieces, also those without a valid duration: the rule counts them so
     orphans = every[links.launch_of[every] < 0]
     lost = launches[~np.isin(launches, links.launched_by)]
     if len(lost) > _LOST_SHARE * len(launches):

@@ -114,7 +114,8 @@ class Summary:
     device_step_ns: float | None = None
     period_ns: float | None = None
     sustained_step_ns: float | None = None
-    replay_error_pct: float | None = None
+    replay_error_pct: float | None = None  # against the recording that the replay is made of: close to 0
+    held_out_error_pct: float | None = None  # against steps that it was not given: the measure of accuracy
     gpu_busy_pct: float | None = None  # union of device work in the marked steps but warm-up and outliers (else: trace)
     kernel_busy_pct: float | None = None  # torch-tb-profiler's "GPU Utilization": kernels only
     sync_points_per_step: float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from core.figures.lookup import View, view_of
 from core.figures.model import Figures
 from core.intervals import Spans, intersect, span, union
 from core.kinds import SliceKind
+from core.replay.accuracy import held_out_error, included, own_error
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
-from core.replay.engine import Compiler, Folder, Plan, State, fresh_state, run_pass
+from core.replay.engine import Compiler, Folder, Plan
 from core.replay.graph import Graph, build_graph
 from core.replay.overlap import overlapped
 from core.replay.pace import once, settle
-from core.replay.program import Program, make_program, queue_was_full
+from core.replay.program import Program, make_program
 from core.replay.waits import loader_chains
 from core.suggestions import Effect
 from core.tables import I32, StepTable
@@ -76,6 +78,7 @@ class ProcessReplay:
         once, and what it takes from the first call to the end of the last work stands for the step.
     error_pct
         How far the unchanged replay is off the recording, % of the step (mean over the steps, of the window without).
+        Close to 0 by construction; `held_out_pct` is the measure of accuracy.
     """
 
     def __init__(self, view: View, figures: Figures, graph: Graph) -> None:
@@ -89,19 +92,28 @@ class ProcessReplay:
         self._lead_ns = self._lead()
         calls_per_step = max(1, round(graph.waits.loader_calls / max(1, len(graph.step_rows))))
         calls = calls_per_step * self.unit_count if self.repeated else 0
-        self._chains = loader_chains(graph.waits, self._included(self.blocks), calls)
+        self._chains = loader_chains(graph.waits, included(graph, self.blocks), calls)
         self._per_pass = max(1, self._launches_per_pass())
         self._folder = Folder(graph)
         self._looked = False
         self._crowded: list[frozenset[int]] = []  # changes with which a queue was full; with more it mostly is, too
         self._programs: dict[tuple[bool, bytes], tuple[Program, Compiler]] = {}
         self._ends = self._step_ends()
+        self._measured_ns = self._lengths(figures)
         self._kinds = _kinds(figures, graph)
         self.bounds = Bounds(view, graph, self._windows(), self.repeated, self._kinds)
         # What effects can be worth at most; they are kept, so that their ids stay their own.
         self._bounds_known: list[tuple[frozenset[int], float, tuple[Effect, ...]]] = []
         self.now = self.run(self.changes.nothing())
-        self.error_pct = self._error()
+        self.error_pct = own_error(graph, self._folder, self.changes.nothing(), self.counted, self._pieces_in_order())
+
+    @cached_property
+    def held_out_pct(self) -> float | None:
+        """How far steps are off that the replay was not given, predicted from the others, %; None with too few."""
+        if not self.repeated:
+            return None
+        calls = max(1, round(self.graph.waits.loader_calls / max(1, len(self.graph.step_rows))))
+        return held_out_error(self.graph, self._folder, self.changes.nothing(), self._measured_ns, calls)
 
     @property
     def unit_count(self) -> int:
@@ -176,6 +188,12 @@ class ProcessReplay:
             self._programs[key] = found
         return found
 
+    def _lengths(self, figures: Figures) -> dict[int, int]:
+        """Measured length of each counted step: its period, the host step where it has none."""
+        own, rows = figures.step_figures, self.graph.step_rows
+        both = ((i, int(own.period_ns[rows[i]]), int(own.dur_ns[rows[i]])) for i in self.counted if i < len(rows))
+        return {i: period if period > 0 else host for i, period, host in both}
+
     def _step_ends(self) -> tuple[I32, I32]:
         """First block of each counted step, and the last one of its main lane."""
         graph = self.graph
@@ -221,12 +239,6 @@ class ProcessReplay:
         inside = (graph.work.launch_ns >= first) & (graph.work.launch_ns < last)
         return span(first, max([last, *graph.work.end_ns[inside].tolist()]))
 
-    def _included(self, blocks: I32) -> np.ndarray:
-        rows = np.zeros(len(self.graph.waits), dtype=bool)
-        waits = self.graph.block_wait[blocks]
-        rows[waits[waits >= 0]] = True
-        return rows
-
     def _pieces_in_order(self) -> np.ndarray:
         chosen = np.zeros(self.graph.block_count, dtype=bool)
         chosen[self.blocks] = True
@@ -239,56 +251,6 @@ class ProcessReplay:
         if not len(inside):
             return 0
         return int(np.bincount(self.graph.work.stream[inside]).max(initial=0))
-
-    def _error(self) -> float:
-        """Replay the whole recording once, unchanged, and compare it with itself."""
-        graph = self.graph
-        everything = np.arange(graph.block_count, dtype=np.int32)
-        chains = loader_chains(graph.waits, np.ones(len(graph.waits), dtype=bool), 0)
-        first = [float(graph.block_ns[np.argmax(graph.block_lane == k)]) for k in range(graph.lanes.count)]
-        program = make_program(graph, everything, False, chains, False)
-        state, plan, delays = self._run_all(program, chains, first)
-        if queue_was_full(program, delays, plan.begin, [np.array(state.slots)]):
-            program = make_program(graph, everything, False, chains, True)
-            state, plan, delays = self._run_all(program, chains, first)
-        at = np.array(delays)
-        begin = at[program.segment_of[graph.step_begin]] + plan.begin[graph.step_begin]
-        end = at[program.segment_of[graph.step_end]] + plan.begin[graph.step_end]
-        counted = list(self.counted)
-        if not counted:
-            origin = min(first)
-            measured = max(int(graph.lane_end_ns[0]), int(graph.work.end_ns.max(initial=0))) - origin
-            replayed = max([state.lanes[0], *state.streams]) - origin
-            return float(100.0 * abs(replayed - measured) / max(measured, 1))
-        rows = list(graph.step_rows)
-        measured_steps = (graph.steps.end_ns - graph.steps.start_ns)[rows][counted]
-        off = np.abs((end - begin)[counted] - measured_steps)
-        host = float(off.mean() / max(float(measured_steps.mean()), 1.0))
-        return 100.0 * max(host, self._device_error(np.array(state.slots), float(measured_steps.sum())))
-
-    def _run_all(
-        self, program: Program, chains: dict[int, tuple[int, float]], first: list[float]
-    ) -> tuple[State, Plan, list[float]]:
-        """Run the whole recording once, each lane from the time at which it began."""
-        graph = self.graph
-        state = fresh_state(program, list(first))
-        for row, (before, lag) in chains.items():
-            if lag == float("-inf"):
-                segment, slot = int(program.wait_segment[row]), len(graph.group_stream) + before
-                _, keep, room = program.events[segment] or ([], -1, [])
-                program.events[segment] = ([(slot, float(graph.waits.end_ns[row]))], keep, room)
-                state.slots[slot] = 0.0
-        plan = Compiler(program, self._folder).compile(self.changes.nothing())
-        return state, plan, run_pass(program, plan, state)
-
-    def _device_error(self, slots: np.ndarray, total_ns: float) -> float:
-        """How far the last work of the counted steps is off, as a share of those steps."""
-        graph = self.graph
-        inside = np.flatnonzero(self._pieces_in_order())
-        if not len(inside):
-            return 0.0
-        last = inside[np.argmax(graph.work.end_ns[inside])]
-        return abs(float(slots[graph.group_of[last]]) - float(graph.work.end_ns[last])) / max(total_ns, 1.0)
 
 
 def _kinds(figures: Figures, graph: Graph) -> np.ndarray:
@@ -332,6 +294,12 @@ class Replay:
     def error_pct(self) -> float:
         """Largest replay error of the processes, %."""
         return max(p.error_pct for p in self.parts)
+
+    @property
+    def held_out_pct(self) -> float | None:
+        """How far steps are off that were predicted from the others, %: of the worst process; None where unknown."""
+        each = [p.held_out_pct for p in self.parts]
+        return max((one for one in each if one is not None), default=None) if None not in each else None
 
     @property
     def step_ns(self) -> float:

@@ -24,6 +24,7 @@ from core.reporting.phrases import (
     occurrences,
     place,
     printable,
+    replay_words,
     saving_unit,
     saving_words,
     slowed_words,
@@ -104,13 +105,11 @@ def _verdict(trace: Trace, analysis: Analysis) -> Iterator[str]:
 
 def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
     summary = analysis.figures.summary
-    error = summary.replay_error_pct
-    replay = "" if error is None else f"; replay within {percent(abs(error))}"
     tiles = [
         (
             "Sustained step",
             duration(summary.sustained_step_ns),
-            f"the one to go by: the loop's pace if it ran for ever{replay}",
+            "the one to go by: the loop's pace if it ran for ever",
             True,
         ),
         ("Host step", duration(summary.step_ns), "a step as the CPU sees it", False),
@@ -137,7 +136,8 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield '<p class="warn">No step is marked in this trace, so times per step are unknown.</p>'
     else:
         yield f'<p class="faint">Means over {steps_in_means(analysis)}.</p>'
-    lines = [f"GPU busy: {line}" for line in busy_lines(trace, analysis)]
+    lines = [words] if (words := replay_words(summary)) else []
+    lines += [f"GPU busy: {line}" for line in busy_lines(trace, analysis)]
     yield from (f'<p class="faint">{e(line)}</p>' for line in (*lines, *step_thread_lines(trace, analysis)))
     if summary.enqueue_bound:
         yield (

@@ -171,7 +171,12 @@ def further_values(trace: Trace, figures: Figures) -> dict[str, Any]:
     threads = [
         {"thread": one.thread, "steps": one.steps, "step_us": us(one.step_ns)} for one in step_threads(trace, figures)
     ]
-    return {"devices": devices, "step_threads": threads, "steps_covered_us": us(steps_covered_ns(figures))}
+    return {
+        "devices": devices,
+        "step_threads": threads,
+        "steps_covered_us": us(steps_covered_ns(figures)),
+        "held_out_error_pct": figures.summary.held_out_error_pct,
+    }
 
 
 def sync_values(trace: Trace, figures: Figures, finder: SourceFinder) -> list[dict[str, Any]]:

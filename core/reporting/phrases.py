@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.analysis import Analysis
+from core.figures.model import Summary
 from core.figures.shares import device_shares, step_threads, steps_covered_ns
 from core.kinds import HOST_CALLS, GapCause
 from core.reporting.units import UNKNOWN, duration, percent
@@ -86,6 +87,20 @@ def steps_in_means(analysis: Analysis) -> str:
     kind = "inferred step" if summary.inferred else "step"
     whole = counted(summary.steps, kind)
     return whole if counted_steps == summary.steps else f"{counted_steps:,} of {whole}"
+
+
+def replay_words(summary: Summary) -> str:
+    """How far the replay can be trusted: what was held back from it first, then what it is made of."""
+    own, held_out = summary.replay_error_pct, summary.held_out_error_pct
+    if own is None or summary.sustained_step_ns is None:
+        return ""
+    first = (
+        f"Each half of the steps, replayed, foretells the other half within {percent(held_out)}, what steps differ by "
+        "included"
+        if held_out is not None
+        else "How well the replay foretells steps that it was not given is unknown (that takes four counted steps)"
+    )
+    return f"{first}; the recording that it is made of, it reproduces within {percent(abs(own))}."
 
 
 def busy_basis(analysis: Analysis) -> str:

@@ -23,6 +23,7 @@ from core.reporting.phrases import (
     occurrences,
     place,
     printable,
+    replay_words,
     saving_unit,
     saving_words,
     slowed_words,
@@ -140,11 +141,9 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
         )
     else:
         yield page.paint(f"  means over {steps_in_means(analysis)}", "dim")
-    error = summary.replay_error_pct
-    replay = "" if error is None else f"; replay within {percent(abs(error))}"
     wall = run.wall_step_ns if (run := run_of(trace.path)) is not None else None
     rows = [  # the one to go by first; the others say what else is called a step's time
-        ("sustained step", summary.sustained_step_ns, f"the one to go by: the loop's own pace{replay}"),
+        ("sustained step", summary.sustained_step_ns, "the one to go by: the loop's own pace"),
         ("host step", summary.step_ns, "a step as the CPU sees it" + ("" if summary.inferred else " (ProfilerStep)")),
     ]
     if wall is not None:
@@ -156,6 +155,8 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
         ]
     for name, value, meaning in rows if summary.steps else ():
         yield f"  {name:<15}{duration(value):>10}   {page.paint(clip(meaning, max(20, page.width - 30)), 'dim')}"
+    if words := replay_words(summary):
+        yield from (page.paint(line, "dim") for line in page.wrap(words, "    "))
     if summary.enqueue_bound:
         yield from page.wrap(
             "The CPU runs ahead of the device here: the host step is only the time to enqueue a step, not to do it.",

@@ -286,13 +286,12 @@ class VerdictBand(QFrame):
         if summary.replay_error_pct is None:
             return ""
         if summary.held_out_error_pct is not None:
-            note = self.tr("Each half of the steps, replayed, foretells the other half within {error}.").format(
-                error=text.percent(summary.held_out_error_pct)
-            )
-        else:
             note = self.tr(
-                "How well the replay foretells steps that it was not given takes four counted steps to tell."
-            )
+                "Each half of the steps, replayed, foretells the other half within {error}, what steps differ by "
+                "included."
+            ).format(error=text.percent(summary.held_out_error_pct))
+        else:
+            note = self.tr("It takes four counted steps to tell how well the replay foretells steps not given to it.")
         own = self.tr("The recording that it is made of, it reproduces within {error}: close to 0 by construction.")
         return "\n" + note + "\n" + own.format(error=text.percent(abs(summary.replay_error_pct)))
 

@@ -253,3 +253,27 @@ def test_the_same_work_is_not_removed_twice(tmp_path: Path) -> None:
     assert replay.what_if([outer, inner]).saved_ns == pytest.approx(replay.what_if([outer]).saved_ns, abs=1)
     half = Effect(EffectKind.SCALE_HOST, named(trace, "outer"), 0.5)
     assert replay.what_if([half, half]).saved_ns == pytest.approx(replay.what_if([half]).saved_ns, abs=1)
+
+
+def test_accuracy_is_that_of_steps_which_the_replay_was_not_given(tmp_path: Path) -> None:
+    """A recording is always reproduced by what it is made of; steps that alternate are not foretold by each other."""
+
+    def alternating(m: Machine, number: int) -> None:
+        for _ in range(10):
+            m.kernel_op("aten::mm", us=100 * (1 + number % 2), host_us=5)
+        m.item()
+
+    def even(m: Machine, number: int) -> None:
+        for _ in range(10):
+            m.kernel_op("aten::mm", us=150, host_us=5)
+        m.item()
+
+    _, replay = replay_of(simulate(alternating, steps=6), tmp_path)
+    assert replay.error_pct < 0.5
+    assert replay.held_out_pct is not None
+    assert 40 < replay.held_out_pct < 110  # 1 ms foretold by 2 ms and the other way round
+    _, replay = replay_of(simulate(even, steps=6), tmp_path)
+    assert replay.held_out_pct is not None
+    assert replay.held_out_pct < 1.0
+    _, replay = replay_of(simulate(even, steps=3), tmp_path)
+    assert replay.held_out_pct is None

@@ -121,6 +121,7 @@ ANALYSIS = {
         ),
         "step_threads": Each({"thread": TEXT, "steps": COUNT, "step_us": NUMBER}),
         "steps_covered_us": Null(NUMBER),
+        "held_out_error_pct": Null(NUMBER),
     },
 }
 SIDE = Null(

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from core.analysis import analyze
+from core.analysis import Analysis, analyze
 from core.reporting import units
 from core.reporting.html import page as page_of
 from core.reporting.phrases import printable, saving_words
@@ -26,7 +26,7 @@ def test_report_says_everything():
         "device step",
         "period",
         "sustained step",
-        "replay within 1.2 %",
+        "reproduces within 1.2 %",
         "The plan: 900 µs → 630 µs per step",
         "A value is read back 4 times",
         "alone saves 270 µs (30 %) per step, replayed",
@@ -196,3 +196,13 @@ def test_inferred_steps_are_not_called_profiler_steps():
     assert "inferred" in text
     assert "(ProfilerStep)" not in text
     assert "(ProfilerStep)" in report(*with_suggestions(training(), SUGGESTION))
+
+
+def test_reproducing_the_recording_is_not_shown_as_accuracy():
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    said = report(trace, analysis)
+    assert "replay within" not in said
+    assert "foretells steps that it was not given is unknown" in " ".join(said.split())
+    summary = replace(analysis.figures.summary, held_out_error_pct=3.4)
+    known = Analysis(replace(analysis.figures, summary=summary), analysis.suggestions, analysis.plan, analysis.rules)
+    assert "foretells the other half within 3.4 %" in " ".join(report(trace, known).split())
