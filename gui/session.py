@@ -273,6 +273,7 @@ class Session(QObject):
     runChanged = Signal()
     statusChanged = Signal()
     themeChanged = Signal()
+    textSizeChanged = Signal()
     recentChanged = Signal()
     servicesChanged = Signal()  # something provided by a part of the app became available
     openRequested = Signal(object, object)  # list[Path], run folder or None
@@ -286,6 +287,7 @@ class Session(QObject):
         self.documents: list[Document] = []
         self.current: Document | None = None
         self.dark = True
+        self.text_scale = 1.0  # of all texts, and of what must grow with them
         self.recent: list[Recent] = []
         self.status = ""
         self._services: dict[str, Callable[..., Any]] = {}
@@ -323,6 +325,12 @@ class Session(QObject):
         if dark != self.dark:
             self.dark = dark
             self.themeChanged.emit()
+
+    def set_text_scale(self, scale: float) -> None:
+        """Choose how large texts are; 1 is the desktop's size."""
+        if scale != self.text_scale:
+            self.text_scale = scale
+            self.textSizeChanged.emit()
 
     def set_recent(self, recent: list[Recent]) -> None:
         """Replace the recent files."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QMenu
 
 from gui import text
 from gui.painting import guarded
@@ -16,19 +16,21 @@ from gui.timeline.gestures import ZOOM_PER_NOTCH
 from gui.timeline.header import header_font
 from gui.timeline.labels import draw_text
 from gui.timeline.palette import palette
+from gui.timeline.scaled import Scaled
 
 if TYPE_CHECKING:
     from gui.timeline.view import TimelineView
 
 
-class AxisBar(QWidget):
+class AxisBar(Scaled):
     """Ticks of the visible time. A press chooses what they count from when made on the left part."""
 
     def __init__(self, view: TimelineView) -> None:
         super().__init__(view)
         self._view, self._document = view, view.document
         self._dragging = False
-        self.setFixedHeight(AXIS_PX)
+        self.follow_text_size(view.session)
+        self.rescaled()
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(self.tr("Time axis"))
         self.setAccessibleDescription(self.tr("Drag to select a stretch of time."))
@@ -39,14 +41,18 @@ class AxisBar(QWidget):
         view.session.themeChanged.connect(self.update)
 
     def sizeHint(self) -> QSize:
-        return QSize(600, AXIS_PX)
+        return QSize(600, self.outer(AXIS_PX))
+
+    def rescaled(self) -> None:
+        """One line of text."""
+        self.setFixedHeight(self.outer(AXIS_PX))
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         pal, view = palette(self._view.session.dark), self._document.viewport
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), pal.header)
-        lanes = QRectF(HEADER_PX, 0, self.width() - HEADER_PX, self.height())
+        painter = self.own_painter()
+        painter.fillRect(0, 0, self.wide(), self.high(), pal.header)
+        lanes = QRectF(HEADER_PX, 0, self.wide() - HEADER_PX, self.high())
         painter.setClipRect(lanes)
         paint_axis(painter, pal, lanes, (view.start_ns, view.end_ns), self._view.origin_ns())
         for mark in self._document.marks:
@@ -95,12 +101,12 @@ class AxisBar(QWidget):
         self._choose_origin(event.globalPos())
 
     def _time(self, event: QMouseEvent) -> float:
-        return self._document.viewport.time_at(event.position().x() - HEADER_PX, self.width() - HEADER_PX)
+        return self._document.viewport.time_at(self.inner(event.position()).x() - HEADER_PX, self.wide() - HEADER_PX)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        if event.position().x() < HEADER_PX:
+        if self.inner(event.position()).x() < HEADER_PX:
             self._choose_origin(event.globalPosition().toPoint())
             return
         self._dragging = True
@@ -114,5 +120,5 @@ class AxisBar(QWidget):
         self._dragging = False
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        time = self._document.viewport.time_at(event.position().x() - HEADER_PX, self.width() - HEADER_PX)
+        time = self._document.viewport.time_at(self.inner(event.position()).x() - HEADER_PX, self.wide() - HEADER_PX)
         self._view.motion.zoom(ZOOM_PER_NOTCH ** (-event.angleDelta().y() / 120), time)

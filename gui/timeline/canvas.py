@@ -25,6 +25,7 @@ from gui.timeline.palette import coarse, looks, palette
 from gui.timeline.prepared import Prepared
 from gui.timeline.rects import draw_rects
 from gui.timeline.row import PAD_PX, Row, RowKind
+from gui.timeline.scaled import Scaled
 from gui.timeline.slices import SlicePainter
 from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
 from gui.timeline.waits import sync_lane
@@ -34,7 +35,7 @@ CATCH_UP_MS = 14
 SPARE_PX = 128  # by which the kept picture is larger than the canvas, device pixels
 
 
-class Canvas(QWidget):
+class Canvas(Scaled):
     """Paints rows and overlays. Input comes from `gui.timeline.gestures`, moves from the view."""
 
     scrolled = Signal(int)  # new scroll position or range, px
@@ -54,7 +55,6 @@ class Canvas(QWidget):
         self.show_legend = False
         self.all_flows = False
         self.scroll_px = 0
-        self.picture_scale = 0.0  # device pixels per pixel of the picture being made, 0: the screen's
         self.hovered = -1
         self.pointer: QPointF | None = None
         self.drop_y = -1  # where a dragged row would go
@@ -73,6 +73,7 @@ class Canvas(QWidget):
         self._catch_up.setInterval(CATCH_UP_MS)
         self._catch_up.timeout.connect(self.update)
         self.setMouseTracking(True)
+        self.follow_text_size(session)
         self.setMinimumHeight(MIN_HEIGHT_PX)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -120,10 +121,10 @@ class Canvas(QWidget):
             no_looks=self._alike,
             start_ns=view.start_ns,
             end_ns=view.end_ns,
-            width_px=width_px or self.width(),
-            height_px=height_px or self.height(),
+            width_px=width_px or self.wide(),
+            height_px=height_px or self.high(),
             scroll_px=self.scroll_px,
-            dpr=self.picture_scale or self.devicePixelRatioF(),
+            dpr=self.ratio(),
             show_legend=self.show_legend,
             all_flows=self.all_flows,
             hovered=self.hovered,
@@ -137,7 +138,7 @@ class Canvas(QWidget):
 
     def max_scroll_px(self) -> int:
         """How far the rows can be scrolled."""
-        return max(0, self.rows.pinned_px + self.rows.scrolled_px - self.height())
+        return max(0, self.rows.pinned_px + self.rows.scrolled_px - self.high())
 
     def set_scroll(self, value_px: int) -> None:
         """Scroll the rows."""
@@ -149,7 +150,13 @@ class Canvas(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         if event.size().height() != event.oldSize().height():
-            self.rows.fit(event.size().height())
+            self.rows.fit(self.high())
+        self.set_scroll(self.scroll_px)
+
+    def rescaled(self) -> None:
+        """Suit the rows to the new size."""
+        self._base = None
+        self.rows.fit(self.high())
         self.set_scroll(self.scroll_px)
 
     # Hit testing ---------------------------------------------------------------------------------------------
@@ -193,7 +200,7 @@ class Canvas(QWidget):
         if self._base is None or key != self._base_key:
             self._base = self._make_base(frame)
             self._base_key = key
-        painter = QPainter(self)
+        painter = self.own_painter()
         painter.drawPixmap(QPointF(0, 0), self._base)
         self.paint_above(painter, frame)
         painter.end()

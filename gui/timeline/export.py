@@ -108,6 +108,7 @@ def save_svg(timeline: TimelineView, path: Path) -> None:
     for widget in (timeline.strip, timeline.minimap, timeline.axis):
         widget.render(painter, widget.pos())
     painter.translate(timeline.canvas.pos())
+    painter.scale(timeline.canvas.scale, timeline.canvas.scale)
     frame = timeline.canvas.frame()
     frame.vector = True
     timeline.canvas.paint_base(painter, frame)

@@ -70,15 +70,16 @@ class Gestures(QObject):
 
     def _wheel(self, event: QWheelEvent) -> None:
         event.accept()
-        angle, pixels, keys = event.angleDelta(), event.pixelDelta(), event.modifiers()
-        position = event.position()
+        angle, keys = event.angleDelta(), event.modifiers()
+        pixels = self._canvas.inner(QPointF(event.pixelDelta()))
+        position = self._canvas.inner(event.position())
         control = bool(keys & Qt.KeyboardModifier.ControlModifier)
         touch = event.device() is not None and event.device().type() == QInputDevice.DeviceType.TouchPad
         if position.x() < HEADER_PX and not control:
             self._scroll_header(position, angle.y() / 120 if not touch or pixels.isNull() else pixels.y() / 40)
         elif touch and not control and not pixels.isNull():
             self._view.motion.pan(-pixels.x() / max(self._canvas.frame().lanes_px, 1))
-            self._canvas.set_scroll(self._canvas.scroll_px - pixels.y())
+            self._canvas.set_scroll(self._canvas.scroll_px - round(pixels.y()))
         elif keys & Qt.KeyboardModifier.ShiftModifier:
             self._view.motion.pan(-(angle.y() or angle.x()) / 120 * 0.12)
         elif keys & Qt.KeyboardModifier.AltModifier:
@@ -106,23 +107,23 @@ class Gestures(QObject):
     def _gesture(self, event: QNativeGestureEvent) -> bool:
         if event.gestureType() != Qt.NativeGestureType.ZoomNativeGesture:
             return False
-        self._zoom(1.0 / max(1.0 + event.value(), 0.2), event.position().x())
+        self._zoom(1.0 / max(1.0 + event.value(), 0.2), self._canvas.inner(event.position()).x())
         return True
 
     # Buttons -------------------------------------------------------------------------------------------------
 
     def _pressed(self, event: QMouseEvent) -> None:
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
-        self._press = self._last = event.position()
+        self._press = self._last = self._canvas.inner(event.position())
         self._mode = ""
         if event.button() == Qt.MouseButton.RightButton:
             self._press = None
-            self._view.show_menu(event.position(), event.globalPosition().toPoint())
+            self._view.show_menu(self._canvas.inner(event.position()), event.globalPosition().toPoint())
             return
         if event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
             self._press = None
             return
-        x, y = event.position().x(), event.position().y()
+        x, y = self._canvas.inner(event.position()).x(), self._canvas.inner(event.position()).y()
         self._anchor_ns = self._canvas.frame().time_at(x)
         if x < HEADER_PX:
             self._row = self._row_with_border_at(y)
@@ -154,7 +155,7 @@ class Gestures(QObject):
         return "range-end" if abs(x - frame.x(float(chosen.end_ns))) <= BORDER_PX else ""
 
     def _moved(self, event: QMouseEvent) -> None:
-        position = event.position()
+        position = self._canvas.inner(event.position())
         if self._press is None:
             self._hover(position)
             return
@@ -241,14 +242,15 @@ class Gestures(QObject):
         mode, self._mode = self._mode, ""
         if press is None:
             return
+        at = self._canvas.inner(event.position())
         if mode == "row" and self._row is not None:
-            self._view.rows.move(self._row.key, self._drop_place(event.position().y())[0])
+            self._view.rows.move(self._row.key, self._drop_place(at.y())[0])
             self._document.layoutChanged.emit()
-        elif (event.position() - press).manhattanLength() < CLICK_PX and event.button() == Qt.MouseButton.LeftButton:
-            self._clicked(event.position())
+        elif (at - press).manhattanLength() < CLICK_PX and event.button() == Qt.MouseButton.LeftButton:
+            self._clicked(at)
         self._canvas.drop_y = -1
         self._canvas.quiet = False
-        self._hover(event.position())
+        self._hover(at)
 
     def _clicked(self, position: QPointF) -> None:
         if position.x() < HEADER_PX:
@@ -267,12 +269,12 @@ class Gestures(QObject):
     def _double(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        if event.position().x() < HEADER_PX:
-            row = self._canvas.row_at(event.position().y())
+        if self._canvas.inner(event.position()).x() < HEADER_PX:
+            row = self._canvas.row_at(self._canvas.inner(event.position()).y())
             if row is not None and row.can_collapse and row.kind is not RowKind.GROUP:
                 self._view.toggle(row.key)
             return
-        slice_id = self._canvas.slice_at(event.position())
+        slice_id = self._canvas.slice_at(self._canvas.inner(event.position()))
         if slice_id >= 0:
             self._document.select(slice_id)
             self._view.zoom_to_slice(slice_id)

@@ -19,13 +19,14 @@ from gui.timeline.hits import hit_lanes
 from gui.timeline.labels import draw_text
 from gui.timeline.palette import Palette, blend, fill, palette
 from gui.timeline.rects import draw_rects
+from gui.timeline.scaled import Scaled
 from gui.timeline.waits import sync_lane
 
 MINIMAP_PX = 34
 EDGE_PX = 5  # the view's borders can be taken within this
 
 
-class Minimap(QWidget):
+class Minimap(Scaled):
     """CPU above, device below, waits in red; drag moves the view, dragging a border resizes it."""
 
     def __init__(
@@ -38,11 +39,11 @@ class Minimap(QWidget):
     ) -> None:
         super().__init__(parent)
         self._session, self._document, self._index, self._counters = session, document, index, counters
-        self.picture_scale = 0.0
         self._ground: QPixmap | None = None
         self._grab = ""
         self._grab_ns = 0.0
-        self.setFixedHeight(MINIMAP_PX)
+        self.follow_text_size(session)
+        self.rescaled()
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(self.tr("Whole trace"))
@@ -56,11 +57,12 @@ class Minimap(QWidget):
         session.themeChanged.connect(self.redraw)
 
     def sizeHint(self) -> QSize:
-        return QSize(600, MINIMAP_PX)
+        return QSize(600, self.outer(MINIMAP_PX))
 
-    def ratio(self) -> float:
-        """Device pixels per pixel: the screen's, or those of the picture being made."""
-        return self.picture_scale or self.devicePixelRatioF()
+    def rescaled(self) -> None:
+        """Keep the height in texts."""
+        self._ground = None
+        self.setFixedHeight(self.outer(MINIMAP_PX))
 
     def redraw(self) -> None:
         """Draw the ground anew."""
@@ -74,11 +76,11 @@ class Minimap(QWidget):
 
     def _x(self, time_ns: float) -> float:
         view = self._document.viewport
-        return HEADER_PX + (time_ns - view.first_ns) / view.span_ns * (self.width() - HEADER_PX)
+        return HEADER_PX + (time_ns - view.first_ns) / view.span_ns * (self.wide() - HEADER_PX)
 
     def _time(self, x: float) -> float:
         view = self._document.viewport
-        return view.first_ns + (x - HEADER_PX) / max(self.width() - HEADER_PX, 1) * view.span_ns
+        return view.first_ns + (x - HEADER_PX) / max(self.wide() - HEADER_PX, 1) * view.span_ns
 
     # Painting ------------------------------------------------------------------------------------------------
 
@@ -87,43 +89,41 @@ class Minimap(QWidget):
         pal = palette(self._session.dark)
         if self._ground is None or self._ground.devicePixelRatio() != self.ratio():
             self._ground = self._make_ground(pal)
-        painter = QPainter(self)
+        painter = self.own_painter()
         painter.drawPixmap(QPointF(0, 0), self._ground)
         self._hits(painter, pal)
         self._ticks(painter, self._evidence_columns(), pal.accent)
         for mark in self._document.marks:
-            painter.fillRect(QRectF(self._x(mark.start_ns), 1, 2, self.height() - 3), pal.good)
+            painter.fillRect(QRectF(self._x(mark.start_ns), 1, 2, self.high() - 3), pal.good)
         chosen = self._document.selected_range
         if chosen is not None:
             soft = QColor(pal.accent)
             soft.setAlpha(60)
             x = self._x(chosen.start_ns)
-            painter.fillRect(QRectF(x, 1, max(self._x(chosen.end_ns) - x, 2), self.height() - 3), soft)
+            painter.fillRect(QRectF(x, 1, max(self._x(chosen.end_ns) - x, 2), self.high() - 3), soft)
         self._view_box(painter, pal)
         painter.end()
 
     def _view_box(self, painter: QPainter, pal: Palette) -> None:
         view = self._document.viewport
-        x0, x1 = max(self._x(view.start_ns), HEADER_PX), min(self._x(view.end_ns), self.width() - 1.0)
+        x0, x1 = max(self._x(view.start_ns), HEADER_PX), min(self._x(view.end_ns), self.wide() - 1.0)
         if x1 - x0 < 6:
             middle = (x0 + x1) / 2
             x0, x1 = middle - 3, middle + 3
         veil = QColor(pal.strip)
         veil.setAlpha(130 if pal.dark else 150)
-        painter.fillRect(QRectF(HEADER_PX, 1, x0 - HEADER_PX, self.height() - 2), veil)
-        painter.fillRect(QRectF(x1, 1, self.width() - x1, self.height() - 2), veil)
+        painter.fillRect(QRectF(HEADER_PX, 1, x0 - HEADER_PX, self.high() - 2), veil)
+        painter.fillRect(QRectF(x1, 1, self.wide() - x1, self.high() - 2), veil)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         painter.setPen(QPen(pal.text, 1.4))
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(QRectF(x0 + 0.5, 1.5, x1 - x0 - 1, self.height() - 4), 3, 3)
+        painter.drawRoundedRect(QRectF(x0 + 0.5, 1.5, x1 - x0 - 1, self.high() - 4), 3, 3)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _hits(self, painter: QPainter, pal: Palette) -> None:
         hits, view = self._document.search_hits, self._document.viewport
         if len(hits):
-            columns = hit_lanes(self._document.trace, hits).pixels(
-                view.first_ns, view.span_ns, self.width() - HEADER_PX
-            )
+            columns = hit_lanes(self._document.trace, hits).pixels(view.first_ns, view.span_ns, self.wide() - HEADER_PX)
             self._ticks(painter, columns, pal.warn)
 
     def _evidence_columns(self) -> np.ndarray:
@@ -131,7 +131,7 @@ class Minimap(QWidget):
             return np.zeros(0)
         ids = np.asarray(self._document.highlighted, np.int64)
         ids = ids[(ids >= 0) & (ids < len(self._document.trace.slices))]
-        view, lanes = self._document.viewport, self.width() - HEADER_PX
+        view, lanes = self._document.viewport, self.wide() - HEADER_PX
         return np.unique((self._document.trace.slices.start_ns[ids] - view.first_ns) / view.span_ns * lanes // 1)
 
     def _ticks(self, painter: QPainter, columns: np.ndarray, colour: QColor) -> None:
@@ -144,22 +144,22 @@ class Minimap(QWidget):
 
     def _make_ground(self, pal: Palette) -> QPixmap:
         ratio = self.ratio()
-        pixmap = QPixmap(self.size() * ratio)
+        pixmap = QPixmap(QSize(self.wide(), self.high()) * ratio)
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(pal.strip)
         painter = QPainter(pixmap)
         painter.setFont(header_font(small=True))
-        draw_text(painter, QRectF(20, 0, HEADER_PX - 24, self.height() - 2), self.tr("Whole trace"), pal.muted)
-        columns = max(self.width() - HEADER_PX, 1)
+        draw_text(painter, QRectF(20, 0, HEADER_PX - 24, self.high() - 2), self.tr("Whole trace"), pal.muted)
+        columns = max(self.wide() - HEADER_PX, 1)
         view = self._document.viewport
         edges = np.linspace(view.first_ns, view.last_ns, columns + 1).astype(np.int64)
         cpu, device = self._busiest(), self._device_lanes()
-        middle = self.height() * (0.5 if device else 1.0)
+        middle = self.high() * (0.5 if device else 1.0)
         if cpu is not None:
             colour = fill(SliceKind.CPU_OP, 4, pal.dark)
             self._columns(painter, coverage(cpu, edges), 3.0, middle - 2, blend(colour, pal.strip, 0.8))
         for i, lane in enumerate(device):
-            each = (self.height() - middle - 3) / len(device)
+            each = (self.high() - middle - 3) / len(device)
             colour = blend(fill(SliceKind.KERNEL, 4, pal.dark), pal.strip, 0.85)
             self._columns(painter, coverage(lane, edges), middle + i * each, middle + (i + 1) * each - 1, colour)
         analysis = self._document.analysis
@@ -168,7 +168,7 @@ class Minimap(QWidget):
             share = coverage(lane, edges)
             self._columns(painter, np.where(share > 0, np.maximum(share, 0.35), 0), 3.0, middle - 2, pal.wait, 0.55)
         painter.setPen(QPen(pal.line, 1))
-        painter.drawLine(QPointF(0, self.height() - 0.5), QPointF(self.width(), self.height() - 0.5))
+        painter.drawLine(QPointF(0, self.high() - 0.5), QPointF(self.wide(), self.high() - 0.5))
         painter.end()
         return pixmap
 
@@ -214,7 +214,7 @@ class Minimap(QWidget):
         return "view" if x0 - 3 <= x <= x1 + 3 else ""
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        x = event.position().x()
+        x = self.inner(event.position()).x()
         if event.button() != Qt.MouseButton.LeftButton or x < HEADER_PX:
             return
         view = self._document.viewport
@@ -227,7 +227,7 @@ class Minimap(QWidget):
         self._grab_ns = self._time(x) - view.start_ns
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        x, view = event.position().x(), self._document.viewport
+        x, view = self.inner(event.position()).x(), self._document.viewport
         if not self._grab:
             shape = {"start": Qt.CursorShape.SizeHorCursor, "end": Qt.CursorShape.SizeHorCursor}
             self.setCursor(shape.get(self._border(x), Qt.CursorShape.ArrowCursor))

@@ -23,6 +23,7 @@ from gui.timeline.header import header_font
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import Palette, blend, fill, palette
 from gui.timeline.rects import draw_rects
+from gui.timeline.scaled import Scaled
 
 STRIP_PX = 44
 BAR_PX = 48  # widest bar
@@ -104,13 +105,13 @@ def bound_text(bound: str) -> str:
     }.get(bound, _tr("use of the device not known"))
 
 
-class StepStrip(QWidget):
+class StepStrip(Scaled):
     """Bars of all steps; click goes to a step. Listens to analysis, view and suggestions of the document."""
 
     def __init__(self, session: Session, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session, self._document = session, document
-        self.picture_scale = 0.0  # device pixels per pixel of the picture being made, 0: the screen's
+        self.follow_text_size(session)
         self._ground: QPixmap | None = None
         self._ground_key: tuple[object, ...] = ()
         self._ranks: tuple[Figures, Ranks] | None = None
@@ -126,7 +127,7 @@ class StepStrip(QWidget):
         self._analysis_changed()
 
     def sizeHint(self) -> QSize:
-        return QSize(600, self.height_px())
+        return QSize(600, self.outer(self.height_px()))
 
     def height_px(self) -> int:
         """Height: a line of text suffices when there are no steps."""
@@ -142,8 +143,13 @@ class StepStrip(QWidget):
         return len(figures.steps) if figures else 0
 
     def _analysis_changed(self) -> None:
-        self.setFixedHeight(self.height_px())
+        self.rescaled()
         self.update()
+
+    def rescaled(self) -> None:
+        """Keep the height in texts."""
+        self._ground = None
+        self.setFixedHeight(self.outer(self.height_px()))
 
     def _ranks_now(self) -> Ranks:
         figures = self.figures()
@@ -163,7 +169,7 @@ class StepStrip(QWidget):
 
     def pitch_px(self) -> float:
         """Distance of two bars."""
-        room = self.width() - HEADER_PX - 8
+        room = self.wide() - HEADER_PX - 8
         count = max(self.count() + RANK_GAP * max(len(self._ranks_now().names) - 1, 0), 1)
         free = room - NOTE_PX
         return min(BAR_PX + 5.0, (free if free / count >= 6 else room) / count)
@@ -178,11 +184,11 @@ class StepStrip(QWidget):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        pal, ratio = palette(self._session.dark), self.picture_scale or self.devicePixelRatioF()
+        pal, ratio = palette(self._session.dark), self.ratio()
         key = (self.size(), ratio, pal.dark, id(self.figures()), self._document.current_suggestion)
         if self._ground is None or key != self._ground_key:
             self._ground, self._ground_key = self._make_ground(pal, ratio), key
-        painter = QPainter(self)
+        painter = self.own_painter()
         painter.drawPixmap(QPointF(0, 0), self._ground)
         figures = self.figures()
         if figures is not None and len(figures.steps):
@@ -190,12 +196,12 @@ class StepStrip(QWidget):
         painter.end()
 
     def _make_ground(self, pal: Palette, ratio: float) -> QPixmap:
-        pixmap = QPixmap(self.size() * ratio)
+        pixmap = QPixmap(QSize(self.wide(), self.high()) * ratio)
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(pal.strip)
         painter = QPainter(pixmap)
         painter.setPen(QPen(pal.line, 1))
-        painter.drawLine(QPointF(0, self.height() - 0.5), QPointF(self.width(), self.height() - 0.5))
+        painter.drawLine(QPointF(0, self.high() - 0.5), QPointF(self.wide(), self.high() - 0.5))
         figures = self.figures()
         painter.setFont(header_font(bold=True))
         draw_text(painter, QRectF(20, 0, 140, 26), self.tr("Step times"), pal.text)
@@ -204,7 +210,7 @@ class StepStrip(QWidget):
             draw_text(painter, QRectF(HEADER_PX, 0, 400, 24), self.tr("The steps are being measured…"), pal.dim)
         elif not len(figures.steps):
             words = self.tr("No steps are marked in this trace: call profiler.step() after each one.")
-            draw_text(painter, QRectF(HEADER_PX, 0, self.width() - HEADER_PX - 8, 24), words, pal.dim)
+            draw_text(painter, QRectF(HEADER_PX, 0, self.wide() - HEADER_PX - 8, 24), words, pal.dim)
         else:
             draw_text(painter, QRectF(20, 22, 140, 16), self.measure(figures), pal.dim)
             self._bars(painter, pal, figures)
@@ -226,10 +232,10 @@ class StepStrip(QWidget):
         self._top_ns = min(float(length.max()), 2.5 * typical) if typical > 0 else float(length.max())
         pitch = self.pitch_px()
         width = max(pitch - (5 if pitch > 12 else 1 if pitch > 3 else 0), 1.0)
-        room = self.height() - (18 if self._ranks_now().several else 12)  # names of ranks stand above their bars
+        room = self.high() - (18 if self._ranks_now().several else 12)  # names of ranks stand above their bars
         height = np.maximum(np.minimum(length / max(self._top_ns, 1.0), 1.0) * room, 2.0)
         x = HEADER_PX + self.places() * pitch
-        return np.column_stack((x, self.height() - 5 - height, np.full(len(x), width), height))
+        return np.column_stack((x, self.high() - 5 - height, np.full(len(x), width), height))
 
     def _bars(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
         bars, bounds = self.bars_px(figures), bounds_of(figures)
@@ -245,12 +251,12 @@ class StepStrip(QWidget):
         draw_rects(painter, np.column_stack((cut[:, 0], cut[:, 1] + 3, cut[:, 2], np.full(len(cut), 2.0))))
         painter.setBrush(pal.accent)
         for step in self._pointed(figures):
-            painter.drawRect(QRectF(bars[step, 0], self.height() - 3, bars[step, 2], 2))
+            painter.drawRect(QRectF(bars[step, 0], self.high() - 3, bars[step, 2], 2))
         self._name_ranks(painter, pal, bars)
         at = float(bars[:, 0].max()) + self.pitch_px() + 14
-        if self.width() - at > 60:
+        if self.wide() - at > 60:
             painter.setFont(slice_font())
-            rect = QRectF(at, self.height() - 24, self.width() - at - 8, 18)
+            rect = QRectF(at, self.high() - 24, self.wide() - at - 8, 18)
             draw_text(painter, rect, self.note(figures), pal.muted)
 
     def _name_ranks(self, painter: QPainter, pal: Palette, bars: NDArray[np.float64]) -> None:
@@ -282,7 +288,7 @@ class StepStrip(QWidget):
                 painter.drawRect(QRectF(x - 1.5, y - 1.5, width + 3, height + 3))
         else:
             x0, x1 = float(bars[0, 0]), float(bars[-1, 0] + bars[-1, 2])
-            painter.drawRect(QRectF(x0 - 1, 2, x1 - x0 + 2, self.height() - 6))
+            painter.drawRect(QRectF(x0 - 1, 2, x1 - x0 + 2, self.high() - 6))
 
     def _pointed(self, figures: Figures) -> set[int]:
         suggestion = self._document.suggestion(self._document.current_suggestion)
@@ -322,7 +328,7 @@ class StepStrip(QWidget):
         return self.tr("{rank}, {step}").format(rank=ranks.names[int(ranks.of_step[step])], step=name)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        step, figures = self.step_at(event.position().x()), self.figures()
+        step, figures = self.step_at(self.inner(event.position()).x()), self.figures()
         if step >= 0 and figures is not None and event.button() == Qt.MouseButton.LeftButton:
             start, end = float(figures.steps.start_ns[step]), float(figures.steps.end_ns[step])
             end = max(end, start + 1)
@@ -330,7 +336,7 @@ class StepStrip(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            step, figures = self.step_at(event.pos().x()), self.figures()
+            step, figures = self.step_at(self.inner(QPointF(event.pos())).x()), self.figures()
             if step >= 0 and figures is not None:
                 QToolTip.showText(event.globalPos(), self.step_text(figures, step), self)
             else:

@@ -31,7 +31,7 @@ class TrackFilter(QLineEdit):
     def open(self) -> None:
         """Show the field and put the cursor into it."""
         axis = self._view.axis.geometry()
-        self.setGeometry(0, axis.top(), HEADER_PX - 1, axis.height())
+        self.setGeometry(0, axis.top(), self._view.axis.outer(HEADER_PX - 1), axis.height())
         self.show()
         self.raise_()
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)

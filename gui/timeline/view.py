@@ -120,7 +120,7 @@ class TimelineView(QWidget):
     def _sync_scroll_bar(self, value_px: int) -> None:
         self.scroll_bar.blockSignals(True)
         self.scroll_bar.setRange(0, self.canvas.max_scroll_px())
-        self.scroll_bar.setPageStep(max(self.canvas.height() - self.rows.pinned_px, 1))
+        self.scroll_bar.setPageStep(max(self.canvas.high() - self.rows.pinned_px, 1))
         self.scroll_bar.setSingleStep(40)
         self.scroll_bar.setValue(value_px)
         self.scroll_bar.blockSignals(False)
@@ -156,8 +156,8 @@ class TimelineView(QWidget):
         top = place[1] if place is not None else frame.row_y(row)
         if top < self.rows.pinned_px:
             self.canvas.set_scroll(self.canvas.scroll_px + top - self.rows.pinned_px - 8)
-        elif top + 20 > self.canvas.height():
-            self.canvas.set_scroll(self.canvas.scroll_px + top + 40 - self.canvas.height())
+        elif top + 20 > self.canvas.high():
+            self.canvas.set_scroll(self.canvas.scroll_px + top + 40 - self.canvas.high())
 
     def _reveal_highlight(self) -> None:
         if self.document.highlighted and 0 <= self.document.highlighted[0] < len(self.document.trace.slices):
