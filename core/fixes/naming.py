@@ -12,21 +12,42 @@ def imported_as(source: SourceText, module: str) -> str:
 
     ``import torch.nn.functional as F`` and ``from torch.nn import functional as F`` both give ``F``.
     """
+    return _import_of(source, module)[0]
+
+
+def _import_of(source: SourceText, module: str) -> tuple[str, ast.stmt | None]:
+    """Name of a module, and the statement at the top of the file by which it has it."""
     parent, _, last = module.rpartition(".")
+    plain: tuple[str, ast.stmt | None] = "", None
+    for outer in source.tree.body:
+        for node in outer.body if isinstance(outer, ast.Try) else [outer]:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name == module and alias.asname:
+                        return alias.asname, outer
+                    if not plain[0] and not alias.asname and f"{alias.name}.".startswith(f"{module}."):
+                        plain = module, outer
+            elif isinstance(node, ast.ImportFrom) and node.module == parent and not node.level:
+                for alias in node.names:
+                    if alias.name == last:
+                        return alias.asname or alias.name, outer
+    return plain
+
+
+def origin_of(source: SourceText, name: str) -> str:
+    """Full name of what a dotted name is, by the imports at the top of the file; "" where none brings it."""
+    root, _, rest = name.partition(".")
     for node in source.tree.body:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name == module and alias.asname:
-                    return alias.asname
-        elif isinstance(node, ast.ImportFrom) and node.module == parent and not node.level:
+                if alias.asname == root:
+                    return ".".join(filter(None, (alias.name, rest)))
+                if not alias.asname and alias.name.partition(".")[0] == root:
+                    return name
+        elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if alias.name == last:
-                    return alias.asname or alias.name
-    for node in source.tree.body:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if not alias.asname and (alias.name == module or alias.name.startswith(f"{module}.")):
-                    return module
+                if (alias.asname or alias.name) == root:
+                    return ".".join(filter(None, ("." * node.level + (node.module or ""), alias.name, rest)))
     return ""
 
 
@@ -39,13 +60,26 @@ def torch_name(source: SourceText) -> str:
     return name
 
 
+def torch_word(source: SourceText) -> str:
+    """What the module calls torch, to recognise it by; nothing is added."""
+    return imported_as(source, "torch") or "torch"
+
+
 def functional_name(source: SourceText) -> str:
-    """What the module calls ``torch.nn.functional``."""
+    """What the module calls ``torch.nn.functional``; torch is imported where neither is known."""
     return imported_as(source, "torch.nn.functional") or f"{torch_name(source)}.nn.functional"
 
 
+def functional_word(source: SourceText) -> str:
+    """What the module calls ``torch.nn.functional``, to recognise it by; nothing is added."""
+    return imported_as(source, "torch.nn.functional") or f"{torch_word(source)}.nn.functional"
+
+
 def add_import(source: SourceText, line: str) -> None:
-    """Add an import below the last one of the module's head."""
+    """Add an import below the last one of the module's head; one that was added already is not added again."""
+    if line in source.added_imports:
+        return
+    source.added_imports.add(line)
     imports = [n for n in source.tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
     if imports:
         source.insert_line_after(head_imports(source)[-1] if head_imports(source) else imports[-1], line)
@@ -71,10 +105,11 @@ def head_imports(source: SourceText) -> list[ast.stmt]:
 
 
 def add_switch(source: SourceText, line: str) -> None:
-    """Add a statement that sets something for the whole program, below the imports at the module's head."""
-    head = head_imports(source)
-    if head:
-        source.insert_line_after(head[-1], "", line)
+    """Add a statement that sets something of torch's for the whole program, below the imports at the module's head."""
+    _, torch = _import_of(source, "torch")
+    below = [*head_imports(source)[-1:], *([torch] if torch is not None else [])]
+    if below:
+        source.insert_line_after(max(below, key=lambda node: node.lineno), "", line)
     else:
         raise NotApplicable("the file has no imports at its head")
 
@@ -83,9 +118,14 @@ def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def is_module_class(node: ast.ClassDef) -> bool:
-    """Whether a class is derived from ``nn.Module`` directly."""
-    return any(dotted(base).rpartition(".")[2] == "Module" for base in node.bases)
+MODULES = ("Module", "LightningModule")
+
+
+def is_module_class(source: SourceText, node: ast.ClassDef) -> bool:
+    """Whether a class is derived from ``nn.Module``, directly or over classes of this file."""
+    names = {dotted(base).rpartition(".")[2] for base in node.bases}
+    own = [n for n in source.tree.body if isinstance(n, ast.ClassDef) and n.name in names and n is not node]
+    return bool(names & set(MODULES)) or any(n.lineno < node.lineno and is_module_class(source, n) for n in own)
 
 
 def attributes_of(node: ast.ClassDef) -> set[str]:

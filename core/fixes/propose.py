@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from core.fixes.line_blocks import line_blocks
-from core.fixes.rewrites import arguments, cross_entropy, hoist, losses, normalise, step, switches
+from core.fixes.rewrites import arguments, cross_entropy, gathered, hoist, losses, normalise, step, switches
 from core.fixes.source_text import NotApplicable, Place, SourceText
 from core.suggestions import Suggestion
 
@@ -20,8 +20,8 @@ REWRITES: Mapping[str, tuple[Rewrite, ...]] = {
     "constant-copied-each-step": (hoist.constants_once,),
     "object-built-in-step": (hoist.objects_once,),
     "control-flow-on-device-tensor": (step.assert_on_device,),
-    "scalar-read-back": (step.sum_on_device, step.report_seldom, step.assert_on_device),
-    "tensor-read-back": (step.sum_on_device, step.report_seldom),
+    "scalar-read-back": (gathered.sum_on_device, gathered.report_seldom, step.assert_on_device),
+    "tensor-read-back": (gathered.sum_on_device, gathered.report_seldom),
     "host-list-index": (step.range_to_arange,),
     "host-index-tensor": (step.range_to_arange, hoist.constants_once),
     "explicit-synchronize": (step.no_synchronize,),
@@ -122,7 +122,8 @@ def attempt(source_text: str, suggestion: Suggestion, path: Path | str) -> tuple
             continue
         if after != source_text:
             return ProposedEdit(Path(path), suggestion.rule_id, source_text, after, summary, risk), ""
-    return None, "; ".join(dict.fromkeys(reasons)) or "no mechanical change is known for this"
+    telling = [r for r in reasons if not r.startswith("no ")] or reasons  # what was found, rather than what was not
+    return None, "; ".join(dict.fromkeys(telling)) or "no mechanical change is known for this"
 
 
 def place_of(suggestion: Suggestion) -> Place:

@@ -6,6 +6,7 @@ Edits are splices of the text, so formatting and comments elsewhere stay as they
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -54,13 +55,15 @@ class SourceText:
         try:
             self.tree = ast.parse(text.replace("\r\n", "\n"))
         except (SyntaxError, ValueError, RecursionError) as error:
-            raise NotApplicable(f"the file is not valid Python: {error}") from error
+            version = ".".join(map(str, sys.version_info[:2]))
+            raise NotApplicable(f"the file is not valid for Python {version}: {error}") from error
         self.lines = text.split("\n")
         self._offsets = [0]
         for line in self.lines:
             self._offsets.append(self._offsets[-1] + len(line) + 1)
         self._parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
         self._edits: list[tuple[int, int, str]] = []
+        self.added_imports: set[str] = set()
 
     # Places in the text --------------------------------------------------------------------------------------
 
@@ -163,8 +166,27 @@ class SourceText:
         start = self._at(parameter.lineno, parameter.col_offset)
         self._edits.append((start, start + len(parameter.arg), name))
 
+    def insert_argument(self, last: ast.expr | ast.keyword, line: str) -> None:
+        """Put an argument on a line of its own behind the last one, below a comment that stands beside that."""
+        at = self._behind(last)
+        end = self.text.find("\n", at)
+        rest = self.text[at:end].strip() if end >= 0 else ""
+        if rest.startswith(",") and rest[1:].strip().startswith("#"):
+            self._edits.append((end + 1, end + 1, f"{line},{self.newline}"))
+        elif rest.startswith("#"):
+            if (at, at, ",") not in self._edits:
+                self._edits.append((at, at, ","))
+            self._edits.append((end + 1, end + 1, f"{line},{self.newline}"))
+        else:
+            self._edits.append((at, at, f",{self.newline}{line}"))
+
     def insert_after(self, node: ast.expr | ast.keyword, text: str) -> None:
         """Put text right behind a node, and behind the parentheses around it."""
+        at = self._behind(node)
+        self._edits.append((at, at, text))
+
+    def _behind(self, node: ast.expr | ast.keyword) -> int:
+        """Offset behind a node and the parentheses around it."""
         at = self.span(node)[1]
         value = node.value if isinstance(node, ast.keyword) else node
         rest = self.text[at:]
@@ -172,7 +194,7 @@ class SourceText:
         while opened and rest.lstrip().startswith(")"):
             at += len(rest) - len(rest.lstrip()) + 1
             rest, opened = self.text[at:], opened - 1
-        self._edits.append((at, at, text))
+        return at
 
     def _open_parentheses(self, node: ast.expr) -> int:
         """Parentheses that stand right before a node and belong to it alone (not to a call)."""
@@ -189,10 +211,13 @@ class SourceText:
         end = self.span(node)[1]
         self._edits.append((end - count, end, text))
 
-    def insert_line_before(self, statement: ast.stmt, *lines: str) -> None:
-        """Insert lines, indented as the statement is, above it (and above its decorators)."""
+    def insert_line_before(self, statement: ast.stmt, *lines: str, over_comments: bool = False) -> None:
+        """Insert lines, indented as the statement is, above it (above its decorators, and its comments if asked)."""
         indent = self.indent(statement)
-        at = self._offsets[_start(statement) - 1]
+        line = _start(statement)
+        while over_comments and line > 1 and self.lines[line - 2].strip().startswith("#"):
+            line -= 1
+        at = self._offsets[line - 1]
         self._edits.append(
             (at, at, "".join(f"{indent}{line}{self.newline}" if line else self.newline for line in lines))
         )
@@ -216,8 +241,22 @@ class SourceText:
         alone = len(self.block_of(statement)) == 1
         self._edits.append((start, min(end, len(self.text)), f"{indent}pass{self.newline}" if alone else ""))
 
-    def indent_more(self, first: ast.stmt, last: ast.stmt, step: str = "    ") -> None:
+    def indent_step(self) -> str:
+        """What the file indents a block by: that of its first block; four spaces without any."""
+        for node in ast.walk(self.tree):
+            inner = getattr(node, "body", None)
+            if isinstance(node, ast.stmt) and isinstance(inner, list) and inner[0].lineno > node.lineno:
+                outside, inside = (
+                    self.lines[n.lineno - 1][: len(self.lines[n.lineno - 1]) - len(self.lines[n.lineno - 1].lstrip())]
+                    for n in (node, inner[0])
+                )
+                if inside.startswith(outside) and inside != outside:
+                    return inside.removeprefix(outside)
+        return "    "
+
+    def indent_more(self, first: ast.stmt, last: ast.stmt) -> None:
         """Indent the lines from one statement to another by one step more."""
+        step = self.indent_step()
         self._check_alone(last)
         inside_text = self._lines_inside_strings(first, last)
         for line in range(first.lineno, (last.end_lineno or last.lineno) + 1):
@@ -300,3 +339,16 @@ def names_written(node: ast.AST) -> set[str]:
 def same(a: ast.AST, b: ast.AST) -> bool:
     """Whether two nodes are the same code."""
     return ast.dump(a) == ast.dump(b)
+
+
+def shared_names(node: ast.AST) -> set[str]:
+    """Names and attributes (``self.x``) that something below a node binds or adds to."""
+    return {
+        dotted(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def bracketed(source: SourceText, node: ast.expr) -> str:
+    """Text of an expression that something can be put behind."""
+    text = source.of(node)
+    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({text})"

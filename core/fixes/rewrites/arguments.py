@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from core.fixes.naming import add_import, imported_as
+from core.fixes.naming import add_import, imported_as, origin_of
+from core.fixes.rewrites.step import to_host
 from core.fixes.source_text import Loop, NotApplicable, Place, SourceText, calls, dotted
 
-FUSED = {"Adam", "AdamW", "SGD", "Adagrad"}
-FOREACH = {"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"}
+FUSED = {"Adam", "AdamW", "SGD"}  # Adagrad has a fused form for the CPU alone
+AT_WORKERS, AT_PIN_MEMORY = 5, 7  # positions of these parameters of DataLoader
+FOREACH = {"Adagrad", "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"}
 
 
 def set_argument(source: SourceText, call: ast.Call, name: str, value: str) -> bool:
@@ -39,15 +41,19 @@ def add_argument(source: SourceText, call: ast.Call, text: str) -> None:
     own_line = len(set(rows)) == len(rows) and last.lineno != call.lineno and len(rows) > 1
     if own_line:
         indent = source.lines[last.lineno - 1][: last.col_offset]
-        source.insert_after(last, f",{source.newline}{indent if not indent.strip() else ' ' * last.col_offset}{text}")
+        source.insert_argument(last, f"{indent if not indent.strip() else ' ' * last.col_offset}{text}")
     else:
         source.insert_after(last, f", {text}")
 
 
 def zero_to_none(source: SourceText, place: Place) -> tuple[str, str]:
     """``zero_grad()`` -> ``zero_grad(set_to_none=True)``."""
-    found = [c for c in calls(source.scope(place)) if _method(c) == "zero_grad" and not c.args]
-    changed = [set_argument(source, c, "set_to_none", "True") for c in found]
+    found = [c for c in calls(source.scope(place)) if _method(c) == "zero_grad"]
+    changed = [set_argument(source, c, "set_to_none", "True") for c in found if not c.args]
+    for call in found:
+        if len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and not call.args[0].value:
+            source.replace(call.args[0], "True")
+            changed.append(True)
     if not any(changed):
         raise NotApplicable("no call of zero_grad to change")
     return (
@@ -63,6 +69,8 @@ def copy_without_blocking(source: SourceText, place: Place) -> tuple[str, str]:
     near = [c for c in found if place.touches(source.statement(c))]
     moves = [c for c in (found if near or not place.exact else []) if not _chosen(c, "non_blocking")]
     loaders = [c for c in loaders_of(source, place) if not _chosen(c, "pin_memory")]
+    for call in loaders:
+        _check_by_name(call, AT_PIN_MEMORY)
     for call in moves:
         set_argument(source, call, "non_blocking", "True")
     for call in loaders:
@@ -79,14 +87,21 @@ def copy_without_blocking(source: SourceText, place: Place) -> tuple[str, str]:
 def loader_with_workers(source: SourceText, place: Place) -> tuple[str, str]:
     """``DataLoader(...)`` -> with worker processes that are kept."""
     changed, elsewhere = False, ""
+    if "IterableDataset" in source.text:
+        raise NotApplicable("an IterableDataset gives each worker all of the data, unless it divides them itself")
     for call in _required_loaders(source, place):
+        _check_by_name(call, AT_WORKERS)
+        data = call.args[0] if call.args else _keyword(call, "dataset")
+        if data is not None and any(_method(c) in ("to", "cuda") for c in calls(data)):
+            raise NotApplicable("the data set is on the device already, where no worker can help")
         workers = _keyword(call, "num_workers")
         if workers is not None and not isinstance(workers, ast.Constant):
             elsewhere = ast.unparse(workers)
         if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
             if not imported_as(source, "os"):
                 add_import(source, "import os")
-            set_argument(source, call, "num_workers", "min(4, os.cpu_count() or 1)")
+            cpus = f"{imported_as(source, 'os') or 'os'}.cpu_count()"
+            set_argument(source, call, "num_workers", f"min(4, {cpus} or 1)")
             set_argument(source, call, "persistent_workers", "True")
             changed = True
     if not changed and elsewhere:
@@ -122,6 +137,8 @@ def keep_workers(source: SourceText, place: Place) -> tuple[str, str]:
     changed = False
     for call in _required_loaders(source, place):
         workers = _keyword(call, "num_workers")
+        if source.loop_of(call) is not None and source.statement(call) is not source.loop_of(call):
+            raise NotApplicable("the loader is built anew in a loop, and its workers with it: build it before the loop")
         if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
             changed |= set_argument(source, call, "persistent_workers", "True")
     if not changed:
@@ -131,9 +148,14 @@ def keep_workers(source: SourceText, place: Place) -> tuple[str, str]:
 
 def optimizer_in_one_kernel(source: SourceText, place: Place) -> tuple[str, str]:
     """``AdamW(...)`` -> ``AdamW(..., fused=True)``, or ``foreach=True`` where there is no fused form."""
-    found = [c for c in calls(source.tree) if dotted(c.func).rpartition(".")[2] in FUSED | FOREACH]
+    named = [c for c in calls(source.tree) if dotted(c.func).rpartition(".")[2] in FUSED | FOREACH]
+    found = [c for c in named if _is_torchs(source, dotted(c.func))]
+    if named and not found:
+        raise NotApplicable(f"{dotted(named[0].func)} is not torch's own, and may have no such option")
     if len(found) != 1:
         raise NotApplicable("no optimizer is built in this file" if not found else "several optimizers are built")
+    if "sparse=True" in source.text.replace(" ", ""):
+        raise NotApplicable("the file asks for sparse gradients, which these kernels do not take")
     call = found[0]
     if _has(call, "capturable", True) or _has(call, "differentiable", True):
         raise NotApplicable("the optimizer has options that exclude it")
@@ -152,6 +174,19 @@ def optimizer_in_one_kernel(source: SourceText, place: Place) -> tuple[str, str]
         )
     set_argument(source, call, "foreach", "True")
     return "Update all parameters in a few kernels.", "Takes as much extra memory as the parameters for a moment."
+
+
+def _is_torchs(source: SourceText, name: str) -> bool:
+    """Whether an optimizer is one of ``torch.optim``, by the imports of the file."""
+    origin = origin_of(source, name)
+    own = any(isinstance(n, ast.ClassDef) and n.name == name for n in source.tree.body)
+    return origin.startswith("torch.optim.") or (not origin and name.startswith(("torch.optim.", "optim.")) and not own)
+
+
+def _check_by_name(call: ast.Call, at: int) -> None:
+    """An argument that is handed over by position cannot be named a second time."""
+    if len(call.args) > at or any(isinstance(a, ast.Starred) for a in call.args):
+        raise NotApplicable("the loader's arguments are passed by position")
 
 
 def loaders_of(source: SourceText, place: Place) -> list[ast.Call]:
@@ -182,18 +217,23 @@ def _required_loaders(source: SourceText, place: Place) -> list[ast.Call]:
 
 def _is_batch_copy(source: SourceText, call: ast.Call) -> bool:
     """``x.to(device)`` or ``x.cuda()`` of a plain value; not of a model, and not a change of type."""
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return False
     if _method(call) == "cuda":
-        pass
+        if len(call.args) > 1:
+            return False
     elif _method(call) == "to":
         first = call.args[0] if call.args else _keyword(call, "device")
-        if first is None or _is_type(first):
+        if first is None or _is_type(first) or to_host(first) or len(call.args) > 2:  # the third is non_blocking
             return False
     else:
         return False
     assert isinstance(call.func, ast.Attribute)
     value = call.func.value
     statement = source.statement(call)
-    kept = isinstance(statement, ast.Expr)  # model.to(device) as a statement moves a module in place
+    kept = (
+        isinstance(statement, ast.Expr) and statement.value is call
+    )  # model.to(device) as a statement moves a module in place
     return source.loop_of(call) is not None and not kept and isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
 
 

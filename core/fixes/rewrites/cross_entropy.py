@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from core.fixes.naming import free_name, functional_name
+from core.fixes.naming import free_name, functional_name, imported_as, torch_name
 from core.fixes.rewrites.losses import match
-from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted
+from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted, names_read
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,10 @@ def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("no nll_loss of a log_softmax" if not found else "several losses could be meant")
     loss = found[0]
     scores = source.of(loss.softmax.args[0])
+    if loss.assigned is not None:
+        _check_same_later(source, scope, loss)
     if loss.built is not None:
-        source.replace(loss.built.func, source.of(loss.built.func).removesuffix("NLLLoss") + "CrossEntropyLoss")
+        source.replace(loss.built.func, _cross_entropy_class(source, source.of(loss.built.func)))
         source.replace(loss.call.args[0], scores)
     elif loss.inner is not None:
         _take_scores(source, loss.inner, loss.call, scores)
@@ -48,6 +50,26 @@ def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
         "Use cross-entropy, which is log_softmax and the negative log-likelihood in one.",
         "None for values but rounding; the gain is a few launches per step.",
     )
+
+
+def _cross_entropy_class(source: SourceText, nll: str) -> str:
+    """What to call CrossEntropyLoss by, where NLLLoss has this name."""
+    if nll.endswith(".NLLLoss"):
+        return nll.removesuffix("NLLLoss") + "CrossEntropyLoss"
+    return imported_as(source, "torch.nn.CrossEntropyLoss") or f"{torch_name(source)}.nn.CrossEntropyLoss"
+
+
+def _check_same_later(source: SourceText, scope: ast.AST, loss: Found) -> None:
+    """The scores must still be what they were where log_softmax was taken of them."""
+    assert loss.assigned is not None
+    read = names_read(loss.softmax.args[0])
+    first, last = loss.assigned.lineno, loss.call.lineno
+    for node in ast.walk(scope):
+        stored = isinstance(node, ast.Name) and node.id in read and isinstance(node.ctx, ast.Store)
+        if stored and isinstance(node, ast.Name) and first <= node.lineno <= last:
+            raise NotApplicable(f"{node.id} is something else by the time of the loss")
+    if source.loop_of(loss.assigned) is not source.loop_of(loss.call):
+        raise NotApplicable("the loss is worked out in another loop than log_softmax")
 
 
 def _callers(source: SourceText, scope: ast.AST) -> list[FunctionNode]:
@@ -168,6 +190,8 @@ def _is_log_softmax(source: SourceText, call: ast.Call) -> bool:
     if not call.args:
         return False
     if base:
+        if len(call.args) > 2 or any(k.arg not in ("dim", "_stacklevel") for k in call.keywords):
+            return False  # another type
         dim = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "dim"), None)
         return last == "log_softmax" and dim is not None and ast.unparse(dim) in ("1", "-1")
     own = next((n for n in source.tree.body if isinstance(n, FunctionNode) and n.name == last), None)

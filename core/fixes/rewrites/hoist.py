@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 
 from core.fixes.naming import attributes_of, free_name, is_module_class, local_names, torch_name
+from core.fixes.rewrites.owner import add_to_init, changed_in_place, check_stateless, method_of
 from core.fixes.source_text import (
     FunctionNode,
     Loop,
@@ -15,7 +15,7 @@ from core.fixes.source_text import (
     calls,
     dotted,
     names_read,
-    names_written,
+    shared_names,
 )
 
 CREATORS = {
@@ -34,6 +34,7 @@ CREATORS = {
 }
 ON_DEVICE = {"full", "zeros", "ones", "arange", "eye", "linspace"}  # filled by a kernel: no copy from the host
 MOVES = {"to", "cuda"}
+MODES = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
 NO_MODULES = {"Tensor", "FloatTensor", "LongTensor", "Size", "Generator", "Stream", "Event", "Parameter"}
 
 
@@ -42,15 +43,20 @@ def constants_once(source: SourceText, place: Place) -> tuple[str, str]:
     scope = source.scope(place)
     found = [c for c in calls(scope) if _is_constant(source, c, scope)]
     call = _chosen(source, found, place)
-    function = source.function_of(call)
     owner = source.class_of(call)
-    if owner is not None and function is not None and is_module_class(owner) and function.name != "__init__":
-        with contextlib.suppress(NotApplicable):
+    reason: NotApplicable | None = None
+    if owner is not None and is_module_class(source, owner):
+        try:
             return _to_buffer(source, call, owner)
+        except NotApplicable as error:
+            reason = error
     loop = source.loop_of(call)
     if loop is not None:
         return _before_loop(source, call, loop, "constant")
-    return _on_device(source, call)
+    try:
+        return _on_device(source, call)
+    except NotApplicable as error:
+        raise reason or error from error
 
 
 def objects_once(source: SourceText, place: Place) -> tuple[str, str]:
@@ -58,13 +64,17 @@ def objects_once(source: SourceText, place: Place) -> tuple[str, str]:
     scope = source.scope(place)
     found = [c for c in calls(scope) if _is_construction(source, c, scope)]
     call = _chosen(source, found, place)
-    function, owner = source.function_of(call), source.class_of(call)
-    risk = "An object with parameters or state of its own is now kept from step to step, and belongs to its owner."
-    if owner is None or function is None or not is_module_class(owner) or function.name == "__init__":
+    check_stateless(source, call)
+    owner = source.class_of(call)
+    if owner is None or not is_module_class(source, owner):
         loop = source.loop_of(call)
         if loop is None:
             raise NotApplicable("the object is built outside a loop and outside a module")
-        return _before_loop(source, call, loop, "module")[0], risk
+        summary, _ = _before_loop(source, call, loop, "module")
+        return summary, "The same object is used in every step: what it keeps from one call to the next stays."
+    function = method_of(source, call, owner)
+    if dotted(call.func).rpartition(".")[2].endswith(MODES):
+        raise NotApplicable("built in the step it is always in training mode, and kept it would follow eval()")
     statement = source.statement(call)
     name = _assigned_name(statement, call)
     attribute = free_name(name or _snake(dotted(call.func).rpartition(".")[2]), attributes_of(owner))
@@ -73,8 +83,12 @@ def objects_once(source: SourceText, place: Place) -> tuple[str, str]:
         source.replace(call, f"self.{attribute}")
     else:
         _rename_reads(source, function, name, f"self.{attribute}", statement)
-    _add_to_init(source, owner, f"self.{attribute} = {built}")
-    return f"Build {dotted(call.func)} once, in __init__, and call it in {function.name}.", risk
+    add_to_init(source, owner, function, call, f"self.{attribute} = {built}")
+    return (
+        f"Build {dotted(call.func)} once, in __init__, and call it in {function.name}.",
+        "The object now belongs to its module: a weight that it is given moves and is saved with the module, under a "
+        "name of its own in checkpoints.",
+    )
 
 
 # Which calls --------------------------------------------------------------------------------------------------
@@ -83,7 +97,7 @@ def objects_once(source: SourceText, place: Place) -> tuple[str, str]:
 def _is_constant(source: SourceText, call: ast.Call, scope: ast.AST) -> bool:
     """A tensor made of constants and moved to a device, the whole chain."""
     inner = _creation(call)
-    if inner is None or inner is call:
+    if inner is None or inner is call or any(k.arg == "requires_grad" for k in inner.keywords):
         return False
     parent = source.parent(call)
     if isinstance(parent, ast.Attribute) and parent.attr in MOVES:  # the chain goes on: its end counts
@@ -130,7 +144,9 @@ def _chosen(source: SourceText, found: list[ast.Call], place: Place) -> ast.Call
     near = [c for c in found if place.touches(source.statement(c))]
     found = near or ([] if place.exact else found)
     if len(found) != 1:
-        raise NotApplicable("nothing of this form" if not found else "several places could be meant")
+        raise NotApplicable(
+            "nothing there is built from constants alone" if not found else "several places could be meant"
+        )
     return found[0]
 
 
@@ -138,8 +154,7 @@ def _chosen(source: SourceText, found: list[ast.Call], place: Place) -> ast.Call
 
 
 def _to_buffer(source: SourceText, call: ast.Call, owner: ast.ClassDef) -> tuple[str, str]:
-    function = source.function_of(call)
-    assert function is not None
+    function = method_of(source, call, owner)
     creation = _creation(call)
     assert creation is not None
     statement = source.statement(call)
@@ -149,22 +164,25 @@ def _to_buffer(source: SourceText, call: ast.Call, owner: ast.ClassDef) -> tuple
         value = source.of(creation)
         if any(k.arg == "device" for k in creation.keywords):
             raise NotApplicable("the constant names its device already")
+        kept = creation
     elif not names_read(call) & (local_names(function) - {"self"}):
-        value = source.of(call)
+        value, kept = source.of(call), call
     else:
         raise NotApplicable("the module is not moved to the device as a whole")
     source.replace(call, f"self.{name}")
-    _add_to_init(source, owner, f'self.register_buffer("{name}", {value}, persistent=False)')
+    add_to_init(source, owner, function, kept, f'self.register_buffer("{name}", {value}, persistent=False)')
     return (
         f"Keep the constant as a buffer of {owner.name}: it moves to the device once, with the module.",
-        "The module must be moved with .to(device) before its first use. The buffer is not saved with the model "
-        "(persistent=False), so old checkpoints still load.",
+        "The module must be moved with .to(device) before its first use, and .half() changes the buffer too. It is not "
+        "saved with the model (persistent=False), so old checkpoints still load.",
     )
 
 
 def _moved_as_a_whole(source: SourceText, owner: ast.ClassDef) -> bool:
     """Whether an instance of the class, or of something that may hold it, is moved to a device in this file."""
     names = {owner.name}
+    if any(dotted(base).endswith("LightningModule") for base in owner.bases):
+        return True  # its trainer does
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Assign) and any(dotted(c.func) == owner.name for c in calls(node.value)):
             names |= {dotted(t) for t in node.targets}
@@ -177,18 +195,15 @@ def _moved_as_a_whole(source: SourceText, owner: ast.ClassDef) -> bool:
 
 
 def _before_loop(source: SourceText, call: ast.Call, loop: Loop, wanted: str) -> tuple[str, str]:
-    changed = names_written(loop)
-    if names_read(call) & changed:
+    changed = shared_names(loop)
+    read = {dotted(n) for n in ast.walk(call) if isinstance(n, ast.Name | ast.Attribute)}
+    if read & changed:
         raise NotApplicable("it depends on something that changes in the loop")
     statement = source.statement(call)
     name = _assigned_name(statement, call)
     built = source.of(call)
     if name is not None:
-        others = [
-            n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        ]
-        if len(others) != 1 or _changed_in_place(loop, name):
-            raise NotApplicable("it is changed in the loop")
+        _check_same_in_loop(source, statement, loop, name)
         source.delete(statement)
     else:
         name = free_name(_parameter_name(source, call) or wanted, _all_names(source))
@@ -200,6 +215,17 @@ def _before_loop(source: SourceText, call: ast.Call, loop: Loop, wanted: str) ->
     )
 
 
+def _check_same_in_loop(source: SourceText, statement: ast.stmt, loop: Loop, name: str) -> None:
+    """A name can be bound before the loop if the loop binds it here alone, always, first, and does not change it."""
+    uses = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name]
+    if sum(isinstance(n.ctx, ast.Store) for n in uses) != 1 or changed_in_place(loop, name):
+        raise NotApplicable("it is changed in the loop")
+    if source.parent(statement) is not loop and not isinstance(source.parent(statement), ast.With):
+        raise NotApplicable("it is built under a condition")
+    if any(n.lineno < statement.lineno for n in uses):
+        raise NotApplicable("its name holds something else before it is built")
+
+
 def _on_device(source: SourceText, call: ast.Call) -> tuple[str, str]:
     creation = _creation(call)
     assert creation is not None
@@ -207,59 +233,55 @@ def _on_device(source: SourceText, call: ast.Call) -> tuple[str, str]:
     assert isinstance(move, ast.Attribute)
     if move.value is not creation:
         raise NotApplicable("the tensor is moved more than once")
-    if move.attr == "cuda":
-        device = source.of(call.args[0]) if call.args else '"cuda"'
-    elif len(call.args) == 1 and not call.keywords:
-        device = source.of(call.args[0])
-        if dotted(call.args[0]).startswith(f"{torch_name(source)}."):
-            raise NotApplicable("the move changes the type")
-    else:
-        device = next((source.of(k.value) for k in call.keywords if k.arg == "device"), "")
-        if not device:
-            raise NotApplicable("the move names no device")
-    last = dotted(creation.func).rpartition(".")[2]
+    keywords = [k for k in call.keywords if k.arg != "non_blocking"]
+    given = call.args[0] if call.args else next((k.value for k in keywords if k.arg == "device"), None)
+    if len(call.args) + len(keywords) > 1 or (given is None and (keywords or move.attr != "cuda")):
+        raise NotApplicable("the move does more than to name a device")
+    if given is not None and not _names_device(given):
+        raise NotApplicable(f"it is not clear that {source.of(given)} is a device")
+    device = source.of(given) if given is not None else '"cuda"'
     if any(k.arg == "device" for k in creation.keywords):
         raise NotApplicable("the constant names its device already")
-    if last in ON_DEVICE:
+    if dotted(creation.func).rpartition(".")[2] in ON_DEVICE:
         text = source.of(creation)
         source.replace(call, f"{text[: text.rindex(')')].rstrip().rstrip(',')}, device={device})")
     else:
-        count, value = _repeated(source, creation)
-        value = f"float({value})" if value.lstrip("-").isdigit() and last != "tensor" else value
-        source.replace(call, f"{torch_name(source)}.full(({count},), {value}, device={device})")
+        source.replace(call, f"{torch_name(source)}.full({_filled(source, creation)}, device={device})")
     return (
         "Create the constant on the device, where a kernel fills it, instead of copying it there.",
         "One small kernel per step stays; keeping the tensor from step to step would save that too.",
     )
 
 
-def _repeated(source: SourceText, creation: ast.Call) -> tuple[str, str]:
-    """``[value] * count`` as the only argument: count and value."""
+def _names_device(node: ast.expr) -> bool:
+    """Whether what a tensor is moved to is a device by its look, not a type or another tensor."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str | int)
+    name = dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2].lower()
+    return any(word in name for word in ("device", "dev", "gpu", "cuda", "rank"))
+
+
+def _filled(source: SourceText, creation: ast.Call) -> str:
+    """Shape, value and type for ``torch.full``: of ``[value] * count`` or one number as the only argument."""
     only = creation.args[0] if len(creation.args) == 1 and not creation.keywords else None
+    last = dotted(creation.func).rpartition(".")[2]
+    if isinstance(only, ast.Constant) and type(only.value) in (int, float, bool) and last in ("tensor", "as_tensor"):
+        return f"(), {source.of(only)}"
     if (
-        isinstance(only, ast.BinOp)
-        and isinstance(only.op, ast.Mult)
-        and isinstance(only.left, ast.List)
-        and len(only.left.elts) == 1
+        not isinstance(only, ast.BinOp)
+        or not isinstance(only.op, ast.Mult)
+        or not isinstance(only.left, ast.List)
+        or len(only.left.elts) != 1
     ):
-        return source.of(only.right), source.of(only.left.elts[0])
-    raise NotApplicable("the constant is a list of values: it must be kept, which only a module or a loop can do")
-
-
-def _add_to_init(source: SourceText, owner: ast.ClassDef, line: str) -> None:
-    """Add a statement at the end of ``__init__``, which is written where there is none."""
-    for node in owner.body:
-        if isinstance(node, FunctionNode) and node.name == "__init__":
-            last = node.body[-1]
-            if isinstance(last, ast.Return):
-                source.insert_line_before(last, line)
-            else:
-                source.insert_line_after(last, line)
-            return
-    first = next((n for n in owner.body if isinstance(n, FunctionNode)), None)
-    if first is None:
-        raise NotApplicable("the class has no methods")
-    source.insert_line_before(first, "def __init__(self):", "    super().__init__()", f"    {line}", "")
+        raise NotApplicable("the constant is a list of values: it must be kept, which only a module or a loop can do")
+    count, value = source.of(only.right), source.of(only.left.elts[0])
+    if last == "LongTensor":
+        return f"({count},), int({value})"
+    if last in ("Tensor", "FloatTensor") and not isinstance(only.left.elts[0], ast.Constant):
+        return f"({count},), float({value})"
+    if last in ("Tensor", "FloatTensor") and type(ast.literal_eval(only.left.elts[0])) is not float:
+        return f"({count},), float({value})"
+    return f"({count},), {value}"
 
 
 # Names --------------------------------------------------------------------------------------------------------
@@ -290,6 +312,8 @@ def _parameter_name(source: SourceText, call: ast.Call) -> str | None:
 
 def _rename_reads(source: SourceText, function: FunctionNode, name: str, new: str, assigned: ast.stmt) -> None:
     """Take an assignment away and put another expression where its name was read."""
+    if any(isinstance(a, ast.arg) and a.arg == name for a in ast.walk(function)):
+        raise NotApplicable("the name is also a parameter")
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and node.id == name:
             if isinstance(node.ctx, ast.Load):
@@ -297,18 +321,6 @@ def _rename_reads(source: SourceText, function: FunctionNode, name: str, new: st
             elif source.statement(node) is not assigned:
                 raise NotApplicable("the name is bound more than once")
     source.delete(assigned)
-
-
-def _changed_in_place(loop: Loop, name: str) -> bool:
-    """Whether something in the loop calls an in-place method of the name, or assigns to its items."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Attribute) and dotted(node.value) == name and node.attr.endswith("_"):
-            return True
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and dotted(node.value) == name:
-            return True
-        if isinstance(node, ast.AugAssign) and dotted(node.target) == name:
-            return True
-    return False
 
 
 def _all_names(source: SourceText) -> set[str]:

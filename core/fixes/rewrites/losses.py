@@ -11,7 +11,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.fixes.naming import functional_name, torch_name
+from core.fixes.naming import functional_name, functional_word, torch_word
 from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted, same
 
 
@@ -61,10 +61,11 @@ def known_function(source: SourceText, place: Place) -> tuple[str, str]:
     candidates = [scope, *_called_here(source, scope)]
     done = [text for function in candidates if (text := _rewrite(source, function))]
     if not done:
-        raise NotApplicable("its code is none of the known forms")
+        raise NotApplicable("no known form fits its code")
     return (
         f"Use {' and '.join(dict.fromkeys(done))}: the same values in one or two kernels.",
-        "It looks the same; the built-in rounds differently, and stays finite where the hand-written form overflows.",
+        "The built-in rounds differently, and stays finite where the hand-written form overflows."
+        + (" It wants both tensors to be of one floating type." if any("_loss" in d for d in done) else ""),
     )
 
 
@@ -126,11 +127,11 @@ def _put(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
 
 def match(source: SourceText, expression: ast.expr) -> str | None:
     """Text of the built-in that an expression is a form of; None when it is none of the known ones."""
-    given = normal(expression, torch_name(source), functional_name(source))
+    given = normal(expression, torch_word(source), functional_word(source))
     for form in FORMS:
         bound: dict[str, ast.expr] = {}
         pattern = normal(ast.parse(form.pattern, mode="eval").body, "torch", "F")
-        if _fits(pattern, given, bound) and _allowed(bound):
+        if _fits(pattern, given, bound) and _allowed(bound) and not any(_is_number(source, bound.get(k)) for k in "AB"):
             result = ast.parse(form.result, mode="eval").body
             return ast.unparse(_put(result, {**bound, "F": ast.parse(functional_name(source), mode="eval").body}))
     return None
@@ -150,6 +151,28 @@ def _allowed(bound: Mapping[str, ast.expr]) -> bool:
         except ValueError:
             return isinstance(bound["D"], ast.Name)
     return True
+
+
+def _is_number(source: SourceText, node: ast.expr | None) -> bool:
+    """Whether a value is a plain number, as far as the file tells: the built-in losses want two tensors."""
+    if node is None:
+        return False
+    try:
+        return isinstance(ast.literal_eval(node), int | float)
+    except (ValueError, TypeError):
+        name = dotted(node)
+    for above in ast.walk(source.tree):
+        if isinstance(above, ast.Assign) and any(name and dotted(t) == name for t in above.targets):
+            if isinstance(above.value, ast.Constant):
+                return True
+        elif isinstance(above, ast.arguments):
+            every = [*above.posonlyargs, *above.args]
+            defaults = dict(zip([a.arg for a in reversed(every)], reversed(above.defaults), strict=False))
+            defaults |= {a.arg: d for a, d in zip(above.kwonlyargs, above.kw_defaults, strict=True) if d is not None}
+            typed = any(a.arg == name and dotted(a.annotation) in ("float", "int") for a in (*every, *above.kwonlyargs))
+            if typed or isinstance(defaults.get(name), ast.Constant):
+                return True
+    return False
 
 
 def _is_batch_size(node: ast.expr, bound: Mapping[str, ast.expr]) -> bool:

@@ -1,14 +1,16 @@
-"""Waits inside the step: range as an index, assertions on device tensors, values read back, synchronisation."""
+"""Waits inside the step: range as an index, assertions on device tensors, synchronisation."""
 
 from __future__ import annotations
 
 import ast
 
 from core.fixes.naming import torch_name
-from core.fixes.source_text import FunctionNode, Loop, NotApplicable, Place, SourceText, calls, dotted, same
+from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, bracketed, calls, dotted, same
 
 REDUCTIONS = {"max", "min", "amax", "amin", "any", "all", "sum", "mean", "isnan", "isfinite", "isinf", "norm", "item"}
 BOOL_FUNCTIONS = {"equal", "allclose", "is_tensor"}
+PYTHON_VALUES = {"float", "int", "max", "min", "any", "all", "round"}
+TRUTHS = {"any", "all", "isnan", "isfinite", "isinf"}
 WRAPPERS = {"list", "tensor", "LongTensor"}
 
 
@@ -105,22 +107,24 @@ def assert_on_device(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("no assertion on a tensor" if not chosen else "several assertions could be meant")
     statement = chosen[0]
     torch = torch_name(source)
-    message = ""
+    message, left_out = "", statement.msg is not None
     if isinstance(statement.msg, ast.Constant) and isinstance(statement.msg.value, str):
-        message = f", {source.of(statement.msg)}"
+        message, left_out = f", {source.of(statement.msg)}", False
     lines = []
     for part in _parts(statement.test):
-        text = _text(source, part)
         if _is_tensor(part):
-            lines.append(f"{torch}._assert_async({text}{message})")
+            lines.append(f"{torch}._assert_async({_text(source, part)}{message})")
         else:
-            lines.append(f"assert {text}{f', {source.of(statement.msg)}' if statement.msg is not None else ''}")
+            lines.append(
+                f"assert {source.of(part)}{f', {source.of(statement.msg)}' if statement.msg is not None else ''}"
+            )
     indent = source.indent(statement)
     source.replace(statement, f"{source.newline}{indent}".join(lines))
     return (
         "Let the device check it: torch._assert_async does not wait for the answer.",
         "A violation now stops the program a little later, as a device-side assertion instead of an AssertionError. "
-        "Where the values come from a data set, checking them there once is cheaper still.",
+        + ("The message is left out: it would be put together in every step. " if left_out else "")
+        + "Where the values come from a data set, checking them there once is cheaper still.",
     )
 
 
@@ -133,20 +137,71 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 def _text(source: SourceText, part: ast.expr) -> str:
     """A condition as a tensor: ``not`` becomes ``~``, a chained comparison one joined by ``&``."""
-    if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not) and _is_tensor(part.operand):
-        return f"~({_text(source, part.operand)})"
-    if isinstance(part, ast.Compare) and len(part.ops) > 1 and _is_tensor(part):
+    if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+        inner = _text(source, part.operand)
+        return f"~({inner})" if _is_truth(part.operand) else f"{torch_name(source)}.logical_not({inner})"
+    _check_stays_tensor(part)
+    if isinstance(part, ast.Compare) and len(part.ops) > 1:
         values = [part.left, *part.comparators]
-        pieces = []
-        for left, right in zip(values, values[1:], strict=False):
-            start, end = source.span(left)[0], source.span(right)[1]
-            pieces.append(f"({source.text[start:end]})")
-        return " & ".join(pieces)
-    if isinstance(part, ast.Compare):
-        left = part.left
-        if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "item":
-            return source.of(left.func.value) + source.text[source.span(left)[1] : source.span(part)[1]]
-    return source.of(part)
+        pairs = zip(values, values[1:], strict=False)
+        return " & ".join(f"({_without_reads(source, part, left, right)})" for left, right in pairs)
+    return _without_reads(source, part, part, part)
+
+
+def _is_truth(part: ast.expr) -> bool:
+    """Whether a tensor is of truth values, which ``~`` turns around; of numbers it would turn the bits."""
+    called = part.func.attr if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) else ""
+    return isinstance(part, ast.Compare) or called in TRUTHS
+
+
+def _check_stays_tensor(part: ast.expr) -> None:
+    """What makes a plain truth value of a tensor cannot be checked on the device."""
+    for node in ast.walk(part):
+        if isinstance(node, ast.IfExp | ast.BoolOp | ast.Lambda | ast.NamedExpr | ast.comprehension):
+            raise NotApplicable("the condition is more than a comparison")
+        if isinstance(node, ast.Compare) and any(
+            isinstance(o, ast.In | ast.NotIn | ast.Is | ast.IsNot) for o in node.ops
+        ):
+            raise NotApplicable("the condition asks whether something is in a list, which the CPU has to do")
+        if isinstance(node, ast.Call):
+            base, _, name = dotted(node.func).rpartition(".")
+            if base in ("math", "np", "numpy") and not (base == "math" and name in TRUTHS and _item(node.args[0])):
+                raise NotApplicable(f"{base}.{name} takes no tensor of the device")
+            if isinstance(node.func, ast.Name) and node.func.id in (
+                "float",
+                "int",
+                "max",
+                "min",
+                "any",
+                "all",
+                "round",
+            ):
+                raise NotApplicable(f"{node.func.id}() reads the value back")
+
+
+def _item(node: ast.AST) -> ast.expr | None:
+    """``t`` of ``t.item()``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+        return node.func.value
+    return None
+
+
+def _without_reads(source: SourceText, part: ast.expr, first: ast.expr, last: ast.expr) -> str:
+    """Text from one expression to another, with tensors in place of what is read back from them."""
+    start, end = source.span(first)[0], source.span(last)[1]
+    changes: list[tuple[int, int, str]] = []
+    for node in ast.walk(part):
+        tensor = _item(node)
+        if tensor is not None and isinstance(node, ast.Call):
+            changes.append((*source.span(node), bracketed(source, tensor)))
+        elif isinstance(node, ast.Attribute) and dotted(node.value) == "math":
+            changes.append((*source.span(node.value), torch_name(source)))
+    text = source.text
+    out, at = "", start
+    for begin, stop, new in sorted(changes):
+        if start <= begin and stop <= end and begin >= at:
+            out, at = out + text[at:begin] + new, stop
+    return out + text[at:end]
 
 
 def _is_tensor(part: ast.expr) -> bool:
@@ -162,111 +217,6 @@ def _is_tensor(part: ast.expr) -> bool:
     return any(isinstance(c.func, ast.Attribute) and c.func.attr in REDUCTIONS for c in calls(part))
 
 
-def sum_on_device(source: SourceText, place: Place) -> tuple[str, str]:
-    """``total += loss.item()`` and ``losses.append(float(loss))``: kept on the device, read once after the loop."""
-    scope = source.scope(place)
-    found = [s for s in ast.walk(scope) if isinstance(s, ast.AugAssign | ast.Expr) and _gathers(source, s) is not None]
-    near = [s for s in found if place.touches(s)]
-    chosen = near or ([] if place.exact else found)
-    if len(chosen) != 1:
-        raise NotApplicable("no sum or list of values read back" if not chosen else "several could be meant")
-    statement = chosen[0]
-    gathered = _gathers(source, statement)
-    loop = source.loop_of(statement)
-    assert gathered is not None
-    if loop is None:
-        raise NotApplicable("it is not in a loop of its function")
-    kept, read, tensor = gathered
-    inner = source.of(tensor)
-    source.replace(read, inner if inner.endswith(".detach()") else f"{inner}.detach()")
-    if isinstance(statement, ast.AugAssign):
-        source.insert_line_after(loop, f"{kept} = float({kept})")
-    else:
-        source.insert_line_after(loop, f"{kept} = [float(value) for value in {kept}]")
-    return (
-        "Keep the values on the device and read them once, after the loop.",
-        "Inside the loop the name now holds a tensor: code there that needs a plain number waits again, and a value "
-        "printed there looks like tensor(...). A sum in float32 rounds where Python's float64 did not.",
-    )
-
-
-def _gathers(source: SourceText, statement: ast.AST) -> tuple[str, ast.expr, ast.expr] | None:
-    """The name gathered into, the expression that reads back, and the tensor it reads."""
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        kept, value = dotted(statement.target), statement.value
-    elif (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and isinstance(statement.value.func, ast.Attribute)
-        and statement.value.func.attr == "append"
-        and len(statement.value.args) == 1
-    ):
-        kept, value = dotted(statement.value.func.value), statement.value.args[0]
-    else:
-        return None
-    if not kept or not isinstance(statement, ast.stmt):
-        return None
-    for call in calls(value):
-        tensor = _read(call)
-        if tensor is not None:
-            return kept, call, tensor
-    return None
-
-
-def _read(call: ast.Call) -> ast.expr | None:
-    """The tensor of ``t.item()`` or ``float(t)``."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args:
-        return call.func.value
-    if isinstance(call.func, ast.Name) and call.func.id == "float" and len(call.args) == 1:
-        only = call.args[0]
-        return only if isinstance(only, ast.Name | ast.Attribute) else None
-    return None
-
-
-EVERY = 50
-
-
-def report_seldom(source: SourceText, place: Place) -> tuple[str, str]:
-    """A line that only shows a value: every 50 steps instead of every step."""
-    scope = source.scope(place)
-    found = [
-        s
-        for s in ast.walk(scope)
-        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and _shows(s.value) and place.touches(s)
-    ]
-    if len(found) != 1:
-        raise NotApplicable("no line that only shows a value")
-    statement = found[0]
-    loop = source.loop_of(statement)
-    counter = _counter(loop) if loop is not None else ""
-    if not counter or statement not in (loop.body if loop is not None else ()):
-        raise NotApplicable("the loop has no step number, or the line is under a condition already")
-    source.insert_line_before(statement, f"if {counter} % {EVERY} == 0:")
-    source.indent_more(statement, statement)
-    return (
-        f"Show the value every {EVERY} steps instead of every step.",
-        "Fewer lines are shown. The steps that show one still wait.",
-    )
-
-
-def _shows(call: ast.Call) -> bool:
-    name = dotted(call.func).rpartition(".")[2]
-    return name in ("print", "info", "debug", "log", "write", "set_postfix", "set_description", "add_scalar")
-
-
-def _counter(loop: Loop) -> str:
-    """``i`` of ``for i, batch in enumerate(...)`` or ``for i in range(...)``."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
-        return ""
-    function = dotted(loop.iter.func).rpartition(".")[2]
-    target = loop.target
-    if function == "enumerate" and isinstance(target, ast.Tuple):
-        target = target.elts[0]
-    elif function not in ("range", "trange"):
-        return ""
-    return target.id if isinstance(target, ast.Name) else ""
-
-
 def no_synchronize(source: SourceText, place: Place) -> tuple[str, str]:
     """``torch.cuda.synchronize()`` in the step: taken away."""
     scope = source.scope(place)
@@ -279,14 +229,47 @@ def no_synchronize(source: SourceText, place: Place) -> tuple[str, str]:
         and (source.loop_of(s) is not None or isinstance(scope, FunctionNode))
     ]
     near = [s for s in found if place.touches(s)]
-    chosen = near or ([] if place.exact else found)
+    in_loops = [s for s in found if source.loop_of(s) is not None]
+    chosen = near or ([] if place.exact else in_loops or found)
     if not chosen:
         raise NotApplicable("no synchronize() of its own line")
+    around = source.function_of(chosen[0]) or source.tree
+    _check_not_needed(around)
     for statement in chosen:
         source.delete(statement)
     return (
         "Take the synchronisation away: the device keeps its own order.",
         "Times taken with the clock right after it then measure enqueueing only; torch.cuda.Event measures the device.",
+    )
+
+
+def _check_not_needed(scope: ast.AST) -> None:
+    """What reads the outcome of device work without waiting for it needs the synchronisation.
+
+    Raises
+    ------
+    NotApplicable
+        When something of that kind is in the same function.
+    """
+    for call in calls(scope):
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+        if name == "elapsed_time":
+            raise NotApplicable("elapsed_time() is asked for here, which needs the events to have happened")
+        not_waited_for = any(k.arg == "non_blocking" for k in call.keywords)
+        if not_waited_for and (
+            name == "copy_" or any(to_host(a) for a in (*call.args, *(k.value for k in call.keywords)))
+        ):
+            raise NotApplicable("a copy to the CPU is not waited for here (non_blocking), so that this has to")
+        if name in ("Stream", "stream", "wait_stream"):
+            raise NotApplicable("the function uses streams of its own: whether they still need it is yours to say")
+
+
+def to_host(node: ast.expr) -> bool:
+    """Whether a device is the CPU, as far as its text tells."""
+    return any(
+        (isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("cpu"))
+        or (isinstance(n, ast.Name | ast.Attribute) and "cpu" in dotted(n).lower())
+        for n in ast.walk(node)
     )
 
 

@@ -6,7 +6,7 @@ import ast
 import contextlib
 from dataclasses import dataclass
 
-from core.fixes.naming import add_switch, local_names, torch_name
+from core.fixes.naming import add_switch, local_names, torch_name, torch_word
 from core.fixes.source_text import NotApplicable, Place, SourceText, calls, dotted, names_read, names_written
 
 
@@ -30,6 +30,9 @@ def cudnn_benchmark(source: SourceText, place: Place) -> tuple[str, str]:
         "Let cuDNN try its algorithms once and keep the fastest.",
         "Every new input shape is searched anew: only for inputs of one shape. Results are less repeatable.",
     )
+
+
+MOVES = ("to", "cuda")
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ def autocast(source: SourceText, place: Place) -> tuple[str, str]:
     """Put the forward part of the step under ``torch.autocast``."""
     if "autocast" in source.text:
         raise NotApplicable("the file uses autocast already")
+    if "BCELoss" in source.text or "binary_cross_entropy(" in source.text:
+        raise NotApplicable("binary cross-entropy of probabilities stops with an error there: use its with_logits form")
     step = find_step(source, place)
     block = source.block_of(step.first)
     between = block[block.index(step.first) : block.index(step.last) + 1]
@@ -129,22 +134,32 @@ def autocast(source: SourceText, place: Place) -> tuple[str, str]:
 
 
 def _device_type(source: SourceText, step: Step) -> str:
-    """The type of device that the step's input is on."""
+    """The type of device that the step's input is on: asked of the input where this file shows that it is a tensor."""
     first = step.call.args[0] if step.call.args else None
+    scope = source.function_of(step.first) or source.tree
     if isinstance(first, ast.Name):
-        return f"{first.id}.device.type"
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Assign) and first.id in names_written(node) and _is_moved(node.value):
+                return f"{first.id}.device.type"
     return '"cuda"'
+
+
+def _is_moved(value: ast.expr) -> bool:
+    """``x.to(device)``, alone or as one of several: what has been moved is a tensor."""
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return all(isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute) and p.func.attr in MOVES for p in parts)
 
 
 def compile_model(source: SourceText, place: Place) -> tuple[str, str]:
     """``model = torch.compile(model)`` below the place where the model is built."""
     step = find_step(source, place)
     statement = _built(source, step)
-    source.insert_line_after(statement, f"{step.model} = {torch_name(source)}.compile({step.model})")
-    return (
-        "Compile the model: fewer and larger kernels, less work for the CPU.",
-        "The first steps take much longer, and every new shape compiles again. Names in the state dict gain the "
-        "prefix _orig_mod.",
+    in_place = "state_dict" in source.text  # which has other names for what torch.compile returns
+    line = f"{step.model}.compile()" if in_place else f"{step.model} = {torch_name(source)}.compile({step.model})"
+    source.insert_line_after(statement, line)
+    return "Compile the model: fewer and larger kernels, less work for the CPU.", (
+        "The first steps take much longer, and every new shape compiles again. "
+        + ("Needs torch 2.2 or newer." if in_place else "Names in the state dict gain the prefix _orig_mod.")
     )
 
 
@@ -175,8 +190,8 @@ def _built(source: SourceText, step: Step) -> ast.stmt:
     found = [
         node
         for node in ast.walk(source.tree)
-        if isinstance(node, ast.Assign)
-        and any(dotted(t) == step.model for t in node.targets)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and any(dotted(t) == step.model for t in (node.targets if isinstance(node, ast.Assign) else [node.target]))
         and source.parent(node) in around
         and node.lineno < step.first.lineno
         and source.loop_of(node) is None
@@ -188,7 +203,7 @@ def _built(source: SourceText, step: Step) -> ast.stmt:
 
 def no_compile(source: SourceText, place: Place) -> tuple[str, str]:
     """``torch.compile(x)`` -> ``x``."""
-    found = [c for c in calls(source.tree) if dotted(c.func) == f"{torch_name(source)}.compile" and len(c.args) == 1]
+    found = [c for c in calls(source.tree) if dotted(c.func) == f"{torch_word(source)}.compile" and len(c.args) == 1]
     near = [c for c in found if place.touches(source.statement(c))]
     chosen = near or found
     if len(chosen) != 1:

@@ -110,13 +110,14 @@ def pairs() -> list[tuple[str, str, str, float]]:
 
 
 RUNNER = """
-import json, sys, warnings
+import json, sys, types, warnings
 warnings.simplefilter("ignore")
 out = []
 for name, before, after, allowed in json.load(sys.stdin):
     values = []
     for text in (before, after):
-        space = {"__name__": "case"}
+        sys.modules["case"] = types.ModuleType("case")
+        space = sys.modules["case"].__dict__
         exec(compile(text, name, "exec"), space)
         values.append(space["run"]())
     out.append([name, values, allowed])
