@@ -32,6 +32,14 @@ def sibling(name):
     return sys.modules[full]
 
 
+def absolute(path):
+    """Absolute path of a file; as it is, where the working folder is gone."""
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path
+
+
 class UserCode:
     """Tells the user's files from the interpreter's, installed packages and our own."""
 
@@ -58,7 +66,7 @@ class UserCode:
             return ""
         folders = [""] if os.path.isabs(name) else [f for f in sys.path if isinstance(f, str)]
         for folder in folders:
-            path = os.path.abspath(os.path.join(folder, name))
+            path = absolute(os.path.join(folder, name))
             if os.path.isfile(path):
                 real = os.path.realpath(path)
                 installed = any(folder in real for folder in self._installed)
@@ -118,7 +126,7 @@ class Child:
             self.recorder.start_whole()
 
     def _make_recorder(self):
-        names = ("session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops")
+        names = ("session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops", "clock")
         tools = {name: sibling(name) for name in names}
         self.finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(self.torch, self.config, self.report, tools)
@@ -159,14 +167,19 @@ class Child:
             procs.ELASTIC, lambda module: procs.rewrite_popen(module, os.path.abspath(__file__), path)
         )
 
-    def finish(self):
-        """The script has ended (or is about to): write what there is."""
+    def finish_at_exit(self):
+        """Finish however Python ends this process."""
+        atexit.register(self.finish)
+        sibling("procs").save_before_exit(lambda: self.finish(abrupt=True))
+
+    def finish(self, abrupt=False):
+        """The script has ended (or is about to): write what there is. ``abrupt``: in the middle of anything."""
         if self.done or os.getpid() != self.pid:
             return
         self.done = True
         try:
             if self.recorder is not None:
-                self.recorder.finish()
+                self.recorder.finish(abrupt)
                 self.foreign.finish()
                 if self.losses is not None:
                     self.losses.write()
@@ -189,7 +202,7 @@ class Child:
         for module in list(sys.modules.values()):
             name = getattr(module, "__file__", None)
             if isinstance(name, str) and name.endswith(".py"):
-                path = self.users(os.path.abspath(name))
+                path = self.users(absolute(name))
                 if path:
                     found.add(path)
         return sorted(found)
@@ -282,7 +295,7 @@ def without_our_frames(trace):
     while trace is not None:
         following = trace.tb_next
         name = trace.tb_frame.f_code.co_filename
-        if not name.startswith(OURS) and os.path.abspath(name) != os.path.abspath(__file__):
+        if not name.startswith(OURS) and absolute(name) != os.path.join(FOLDER, "_child.py"):
             if last is None:
                 first = trace
             else:
@@ -298,7 +311,7 @@ def spawned(config_path):
     """Hook in, in a process that ``multiprocessing`` has just spawned."""
     with open(config_path, encoding="utf-8") as handle:
         child = Child(json.load(handle))
-    atexit.register(child.finish)
+    child.finish_at_exit()
     sibling("hooks").when_imported("torch", child.on_torch)
 
 
@@ -319,7 +332,7 @@ def main(config_path, words):
     if hasattr(sys, "orig_argv"):
         target = ["-m", config["module"]] if config["module"] else [config["script"]]
         sys.orig_argv = [sys.executable] + target + config["argv"]
-    atexit.register(child.finish)
+    child.finish_at_exit()
     sibling("hooks").when_imported("torch", child.on_torch)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited from a launcher in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # Stop begins with an interrupt

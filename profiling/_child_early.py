@@ -35,6 +35,7 @@ class Early:
         self._recorder, self._loops, self._needed = recorder, loops, needed
         self._since = 0.0
         self._short = False
+        self.foreseen = None  # steps that the loop will make, as far as its source tells
 
     def begin(self):
         """Start to record."""
@@ -49,10 +50,10 @@ class Early:
         torch, recorder = self._recorder.torch, self._recorder
         try:
             loader_class = torch.utils.data.DataLoader
-            foreseen = self._loops.steps_foreseen(sys._getframe(2), recorder.config["is_users"], loader_class)
+            self.foreseen = self._loops.steps_foreseen(sys._getframe(2), recorder.config["is_users"], loader_class)
         except Exception:  # a guess must not cost anybody the recording
             return False
-        return foreseen is not None and foreseen < self._needed
+        return self.foreseen is not None and self.foreseen < self._needed
 
     def over(self):
         """Whether enough was recorded; asked whenever a step has ended."""
@@ -61,9 +62,15 @@ class Early:
             self._since = now  # the first step waits for workers to start: it does not count
         steps, seconds = recorder.number, now - self._since
         if not self._short:
-            return steps >= recorder.lead and (steps >= FEW_STEPS or seconds > LIGHT_SECONDS)
+            enough = steps >= FEW_STEPS or seconds > LIGHT_SECONDS or self._window_needs_the_rest()
+            return steps >= recorder.lead and enough
         long = seconds > (MOST_SECONDS if steps >= FEW_STEPS else SLOW_SECONDS)
         return steps >= MOST_STEPS or (steps >= recorder.lead and long)
+
+    def _window_needs_the_rest(self):
+        """Whether the loop will make no more steps than the timing and the window need."""
+        recorder = self._recorder
+        return self.foreseen is not None and self.foreseen - recorder.number <= self._needed - recorder.lead
 
 
 def better(one, other):

@@ -53,6 +53,7 @@ class Ranges:
         self.functions = 0
         self.skipped = []  # {file, line, function, why}
         self._real = None  # the class of the ranges, once torch is there
+        self._recording = self._resting = False
         self.compiles = False  # torch.compile is used: what the code calls must stay the same
 
     def install(self):
@@ -61,14 +62,16 @@ class Ranges:
         sys.meta_path.insert(0, _Finder(self))
 
     def on_torch(self, torch):
-        """From now on the ranges are real.
+        """From now on the ranges are real while a profiler runs, ours or the script's.
 
         torch's class in C leaves no Python frames of its own and costs a fraction of ``record_function``, but
-        ``torch.compile`` cannot look through it: where that is called, ``record_function`` takes its place.
+        ``torch.compile`` cannot look through it: where that is called, ``record_function`` takes its place. And a range
+        of it that was entered before the profiler started must not be left while it runs: torch takes that for a fault.
         """
         slow = torch.autograd.profiler.record_function
         self._real = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", slow)
-        self.wake()
+        self._follow(torch.autograd.profiler.profile)
+        self._choose()
         original = getattr(torch, "compile", None)
         if original is None or self._real is slow:
             return
@@ -76,21 +79,47 @@ class Ranges:
         @functools.wraps(original)
         def compile(*args, **kwargs):
             self.compiles, self._real = True, slow
-            self.wake()
+            self._choose()
             return original(*args, **kwargs)
 
         torch.compile = compile
+
+    def _follow(self, profile_class):
+        """Learn when a profiler starts and stops."""
+        start, leave = profile_class._start_trace, profile_class.__exit__
+
+        @functools.wraps(start)
+        def _start_trace(profile, *args):
+            result = start(profile, *args)
+            self._recording = True
+            self._choose()
+            return result
+
+        @functools.wraps(leave)
+        def __exit__(profile, *args):
+            self._recording = False
+            self._choose()
+            return leave(profile, *args)
+
+        profile_class._start_trace, profile_class.__exit__ = _start_trace, __exit__
 
     def rest(self):
         """Mark nothing for a while, to learn what the marks cost; returns whether that is possible."""
         if self._real is None or self.compiles:
             return False
-        setattr(builtins, NAME, io.StringIO)  # a context manager in C: as near to nothing as there is
+        self._resting = True
+        self._choose()
         return True
 
     def wake(self):
         """Mark again."""
-        setattr(builtins, NAME, self._real)
+        self._resting = False
+        self._choose()
+
+    def _choose(self):
+        """Put the ranges due where the marked code finds them, else a context manager in C, next to nothing."""
+        wanted = self.compiles or self._recording and not self._resting
+        setattr(builtins, NAME, self._real if wanted else io.StringIO)
 
     def wants_file(self, path):
         """Whether any pattern names this file."""

@@ -97,15 +97,15 @@ class Losses:
         if self.recorder.phase in self.recorded_phases:
             self.at_step["reason"] = "recorded"
             return
-        clocked = self.recorder._wall_began is not None
+        clocked = self.recorder.clock.runs
         if clocked:
-            self.recorder._stop_clock()
+            self.recorder.clock.stop()
         try:
             self.at_step["sums"] = self._sums()
         except Exception as error:  # a device without float64, say
             self.at_step["reason"] = repr(error)
         if clocked:
-            self.recorder._start_clock()
+            self.recorder.clock.start()
 
     def take(self, loss):
         """Keep a loss; its storage only, since the graph behind it must be free to go."""

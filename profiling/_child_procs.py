@@ -92,6 +92,20 @@ def let_forks_end(was_used):
         os.register_at_fork(after_in_child=in_child)
 
 
+def save_before_exit(finish):
+    """Let ``os._exit``, which ends a process without ``atexit``, write what was recorded first."""
+    original = os._exit
+
+    @functools.wraps(original)
+    def _exit(status):
+        try:
+            finish()
+        finally:
+            original(status)
+
+    os._exit = _exit
+
+
 def rank_of(torch):
     """Rank of this process, None where there is none yet."""
     try:

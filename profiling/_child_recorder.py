@@ -10,9 +10,7 @@ import os
 import threading
 import time
 
-WALL_STEPS = 3  # steps timed without the profiler: at least so many ...
-WALL_SECONDS = 0.3  # ... and as many as fit in here ...
-WALL_MOST_STEPS = 50  # ... but no more than that
+LOCK_SECONDS = 2.0  # that a script which ends itself abruptly waits for what another thread records
 BASE_STEPS = 3  # steps recorded without the marks of a line-range round, to know what these cost
 
 IDLE, WHOLE, EARLY, SKIP, WALL, BASE, SYNC, PRIME, WINDOW, DONE = (
@@ -59,9 +57,10 @@ class Recorder:
         self.stepped_at = 0.0  # when an optimizer last stepped in the open step
         self._left = 0  # steps until the phase ends
         self._step_began = 0.0
-        self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
+        self.clock = tools["clock"].Clock(lambda: tools["session"].synchronize(torch))
         self._whole = tools["whole"].Whole(self)
-        needed = self.lead + WALL_STEPS * config["measure_wall"] + 1 + self.active
+        self._to_window = 1 + BASE_STEPS * (self.ranges is not None)  # steps from the timing to the window, at least
+        needed = self.lead + tools["clock"].LEAST_STEPS * config["measure_wall"] + self._to_window + self.active
         self._early = tools["early"].Early(self, tools["loops"], needed)
         self.checks = tools["checks"].Checks(torch, report)
         self._guard = tools["guard"].Guard(self)
@@ -98,9 +97,9 @@ class Recorder:
             self.session.end_step()
         self.in_step = False
         self._count(time.perf_counter())
+        if self.yielded:
+            return  # the script's profiler records this: it is none of our steps, nor one without a profiler
         self._left -= 1
-        if self.phase == WALL:
-            self._wall_steps += 1
         end = getattr(self, "_end_" + self.phase, None)
         if end is not None:
             end()
@@ -113,8 +112,8 @@ class Recorder:
             begin()
         self.in_step, self.stepped_at = True, 0.0
         self.checks.on_step()
-        if self.phase == WALL and self._wall_began is None:
-            self._start_clock()
+        if self.phase == WALL and not self.clock.runs and not self.yielded:
+            self.clock.start()
         if self.session is not None and self.session.running and self.marks_steps:
             self.session.begin_step(self.number)
         self._step_began = time.perf_counter()
@@ -143,29 +142,17 @@ class Recorder:
 
     def _after_lead(self):
         if self.config["measure_wall"]:
-            self._wall_steps, self._wall_us, self._wall_began = 0, 0.0, None
-            if self.ranges is not None:
-                self.ranges.rest()
+            self.clock.reset()
             self.to(WALL)
         else:
             self._after_wall()
 
-    def _start_clock(self):
-        self.tools["session"].synchronize(self.torch)
-        self._wall_began = time.perf_counter()
-
     def _end_wall(self):
-        seconds = self._wall_us * 1e-6 + time.perf_counter() - self._wall_began
-        enough = self._wall_steps >= WALL_STEPS and (seconds >= WALL_SECONDS or self._wall_steps >= WALL_MOST_STEPS)
-        if enough:
-            self._stop_clock()
-            self.wall.append((self._wall_steps, self._wall_us))
+        foreseen, needed = self._early.foreseen, self._to_window + self.active + self.config["sync_lines"]
+        if self.clock.ended(None if foreseen is None else foreseen - self.number - needed):
+            self.clock.stop()
+            self.wall.append((self.clock.steps, self.clock.us))
             self._after_wall()
-
-    def _stop_clock(self):
-        self.tools["session"].synchronize(self.torch)
-        self._wall_us += (time.perf_counter() - self._wall_began) * 1e6
-        self._wall_began = None
 
     def _after_wall(self):
         if self.ranges is not None and self.cycle == 0 and self.ranges.rest():
@@ -248,9 +235,10 @@ class Recorder:
         self.report.send("phase", phase=phase, step=self.number)
 
     def _done_of_total(self):
-        total = {WINDOW: self.active, SKIP: self.lead, EARLY: self.lead, WALL: WALL_STEPS}.get(self.phase, 0)
+        least = self.tools["clock"].LEAST_STEPS
+        total = {WINDOW: self.active, SKIP: self.lead, EARLY: self.lead, WALL: least}.get(self.phase, 0)
         if self.phase in (EARLY, WALL):
-            return min(self.number if self.phase == EARLY else self._wall_steps, total), total
+            return min(self.number if self.phase == EARLY else self.clock.steps, total), total
         return (total - max(0, self._left), total) if total else (0, 0)
 
     def new_session(self, all_threads=False, **changes):
@@ -307,6 +295,9 @@ class Recorder:
             if self.yielded:
                 return
             self.yielded = True
+            self.clock.reset()
+            if self.ranges is not None:
+                self.ranges.wake()
             self.cut()
 
     def cut(self):
@@ -340,10 +331,17 @@ class Recorder:
             self.phase = IDLE
             self._drop_session()
 
-    def finish(self):
-        """The script has ended: write what there is, if no window was written."""
+    def finish(self, abrupt=False):
+        """The script has ended: write what there is, if no window was written.
+
+        ``abrupt``: it may have ended anywhere, in a thread that must not stop what another one records or waits for.
+        """
         self._whole.stop_timer()
-        with self.lock:
+        if not self.lock.acquire(timeout=LOCK_SECONDS if abrupt else -1):
+            return
+        try:
+            if abrupt and self.session is not None and not self.session.may_stop_here():
+                self.session = None
             self._end_last_step()
             if self.phase == BASE:  # the marks are missing in it
                 self._drop_session()
@@ -360,6 +358,8 @@ class Recorder:
                 self.report.send("phase", phase="saving", step=self.number)
                 self._keep_trace(self.kept)
             self.phase = DONE
+        finally:
+            self.lock.release()
 
     def _end_last_step(self):
         """The loop was left right after an optimizer's step: no fetch comes that would end the open step."""

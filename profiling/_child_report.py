@@ -4,11 +4,11 @@ Runs in the user's interpreter: standard library only, Python 3.8. A file and no
 inherited by the script's children, nothing can block, and what was said survives a process that dies hard.
 """
 
-import json
-import os
 import signal
 import threading
 import time
+from json import dumps
+from os import O_APPEND, O_CREAT, O_WRONLY, close, getpid, open, write  # noqa: A004 - a script may replace them
 
 
 class Report:
@@ -18,19 +18,19 @@ class Report:
 
     def __init__(self, path):
         self.path = path
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._last_progress = 0.0
 
     def send(self, event, **values):
         """Append one event of this name."""
-        values.update(ev=event, t=time.time(), pid=os.getpid())
+        values.update(ev=event, t=time.time(), pid=getpid())
         try:
-            line = (json.dumps(values, default=str) + "\n").encode("utf-8", "backslashreplace")
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            line = (dumps(values, default=str) + "\n").encode("utf-8", "backslashreplace")
+            handle = open(self.path, O_WRONLY | O_APPEND | O_CREAT, 0o600)
             try:
-                os.write(handle, line)
+                write(handle, line)
             finally:
-                os.close(handle)
+                close(handle)
         except Exception:
             pass
 

@@ -113,6 +113,7 @@ class Session:
         self._marker = None
         self._prepared = False
         self.running = False
+        self._thread = 0  # that started it
         self.stopped = False
         self.steps = []  # numbers of the complete steps in it
         self.left_out = []  # options that the user asked for and this recording goes without
@@ -139,6 +140,7 @@ class Session:
             self.prepare()
         self._profile.start_trace()
         self.running = True
+        self._thread = threading.get_ident()
         if self.off_main and not self.all_threads:
             Session._of_thread.last_act = _AtThreadEnd(self.stop)
 
@@ -156,6 +158,10 @@ class Session:
             if complete:
                 self.steps.append(self.open_step)
             self.open_step = None
+
+    def may_stop_here(self):
+        """Whether this thread may end the recording."""
+        return not self.running or self.all_threads or self._thread == threading.get_ident()
 
     def stop(self):
         """End the recording; an open step stays unfinished."""
