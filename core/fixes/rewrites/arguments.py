@@ -58,7 +58,8 @@ def zero_to_none(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("no call of zero_grad to change")
     return (
         "Drop the gradients instead of filling them with zeros.",
-        "p.grad is None until the next backward pass: code that reads it in between must cope.",
+        "p.grad is None until the next backward pass: code that reads it in between must cope, and a parameter that a "
+        "step does not use is not moved by momentum or weight decay in it.",
     )
 
 
@@ -119,8 +120,8 @@ def loader_prefetch(source: SourceText, place: Place) -> tuple[str, str]:
     changed = False
     for call in _required_loaders(source, place):
         workers = _keyword(call, "num_workers")
-        if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
-            continue
+        if workers is None or not isinstance(workers, ast.Constant) or not workers.value:
+            continue  # where it is worked out elsewhere it may be none, and the arguments be refused
         changed |= set_argument(source, call, "persistent_workers", "True")
         if _keyword(call, "prefetch_factor") is None:
             changed |= set_argument(source, call, "prefetch_factor", "4")

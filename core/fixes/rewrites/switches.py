@@ -118,6 +118,8 @@ def autocast(source: SourceText, place: Place) -> tuple[str, str]:
     if "BCELoss" in source.text or "binary_cross_entropy(" in source.text:
         raise NotApplicable("binary cross-entropy of probabilities stops with an error there: use its with_logits form")
     step = find_step(source, place)
+    if any(isinstance(c.func, ast.Attribute) and c.func.attr == "numpy" for c in calls(_around(source, step))):
+        raise NotApplicable("the step turns something into numpy, which has no bfloat16")
     block = source.block_of(step.first)
     between = block[block.index(step.first) : block.index(step.last) + 1]
     if any(isinstance(n, ast.Return | ast.Break | ast.Continue) for s in between for n in ast.walk(s)):
@@ -136,12 +138,15 @@ def autocast(source: SourceText, place: Place) -> tuple[str, str]:
 def _device_type(source: SourceText, step: Step) -> str:
     """The type of device that the step's input is on: asked of the input where this file shows that it is a tensor."""
     first = step.call.args[0] if step.call.args else None
-    scope = source.function_of(step.first) or source.tree
     if isinstance(first, ast.Name):
-        for node in ast.walk(scope):
+        for node in ast.walk(_around(source, step)):
             if isinstance(node, ast.Assign) and first.id in names_written(node) and _is_moved(node.value):
                 return f"{first.id}.device.type"
     return '"cuda"'
+
+
+def _around(source: SourceText, step: Step) -> ast.AST:
+    return source.function_of(step.first) or source.tree
 
 
 def _is_moved(value: ast.expr) -> bool:
@@ -167,6 +172,8 @@ def channels_last(source: SourceText, place: Place) -> tuple[str, str]:
     """Model and batch in channels-last layout."""
     if "channels_last" in source.text:
         raise NotApplicable("the file uses channels_last already")
+    if any(isinstance(c.func, ast.Attribute) and c.func.attr == "view" for c in calls(source.tree)):
+        raise NotApplicable("the file calls view(), which fails on this layout: make it reshape() first")
     step = find_step(source, place)
     if not step.call.args or isinstance(step.call.args[0], ast.Starred):
         raise NotApplicable("the model is called without a plain argument")
@@ -180,7 +187,8 @@ def channels_last(source: SourceText, place: Place) -> tuple[str, str]:
     )
     return (
         "Keep images in channels-last order, the order that the convolution kernels want.",
-        "Only for inputs with four dimensions; results differ by rounding.",
+        "Only for inputs with four dimensions; results differ by rounding. A view() of an image inside the model stops "
+        "with an error: reshape() takes both layouts.",
     )
 
 
