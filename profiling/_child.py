@@ -7,7 +7,8 @@ script: the siblings of this file are loaded by path, under names of their own.
 import os
 import sys
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
+THIS_FILE = os.path.abspath(__file__)
+FOLDER = os.path.dirname(THIS_FILE)
 if __name__ == "__main__" and sys.path and os.path.realpath(sys.path[0]) == os.path.realpath(FOLDER):
     del sys.path[0]  # before anything else is imported: our modules must not be found instead of others
 
@@ -86,6 +87,7 @@ class Child:
         if config["line_ranges"]:
             self.ranges = config["ranges"] = sibling("lines").Ranges(config["line_ranges"], self.users)
             self.ranges.install()
+        self.childrens = ""  # configuration of the processes that this one starts
         self.torch = self.finder = self.recorder = self.hooks = self.foreign = self.losses = None
         self.pid = os.getpid()
         self.done = False
@@ -131,6 +133,12 @@ class Child:
         self.finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(self.torch, self.config, self.report, tools)
 
+    def follow_commands(self, own_config):
+        """Hook in also where the script starts itself anew, or a script of the user's as a command."""
+        procs, launches = sibling("procs"), sibling("launches")
+        self.childrens = procs.config_for_children(self.config)
+        launches.Launches(THIS_FILE, own_config, self.childrens, self.users).install(sibling("hooks").when_imported)
+
     def adopt_fork(self):
         """Record a process that was forked and trains, like a spawned one; returns whether that is done.
 
@@ -161,10 +169,9 @@ class Child:
     def _watch_processes(self, procs):
         if self.config["spawned"]:
             return
-        path = procs.config_for_children(self.config)
-        procs.watch_spawn(os.path.abspath(__file__), path)
+        procs.watch_spawn(THIS_FILE, self.childrens)
         sibling("hooks").when_imported(
-            procs.ELASTIC, lambda module: procs.rewrite_popen(module, os.path.abspath(__file__), path)
+            procs.ELASTIC, lambda module: procs.rewrite_popen(module, THIS_FILE, self.childrens)
         )
 
     def finish_at_exit(self):
@@ -333,6 +340,8 @@ def main(config_path, words):
         target = ["-m", config["module"]] if config["module"] else [config["script"]]
         sys.orig_argv = [sys.executable] + target + config["argv"]
     child.finish_at_exit()
+    if not config["spawned"]:
+        child.follow_commands(config_path)
     sibling("hooks").when_imported("torch", child.on_torch)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited from a launcher in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # Stop begins with an interrupt

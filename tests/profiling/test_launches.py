@@ -1,0 +1,81 @@
+"""A script that starts itself anew, or another script of the user's as a command, is recorded there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiling._child_launches import Launches
+from tests.profiling.runs import Seen
+
+TRAIN = """
+import sys, torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+for i in range(int(sys.argv[1])):
+    o.zero_grad(); (w @ w).sum().backward(); o.step()
+print(sys.argv, __name__, __file__ == sys.argv[0] or __file__)
+"""
+
+ANEW = """
+import os, sys
+if os.environ.get("MARK") != "1":
+    os.environ["MARK"] = "1"
+    os.execv(sys.executable, [sys.executable, *sys.argv])
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=ANEW + TRAIN, argv=("4", "a b"))
+def test_a_script_that_starts_itself_anew(seen: Seen) -> None:
+    assert seen.stdout.startswith("['train.py', '4', 'a b'] __main__")
+    assert seen.result.script_exit == 0
+    assert len(seen.steps) == 4
+    assert seen.result.manifest["steps"]["count"] == 4
+
+
+COMMAND = """
+import subprocess, sys
+done = subprocess.run([sys.executable, "-X", "utf8", "inner.py", "5"], capture_output=True, text=True)
+print(done.returncode); print(done.stdout, end="")
+print(subprocess.run([sys.executable, "-c", "print(6)"], capture_output=True, text=True).stdout, end="")
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=COMMAND, files={"inner.py": TRAIN})
+def test_a_script_that_trains_in_a_command_of_its_own(seen: Seen) -> None:
+    first, inner, plain = seen.stdout.splitlines()
+    assert (first, plain) == ("0", "6")
+    assert inner.startswith("['inner.py', '5'] __main__")
+    assert len(seen.steps) == 5
+    assert seen.result.manifest["traces"][0]["path"].startswith("trace-pid")
+
+
+def test_only_commands_that_run_the_users_code_are_rewritten(tmp_path: Path) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    for file in (package / "__init__.py", tmp_path / "train.py"):
+        file.write_text("")
+
+    def is_users(name: str) -> str:
+        return name if name.startswith(str(tmp_path)) and os.path.isfile(name) else ""
+
+    launches = Launches("child.py", "own", "theirs", is_users)
+
+    def rewritten(*words: str) -> list[str] | None:
+        return launches.rewritten(words, "config", str(tmp_path))
+
+    python = sys.executable
+    assert rewritten(python, "train.py", "-c") == [python, "child.py", "config", "train.py", "-c"]
+    assert rewritten(python, "-u", "-W", "error", "train.py") == [
+        python, "-u", "-W", "error", "child.py", "config", "train.py",
+    ]  # fmt: skip
+    assert rewritten(python, "-m", "pkg.train", "x") == [python, "child.py", "config", "-m", "pkg.train", "x"]
+    for words in (
+        [], [python], [python, "-c", "1"], [python, "-m", "pip", "install"], [python, "-m"], [python, "none.py"],
+        [python, "-"], ["/elsewhere/python", "train.py"], ["ls", "train.py"], [python, str(Path(os.__file__))],
+    ):  # fmt: skip
+        assert rewritten(*words) is None, words
