@@ -43,8 +43,8 @@ def serve(connection: Connection, lifeline: Connection) -> None:
     """
     with suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window, which then ends this
+    memory.share_arena()  # before there is a thread: one that has a heap of its own hands it on to later ones
     threading.Thread(target=_end_with, args=(lifeline,), name="lifeline", daemon=True).start()
-    memory.share_arena()
     from core import cache, rehearsal
     from core.importing import open_trace, pool  # noqa: F401 - imported while nobody waits for it
 
