@@ -80,7 +80,7 @@ class Child:
 
     def __init__(self, config):
         self.config = config
-        self.report = sibling("report").Report(config["events"])
+        self.report = sibling("report").Report(config["events"], sibling("place").Place(config["folder"]))
         self.users = UserCode()
         config["is_users"] = self.users
         self.ranges = None
@@ -102,11 +102,10 @@ class Child:
         self._make_recorder()
         if not self.config["spawned"]:  # first: the other hooks are taken away again, and leave this one
             last = (sibling("recorder").PRIME, sibling("recorder").WINDOW)
-            path = os.path.join(self.config["folder"], "losses.json")
             self.losses = sibling("losses").Losses(
                 torch,
                 self.recorder,
-                path,
+                self.report.in_folder,
                 last,
                 self.config.get("parameters", False),
                 self.config.get("parameters_after", 0),
@@ -118,9 +117,7 @@ class Child:
         sibling("hooks").connect(self.recorder, self.finder, self.hooks)
         self.hooks.install()
         session_class = sibling("session").Session
-        self.foreign = sibling("foreign").Foreign(
-            torch, self.recorder, self.report, session_class, self.config["folder"]
-        )
+        self.foreign = sibling("foreign").Foreign(torch, self.recorder, self.report, session_class)
         self.foreign.install()
         self._watch_processes(procs)
         procs.let_forks_end(lambda: bool(session_class.ours))
@@ -316,8 +313,11 @@ def without_our_frames(trace):
 
 def spawned(config_path):
     """Hook in, in a process that ``multiprocessing`` has just spawned."""
-    with open(config_path, encoding="utf-8") as handle:
-        child = Child(json.load(handle))
+    try:
+        with open(config_path, encoding="utf-8") as handle:
+            child = Child(json.load(handle))
+    except OSError:
+        return  # the run folder is gone: the process must run all the same
     child.finish_at_exit()
     sibling("hooks").when_imported("torch", child.on_torch)
 

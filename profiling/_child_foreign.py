@@ -19,13 +19,11 @@ class Foreign:
         The module, a ``Recorder`` and a ``Report``.
     session_class
         The class of our own recordings, which knows the profilers that are ours.
-    folder
-        Run folder that receives the script's traces.
     """
 
-    def __init__(self, torch, recorder, report, session_class, folder):
+    def __init__(self, torch, recorder, report, session_class):
         self.torch, self.recorder, self.report = torch, recorder, report
-        self.ours, self.folder = session_class.ours, folder
+        self.ours = session_class.ours
         self.made = []  # profile objects of the script
         self.recorded = []  # those which became active
         self.exported = set()
@@ -99,7 +97,7 @@ class Foreign:
         try:
             self.count += 1
             suffix = ".json.gz" if str(path).endswith(".gz") else ".json"
-            target = os.path.join(self.folder, self._stem() + suffix)
+            target = self.report.in_folder(self._stem() + suffix)
             shutil.copyfile(path, target + ".partial")
             os.replace(target + ".partial", target)
             self.report.send("trace", path=target, kind="script", written_as=os.path.abspath(path))
@@ -119,7 +117,7 @@ class Foreign:
                 continue
             self.exported.add(id(inner))
             self.count += 1
-            target = os.path.join(self.folder, self._stem() + ".json")
+            target = self.report.in_folder(self._stem() + ".json")
             try:
                 inner.kineto_results.save(target + ".partial")
                 os.replace(target + ".partial", target)

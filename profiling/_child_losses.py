@@ -33,8 +33,8 @@ class Losses:
         Number of steps after which they are summed up as well; 0 for the end alone.
     """
 
-    def __init__(self, torch, recorder, path, last_phases, parameters=False, parameters_after=0):
-        self.torch, self.recorder, self.path = torch, recorder, path
+    def __init__(self, torch, recorder, in_folder, last_phases, parameters=False, parameters_after=0):
+        self.torch, self.recorder, self._in_folder = torch, recorder, in_folder
         self.recorded_phases = last_phases
         self.last_phases = () if parameters else last_phases
         self.steps = []  # number of the step that each loss is of
@@ -137,7 +137,8 @@ class Losses:
         if self._wanted:
             with contextlib.suppress(Exception):  # a device without float64, say: then the losses alone are kept
                 content["parameters"] = self._sums()
-        partial = self.path + ".partial"
+        path = self._in_folder("losses.json")
+        partial = path + ".partial"
         with open(partial, "w", encoding="utf-8") as handle:
             json.dump(content, handle)
-        os.replace(partial, self.path)
+        os.replace(partial, path)

@@ -183,7 +183,7 @@ class Recorder:
 
     def _end_sync(self):
         self.watch.stop()
-        self.watch.save(os.path.join(self.config["folder"], "sync_lines.json"))
+        self.watch.save(self.report.in_folder("sync_lines.json"))
         self.to(PRIME, 1)
 
     def _begin_prime(self):
@@ -271,9 +271,9 @@ class Recorder:
             stem += "-pid%d" % os.getpid() if self.rank is None else "-rank%d" % self.rank
         if self.traces:
             stem += "-%d" % (len(self.traces) + 1)
-        path = os.path.join(self.config["folder"], stem + ".json")
+        path = self.report.in_folder(stem + ".json")
         session.save(path)
-        lines = os.path.join(self.config["folder"], "lines.json" if stem == "trace" else stem + ".lines.json")
+        lines = self.report.in_folder("lines.json" if stem == "trace" else stem + ".lines.json")
         if self.config["options"]["stacks"]:
             try:
                 session.save_lines(lines, self.config["is_users"])

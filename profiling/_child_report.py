@@ -8,16 +8,24 @@ import signal
 import threading
 import time
 from json import dumps
-from os import O_APPEND, O_CREAT, O_WRONLY, close, getpid, open, write  # noqa: A004 - a script may replace them
+from os import O_APPEND, O_CREAT, O_WRONLY, close, getpid, open, sep, write  # noqa: A004 - a script may replace them
 
 
 class Report:
-    """Appends events to ``path``; never raises, since a full disk must not end the user's training."""
+    """Appends events to a file; never raises, since a full disk must not end the user's training.
+
+    Parameters
+    ----------
+    path
+        The file, in the run folder.
+    place
+        The run folder as a ``Place``.
+    """
 
     MIN_INTERVAL_S = 0.05  # between two events of progress
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, place):
+        self._path, self._place = path, place
         self._pid = getpid()
         self._last_progress = 0.0
 
@@ -26,13 +34,20 @@ class Report:
         values.update(ev=event, t=time.time(), pid=getpid())
         try:
             line = (dumps(values, default=str) + "\n").encode("utf-8", "backslashreplace")
-            handle = open(self.path, O_WRONLY | O_APPEND | O_CREAT, 0o600)
+            try:
+                handle = open(self._path, O_WRONLY | O_APPEND | O_CREAT, 0o600)
+            except OSError:
+                handle = open(self.in_folder(), O_WRONLY | O_APPEND | O_CREAT, 0o600)
             try:
                 write(handle, line)
             finally:
                 close(handle)
         except Exception:
             pass
+
+    def in_folder(self, name=""):
+        """Path of a file in the run folder, wherever that is by now; without a name that of the events."""
+        return self._place.now() + self._path[self._path.rfind(sep) :] if not name else self._place.now() + sep + name
 
     def progress(self, step, phase, done, total):
         """Append a progress event, at most twenty a second."""

@@ -133,13 +133,13 @@ class Tail:
     """Reads the lines that were appended to a file since the last look; the file may not exist yet."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path  # may change, where the file is moved
         self._offset = 0
 
     def read(self) -> list[dict[str, Any]]:
         """New whole lines, as objects; broken ones are passed over."""
         try:
-            with self._path.open("rb") as handle:
+            with self.path.open("rb") as handle:
                 handle.seek(self._offset)
                 content = handle.read()
         except OSError:

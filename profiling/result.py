@@ -112,7 +112,10 @@ def build_result(
         gpu_metrics=GPU_METRICS if gpus else None,
         output="output.log",
     )
-    manifest.write(folder, plain)
+    try:
+        manifest.write(folder, plain)
+    except OSError as error:  # the disk is full, say
+        notices.append(say("not-written", error=error))
     for name in ("child.json", "children.json", "events.jsonl"):
         with contextlib.suppress(OSError):
             (folder / name).unlink()
@@ -125,7 +128,8 @@ def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[d
     for partial in folder.glob("*.partial"):
         with contextlib.suppress(OSError):
             partial.unlink()
-    found = [event for event in gathered.traces if os.path.isfile(event["path"])]
+    moved = [{**event, "path": str(folder / os.path.basename(event["path"]))} for event in gathered.traces]
+    found = [event for event in moved if os.path.isfile(event["path"])]
     told = {os.path.abspath(event["path"]) for event in found}
     for path in sorted(folder.glob("*trace*.json")):
         beside = path.name.startswith("script-") or path.name.endswith(".lines.json")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from profiling import manifest
+from profiling._child_place import Place
 from profiling.errors import ProfilingError
 from profiling.events import Gathered, Progress, Tail
 from profiling.lifeline import Lifeline
@@ -74,6 +75,7 @@ class Run:
         spec.check()
         self.spec = spec
         self.folder = Path()
+        self._place: Place | None = None  # of the folder, which may be renamed while the script runs
         self.gathered = Gathered()
         self.result: RunResult | None = None
         self._on_output, self._on_progress, self._on_finish = on_output, on_progress, on_finish
@@ -99,6 +101,7 @@ class Run:
         root = Path(self.spec.runs_root or manifest.default_runs_root())
         try:
             self.folder = manifest.new_run_folder(root, self.spec.title)
+            self._place = Place(str(self.folder))
             self._log = (self.folder / "output.log").open("wb")
         except OSError as error:
             raise ProfilingError(say("no-run-folder", folder=root), str(error), say("cure-another")) from error
@@ -253,10 +256,16 @@ class Run:
 
     def _take(self, tail: Tail) -> None:
         changed = False
+        self._find_folder()
+        tail.path = self.folder / tail.path.name
         for event in tail.read():
             changed = self.gathered.take(event) or changed
         if changed and self._on_progress is not None:
             self._on_progress(self.gathered.progress)
+
+    def _find_folder(self) -> None:
+        if self._place is not None:
+            self.folder = Path(self._place.now())
 
     # The end ------------------------------------------------------------------------------------------------------
 
@@ -285,6 +294,9 @@ class Run:
                 self._log.close()
                 self._log = None
             tail, errors = (bytes(k[-TAIL_BYTES:]).decode("utf-8", "replace") for k in (self._tail, self._errors))
+        self._find_folder()
+        with contextlib.suppress(OSError):  # it may have been deleted: what came of the run is told all the same
+            self.folder.mkdir(parents=True, exist_ok=True)
         gpus: list[dict[str, Any]] = []
         with contextlib.suppress(OSError):
             self.gpus.stop()
@@ -301,6 +313,8 @@ class Run:
             seconds=time.time() - self._began,
             gpus=gpus,
         )
+        if self._place is not None:
+            self._place.let_go()
         self._done.set()
         if self._on_progress is not None:
             self._on_progress(Progress("ended", self.gathered.progress.step))

@@ -77,6 +77,7 @@ TEMPLATES = {
         "profiling", "The script's own profiler never became active because prof.step() was not called."
     ),
     "script-profiler-idle": QT_TRANSLATE_NOOP("profiling", "The script's own profiler never became active."),
+    "not-written": QT_TRANSLATE_NOOP("profiling", "What came of the run could not be written down: {error}"),
     "recording": QT_TRANSLATE_NOOP("profiling", "The recording failed: {error}"),
     "no-torch": QT_TRANSLATE_NOOP("profiling", "The script did not use torch: nothing was recorded."),
     "nothing-ran": QT_TRANSLATE_NOOP(
