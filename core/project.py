@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -109,8 +109,19 @@ class Project:
         """Number of the next iteration; the baseline is 0."""
         return 1 + max((i.number for i in self.iterations), default=-1)
 
-    def save(self) -> None:
-        """Write ``project.json``.
+    def save(self, base: Project | None = None) -> Project:
+        """Write ``project.json``, with the rounds that another window has written there meanwhile.
+
+        Parameters
+        ----------
+        base
+            The project as this window wrote it last: a round that is still like that, and is not in the file, was
+            changed by another window, whose word then counts.
+
+        Returns
+        -------
+        Project
+            What was written. Rounds of other windows got free numbers; those of this one keep theirs.
 
         Raises
         ------
@@ -121,9 +132,29 @@ class Project:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
-        values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in self.iterations]}
-        _keep_what_is_not_ours(self.folder / NAME, {i.created_s for i in self.iterations})
+        _keep_what_is_not_ours(self.folder / NAME)
+        there = load_project(self.folder)
+        merged = self if there is None else _merged(self, there, base)
+        values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in merged.iterations]}
         write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
+        return merged
+
+
+def _merged(mine: Project, there: Project, base: Project | None) -> Project:
+    """The project with the rounds of another that it does not know; a round is known by the time it was made."""
+    own = {(i.created_s, i.copy): i for i in mine.iterations}
+    old = {(i.created_s, i.copy): i for i in base.iterations} if base is not None else {}
+    numbers = {r.number: own[r.created_s, r.copy].number for r in there.iterations if (r.created_s, r.copy) in own}
+    for row in there.iterations:
+        parent = numbers.get(row.parent, row.parent) if row.parent is not None else None
+        known = own.get((row.created_s, row.copy))
+        if known is None:
+            free = row.number if mine.get(row.number) is None else mine.next_number()
+            numbers[row.number] = free
+            mine = mine.with_iteration(replace(row, number=free, parent=parent))
+        elif known == old.get((row.created_s, row.copy)):
+            mine = mine.with_iteration(replace(row, number=known.number, parent=known.parent))
+    return mine
 
 
 def project_folder(root: Path, script: str) -> Path:
@@ -145,8 +176,8 @@ def load_project(folder: Path) -> Project | None:
     return Project(folder, str(values.get("script", "")), tuple(i for i in found if i is not None))
 
 
-def _keep_what_is_not_ours(file: Path, known: set[float]) -> None:
-    """Put aside what would be lost: a project damaged or of a later version, or one with rounds of another window."""
+def _keep_what_is_not_ours(file: Path) -> None:
+    """Put aside what would be lost: a project that is damaged or of a later version."""
     try:
         data = file.read_bytes()
     except OSError:
@@ -154,7 +185,7 @@ def _keep_what_is_not_ours(file: Path, known: set[float]) -> None:
     try:
         values = orjson.loads(data)
         found = [_iteration(row) for row in values["iterations"]]
-        if values["format"] == FORMAT and all(i is not None and i.created_s in known for i in found):
+        if values["format"] == FORMAT and None not in found:
             return
     except (ValueError, TypeError, KeyError):
         pass
@@ -302,7 +333,7 @@ def judge(before: Iteration, after: Iteration) -> Judgement:
     predicted = None
     if after.predicted_ns is not None and base:
         predicted = 100.0 * (after.predicted_ns - base) / base
-    noise = _noise(before.figures, after.figures)
+    noise = noise_of(before.figures, after.figures)
     outcome = "unclear" if noise and measured is not None else "unknown"
     if measured is not None and predicted is not None:
         off = measured - predicted
@@ -314,7 +345,7 @@ def judge(before: Iteration, after: Iteration) -> Judgement:
     return Judgement(measure, old, new, predicted, measured, outcome, reasons, pair)
 
 
-def _noise(*sides: Figures) -> tuple[str, ...]:
+def noise_of(*sides: Figures) -> tuple[str, ...]:
     """Why the measurements cannot be trusted to some per cent: codes, none where they can.
 
     A step under the profiler takes at least as long as one without; where it took far less, something else ran on the
@@ -342,51 +373,3 @@ def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ..
     if any(s.wall_ns and s.host_ns and s.host_ns > SLOWED * s.wall_ns for s in (before.figures, after.figures)):
         reasons.append("profiler")
     return tuple(reasons)
-
-
-# Running a copy -----------------------------------------------------------------------------------------------
-
-
-def source_root(run: RunRecord) -> Path | None:
-    """Folder to copy for a changed run: the deepest one that holds the script and the sources it used.
-
-    It never reaches above the script's folder where the sources lie far apart (the user's home, say).
-    """
-    script = run.spec.get("script") or ""
-    folders = [os.path.dirname(os.path.abspath(p)) for p in run.sources]
-    own = os.path.dirname(os.path.abspath(script)) if script else str(run.spec.get("cwd") or "")
-    if not own:
-        return None
-    related = [f for f in folders if _near(f, own)]
-    try:
-        common = os.path.commonpath([own, *related])
-    except ValueError:  # other drives
-        common = own
-    return Path(common)
-
-
-def _near(folder: str, own: str) -> bool:
-    """Below the script's folder, or beside it in the same project (marked by a project file or repository)."""
-    if folder == own or folder.startswith(own + os.sep):
-        return True
-    marks = ("pyproject.toml", "setup.py", ".git")
-    parent = Path(own)
-    for above in (parent, *list(parent.parents)[:4]):
-        if any((above / mark).exists() for mark in marks):
-            return folder == str(above) or folder.startswith(f"{above}{os.sep}")
-    return False
-
-
-def moved_spec(spec: Mapping[str, Any], root: Path, copy: Path) -> dict[str, Any]:
-    """The options of a run, for running its changed copy: paths below ``root`` point into the copy."""
-
-    def moved(path: str) -> str:
-        absolute = Path(os.path.abspath(path))
-        return str(copy / absolute.relative_to(root)) if absolute.is_relative_to(root) else path
-
-    out = dict(spec)
-    if out.get("script"):
-        out["script"] = moved(str(out["script"]))
-    if out.get("cwd"):
-        out["cwd"] = moved(str(out["cwd"]))
-    return out

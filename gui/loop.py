@@ -46,6 +46,7 @@ class Loop(QObject):
         super().__init__(session)
         self._session, self._settings = session, settings
         self.project: Project | None = None  # of the script looked at last
+        self._written: dict[str, Project] = {}  # as this window wrote them last
         self._projects: dict[str, Project] = {}
         self._watched: set[Document] = set()
         self.rounds = Rounds(self, session)
@@ -103,13 +104,13 @@ class Loop(QObject):
         return next((p for p in self._projects.values() if p.find(run_folder) is not None), None)
 
     def keep(self, project: Project) -> Project:
-        """Write a project down and show it."""
-        self._projects[str(project.folder)] = project
-        self.project = project
+        """Write a project down and show it, with the rounds of another window that has it open as well."""
         try:
-            project.save()
+            project = self._written[str(project.folder)] = project.save(self._written.get(str(project.folder)))
         except TraceError as error:
             self._session.raise_error(error)
+        self._projects[str(project.folder)] = project
+        self.project = project
         self.tell()
         return project
 

@@ -55,16 +55,20 @@ class OwnFiles(QObject):
         run = self._loop.run_of(document)
         if run is None or not joint.edits:
             return None
+        made: list[AppliedEdit] = []
         try:
             unchanged([edit for _, edit in joint.edits])
             for index, edit in joint.edits:
                 twins = [other for other, twin in joint.covered if twin == index]
                 keys = [s.key for i in (index, *twins) if (s := document.suggestion(i)) is not None]
-                self.applied.append(apply_to_file(edit, run.folder / "backups", keys))
-            self._together.append(len(joint.edits))
+                made.append(apply_to_file(edit, run.folder / "backups", keys))
         except (TraceError, OSError) as error:
+            self.applied += made
+            self._take_back(made)  # all that was asked for, or nothing
             self._session.raise_error(error)
             return None
+        self.applied += made
+        self._together.append(len(made))
         for index in joint.indices:  # it is not done before a run has shown what it brings
             suggestion = document.suggestion(index)
             if suggestion is not None and document.suggestion_state.get(suggestion.key) == CHOSEN:

@@ -18,7 +18,8 @@ from core.errors import TraceError
 from core.fixes import apply_to_copy
 from core.fixes.files import AppliedEdit
 from core.fixes.together import Joint
-from core.project import AppliedFix, Figures, Iteration, Project, fix_of, moved_spec, source_root
+from core.moved_run import moved_spec, source_root
+from core.project import AppliedFix, Figures, Iteration, Project, fix_of
 from core.run_folder import RunRecord, read_run
 from core.trace import Trace
 from gui import jobs

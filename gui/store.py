@@ -7,6 +7,7 @@ import json
 import logging
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QSaveFile, QStandardPaths
 
@@ -15,6 +16,7 @@ from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Mark
 
 log = logging.getLogger(__name__)
 VERSION = 1
+_known: WeakKeyDictionary[Document, dict[str, Any]] = WeakKeyDictionary()  # as each was when read or written last
 
 
 def folder() -> Path:
@@ -30,18 +32,21 @@ def file_of(trace: Trace) -> Path:
 
 
 def save(document: Document) -> None:
-    """Write suggestion states and marks, all or nothing; a full disk costs the marks, not the app."""
+    """Write suggestion states and marks, all or nothing; a full disk costs the marks, not the app.
+
+    What another window has written of the same trace since this one read or wrote it is kept, where this window has not
+    changed the same.
+    """
     if not document.kept or not document.trace.sources:
         return
     path = file_of(document.trace)
-    state = {
-        "format": "steplens.view",
-        "version": VERSION,
-        "suggestions": document.suggestion_state,
-        "reasons": document.dismiss_reason,
-        "timeline": document.timeline_state,
-        "marks": [[m.start_ns, m.end_ns, m.text] for m in document.marks],
-    }
+    state = _state_of(document)
+    there, base = _read(path), _known.get(document, {})
+    for name in ("suggestions", "reasons"):
+        state[name] = _merged(state[name], _texts(there.get(name)), base.get(name, {}))
+    own = (*base.get("marks", ()), *state["marks"])
+    marks = there.get("marks")
+    state["marks"] += [mark for mark in marks if mark not in own] if isinstance(marks, list) else []
     if not (document.suggestion_state or document.marks or document.timeline_state) and not path.exists():
         return
     try:
@@ -54,17 +59,43 @@ def save(document: Document) -> None:
         out.write(json.dumps(state).encode())
         if not out.commit():
             log.info("cannot keep the state of the view: %s", out.errorString())
+            return
+        _known[document] = _state_of(document)
+
+
+def _state_of(document: Document) -> dict[str, Any]:
+    return {
+        "format": "steplens.view",
+        "version": VERSION,
+        "suggestions": dict(document.suggestion_state),
+        "reasons": dict(document.dismiss_reason),
+        "timeline": document.timeline_state,
+        "marks": [[m.start_ns, m.end_ns, m.text] for m in document.marks],
+    }
+
+
+def _merged(mine: dict[str, str], there: dict[str, str], base: dict[str, str]) -> dict[str, str]:
+    """Texts by key: of this window where it changed them, else of the file, which another window may have written."""
+    keys = {*mine, *there, *base}
+    chosen = {k: (mine if mine.get(k) != base.get(k) else there).get(k) for k in keys}
+    return {k: text for k, text in chosen.items() if text is not None}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What a file holds; nothing where it cannot be read or is of another version."""
+    try:
+        state: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return state if isinstance(state, dict) and state.get("version") == VERSION else {}
 
 
 def restore(document: Document) -> None:
     """Read back what `save` wrote; anything that does not fit is left out."""
     if not document.trace.sources:
         return
-    try:
-        state: Any = json.loads(file_of(document.trace).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return
-    if not isinstance(state, dict) or state.get("version") != VERSION:
+    state = _read(file_of(document.trace))
+    if not state:
         return
     document.suggestion_state = _texts(state.get("suggestions"), (DONE, DISMISSED, LATER, CHOSEN))
     document.dismiss_reason = _texts(state.get("reasons"))
@@ -78,6 +109,7 @@ def restore(document: Document) -> None:
             and abs(mark[0]) + abs(mark[1]) < 1 << 62
         ):
             document.marks.append(Mark(*mark))
+    _known[document] = _state_of(document)
 
 
 def _texts(value: Any, allowed: tuple[str, ...] = ()) -> dict[str, str]:

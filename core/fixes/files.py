@@ -105,7 +105,7 @@ def apply_to_copy(edits: Iterable[ProposedEdit], root: Path, target: Path) -> tu
             place.parent.mkdir(parents=True, exist_ok=True)
             if place.is_symlink():
                 place.unlink()
-            write_atomically(place, text.encode(encoding_of(path.read_bytes())))
+            write_atomically(place, encoded(text, path))
         part.rename(target)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
@@ -225,7 +225,7 @@ class AppliedEdit:
             When the file has been changed since; it is then left as it is, and the backup stays.
         """
         data = self.edit.path.read_bytes() if self.edit.path.exists() else b""
-        if digest(data) != digest(_encoded(self.edit.after, self.backup)):
+        if digest(data) != digest(encoded(self.edit.after, self.backup)):
             raise TraceError(
                 f"{self.edit.path}: has been changed since the fix was applied.",
                 hint=f"The text before the fix is kept in {self.backup}.",
@@ -250,14 +250,14 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterabl
     Raises
     ------
     TraceError
-        When the file is no longer what it was when the edit was proposed, or is write-protected: nothing is written
-        then.
+        When the file is no longer what it was when the edit was proposed, is write-protected, or cannot hold the new
+        text in its encoding: nothing is written then.
     """
     if read_source(edit.path) != edit.before:
         raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
     if not edit.path.stat().st_mode & 0o222:
         raise TraceError(f"{edit.path}: is write-protected.", hint="Allow writing to it first, or use the copy.")
-    data = edit.path.read_bytes()
+    data, changed = edit.path.read_bytes(), encoded(edit.after, edit.path)
     folder = backups or edit.path.parent
     folder.mkdir(parents=True, exist_ok=True)
     backup = _free(folder / f"{edit.path.name}.before-{edit.rule_id}")
@@ -265,7 +265,12 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterabl
     applied = AppliedEdit(edit, backup, tuple(keys))
     note = {"format": NOTE_FORMAT, **asdict(edit), "path": str(edit.path), "keys": applied.keys}
     write_atomically(applied.note, json.dumps(note).encode())
-    write_atomically(edit.path, _encoded(edit.after, backup))
+    try:
+        write_atomically(edit.path, changed)
+    except TraceError:  # in a folder that cannot be written
+        applied.note.unlink(missing_ok=True)
+        backup.unlink(missing_ok=True)
+        raise
     return applied
 
 
@@ -292,14 +297,27 @@ def _applied(note: Path) -> AppliedEdit | None:
         keys = tuple(str(key) for key in values.pop("keys", ()))
         applied = AppliedEdit(ProposedEdit(**{**values, "path": Path(values["path"])}), backup, keys)
         old = read_source(backup)
-        stands = applied.edit.path.read_bytes() == _encoded(applied.edit.after, backup)
+        stands = applied.edit.path.read_bytes() == encoded(applied.edit.after, backup)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, LookupError, TraceError):
         return None
     return applied if stands and old == applied.edit.before else None
 
 
-def _encoded(text: str, like: Path) -> bytes:
-    return text.encode(encoding_of(like.read_bytes()))
+def encoded(text: str, like: Path) -> bytes:
+    """A text in the encoding of a file.
+
+    Raises
+    ------
+    TraceError
+        When that has no such character.
+    """
+    encoding = encoding_of(like.read_bytes())
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise TraceError(
+            f"{like}: is in {encoding}, which has no {text[error.start]!r}.", hint="Save it as UTF-8 first."
+        ) from error
 
 
 def _free(path: Path) -> Path:

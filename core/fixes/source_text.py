@@ -49,7 +49,7 @@ class SourceText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.newline = "\r\n" if "\r\n" in text else "\n"
+        self.newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"  # as most of its lines
         if "\r" in text.replace("\r\n", "") or "\f" in text:
             raise NotApplicable("the file has line ends of another kind")
         try:

@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from core.fixes import ProposedEdit
+from core.moved_run import moved_spec, source_root
 from core.project import (
     Figures,
     Iteration,
@@ -19,10 +20,8 @@ from core.project import (
     fix_of,
     judge,
     load_project,
-    moved_spec,
     predicted_step,
     project_folder,
-    source_root,
 )
 from core.results import compare_losses, compare_parameters
 from core.run_folder import RunRecord, finder_for, read_losses, read_run
@@ -299,13 +298,29 @@ def test_an_iteration_of_odd_kinds_is_left_out(tmp_path):
 
 
 def test_rounds_that_another_window_has_written_are_kept(tmp_path):
-    base = Project(tmp_path, "s").with_iteration(iteration(0))
-    base.save()
-    one = base.with_iteration(replace(iteration(1), created_s=2.0))
-    other = base.with_iteration(replace(iteration(1), created_s=3.0))
-    one.save()
-    other.save()
-    other.save()
+    base = Project(tmp_path, "s").with_iteration(iteration(0)).save()
+    one = base.with_iteration(replace(iteration(1), created_s=2.0)).save()
+    one = one.with_iteration(replace(iteration(2), created_s=4.0, parent=1)).save(one)
+    other = base.with_iteration(replace(iteration(1), created_s=3.0)).save()
+    assert [(i.created_s, i.number, i.parent) for i in other.iterations] == [
+        (1.0, 0, base.iterations[0].parent),
+        (3.0, 1, iteration(1).parent),
+        (2.0, 2, iteration(1).parent),
+        (4.0, 3, 2),
+    ]
     assert load_project(tmp_path) == other
-    (kept,) = (path for path in tmp_path.iterdir() if path.name != "project.json")
-    assert [row["created_s"] for row in orjson.loads(kept.read_bytes())["iterations"]] == [1.0, 2.0]
+    assert [path.name for path in tmp_path.iterdir()] == ["project.json"]
+    again = one.save(one)  # the first window keeps its own numbers
+    assert [(i.created_s, i.number, i.parent) for i in again.iterations][1:] == [
+        (2.0, 1, iteration(1).parent),
+        (4.0, 2, 1),
+        (3.0, 3, iteration(1).parent),
+    ]
+
+
+def test_what_another_window_has_measured_is_not_taken_back(tmp_path):
+    base = Project(tmp_path, "s").with_iteration(replace(iteration(0), state="running")).save()
+    ended = base.with_iteration(replace(base.iterations[0], state="ok")).save(base)
+    assert base.save(base) == ended  # this window only knows that it was running
+    mine = base.with_iteration(replace(base.iterations[0], state="failed"))
+    assert mine.save(base).iterations[0].state == "failed"  # unless it has something to say itself

@@ -15,6 +15,7 @@ from core.allow import read_allow_file
 from core.analysis import Analysis
 from core.errors import TraceError
 from core.figures.compute import compute_figures
+from core.fixes.together import Joint
 from core.importing import open_trace
 from core.project import Figures, Iteration, Project, load_project
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
@@ -240,6 +241,23 @@ def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_
     assert loop.apply_to_own_file(document, joint) is None
     assert "has changed since the run" in str(errors[0])
     assert script.read_text() == "changed = 1\n"
+
+
+def test_several_files_are_changed_all_or_none(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    script = tmp_path / "project" / "train.py"
+    (_, edit), *_ = joint_edits = list(derived(loop, document, 0).joint.edits)
+    latin = script.with_name("helper.py")
+    latin.write_bytes(b"# -*- coding: latin-1 -*-\n")
+    text = "# -*- coding: latin-1 -*-\n"
+    broken = replace(edit, path=latin, before=text, after=text + "x = '\u20ac'\n")
+    errors = []
+    window.session.errorRaised.connect(errors.append)
+    assert loop.apply_to_own_file(document, Joint(edits=(*joint_edits, (0, broken)))) is None
+    assert "has no '\u20ac'" in str(errors[-1])
+    assert script.read_text() == SCRIPT
+    assert latin.read_text() == text
+    assert loop.fix_state(document, 0) is None
 
 
 def test_dialog_shows_the_change_or_why_there_is_none(window, loop, run_folder):

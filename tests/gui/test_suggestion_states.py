@@ -12,7 +12,7 @@ from core.figures.compute import compute_figures
 from core.importing import open_trace
 from core.suggestions import Evidence, SourceRef, Suggestion, numbered
 from gui import store
-from gui.session import CHOSEN, DISMISSED, DONE, Document
+from gui.session import CHOSEN, DISMISSED, DONE, Document, Mark
 from tests.gui.conftest import training
 
 ONE = Suggestion(
@@ -68,3 +68,28 @@ def test_a_state_kept_under_the_old_key_is_of_all_that_shared_it(document, tmp_p
     again.set_suggestion_state(1, "")
     again.set_analysis(_analysis(again))  # it does not come back
     assert again.suggestion_state == {again.analysis.suggestions[0].key: DISMISSED}
+
+
+def test_two_windows_with_one_trace_lose_nothing_of_each_other(document, tmp_path):
+    document.set_analysis(_analysis(document))
+    other = _opened(tmp_path / "train.json")
+    other.set_analysis(_analysis(other))
+    store.restore(other)
+    document.set_suggestion_state(0, DONE)
+    document.marks.append(Mark(1, 2, "here"))
+    store.save(document)
+    other.set_suggestion_state(1, DISMISSED, "meant")
+    other.marks.append(Mark(3, 4, "there"))
+    store.save(other)
+    store.save(document)
+    one, two = document.analysis.suggestions
+    again = _opened(tmp_path / "train.json")
+    store.restore(again)
+    assert again.suggestion_state == {one.key: DONE, two.key: DISMISSED}
+    assert again.dismiss_reason == {two.key: "meant"}
+    assert {mark.text for mark in again.marks} == {"here", "there"}
+    document.set_suggestion_state(0, "")  # what is taken away is gone, also where the other still has it on disk
+    document.marks.clear()
+    store.save(document)
+    store.save(other)
+    assert json.loads(store.file_of(document.trace).read_text())["suggestions"] == {two.key: DISMISSED}

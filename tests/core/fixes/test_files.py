@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import TraceError
-from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, read_source
+from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, files, read_source
 from core.fixes.files import applied_in
 
 
@@ -167,3 +167,43 @@ def test_what_is_no_file_in_the_tree_is_passed_over(project, tmp_path):
     os.mkfifo(project / "pipe.py")
     (made,) = apply_to_copy([edit_of(project)], project, tmp_path / "copy")
     assert sorted(path.name for path in made.parent.iterdir()) == ["data", "pkg", "train.py"]
+
+
+def test_a_text_that_its_encoding_cannot_hold_changes_nothing(project, tmp_path):
+    text = read_source(project / "train.py")
+    edit = ProposedEdit(project / "train.py", "r", text, text + "größe = '\u20ac'\r\n", "", "")
+    before = (project / "train.py").read_bytes()
+    for act in (lambda: apply_to_file(edit, tmp_path / "kept"), lambda: apply_to_copy([edit], project, tmp_path / "c")):
+        with pytest.raises(TraceError, match=r"iso-8859-1, which has no '\u20ac'"):
+            act()
+    assert (project / "train.py").read_bytes() == before
+    assert not (tmp_path / "kept").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["project"]
+
+
+@pytest.mark.parametrize("data", [b"\xef\xbb\xbfimport torch\r\nx = '\xc3\xa9'", b"a = 1\r\nb = 2\nc = 3"])
+def test_a_mark_mixed_lines_and_a_missing_end_come_back(tmp_path, data):
+    file = tmp_path / "train.py"
+    file.write_bytes(data)
+    text = read_source(file)
+    apply_to_file(ProposedEdit(file, "r", text, text + "\ny = 1", "", ""))
+    assert file.read_bytes() == data + b"\ny = 1"
+    (again,) = applied_in(tmp_path)
+    again.undo()
+    assert file.read_bytes() == data
+    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+
+
+def test_a_change_that_cannot_be_written_leaves_no_backup(project, tmp_path, monkeypatch):
+    edit = edit_of(project)
+    real = files.write_atomically
+
+    def full(path: Path, data: bytes) -> None:
+        if path == edit.path:
+            raise TraceError("disk full")
+        real(path, data)
+
+    monkeypatch.setattr(files, "write_atomically", full)
+    with pytest.raises(TraceError, match="disk full"):
+        apply_to_file(edit, tmp_path / "kept")
+    assert list((tmp_path / "kept").iterdir()) == []
