@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Progress = Callable[[float, str], None]  # fraction 0..1, what is being done; raises Cancelled to stop
 
 WORTH_PCT = 1.0  # a saving below this share of the step is noise: shown only when asked for
+_NEARLY_ALL = 0.98  # of a recording: what is replayed is then called the whole of it
 FIGURES_END, RULES_END = 0.2, 0.5  # where each stage ends on the progress bar, as measured on large traces
 
 
@@ -39,6 +40,21 @@ class Analysis:
         step = summary.sustained_step_ns or summary.period_ns or summary.step_ns
         together_pct = 100.0 * saving.together_ns / step if saving.together_ns and step else 0.0
         return max(saving.pct, together_pct) < WORTH_PCT
+
+    @property
+    def replayed_ns(self) -> int | None:
+        """What savings are a share of where no step is marked and the replay leaves out the start-up.
+
+        Time from the first device work to the end of the last, ns; None where that is the whole recording, where a step
+        is known, or where nothing was priced.
+        """
+        whole, summary = self.figures.budget.period_ns, self.figures.summary
+        known = [s.saving for s in self.suggestions if s.saving.ns and s.saving.pct]
+        if summary.steps or not known or not whole:
+            return None
+        largest = max(known, key=lambda saving: saving.ns or 0)
+        base = round(100.0 * (largest.ns or 0) / (largest.pct or 100.0))
+        return base if base < _NEARLY_ALL * whole else None
 
     def headlined(self) -> tuple[int, ...]:
         """Positions of the suggestions that are shown unasked: no notes, and none that saves next to nothing."""

@@ -99,12 +99,17 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
         )
     else:
         share = f" ({text.percent(priced.pct)})" if priced.pct is not None else ""
+        part = analysis.replayed_ns if analysis is not None else None
         words = (
             translate("plan", "Alone it saves {time}{share} a step, {basis}.")
             if steps
             else translate("plan", "Alone it saves {time}{share} of the whole recording, {basis}.")
+            if part is None
+            else translate("plan", "Alone it saves {time}{share} of the {part} from the first device work on, {basis}.")
         )
-        lines.append(words.format(time=text.duration(priced.ns), share=share, basis=basis.get(priced.basis or "", "?")))
+        why = basis.get(priced.basis or "", "?")
+        saved = text.duration(priced.ns)
+        lines.append(words.format(time=saved, share=share, part=text.duration(part or 0), basis=why))
     if priced.together_ns is not None and priced.together_ns != priced.ns:
         lines.append(
             translate("plan", "In the plan, after the fixes above it, it saves {time} more.").format(

@@ -155,8 +155,11 @@ def saving_words(suggestion: Suggestion) -> str:
 
 
 def saving_unit(analysis: Analysis) -> str:
-    """What a saving is of: of a step where steps are known, else of the whole recording."""
-    return " per step" if analysis.figures.summary.steps else " of the whole recording"
+    """What a saving is of: of a step where steps are known, else of the recording, or of the part that is replayed."""
+    if analysis.figures.summary.steps:
+        return " per step"
+    part = analysis.replayed_ns
+    return " of the whole recording" if part is None else f" of the {duration(part)} from its first device work on"
 
 
 def occurrences(suggestion: Suggestion) -> str:

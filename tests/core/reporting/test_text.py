@@ -165,6 +165,22 @@ def test_without_steps_nothing_is_said_of_a_step():
     assert "per step" not in plan
 
 
+def test_a_share_of_the_replayed_part_is_not_called_one_of_the_whole_recording():
+    builder = TraceBuilder().op("aten::set_up", 0, 4_000)
+    for number in range(20):
+        at = 5_000 + number * 100
+        builder.launch("k", at=at, call=3, start=at + 4, dur=60)
+        builder.runtime("cudaDeviceSynchronize", at + 5, 62)
+    trace = builder.build()
+    analysis = analyze(trace)
+    assert analysis.replayed_ns is not None
+    best = max((s.saving for s in analysis.suggestions if s.saving.pct), key=lambda saving: saving.ns)
+    assert best.pct == pytest.approx(100 * best.ns / analysis.replayed_ns, rel=1e-3)
+    text = report(trace, analysis)
+    assert "of the whole recording, rough" not in text
+    assert f"of the {units.duration(analysis.replayed_ns)} from its first device work on" in text
+
+
 def test_without_runtime_calls_nobody_says_that_the_cpu_never_waits():
     trace = TraceBuilder().step(1, 0, 100).kernel("k", 5, 80).build()
     analysis = analyze(trace)
