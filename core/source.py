@@ -99,8 +99,8 @@ class SourceFinder:
         forward = self._forward_of(slice_id)
         return self._climb(self.frame_around(forward)) if forward >= 0 else -1
 
-    def user_frames(self, slice_ids: I32) -> I32:
-        """int32[len(slice_ids)]: as `user_frame` for many slices at once."""
+    def frames_around(self, slice_ids: I32) -> I32:
+        """int32[len(slice_ids)]: as `frame_around` for many slices at once."""
         trace, sl = self._trace, self._trace.slices
         ids = np.asarray(slice_ids, dtype=np.int32)
         host = np.where(trace.device_work_mask[ids], trace.links.launch_of[ids], ids)
@@ -111,9 +111,15 @@ class SourceFinder:
             at[mine] = self._innermost_all(one, TrackKind.CPU_PYTHON, sl.start_ns[host[mine]])
         is_python = (host >= 0) & (sl.kind[np.maximum(host, 0)] == SliceKind.PYTHON)
         at[is_python] = host[is_python]
+        return at
+
+    def user_frames(self, slice_ids: I32) -> I32:
+        """int32[len(slice_ids)]: as `user_frame` for many slices at once."""
+        ids = np.asarray(slice_ids, dtype=np.int32)
+        at = self.frames_around(ids)
         frames, where = np.unique(at, return_inverse=True)
         found = np.asarray([self._climb(int(frame)) for frame in frames], dtype=np.int32)[where]
-        for row in np.flatnonzero(found < 0).tolist() if len(trace.links.backward) else ():
+        for row in np.flatnonzero(found < 0).tolist() if len(self._trace.links.backward) else ():
             found[row] = self.user_frame(int(ids[row]))
         return found
 

@@ -62,7 +62,7 @@ def match(function: FunctionNode, hint: str, in_loop: bool = False) -> Match | N
         The function, or the module for code at top level.
     hint
         ``item``, ``control-flow``, ``host-index``, ``mask``, ``constant``, ``batch``, ``read-back``, ``construct``,
-        ``print``, ``gather``, or ``call:NAME[,NAME]`` for calls of these names.
+        ``print``, ``gather``, ``loop``, or ``call:NAME[,NAME]`` for calls of these names.
     in_loop
         Whether it was seen once in every round of a loop of this function: then nothing outside its loops is meant.
 
@@ -85,7 +85,7 @@ def match(function: FunctionNode, hint: str, in_loop: bool = False) -> Match | N
         if known is not None:
             return known
     for test, reason in _TESTS.get(hint, ()):
-        found = _collect(function, test, reason, in_loop)
+        found = _collect(function, test, reason, in_loop and hint != "loop")  # a loop's own line is not inside it
         if found is not None:
             return found
     return None
@@ -248,6 +248,21 @@ def _is_construction(node: ast.AST) -> bool:
     return bool(name) and name[0].isupper() and name not in {"Tensor", "FloatTensor", "LongTensor"}
 
 
+def _takes_pieces(node: ast.AST) -> bool:
+    """A loop over something, or one whose variable is an index: ``for row in x``, ``for i in range(n): x[i]``."""
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        loops = [(g.target, g.iter) for g in node.generators]
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        loops = [(node.target, node.iter)]
+    else:
+        return False
+    if any(isinstance(over, ast.Name) for _, over in loops):
+        return True
+    names = {n.id for target, _ in loops for n in ast.walk(target) if isinstance(n, ast.Name)}
+    indices = [n.slice for n in ast.walk(node) if isinstance(n, ast.Subscript)]
+    return any(_inside(index, lambda n: isinstance(n, ast.Name) and n.id in names) for index in indices)
+
+
 _Test = tuple[Callable[[ast.AST], bool], str]
 _TESTS: dict[str, tuple[_Test, ...]] = {
     "item": (
@@ -283,5 +298,6 @@ _TESTS: dict[str, tuple[_Test, ...]] = {
         (lambda n: _call_name(n) == "print", "something is printed here"),
     ),
     "print": ((lambda n: _call_name(n) in {"print", "info", "debug", "format"}, "something is printed here"),),
+    "loop": ((_takes_pieces, "a loop takes its pieces one by one here"),),
     "construct": ((_is_construction, "an object is built here"),),
 }

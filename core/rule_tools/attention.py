@@ -36,9 +36,24 @@ _BETWEEN = frozenset(
         "aten::tensor",
         "aten::all",
         "aten::bernoulli_",
+        "aten::bitwise_not",  # masks are made where they are used: ~mask, (1 - mask) * -1e4, i <= j
+        "aten::bitwise_and",
+        "aten::logical_not",
+        "aten::logical_and",
+        "aten::rsub",
+        "aten::ge",
+        "aten::gt",
+        "aten::le",
+        "aten::ne",
+        "aten::full",
+        "aten::ones",
+        "aten::tril",
+        "aten::triu",
+        "aten::tril_",
+        "aten::triu_",
     )
 )
-_REACH = 9  # operators between the products: scaling, masks, softmax, dropout
+_REACH = 12  # operators between the products: scaling, masks, softmax, dropout
 
 
 def find_attention(facts: Facts) -> list[list[int]]:

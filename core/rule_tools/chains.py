@@ -33,15 +33,17 @@ class Chain:
     after: str
     url: str
     hint: str = ""
+    risk: str = "Compare the results once; they may differ in the last digits."
 
 
 def _chain(*names: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(f"aten::{n}" for n in name.split("|")) for name in names)
 
 
+_UNBIASED = "std() and var() divide by n - 1 and layer_norm by n: results differ a little, by less the wider the layer."
 _DOCS = "https://pytorch.org/docs/stable/generated/torch.nn.functional."
 
-CHAINS = (
+CHAINS = (  # longer ones first: an operator belongs to the first chain that holds it
     Chain(
         "log-softmax",
         _chain("exp", "sum", "log", "sub"),
@@ -64,6 +66,16 @@ CHAINS = (
     ),
     Chain(
         "a negative log-likelihood loss",
+        _chain("index|gather", "index|index_select", "mul", "sum", "neg", "index|index_select", "sum", "div"),
+        2,
+        "Use the built-in nll_loss.",
+        "picked = pred[rows, target]\nloss = -(weight[target] * picked).sum() / weight[target].sum()",
+        "loss = F.nll_loss(pred, target, weight=weight)",
+        _DOCS + "nll_loss.html",
+        "gather",
+    ),
+    Chain(
+        "a negative log-likelihood loss",
         _chain("index|gather", "neg", "mean"),
         1,
         "Use the built-in nll_loss.",
@@ -71,6 +83,17 @@ CHAINS = (
         "loss = F.nll_loss(pred, target)",
         _DOCS + "nll_loss.html",
         "gather",
+    ),
+    Chain(
+        "log-softmax",
+        _chain("exp", "sum", "div", "log"),
+        1,
+        "Use the built-in log_softmax.",
+        "e = x.exp()\nlogp = (e / e.sum(-1, keepdim=True)).log()",
+        "logp = F.log_softmax(x, dim=-1)",
+        _DOCS + "log_softmax.html",
+        "call:exp,log,sum",
+        "Where the exponentials overflow, the built-in still gives numbers: results can differ there.",
     ),
     Chain(
         "softmax",
@@ -113,6 +136,39 @@ CHAINS = (
         "call:mean,sqrt",
     ),
     Chain(
+        "layer norm",
+        _chain("mean", "var", "sub", "add", "sqrt|rsqrt", "div|mul"),
+        1,
+        "Use the built-in layer_norm.",
+        "(x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True, unbiased=False) + eps)",
+        "F.layer_norm(x, x.shape[-1:], weight, bias, eps)",
+        _DOCS + "layer_norm.html",
+        "call:mean,var",
+        _UNBIASED,
+    ),
+    Chain(
+        "layer norm",
+        _chain("mean", "std", "sub", "mul", "add", "div", "add"),
+        1,
+        "Use the built-in layer_norm.",
+        "a * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + b",
+        "F.layer_norm(x, x.shape[-1:], weight, bias, eps)",
+        _DOCS + "layer_norm.html",
+        "call:mean,std",
+        _UNBIASED,
+    ),
+    Chain(
+        "layer norm",
+        _chain("mean", "std", "sub", "add", "div"),
+        1,
+        "Use the built-in layer_norm.",
+        "(x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)",
+        "F.layer_norm(x, x.shape[-1:], eps=eps)",
+        _DOCS + "layer_norm.html",
+        "call:mean,std",
+        _UNBIASED,
+    ),
+    Chain(
         "RMS norm",
         _chain("pow", "mean", "add", "rsqrt", "mul"),
         1,
@@ -127,7 +183,7 @@ CHAINS = (
 
 def find_chains(facts: Facts, chain: Chain) -> list[list[int]]:
     """Slices of each occurrence of a chain among sibling ops in counted steps; views between are skipped."""
-    key = "chain " + chain.what + str(len(chain.ops))
+    key = f"chain {chain.what} {CHAINS.index(chain)}"
     held = facts.memo.get(key)
     if held is None:
         held = facts.memo[key] = list(_find(facts, chain))

@@ -202,12 +202,13 @@ def _without_op(names: list[str], to_host: bool, to_device: bool, copies: tuple[
 
 def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str, ...]) -> str | None:
     """Who reads back: the scaler, gradient clipping, the optimizer, or a print. None for anybody else."""
-    reads = path[0] in _WRAPPERS or "aten::_local_scalar_dense" in path
-    if not reads:
-        return None
     stack = " ".join(ctx.source.stack(call)) if ctx.figures.syncs.frame_id[row] >= 0 else ""
     if "_tensor_str.py" in stack:
-        return "tensor-read-back"
+        return "tensor-read-back"  # all that printing does: it picks elements out and compares them as well
+    if not (path[0] in _WRAPPERS or "aten::_local_scalar_dense" in path):
+        return None
+    if _looks_for_anomalies(facts, call):
+        return "debug-mode-left-on"
     if "amp/grad_scaler.py" in stack:
         return "grad-scaler-read-back"
     if "utils/clip_grad.py" in stack or "get_total_norm" in stack:
@@ -224,6 +225,15 @@ def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str
     if "aten::_foreach_norm" in norms or len(norms) >= 2:  # one norm alone can belong to anything
         return "grad-norm-read-back"
     return None
+
+
+def _looks_for_anomalies(facts: Facts, call: int) -> bool:
+    """Autograd's anomaly detection: isnan, any and the read of it, right below a node of the backward pass."""
+    read = operators_of(facts, call)[0]
+    node = int(facts.trace.slices.parent_id[read])
+    if node < 0 or not facts.trace.name(node).startswith("autograd::engine::"):
+        return False
+    return any(facts.trace.name(i) == "aten::isnan" for i in facts.siblings_before(read, 3))
 
 
 def _names_before(facts: Facts, call: int, limit: int = 24) -> list[str]:

@@ -2,8 +2,9 @@
 
 What it finds
 -------------
-``CheckpointFunctionBackward`` (the forward pass computed again) while the peak of memory stays below the given part
-of the device's.
+The forward pass computed again in the backward pass: operators below ``CheckpointFunctionBackward``, or (the form that
+is not reentrant) layers of a forward pass such as ``aten::linear`` at the start of another node, while the peak of
+memory stays below the given part of the device's.
 
 Why it costs time
 -----------------
@@ -24,8 +25,10 @@ PyTorch performance tuning guide, 'Checkpoint intermediate buffers'.
 
 from __future__ import annotations
 
+import re
+
 from core.kinds import SliceKind
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
@@ -44,19 +47,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
     sizes = [d.total_memory_bytes for d in trace.meta.devices if d.total_memory_bytes]
-    again = facts.in_steps(facts.matching(r"^CheckpointFunctionBackward$", SliceKind.CPU_OP))
+    again, recomputed = _computed_again(facts)
     peak = ctx.figures.summary.peak_memory_bytes
     need(again, "nothing in the trace is computed again by activation checkpointing.")
     if not sizes or not peak:
         raise NotChecked("The trace does not say how much memory the GPU has, or how much of it was used.")
     if peak >= ctx.params["max_share"] * sizes[0]:
-        return []
-    recomputed = []
-    for node in again:
-        for child in facts.children(int(node)):
-            if trace.name(int(child)).startswith("aten::"):
-                recomputed.append(int(child))
-    if not recomputed:
         return []
     took = total_ns(facts, recomputed)
     return [
@@ -72,7 +68,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             Fix(
                 "Checkpoint less.",
                 "out = checkpoint(block, x, use_reentrant=False)",
-                "out = block(x)",
+                "out = block(x)      # or only every second block",
                 "https://pytorch.org/docs/stable/checkpoint.html",
                 "Memory use grows: try with the largest input.",
             ),
@@ -92,3 +88,28 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             hint="call:checkpoint",
         )
     ]
+
+
+_LAYERS = (
+    r"^aten::(linear|conv\dd|layer_norm|batch_norm|group_norm|rms_norm|embedding|scaled_dot_product_attention|dropout)$"
+)
+
+
+def _computed_again(facts: Facts) -> tuple[list[int], list[int]]:
+    """Nodes of the backward pass that compute a part of the forward pass again, and the operators that do it."""
+    sl = facts.trace.slices
+    nodes = facts.in_steps(facts.matching(r"^CheckpointFunctionBackward$", SliceKind.CPU_OP))
+    again = [int(n) for n in nodes]
+    recomputed = [int(c) for n in again for c in facts.children(n) if facts.trace.name(int(c)).startswith("aten::")]
+    engine = facts.matching(r"^autograd::engine::evaluate_function", SliceKind.CPU_OP)
+    layers = facts.in_steps(facts.matching(_LAYERS, SliceKind.CPU_OP))
+    layers = layers[facts.inside(layers, engine) & ~facts.inside(layers, layers) & ~facts.inside(layers, nodes)]
+    last: dict[int, int] = {}  # the last layer of each part; the node's own work comes after it
+    for layer in layers.tolist():
+        last[int(sl.parent_id[layer])] = layer
+    for parent, layer in last.items():
+        if not re.search(r"Backward\d+$", facts.trace.name(parent)):
+            continue  # a function of the user's own may well call a layer in its backward pass
+        again.append(parent)
+        recomputed += [int(c) for c in facts.children(parent) if c <= layer]
+    return again, recomputed

@@ -2,7 +2,8 @@
 
 What it finds
 -------------
-``aten::conv2d`` (1d, 3d) with a bias, directly followed by ``aten::batch_norm``.
+``aten::conv2d`` (1d, 3d) with a bias, directly followed by ``aten::batch_norm``; the counter of batches, to which a
+module in training adds in between, is passed over.
 
 Why it costs time
 -----------------
@@ -32,6 +33,7 @@ from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion
 from core.rule_tools.subjects import CONVOLUTIONS, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="conv-bias-before-batch-norm",
@@ -49,13 +51,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     convs = facts.in_steps(facts.ops("aten::conv2d", "aten::conv1d", "aten::conv3d"))
     need(convs, CONVOLUTIONS)
     sl = trace.slices
-    after = sl.subtree_end[convs]
-    follows = np.isin(after, facts.ops("aten::batch_norm"))
-    follows[follows] = sl.parent_id[after[follows]] == sl.parent_id[convs[follows]]
-    pairs: list[int] = convs[follows].tolist()
+    after = _norms_after(facts, convs)
+    pairs: list[int] = convs[after >= 0].tolist()
     need(pairs, "no convolution is followed by a batch norm.")
     looked = pairs[: int(ctx.params["look_at"])]
-    norms = [int(sl.subtree_end[c]) for c in looked]
+    norms: list[int] = after[after >= 0][: len(looked)].tolist()
     facts.read_args([*looked, *norms])
     if any(_evaluates(facts, norm) for norm in norms):  # only what was looked at is known to train
         looked = [c for c, norm in zip(looked, norms, strict=True) if not _evaluates(facts, norm)]
@@ -94,6 +94,20 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         )
         for ids in group_by_frame(ctx, facts, shown).values()
     ]
+
+
+def _norms_after(facts: Facts, convs: I32) -> I32:
+    """int32[len(convs)]: the batch norm that is the next sibling of each convolution, -1 where another operator is."""
+    sl = facts.trace.slices
+    norms, counters = facts.ops("aten::batch_norm"), facts.ops("aten::add_")
+    after = sl.subtree_end[convs].astype(np.int32)
+    for _ in range(2):  # num_batches_tracked.add_(1) comes first, in training
+        counting = np.isin(after, counters)
+        counting[counting] = sl.parent_id[after[counting]] == sl.parent_id[convs[counting]]
+        after[counting] = sl.subtree_end[after[counting]]
+    follows = np.isin(after, norms)
+    follows[follows] = sl.parent_id[after[follows]] == sl.parent_id[convs[follows]]
+    return np.where(follows, after, -1).astype(np.int32)
 
 
 def _has_bias(dims: list[list[int]]) -> bool:

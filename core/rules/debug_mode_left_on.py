@@ -3,7 +3,8 @@
 What it finds
 -------------
 Blocking launches: nearly every kernel has ended when the call that launched it returns. Anomaly detection: Python
-frames of ``torch/autograd/anomaly_mode.py`` or stack formatting in the forward pass.
+frames of ``torch/autograd/anomaly_mode.py`` or stack formatting in the forward pass, or ``aten::isnan`` right below the
+nodes of the backward pass; on a CPU as well.
 
 Why it costs time
 -----------------
@@ -30,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.kinds import HOST_CALLS, SliceKind
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -39,7 +40,7 @@ from core.tables import I32
 RULE = Rule(
     id="debug-mode-left-on",
     title="A debugging mode is on",
-    needs=Needs.DEVICE | Needs.KERNELS,
+    needs=Needs.NOTHING,
     params=(
         Param(
             "min_share", 0.9, "share of the launches", "with blocking launches it is all of them; a few are truncated"
@@ -53,10 +54,18 @@ URL = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each mode once."""
+    facts = facts_of(ctx)
     found = [*_blocking_launches(ctx), *_anomaly(ctx)]
     enough = len(_long_kernels(ctx)[0]) >= ctx.params["min_kernels"]
+    if not facts.trace.has_device_work:
+        need(bool(found) or bool(len(_nodes(facts))), "the trace holds no launches and no backward pass.")
+        return found
     need(bool(found) or enough, "too few kernels are long enough to show whether each launch waits for its kernel.")
     return found
+
+
+def _nodes(facts: Facts) -> I32:
+    return facts.matching(r"^autograd::engine::evaluate_function", SliceKind.CPU_OP)
 
 
 def _long_kernels(ctx: RuleContext) -> tuple[I32, I32]:
@@ -105,23 +114,46 @@ def _anomaly(ctx: RuleContext) -> list[Suggestion]:
     )
     compiler = facts.matching(r"torch/(_dynamo|_functorch|_inductor)/", SliceKind.PYTHON)
     frames = frames[~facts.inside(frames, compiler)]  # while it traces, it looks for anomalies of its own accord
-    if len(frames) < 2:
+    checks = _checks(facts)
+    if len(frames) < 2 and len(checks) < 2:
         return []
+    frames = frames[~facts.inside(frames, frames)]
+    took = total_ns(facts, frames) + total_ns(facts, checks)
+    shown = frames if len(frames) else checks
     return [
         suggestion(
             ctx,
             RULE.id,
             "Autograd's anomaly detection is on",
-            "It records a Python stack for each operation and checks each gradient for NaN; its frames took "
-            "{took_ms:time} here, and the checks read back from the GPU.",
+            "It keeps a Python stack for each operation of the forward pass and looks for NaN in each gradient of the "
+            "backward pass: {took_ms:time} of CPU time here. On a GPU each of these looks waits for it. Recording "
+            "stacks makes the part of the forward pass look longer than it is.",
             Fix(
                 "Switch it off.",
                 "torch.autograd.set_detect_anomaly(True)",
                 "torch.autograd.set_detect_anomaly(False)   # on only while searching a NaN",
                 URL,
             ),
-            [evidence(facts, "Frames of anomaly detection", len(frames), "", frames)],
-            values={"took_ms": total_ns(facts, frames) / 1e6},
-            anchors=frames,
+            [
+                *([evidence(facts, "Frames of anomaly detection", len(frames), "", frames)] if len(frames) else []),
+                *([evidence(facts, "Looks for NaN", len(checks), "", checks)] if len(checks) else []),
+            ],
+            values={"took_ms": took / 1e6},
+            anchors=shown,
+            effects=[
+                *([Effect(EffectKind.REMOVE_WORK, tuple(checks.tolist()))] if len(checks) else []),
+                *([Effect(EffectKind.REMOVE_WORK, tuple(frames.tolist()), assumed=True)] if len(frames) else []),
+            ],
+            hint="call:set_detect_anomaly,detect_anomaly",
         )
     ]
+
+
+def _checks(facts: Facts) -> I32:
+    """int32[k]: operators right below nodes of the backward pass that look for NaN: isnan, any, and the read of it."""
+    sl, nodes = facts.trace.slices, _nodes(facts)
+    looks = facts.in_steps(facts.ops("aten::isnan"))
+    looks = looks[np.isin(sl.parent_id[looks], nodes)]
+    parts = facts.ops("aten::isnan", "aten::any", "aten::_is_any_true", "aten::item", "aten::is_nonzero")
+    found: I32 = parts[np.isin(sl.parent_id[parts], sl.parent_id[looks])] if len(looks) else looks
+    return found

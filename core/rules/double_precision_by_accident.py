@@ -1,13 +1,15 @@
-"""Kernels compute in double precision.
+"""The program computes in double precision.
 
 What it finds
 -------------
-Kernels whose names say double precision (``dgemm``, ``<double``) that take a noticeable part of the time.
+Kernels whose names say double precision (``dgemm``, ``<double``) that take a noticeable part of the time; on a CPU,
+products and convolutions whose inputs are of type ``double`` (with shapes).
 
 Why it costs time
 -----------------
 Double precision runs at half the speed of single precision on data centre GPUs and at a thirty-second or sixty-fourth
-on others, and moves twice the bytes. It often comes from a NumPy array without a stated type.
+on others, at half the speed on CPUs, and moves twice the bytes. It often comes from a NumPy array without a stated
+type.
 
 Blind spots
 -----------
@@ -27,28 +29,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.rule_tools.facts import facts_of
+from core.kinds import SliceKind
+from core.rule_tools.backward import nodes_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.kernel_names import (
     is_double,
     kernels_by_name,
 )
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.rule_tools.subjects import PRODUCTS, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="double-precision-by-accident",
     title="Double precision",
-    needs=Needs.DEVICE | Needs.KERNELS,
+    needs=Needs.NOTHING,
     params=(
         Param("min_share", 0.02, "share of the kernels' time", "metrics in double precision cost nothing"),
+        Param("look_at", 200, "operators", "arguments are read from the file: the first step's products are enough"),
         Param("single_factor", 0.5, "of the time", "half the bytes and twice the rate at least"),
     ),
 )
 
 
+_FIX = Fix(
+    "State the type where the tensor is made.",
+    "x = torch.from_numpy(array)",
+    "x = torch.from_numpy(array.astype(np.float32))      # and no model.double()",
+    "https://pytorch.org/docs/stable/tensor_attributes.html",
+    "Results have seven digits instead of sixteen.",
+)
+_PRODUCTS = r"^aten::(addmm|mm|bmm|baddbmm|conv\dd|_convolution|mv|addmv)$"
+
+
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
     facts = facts_of(ctx)
+    facts.require_compute()
+    if facts.on_cpu:
+        return _on_cpu(ctx, facts)
+    need(facts.kernels, "the GPU's work in this trace is copies only.")
     picked = [ids for name, ids, _ in kernels_by_name(facts) if is_double(name)]
     work = np.concatenate(picked) if picked else np.empty(0, dtype=np.int32)
     if not len(work) or total_ns(facts, work) < ctx.params["min_share"] * max(facts.kernel_ns, 1):
@@ -67,13 +87,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "type is double, and "
                 "one such tensor makes everything computed from it double, too. The saving assumes that "
                 "{left_pct:.0f} % of the time is left.",
-                Fix(
-                    "State the type where the tensor is made.",
-                    "x = torch.from_numpy(array).cuda()",
-                    "x = torch.from_numpy(array.astype(np.float32)).cuda()",
-                    "https://pytorch.org/docs/stable/tensor_attributes.html",
-                    "Results have seven digits instead of sixteen.",
-                ),
+                _FIX,
                 [evidence(facts, "Kernels", len(ids), "", ids), evidence(facts, "Their time", took / 1e6, "ms", ids)],
                 values={
                     "share_pct": 100 * took / facts.kernel_ns,
@@ -86,6 +100,47 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 occurrences=len(ids),
                 at=ids[0],
                 effects=[Effect(EffectKind.SCALE_DEVICE, tuple(ids), ctx.params["single_factor"])],
+            )
+        )
+    return out
+
+
+def _on_cpu(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
+    """Products of double precision on the CPU, by place."""
+    ops = facts.in_steps(facts.matching(_PRODUCTS, SliceKind.CPU_OP))
+    ops = ops[~facts.inside(ops, ops)]
+    need(ops, PRODUCTS)
+    looked = facts.in_first_step(ops)[: int(ctx.params["look_at"])]
+    facts.read_args(looked)
+    double = [int(op) for op in looked if "double" in facts.types(int(op))]
+    need(any(facts.types(int(op)) for op in looked), "the operators' types were not recorded (record_shapes=True).")
+    if not double:
+        return []
+    if len(double) == len(looked):  # steps resemble each other, and the whole program is double
+        double = ops.tolist()
+    out = []
+    for ids in group_by_frame(ctx, facts, double).values():
+        nodes = nodes_of(facts, ids)
+        took = total_ns(facts, [*ids, *nodes])
+        if took < ctx.params["min_share"] * (facts.window_ns if len(double) == len(ops) else facts.sustained_ns):
+            continue
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "Matrix products are computed in double precision",
+                "{count} {count|product or convolution works|products and convolutions work} on 64-bit numbers, "
+                "{took_ms:time} with {count|its|their} backward pass. NumPy's default type is double, and one such "
+                "tensor makes everything computed from it double, too. The saving assumes that {left_pct:.0f} % of the "
+                "time is left.",
+                _FIX,
+                [
+                    evidence(facts, "Products in double precision", len(ids), "", ids),
+                    evidence(facts, "Their time", took / 1e6, "ms", [*ids, *nodes]),
+                ],
+                values={"count": len(ids), "took_ms": took / 1e6, "left_pct": 100 * ctx.params["single_factor"]},
+                anchors=ids,
+                effects=[Effect(EffectKind.SCALE_HOST, (*ids, *nodes), ctx.params["single_factor"])],
             )
         )
     return out

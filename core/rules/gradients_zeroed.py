@@ -2,7 +2,8 @@
 
 What it finds
 -------------
-``aten::zero_`` or ``aten::_foreach_zero_`` inside ``Optimizer.zero_grad#``.
+``aten::zero_`` or ``aten::_foreach_zero_`` inside ``Optimizer.zero_grad#``; with stacks, in a module's ``zero_grad``
+as well.
 
 Why it costs time
 -----------------
@@ -10,7 +11,8 @@ Every gradient is written once for nothing, and then read and added to instead o
 
 Blind spots
 -----------
-Since torch 2.0 dropping is the default and the range is empty. Code that relies on gradients being zero (not None)
+Since torch 2.0 dropping is the default and the range is empty. ``p.grad.zero_()`` written in the loop itself leaves no
+mark that tells it from any other clearing. Code that relies on gradients being zero (not None)
 must be looked at.
 
 How to fix
@@ -24,6 +26,8 @@ PyTorch's former pattern matcher (GradNotSetToNone); PyTorch performance tuning 
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -36,6 +40,7 @@ RULE = Rule(
     needs=Needs.OPS,
     params=(Param("min_tensors", 2, "tensors per call", "a single one may be something else"),),
 )
+_OF_MODULE = r"torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): zero_grad$"
 _ON_GPU = (
     "Gradients are filled with zeros in every step instead of being dropped. "
     "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:time} of CPU time and "
@@ -55,22 +60,25 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     sl = trace.slices
     ranges = facts.in_steps(facts.matching(r"^Optimizer\.zero_grad#", SliceKind.RANGE))
-    need(ranges, "the steps hold no zero_grad of an optimizer of torch.")
+    modules = facts.in_steps(facts.matching(_OF_MODULE, SliceKind.PYTHON))
+    ranges = np.concatenate([ranges, modules]) if len(modules) else ranges
+    need(ranges, "the steps hold no zero_grad of an optimizer or a module of torch.")
     zero = facts.ops("aten::zero_", "aten::_foreach_zero_")
     if not len(zero):
         return []
     ops: list[int] = []
     used: list[int] = []
-    for one in ranges:
-        thread = facts.thread_of(int(one))
+    for one in ranges.tolist():
+        thread = facts.thread_of(one)
         hit = zero[(sl.start_ns[zero] >= sl.start_ns[one]) & (sl.start_ns[zero] < trace.end_ns[one])]
         mine = [int(z) for z in hit if facts.thread_of(int(z)) == thread]
         if len(mine) >= ctx.params["min_tensors"] or any("_foreach_" in trace.name(z) for z in mine):
             ops.extend(mine)
-            used.append(int(one))
+            used.append(one)
     if not ops:
         return []
     work = facts.device_below_all(ops)
+    owner = "model" if np.isin(used, modules).all() else "optimizer"
     return [
         suggestion(
             ctx,
@@ -79,8 +87,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             _ON_GPU if len(work) else _ON_CPU,
             Fix(
                 "Drop the gradients.",
-                "optimizer.zero_grad(set_to_none=False)",
-                "optimizer.zero_grad(set_to_none=True)     # the default since torch 2.0",
+                f"{owner}.zero_grad(set_to_none=False)",
+                f"{owner}.zero_grad(set_to_none=True)     # the default since torch 2.0",
                 "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
                 "Code that reads .grad before the backward pass then finds None.",
             ),

@@ -53,8 +53,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each kind of chain at each place."""
     facts = facts_of(ctx)
     out: list[Suggestion] = []
+    taken: set[int] = set()
     for chain in CHAINS:
-        found = find_chains(facts, chain)
+        found = [ops for ops in find_chains(facts, chain) if taken.isdisjoint(ops)]
+        taken.update(op for ops in found for op in ops)
         if ctx.trace.has_device_work:  # beside a GPU, chains on the CPU are small change
             found = [ops for ops in found if any(len(facts.device_below(op)) for op in ops)]
         places: dict[str, list[list[int]]] = {}
@@ -84,7 +86,7 @@ def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int
             chain.before,
             chain.after,
             chain.url,
-            "Compare the results once; they may differ in the last digits.",
+            chain.risk,
         ),
         [
             evidence(facts, "Operators of the chain", len(ops), "", ops),

@@ -39,6 +39,7 @@ RULE = Rule(
     title="The data loader has no worker processes",
     needs=Needs.STEPS,
     params=(
+        Param("min_batch_us", 300, "us per batch", "handing a batch over from a worker takes about as long"),
         Param("min_share", 0.05, "share of the step", "the threshold of torch-tb-profiler, long in use"),
         Param("workers", 4, "processes", "a number that most machines have cores for; the saving is worked out for it"),
     ),
@@ -69,7 +70,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     with_gpu = facts.trace.has_device_work
     need(loader_calls(facts), LOADER)
     found = loader_finding(facts, "_SingleProcessDataLoaderIter", ctx.params["min_share"])
-    if found is None:
+    if found is None or found.values()["each_ms"] * 1e3 < ctx.params["min_batch_us"]:
         return []
     factor = workers_factor(found, 1.0 / max(ctx.params["workers"], 1.0))
     return [

@@ -3,7 +3,8 @@
 What it finds
 -------------
 At least ten repeats of the same few operators in a row, starting with ``aten::select`` (or ``slice``, ``unbind``)
-under one parent, in at least two steps where there are steps.
+under one parent. With stacks, longer rounds and rounds that differ (a branch, a nested loop), where all pieces are
+taken by one call of one function.
 
 Why it costs time
 -----------------
@@ -12,11 +13,14 @@ Each element costs several operators on the CPU, where one operator on the whole
 Blind spots
 -----------
 PyTorch's former pattern matcher switched its own report off because of noise: views cost only CPU time, so it counts
-only where the CPU holds up the GPU. Loops over the layers of a model and ``unbind`` by libraries look alike.
+only where the CPU holds up the GPU. Loops over the layers of a model and ``unbind`` by libraries look alike; with
+stacks each layer is a call of its own. Whether the rounds need one another is not in the trace, apart from the cells of
+recurrent networks, which have a form for whole sequences.
 
 How to fix
 ----------
-One operator on the whole tensor: ``torch.stack``, ``vmap``, ``gather``.
+One operator on the whole tensor: ``torch.stack``, ``vmap``, ``gather``; ``nn.LSTM`` or ``nn.GRU`` in place
+of a loop over their cells.
 
 Sources
 -------
@@ -45,10 +49,27 @@ RULE = Rule(
         Param("min_repeats", 10, "repeats", "shorter loops are often written on purpose"),
         Param("min_share", 0.02, "share of the time", "CPU time of the loop; below it there is nothing to gain"),
         Param("max_busy_pct", 85, "% of the time", "above it the GPU hides the CPU's loop"),
+        Param("cell_factor", 0.5, "of the time", "nn.LSTM next to a loop over nn.LSTMCell, measured on CPUs"),
     ),
 )
-_LONGEST = 6  # operators per round
+_LONGEST = 6  # operators per round; longer ones can be the layers of a model, unless one call of a function makes them
+_LONGEST_OF_ONE_CALL = 24
 _FIRST = ("aten::select", "aten::slice", "aten::unbind", "aten::narrow")
+_CELLS = {
+    "aten::lstm_cell": "LSTM",
+    "aten::gru_cell": "GRU",
+    "aten::rnn_tanh_cell": "RNN",
+    "aten::rnn_relu_cell": "RNN",
+}
+_WHY = (
+    "The same {period} operators ({names}) run {repeats:.0f} times in a row, {count} {count|time|times} "
+    "over, and take {took_ms:time} of CPU time. On the whole tensor at once they would run a single time."
+)
+_CELL_WHY = (
+    "A cell of a recurrent network is called for one element of the sequence after the other: {repeats:.0f} rounds of "
+    "{period} operators ({names}), {count} {count|time|times} over, {took_ms:time} of CPU time. The module for whole "
+    "sequences does the same in a few operators. The saving assumes that {left_pct:.0f} % of the time is left."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -57,7 +78,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     busy = facts.busy_pct()
     if busy is not None and busy >= ctx.params["max_busy_pct"]:
         return []
-    loops = _loops(facts, int(ctx.params["min_repeats"]))
+    loops = _loops(ctx, facts, int(ctx.params["min_repeats"]))
     by_start = {ops[0]: (ops, period) for ops, period in loops}
     firsts = np.asarray(list(by_start), dtype=np.int32)
     # a data set that makes its items one by one does what it is asked for: that is the loader's matter
@@ -70,57 +91,105 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         took = total_ns(facts, ops)
         if took < ctx.params["min_share"] * facts.window_ns:
             continue
-        period = by_start[starts[0]][1]
-        keep = {op for s in starts for op in by_start[s][0][:period]}
-        more = [op for op in ops if op not in keep]
-        repeats = len(ops) / max(period, 1) / len(starts)
-        out.append(
-            suggestion(
-                ctx,
-                RULE.id,
-                "A Python loop takes a tensor piece by piece: {repeats:.0f} rounds",
-                "The same {period} operators ({names}) run {repeats:.0f} times in a row, {count} {count|time|times} "
-                "over, and take "
-                "{took_ms:time} of CPU time. On the whole tensor at once they would run a single time.",
-                Fix(
-                    "Work on the whole tensor at once.",
-                    "for i in range(len(x)):\n    out.append(f(x[i]))\nout = torch.stack(out)",
-                    "out = f(x)                      # or torch.vmap(f)(x)",
-                    "https://pytorch.org/docs/stable/generated/torch.vmap.html",
-                    "Loops whose rounds depend on each other cannot be merged.",
-                ),
-                [
-                    evidence(facts, "Operators in the loop", len(ops), "", ops),
-                    evidence(facts, "Their CPU time", took / 1e6, "ms", ops),
-                ],
-                values={
-                    "repeats": repeats,
-                    "count": len(starts),
-                    "period": period,
-                    "names": ", ".join(dict.fromkeys(ctx.trace.name(o) for o in by_start[starts[0]][0][:period])),
-                    "took_ms": took / 1e6,
-                    "op_path": ctx.trace.name(starts[0]),
-                },
-                anchors=starts,
-                effects=[Effect(EffectKind.REMOVE_WORK, (*more, *nodes_of(facts, more)))],
-            )
-        )
+        out.append(_report(ctx, facts, [by_start[s] for s in starts], took))
     return out
 
 
-def _loops(facts: Facts, min_repeats: int) -> list[tuple[list[int], int]]:
+def _report(ctx: RuleContext, facts: Facts, loops: list[tuple[list[int], int]], took: int) -> Suggestion:
+    """The suggestion for the loops of one place."""
+    first, period = loops[0]
+    ops = [op for loop, _ in loops for op in loop]
+    keep = {op for loop, length in loops for op in loop[:length]}
+    more = [op for op in ops if op not in keep]
+    cell = next((_CELLS[n] for n in map(ctx.trace.name, first[:period]) if n in _CELLS), "")
+    factor = ctx.params["cell_factor"]
+    effect = Effect(EffectKind.REMOVE_WORK, (*more, *nodes_of(facts, more)))
+    if cell:
+        effect = Effect(EffectKind.SCALE_HOST, (*ops, *nodes_of(facts, ops)), factor)
+    return suggestion(
+        ctx,
+        RULE.id,
+        "A Python loop takes a tensor piece by piece: {repeats:.0f} rounds",
+        _CELL_WHY if cell else _WHY,
+        _fix(cell),
+        [
+            evidence(facts, "Operators in the loop", len(ops), "", ops),
+            evidence(facts, "Their CPU time", took / 1e6, "ms", ops),
+        ],
+        values={
+            "repeats": len(ops) / max(period, 1) / len(loops),
+            "count": len(loops),
+            "period": period,
+            "names": ", ".join(dict.fromkeys(ctx.trace.name(o) for o in first[:period])),
+            "took_ms": took / 1e6,
+            "left_pct": 100 * factor,
+            "op_path": ctx.trace.name(first[0]),
+        },
+        anchors=[loop[0] for loop, _ in loops],
+        effects=[effect],
+        hint="loop",
+    )
+
+
+def _fix(cell: str) -> Fix:
+    if cell:
+        return Fix(
+            "Give the whole sequence to the module that is made for it.",
+            f"cell = nn.{cell}Cell(n, m)\nfor t in range(x.shape[1]):\n    h = cell(x[:, t], h)",
+            f"rnn = nn.{cell}(n, m, batch_first=True)\nout, h = rnn(x)",
+            f"https://pytorch.org/docs/stable/generated/torch.nn.{cell}.html",
+            "Only where the next input does not come from the last output.",
+        )
+    return Fix(
+        "Work on the whole tensor at once.",
+        "for i in range(len(x)):\n    out.append(f(x[i]))\nout = torch.stack(out)",
+        "out = f(x)                      # or torch.vmap(f)(x)",
+        "https://pytorch.org/docs/stable/generated/torch.vmap.html",
+        "Loops whose rounds depend on each other cannot be merged.",
+    )
+
+
+def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[int], int]]:
     """Runs of a repeated short sequence of siblings that starts with indexing, and the sequence's length."""
     first = {facts.trace.strings.id_of(n) for n in _FIRST} - {-1}
     out: list[tuple[list[int], int]] = []
     starts = facts.name_table(first)
     for row in sibling_rows_raw(facts, min_repeats):
-        if int(starts[facts.trace.slices.name_id[row]].sum()) < min_repeats:
+        names = facts.trace.slices.name_id[row]
+        begins = starts[names]
+        if int(begins.sum()) < min_repeats:
             continue
         parent = int(facts.trace.slices.parent_id[row[0]])
         if parent >= 0 and facts.trace.name(parent).startswith(("aten::", "autograd::", "c10d::")):
             continue  # a loop in C++, inside an operator
-        out.extend(_loops_in(row, facts.trace.slices.name_id[row], starts, min_repeats))
+        found = list(_loops_in(row, names, starts, min_repeats))
+        out.extend(found)
+        rest = begins & ~np.isin(row, [op for loop, _ in found for op in loop])
+        if int(rest.sum()) >= min_repeats:
+            out.extend(_of_one_call(ctx, row, names, np.flatnonzero(rest), min_repeats))
     return out
+
+
+def _of_one_call(
+    ctx: RuleContext, row: I32, names: I32, begins: I64, min_repeats: int
+) -> Iterator[tuple[list[int], int]]:
+    """Loops with long or uneven rounds: one call of a function takes piece after piece, never far apart."""
+    frame = ctx.source.frames_around(row[begins])
+    apart = (np.diff(begins) > _LONGEST_OF_ONE_CALL) | (np.diff(frame) != 0)
+    for run in np.split(np.arange(len(begins)), np.flatnonzero(apart) + 1):
+        if len(run) < min_repeats or frame[run[0]] < 0:
+            continue
+        at = begins[run]
+        rounds = at[np.concatenate([[True], np.diff(at) > 1])]  # x[i] and y[i], one after the other, begin one round
+        body = np.diff(rounds)
+        if len(rounds) < min_repeats or not len(body):
+            continue
+        usual = int(np.bincount(body).argmax())
+        loop = row[rounds[0] : min(rounds[-1] + usual, len(row))]
+        # views alone, or one piece after another of different things, are no loop over a tensor
+        if len(np.unique(names[rounds[0] : rounds[-1] + 1])) > _LONGEST_OF_ONE_CALL:
+            continue
+        yield loop.tolist(), max(round(len(loop) / len(rounds)), 1)
 
 
 def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[tuple[list[int], int]]:

@@ -28,8 +28,9 @@ from __future__ import annotations
 import numpy as np
 
 from core.kinds import SliceKind
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.source_frames import is_user_frame
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -46,6 +47,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     inits = facts.in_steps(facts.matching(_INIT, SliceKind.PYTHON))
     inits = inits[~facts.inside(inits, inits)]  # the outermost of a chain of super().__init__
+    inits = np.unique([i for i in (_of_users(facts, int(init)) for init in inits) if i >= 0]).astype(np.int32)
     if not len(inits):
         return []
     out = []
@@ -82,8 +84,31 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                     "took_ms": took / 1e6,
                 },
                 anchors=ids,
+                at=_caller(facts, ids[0]),
                 effects=[Effect(EffectKind.REMOVE_WORK, tuple(ids))],
                 hint="construct",
             )
         )
     return out
+
+
+def _of_users(facts: Facts, init: int) -> int:
+    """The constructor as the user's code calls it: of the user's own class where it is made in one, -1 of a library's.
+
+    What a library builds for itself in its own calls is not the user's to move.
+    """
+    at = init
+    while (above := _caller(facts, at)) >= 0 and is_user_frame(facts.trace.name(above)):
+        if not facts.trace.name(above).endswith(": __init__"):
+            return at
+        at = above
+    return -1
+
+
+def _caller(facts: Facts, frame: int) -> int:
+    """Python slice that called this one, built-in functions left out; -1 for none."""
+    parent = facts.trace.slices.parent_id
+    at = int(parent[frame])
+    while at >= 0 and facts.trace.name(at).startswith("<built-in"):
+        at = int(parent[at])
+    return at
