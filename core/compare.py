@@ -13,6 +13,7 @@ from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
 from core.figures.stats import self_time
 from core.kinds import DEVICE_WORK, SliceKind
+from core.project import GAIN_PCT, figures_of, noise_of
 from core.run_folder import RunRecord, run_of
 from core.same_program import Condition, differing
 from core.suggestions import Suggestion
@@ -108,6 +109,7 @@ class Comparison:
     suggestions: tuple[SuggestionChange, ...]
     wall_ns: tuple[float | None, float | None] = (None, None)  # steps without the profiler, where the runs measured it
     differs: tuple[Condition, ...] = ()  # script, device, ...: where they differ, a change of time says little
+    noise: tuple[str, ...] = ()  # why the measurements cannot tell (codes of `core.project.noise_of`); none: they can
 
     @property
     def step(self) -> tuple[str, float, float] | None:
@@ -121,6 +123,25 @@ class Comparison:
         """Change of the step time (`step` says which one), in percent of before; negative is faster."""
         pair = self.step
         return None if pair is None else 100.0 * (pair[2] - pair[1]) / pair[1]
+
+    @property
+    def outcome(self) -> str:
+        """``faster``, ``slower``, ``same``, ``unclear`` (too noisy to tell) or ``unknown``: as a round is judged."""
+        change = self.step_change_pct
+        if change is None:
+            return "unknown"
+        if self.noise and change:
+            return "unclear"
+        return "same" if abs(change) < GAIN_PCT else "faster" if change < 0 else "slower"
+
+    @property
+    def contradiction(self) -> tuple[str, float, float] | None:
+        """The recorded step, as `step`, where it went the other way than the step without the profiler."""
+        pair, change = comparable_step(self.before, self.after), self.step_change_pct
+        if pair is None or change is None or pair == self.step:
+            return None
+        other = 100.0 * (pair[2] - pair[1]) / pair[1]
+        return pair if change * other < 0 and min(abs(change), abs(other)) >= GAIN_PCT else None
 
 
 def comparable_step(before: Summary, after: Summary) -> tuple[str, float, float] | None:
@@ -162,6 +183,7 @@ def compare(
         match_suggestions(before_analysis.suggestions, after_analysis.suggestions),
         (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
         differing(before, after, runs),
+        noise_of(figures_of(before_analysis, runs[0]), figures_of(after_analysis, runs[1])),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from core.compare import GONE, NEW, SAME, Comparison, Difference, Side
 from core.figures.model import Summary
+from core.project import GAIN_PCT
 from core.reporting.json import suggestion_values, summary_values, trace_values, us
 from core.reporting.phrases import place
 from core.reporting.text import PLAIN, Page, clip
@@ -17,7 +18,6 @@ from core.trace import Trace
 FORMAT = "steplens.comparison/1"
 TABLES = ("operators", "kernels", "ranges", "sync_points")
 TOP_ROWS = 10
-FASTER_PCT = 3.0  # a smaller change of the step time is called none: runs of the same code differ as much
 
 
 def document(before: Trace, after: Trace, found: Comparison) -> dict[str, Any]:
@@ -28,6 +28,8 @@ def document(before: Trace, after: Trace, found: Comparison) -> dict[str, Any]:
         "after": {"trace": trace_values(after), "summary": summary_values(found.after)},
         "step_change_pct": found.step_change_pct,
         "step_change_of": (found.step or (None,))[0],
+        "outcome": found.outcome,
+        "noise": list(found.noise),
         "wall_step_us": {"before": us(found.wall_ns[0]), "after": us(found.wall_ns[1])},
         "differs": [{"what": d.code, "before": d.before, "after": d.after} for d in found.differs],
         "per_step": found.per_step,
@@ -88,20 +90,40 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
     if pair is None:
         yield from page.wrap("No step time is known on both sides, so whether it became faster is unknown.")
         return
-    name, before_ns, after_ns = pair
-    name = {"wall": "unprofiled"}.get(name, name)
-    change = 100.0 * (after_ns - before_ns) / before_ns
-    if abs(change) < FASTER_PCT:
-        yield page.paint(f"No difference: the {name} step is {duration(after_ns)} in both, within {FASTER_PCT:g} %.")
+    outcome = found.outcome
+    if outcome == "same":
+        said = f"No difference: the {_STEPS[pair[0]]} is {duration(pair[2])} in both, within {GAIN_PCT:g} %."
+        yield page.paint(said, "bold")
         return
-    word, colour = ("Faster", "green") if change < 0 else ("Slower", "red")
-    if found.differs:
-        word, colour = ("Shorter" if change < 0 else "Longer"), "dim"
+    word, colour = _OUTCOMES[outcome]
+    if found.differs and outcome != "unclear":
+        word, colour = ("Shorter" if outcome == "faster" else "Longer"), "dim"
+    text = f"{word}: {_went(pair)}."
+    yield from (page.paint(line, "bold", colour) for line in page.wrap(text))
+    other = found.contradiction
+    if other is not None:
+        yield from (
+            page.paint(line, "yellow") for line in page.wrap(f"But {_went(other)}: they contradict each other.")
+        )
+    for reason in found.noise:
+        yield from page.wrap(_NOISE[reason])
+
+
+_STEPS = {"wall": "unprofiled step", "sustained": "sustained step", "period": "period", "host": "host step"}
+_OUTCOMES = {"faster": ("Faster", "green"), "slower": ("Slower", "red"), "unclear": ("Unclear", "yellow")}
+_NOISE = {
+    "spread": "The steps of a run differ so much among themselves that this difference says little.",
+    "machine": "A step without the profiler took longer than one with it: other programs were busy. Measure again.",
+}
+
+
+def _went(pair: tuple[str, float, float]) -> str:
+    """How one of the step times changed."""
+    name, before_ns, after_ns = pair
     factor = max(before_ns, after_ns) / min(before_ns, after_ns)
     times = f", {factor:.3g} x" if factor >= 1.05 else ""
-    change_words = f"{_signed(change)} %{times}"
-    text = f"{word}: the {name} step went from {duration(before_ns)} to {duration(after_ns)} ({change_words})."
-    yield from (page.paint(line, "bold", colour) for line in page.wrap(text))
+    change = f"{_signed(100.0 * (after_ns - before_ns) / before_ns)} %{times}"
+    return f"the {_STEPS[name]} went from {duration(before_ns)} to {duration(after_ns)} ({change})"
 
 
 _CODES = {

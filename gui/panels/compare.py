@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabW
 from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, compare
 from core.run_folder import run_of
 from core.same_program import is_same_program
-from gui import jobs, text
+from gui import compare_words, jobs, text
 from gui.linked_views import Link, make_low
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
@@ -21,8 +21,6 @@ from gui.session import Document, Session
 from gui.widgets.calm import CalmCombo
 from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.table import TableBox
-
-SAME_PCT = 3.0  # a smaller change of the step time is called none
 
 
 class ComparePage(QWidget):
@@ -215,53 +213,13 @@ class ComparePage(QWidget):
             self._link.leave()
 
     def _verdict(self, found: Comparison) -> None:
-        pair = found.step
-        self.differs.setText(self._differing(found))
-        self.differs.setVisible(bool(found.differs))
-        gone = sum(c.state == GONE for c in found.suggestions)
-        new = sum(c.state == NEW for c in found.suggestions)
-        counts = self.tr("Suggestions: {gone} vanished, {new} appeared.").format(gone=gone, new=new)
-        if pair is None:
-            self.title.setText(self.tr("Unknown"))
-            restyle(self.title, "role", "warn")
-            self.words.setText(self.tr("No step time is known on both sides.") + " " + counts)
-            return
-        name, before, after = pair
-        change = 100.0 * (after - before) / before
-        kind = {
-            "wall": self.tr("step without the profiler"),
-            "sustained": self.tr("sustained step"),
-            "period": self.tr("period"),
-            "host": self.tr("host step"),
-        }[name]
-        if abs(change) < SAME_PCT:
-            self.title.setText(self.tr("No difference"))
-        else:
-            self.title.setText(self.tr("Faster") if change < 0 else self.tr("Slower"))
-        praise = "" if abs(change) < SAME_PCT else "saved" if change < 0 else "wait"
-        if found.differs:  # of two programs neither is the faster one
-            self.title.setText(self.tr("Not the same program or conditions"))
-            praise = "warn"
-        restyle(self.title, "role", praise)
-        words = self.tr("The {kind} went from {before} to {after} ({change}).").format(
-            kind=kind, before=text.duration(before), after=text.duration(after), change=text.change(change)
-        )
-        self.words.setText(f"{words} {counts}")
-
-    def _differing(self, found: Comparison) -> str:
-        names = {
-            "script": self.tr("script"),
-            "device": self.tr("device"),
-            "torch": self.tr("torch version"),
-            "rank": self.tr("rank"),
-            "simulated": self.tr("origin"),
-            "shapes": self.tr("input shapes"),
-        }
-        each = self.tr("{what}: {before} and {after}")
-        sides = [(names[d.code], text.elided(d.before, 60), text.elided(d.after, 60)) for d in found.differs]
-        words = [each.format(what=what, before=before, after=after) for what, before, after in sides]
-        said = self.tr("They differ in more than a fix ({what}), so a change of time says little about the code.")
-        return said.format(what="; ".join(words))
+        doubts = compare_words.doubts(found)
+        self.differs.setText(doubts)
+        self.differs.setVisible(bool(doubts))
+        title, role = compare_words.headline(found)
+        self.title.setText(title)
+        restyle(self.title, "role", role)
+        self.words.setText(compare_words.what_changed(found))
 
     def _rows(self, found: Comparison) -> list[tuple[str, str, str, str]]:
         fields = (

@@ -14,6 +14,7 @@ from core.reporting.text import Page
 from core.suggestions import SourceRef
 from tests.core.reporting.cases import SUGGESTION, analysed, training
 from tests.core.reporting.schema import COMPARISON, check
+from tests.trace_builder import TraceBuilder
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +118,45 @@ def test_what_no_step_is_known_of_is_not_called_per_step(pair):
     neither = replace(one, after=Summary(gpu_busy_pct=50.0))
     text = comparing.report(before[0], after[0], neither)
     assert "Per step" not in text and "Whole traces (no steps are known)\n" in text
+
+
+def noisy(found: Comparison) -> Comparison:
+    """Two runs whose own steps differ much, and whose step times went opposite ways."""
+    sides = [replace(found.before, sustained_step_ns=ns, step_ns=ns) for ns in (1_320_000_000, 1_130_000_000)]
+    return replace(found, before=sides[0], after=sides[1], wall_ns=(381e6, 937e6), differs=(), noise=("spread",))
+
+
+def test_what_is_noise_is_unclear_as_it_is_for_a_round(pair):
+    before, after, found = pair
+    found = noisy(found)
+    assert found.outcome == "unclear"
+    assert found.contradiction == ("sustained", 1_320_000_000, 1_130_000_000)
+    said = " ".join(comparing.report(before[0], after[0], found, Page(width=200)).split())
+    assert "Unclear: the unprofiled step went from 381 ms to 937 ms (+146 %" in said
+    assert "But the sustained step went from 1.32 s to 1.13 s (−14 %" in said
+    assert "differ so much among themselves" in said
+    assert "Slower" not in said
+    values = orjson.loads(json.to_bytes(comparing.document(before[0], after[0], found)))
+    check(values, COMPARISON)
+    assert (values["outcome"], values["noise"]) == ("unclear", ["spread"])
+
+
+def test_without_noise_the_step_without_the_profiler_decides_and_the_other_is_said(pair):
+    found = replace(noisy(pair[2]), noise=())
+    assert found.outcome == "slower"
+    assert found.contradiction is not None
+    assert replace(found, wall_ns=(381e6, 300e6)).contradiction is None
+    assert replace(found, wall_ns=(None, None)).contradiction is None
+
+
+def test_steps_that_differ_much_among_themselves_are_noise():
+    even, uneven = TraceBuilder(), TraceBuilder()
+    for n in range(5):
+        even.step(n, n * 1000.0, 900).op("aten::mm", n * 1000.0 + 10, 700)
+        uneven.step(n, n * 1000.0, 300 + 150 * n).op("aten::mm", n * 1000.0 + 10, 200 + 150 * n)
+    sides = analysed(even), analysed(uneven)
+    found = compare(*sides[0], *sides[1])
+    assert found.noise == ("spread",)
+    assert found.outcome == "unclear"
+    assert compare(*sides[0], *sides[0]).noise == ()
+    assert compare(*sides[1], *sides[1]).outcome == "same"  # of one and the same trace

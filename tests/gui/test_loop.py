@@ -390,6 +390,14 @@ def test_compare_two_documents(window, loop, run_folder, tmp_path):
     jobs.wait_all()
     settle()
     assert page.title.text() == "Slower"
+    noisy = replace(page._found, noise=("spread",), wall_ns=(1e6, 3e6))
+    page._verdict(noisy)
+    assert page.title.text() == "Unclear"  # as its round is called
+    assert page.title.property("role") == "warn"
+    assert "contradict" not in page.differs.text()
+    page._verdict(replace(noisy, wall_ns=(3e6, 1e6)))
+    assert "contradict" in page.differs.text()
+    assert "differ so much among themselves" in page.differs.text()
 
 
 def test_comparing_leaves_the_views_of_both_as_they_were(window, loop, run_folder, tmp_path):

@@ -143,6 +143,8 @@ COMPARISON = {
     "after": {"trace": TRACE, "summary": SUMMARY},
     "step_change_pct": Null(NUMBER),
     "step_change_of": Null(("wall", "sustained", "period", "host")),
+    "outcome": ("faster", "slower", "same", "unclear", "unknown"),
+    "noise": Each(("spread", "machine")),
     "wall_step_us": {"before": Null(NUMBER), "after": Null(NUMBER)},
     "differs": Each({"what": TEXT, "before": TEXT, "after": TEXT}),
     "per_step": FLAG,

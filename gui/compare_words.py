@@ -1,0 +1,90 @@
+"""What a comparison says in words: its headline, how the step changed, and why that may say little."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from core.compare import GONE, NEW, Comparison
+from gui import text
+
+translate = QCoreApplication.translate
+
+
+def headline(found: Comparison) -> tuple[str, str]:
+    """The judgement in a word or two, and the role of its colour; a round is judged alike."""
+    if found.step is not None and found.differs:  # of two programs neither is the faster one
+        return translate("compare", "Not the same program or conditions"), "warn"
+    return {
+        "faster": (translate("compare", "Faster"), "saved"),
+        "slower": (translate("compare", "Slower"), "wait"),
+        "same": (translate("compare", "No difference"), ""),
+        "unclear": (translate("compare", "Unclear"), "warn"),
+        "unknown": (translate("compare", "Unknown"), "warn"),
+    }[found.outcome]
+
+
+def what_changed(found: Comparison) -> str:
+    """The step time that counts on both sides, and how many suggestions came and went."""
+    gone = sum(c.state == GONE for c in found.suggestions)
+    new = sum(c.state == NEW for c in found.suggestions)
+    counts = translate("compare", "Suggestions: {gone} vanished, {new} appeared.").format(gone=gone, new=new)
+    if found.step is None:
+        return translate("compare", "No step time is known on both sides.") + " " + counts
+    words = translate("compare", "The {kind} went from {before} to {after} ({change}).")
+    return words.format(**_pair(found.step)) + " " + counts
+
+
+def doubts(found: Comparison) -> str:
+    """Why the change says little about the code: conditions, noise, figures that contradict; nothing where it does."""
+    words = {
+        "spread": translate(
+            "compare", "The steps of a run differ so much among themselves that this difference says little."
+        ),
+        "machine": translate(
+            "compare",
+            "A step without the profiler took longer than one with it: other programs were busy. Measure again.",
+        ),
+    }
+    sentences = [_differing(found)] if found.differs else []
+    other = found.contradiction
+    if other is not None:
+        against = translate(
+            "compare", "The figures contradict each other: the {kind} went from {before} to {after} ({change})."
+        )
+        sentences.append(against.format(**_pair(other)))
+    return " ".join([*sentences, *(words[reason] for reason in found.noise)])
+
+
+def _pair(pair: tuple[str, float, float]) -> dict[str, str]:
+    name, before, after = pair
+    kinds = {
+        "wall": translate("compare", "step without the profiler"),
+        "sustained": translate("compare", "sustained step"),
+        "period": translate("compare", "period"),
+        "host": translate("compare", "host step"),
+    }
+    change = text.change(100.0 * (after - before) / before)
+    return {
+        "kind": kinds[name],
+        "before": text.duration(before),
+        "after": text.duration(after),
+        "change": change,
+    }
+
+
+def _differing(found: Comparison) -> str:
+    names = {
+        "script": translate("compare", "script"),
+        "device": translate("compare", "device"),
+        "torch": translate("compare", "torch version"),
+        "rank": translate("compare", "rank"),
+        "simulated": translate("compare", "origin"),
+        "shapes": translate("compare", "input shapes"),
+    }
+    each = translate("compare", "{what}: {before} and {after}")
+    sides = [(names[d.code], text.elided(d.before, 60), text.elided(d.after, 60)) for d in found.differs]
+    words = [each.format(what=what, before=before, after=after) for what, before, after in sides]
+    said = translate(
+        "compare", "They differ in more than a fix ({what}), so a change of time says little about the code."
+    )
+    return said.format(what="; ".join(words))
