@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import threading
@@ -22,6 +20,7 @@ from profiling.events import Gathered, Progress, Tail
 from profiling.lifeline import Lifeline
 from profiling.nvml import Sampler
 from profiling.processes import WINDOWS, Tree
+from profiling.reading import Reader
 from profiling.result import RunResult, build_result
 from profiling.sentences import say
 from profiling.spec import NO_GPU, RunSpec
@@ -33,16 +32,6 @@ GRACE_SECONDS = 3.0  # between asking and ending
 TERM_SECONDS = 1.0  # between ending and killing
 SAVING_SECONDS = 15.0  # longer grace while a trace is being written
 PIPE_SECONDS = 1.0  # for the pipes to close after the script: a process it left behind may hold them
-
-# Written to the script's stderr whenever a profiler starts or stops (by kineto of torch 2.13, and of torch 2.0 to 2.2),
-# and once where memory is recorded; nobody asked for it. The last one may come in the middle of a progress bar's line.
-_KINETO_NOISE = re.compile(
-    rb"^USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+\n"
-    rb"|^STAGE:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ ActivityProfilerController\.cpp:\d+\] Completed Stage: [\w ]+\n"
-    rb"|\[(?:rank\d+\]: ?\[)?W[\d :.]*CPUAllocator\.cpp:\d+\] Memory block of unknown size was allocated before the "
-    rb"profiling started[^\n]*\n",
-    re.MULTILINE,
-)
 
 Output = Callable[[str, str], None]
 OnProgress = Callable[[Progress], None]
@@ -90,7 +79,7 @@ class Run:
         self._process: subprocess.Popen[bytes] | None = None
         self._tree: Tree | None = None
         self._lifeline: Lifeline | None = None
-        self._readers: list[threading.Thread] = []
+        self._reader: Reader | None = None
         self._began = 0.0
         self.gpus = Sampler()
 
@@ -118,11 +107,10 @@ class Run:
             ) from error
         self._tree = Tree(self._process)
         self._lifeline = Lifeline(self._process.pid)
-        for name, pipe in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
-            assert pipe is not None
-            reader = threading.Thread(target=self._read, args=(name, pipe), name=f"run-{name}", daemon=True)
-            reader.start()
-            self._readers.append(reader)
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        pipes = {"stdout": self._process.stdout, "stderr": self._process.stderr}
+        self._reader = Reader(pipes, self._take_output)
         threading.Thread(target=self._watch, name="run-watch", daemon=True).start()
 
     def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
@@ -180,29 +168,7 @@ class Run:
         """Whether the run was started and has not ended."""
         return self._process is not None and not self._done.is_set()
 
-    def _read(self, name: str, pipe: IO[bytes]) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        held = b""
-        while True:
-            try:
-                chunk = os.read(pipe.fileno(), 1 << 16)
-            except OSError:
-                break
-            data = held + chunk
-            held = b""
-            if name == "stderr":
-                data = _KINETO_NOISE.sub(b"", data)
-                last = data.rfind(b"\n") + 1
-                if chunk and data[last:].startswith((b"USDT:", b"STAGE:")):
-                    data, held = data[:last], data[last:]
-            self._keep(name, data)
-            text = decoder.decode(data, not chunk)
-            if text and self._on_output is not None:
-                self._on_output(name, text)
-            if not chunk:
-                break
-
-    def _keep(self, stream: str, data: bytes) -> None:
+    def _take_output(self, stream: str, data: bytes, text: str) -> None:
         with self._log_lock:
             for kept in (self._tail, self._errors) if stream == "stderr" else (self._tail,):
                 kept += data
@@ -211,6 +177,8 @@ class Run:
             if self._log is not None:
                 with contextlib.suppress(OSError, ValueError):
                     self._log.write(data)
+        if text and self._on_output is not None:
+            self._on_output(stream, text)
 
     def _watch(self) -> None:
         assert self._process is not None
@@ -230,9 +198,8 @@ class Run:
             self._lifeline.let_go()
         if self._stop_asked:
             self._tree.kill()
-        end = time.monotonic() + PIPE_SECONDS
-        for reader in self._readers:
-            reader.join(max(0.0, end - time.monotonic()))
+        if self._reader is not None:
+            self._reader.join(PIPE_SECONDS)
         self._take(tail)
         self._finish()
 

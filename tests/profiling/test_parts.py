@@ -21,7 +21,7 @@ from profiling.interpreters import find_interpreters, has_torch, torch_version
 from profiling.outcome import exit_in_words, hint_for, read_traceback
 from profiling.preflight import preflight
 from profiling.processes import Tree, _listed, descendants
-from profiling.run import _KINETO_NOISE
+from profiling.reading import _KINETO_NOISE
 from profiling.runs import list_runs, rename
 from profiling.spec import package_module
 
