@@ -17,6 +17,8 @@ from core.reporting.page_style import style
 from core.reporting.phrases import (
     BUSY,
     CAUSES,
+    Amounts,
+    amounts,
     budget_title,
     busy_basis,
     busy_lines,
@@ -25,8 +27,6 @@ from core.reporting.phrases import (
     place,
     printable,
     replay_words,
-    saving_unit,
-    saving_words,
     slowed_words,
     step_thread_lines,
     steps_in_means,
@@ -195,14 +195,13 @@ def _timeline(trace: Trace, analysis: Analysis) -> Iterator[str]:
 
 
 def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
-    edits, unit = edits_for_run(run_of(trace.path), analysis.suggestions), saving_unit(analysis)
+    edits, unit = edits_for_run(run_of(trace.path), analysis.suggestions), amounts(trace, analysis)
     now = analysis.figures.summary.sustained_step_ns
     listed = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
     small = {i for i in listed if analysis.is_small(i)}
     heading = "What to do"
     if analysis.plan and now is not None:
-        last = analysis.plan[-1].predicted_step_ns
-        heading += f": {duration(now)} → {duration(last)} per step, predicted"
+        heading += f": {unit.whole(now, analysis.plan[-1].predicted_step_ns)}, predicted"
     yield f"<h2>{e(heading)}</h2>"
     if key := outlook(trace, analysis):
         colour = ' class="saved"' if key == "healthy" else ""
@@ -210,7 +209,7 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
     if analysis.plan and (slower := slowed_words(trace, analysis)):
         yield f"<p>{e(slower)}</p>"
     if analysis.plan and now:
-        yield _falling([now, *(float(p.predicted_step_ns) for p in analysis.plan)])
+        yield _falling([now, *(float(p.predicted_step_ns) for p in analysis.plan)], bool(unit.recorded_ns))
     planned = set(small)
     for number, step in enumerate(analysis.plan, 1):
         for i in step.suggestions:
@@ -228,8 +227,8 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(n.headline)}</li>" for n in notes) + "</ul>"
 
 
-def _falling(values: list[float]) -> str:
-    """Predicted step time after each fix, as bars."""
+def _falling(values: list[float], as_shares: bool = False) -> str:
+    """Predicted step time after each fix, as bars; with times, or as shares of the first."""
     width, gap, height = 64, 12, 90
     bars = []
     for i, value in enumerate(values):
@@ -237,9 +236,10 @@ def _falling(values: list[float]) -> str:
         x, top = i * (width + gap), 18 + height - tall
         colour = "var(--wait)" if i == 0 else "var(--accent)"
         label = "now" if i == 0 else f"after {i}"
+        words = percent(100 * value / values[0]) if as_shares else duration(value)
         bars.append(
             f'<rect x="{x}" y="{top:.1f}" width="{width}" height="{tall:.1f}" rx="3" fill="{colour}"/>'
-            f'<text x="{x + width / 2}" y="{top - 5:.1f}" text-anchor="middle">{e(duration(value))}</text>'
+            f'<text x="{x + width / 2}" y="{top - 5:.1f}" text-anchor="middle">{e(words)}</text>'
             f'<text class="tick" x="{x + width / 2}" y="{height + 32}" text-anchor="middle">{label}</text>'
         )
     total = len(values) * (width + gap)
@@ -250,7 +250,12 @@ def _falling(values: list[float]) -> str:
 
 
 def _card(
-    suggestion: Suggestion, number: str, predicted_ns: int | None, note: str, edit: ProposedEdit | None, unit: str
+    suggestion: Suggestion,
+    number: str,
+    predicted_ns: int | None,
+    note: str,
+    edit: ProposedEdit | None,
+    unit: Amounts,
 ) -> str:
     saving = suggestion.saving
     if saving.ns is None:
@@ -258,14 +263,15 @@ def _card(
     else:
         in_plan = saving.ns if saving.together_ns is None else saving.together_ns
         about = "≈ " if saving.basis == "rough" else ""
-        words = f"{about}−{duration(in_plan)}" if in_plan > 0 else "nothing alone" if saving.ns <= 0 else "nothing more"
+        words = (
+            f"{about}{unit.saved(in_plan)}" if in_plan > 0 else "nothing alone" if saving.ns <= 0 else "nothing more"
+        )
         gain = f'<span class="gain {"saved" if in_plan > 0 else "faint"}">{e(words)}</span>'
     facts = [suggestion.severity, occurrences(suggestion)]
-    if saving.ns is not None:
-        alone = f"alone saves {saving_words(suggestion)}{unit}" if saving.ns > 0 else "alone saves nothing"
-        facts.append(f"{alone}, {saving.basis}")
+    if alone := unit.alone(suggestion):
+        facts.append(alone)
     if predicted_ns is not None:
-        facts.append(f"then {duration(predicted_ns)}{unit}")
+        facts.append(unit.then(predicted_ns))
     parts = [
         '<section class="card"><header><h3>',
         f'<span class="number">{e(number)}</span>' if number else "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from core.analysis import Analysis
@@ -12,7 +14,7 @@ from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
 from core.suggestions import SourceRef, Suggestion
 from core.trace import Trace
-from core.unprofiled import slowed
+from core.unprofiled import Slowed, slowed
 from core.words import counted
 
 VERDICTS = {
@@ -145,13 +147,50 @@ def step_thread_lines(trace: Trace, analysis: Analysis) -> list[str]:
     return [f"steps by thread (means): {each}; together they cover {duration(covered)}"]
 
 
-def saving_words(suggestion: Suggestion) -> str:
-    """What a suggestion saves alone, ``nothing alone`` where the replay says none."""
-    saving = suggestion.saving
-    if saving.ns is None:
-        return UNKNOWN
-    share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
-    return f"{duration(saving.ns)}{share}" if saving.ns > 0 else "nothing alone"
+@dataclass(frozen=True)
+class Amounts:
+    """How the plan's savings and steps are written: as times with a unit, or as shares of the recorded step.
+
+    Shares are what a plan can promise where the profiler itself slows the step down much (`core.unprofiled`).
+    """
+
+    unit: str
+    recorded_ns: float | None = None  # the step that shares are of; None for times
+
+    def saved(self, saved_ns: float) -> str:
+        """A saving: ``−294 µs``, ``−12 %``."""
+        return f"−{duration(saved_ns) if not self.recorded_ns else percent(100 * saved_ns / self.recorded_ns)}"
+
+    def alone(self, suggestion: Suggestion) -> str:
+        """What a suggestion saves alone, with the basis; empty where that is unknown."""
+        saving = suggestion.saving
+        if saving.ns is None:
+            return ""
+        if saving.ns <= 0:
+            return f"alone saves nothing, {saving.basis}"
+        if self.recorded_ns:
+            share = percent(100 * saving.ns / self.recorded_ns)
+            return f"alone saves {share} of the recorded step, {saving.basis}"
+        share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
+        return f"alone saves {duration(saving.ns)}{share}{self.unit}, {saving.basis}"
+
+    def then(self, step_ns: float) -> str:
+        """The step after a fix."""
+        if self.recorded_ns:
+            return f"then {percent(100 * step_ns / self.recorded_ns)} of the recorded step"
+        return f"then {duration(step_ns)}{self.unit}"
+
+    def whole(self, now_ns: float, end_ns: float) -> str:
+        """The step now and after the plan: ``1.2 ms → 822 µs per step``."""
+        if self.recorded_ns:
+            return f"{self.saved(now_ns - end_ns)} of the recorded step"
+        return f"{duration(now_ns)} → {duration(end_ns)} per step"
+
+
+def amounts(trace: Trace, analysis: Analysis) -> Amounts:
+    """How to write the savings of a plan."""
+    found = _slowed(trace, analysis)
+    return Amounts(saving_unit(analysis), found.recorded_ns if found is not None else None)
 
 
 def saving_unit(analysis: Analysis) -> str:
@@ -171,10 +210,14 @@ def occurrences(suggestion: Suggestion) -> str:
 
 def slowed_words(trace: Trace, analysis: Analysis) -> str:
     """What the plan is worth without the profiler, where that slows the step down much; empty elsewhere."""
-    run = run_of(trace.path) if trace.sources else None
-    found = slowed(trace, analysis, run.wall_step_ns if run is not None else None)
+    found = _slowed(trace, analysis)
     if found is None:
         return ""
     times = (found.recorded_ns, found.wall_ns, found.projected_ns)
     recorded, wall, projected = (duration(ns) for ns in times)
     return found.template.format(recorded=recorded, wall=wall, projected=projected)
+
+
+def _slowed(trace: Trace, analysis: Analysis) -> Slowed | None:
+    run = run_of(trace.path) if trace.sources else None
+    return slowed(trace, analysis, run.wall_step_ns if run is not None else None)

@@ -16,6 +16,8 @@ from core.kinds import GapCause
 from core.reporting.phrases import (
     BUSY,
     CAUSES,
+    Amounts,
+    amounts,
     budget_title,
     busy_basis,
     busy_lines,
@@ -24,8 +26,6 @@ from core.reporting.phrases import (
     place,
     printable,
     replay_words,
-    saving_unit,
-    saving_words,
     slowed_words,
     step_thread_lines,
     steps_in_means,
@@ -197,13 +197,13 @@ def _bar(share: float, columns: int) -> str:
 
 def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator[str]:
     edits = edits_for_run(run_of(trace.path), analysis.suggestions)
-    unit = saving_unit(analysis)
+    unit = amounts(trace, analysis)
     listed = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
     small = set() if every else {i for i in listed if analysis.is_small(i)}
     now = analysis.figures.summary.sustained_step_ns
     if analysis.plan and now is not None:
-        last = analysis.plan[-1].predicted_step_ns
-        yield from page.title(f"The plan: {duration(now)} → {duration(last)} per step, predicted by replay")
+        whole = unit.whole(now, analysis.plan[-1].predicted_step_ns)
+        yield from page.title(f"The plan: {whole}, predicted by replay")
     else:
         yield from page.title("Suggestions")
     if key := outlook(trace, analysis):
@@ -231,7 +231,12 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator
 
 
 def _card(
-    suggestion: Suggestion, number: str, predicted_ns: int | None, page: Page, edit: ProposedEdit | None, unit: str
+    suggestion: Suggestion,
+    number: str,
+    predicted_ns: int | None,
+    page: Page,
+    edit: ProposedEdit | None,
+    unit: Amounts,
 ) -> Iterator[str]:
     colour = {"high": "red", "medium": "yellow"}.get(suggestion.severity, "cyan")
     yield ""
@@ -242,13 +247,12 @@ def _card(
     if saving.ns is None:
         facts = [f"{suggestion.severity}", "saving unknown"]
     else:
-        alone = f"alone saves {saving_words(suggestion)}{unit}" if saving.ns > 0 else "alone saves nothing"
-        facts = [suggestion.severity, f"{alone}, {saving.basis}"]
+        facts = [suggestion.severity, unit.alone(suggestion)]
         if saving.together_ns is not None and saving.together_ns != saving.ns:
-            more = f"−{duration(saving.together_ns)}" if saving.together_ns > 0 else "nothing"
+            more = unit.saved(saving.together_ns) if saving.together_ns > 0 else "nothing"
             facts.append(f"{more} in the plan")
     if predicted_ns is not None:
-        facts.append(f"then {duration(predicted_ns)}{unit}")
+        facts.append(unit.then(predicted_ns))
     facts.append(occurrences(suggestion))
     yield from page.wrap(" · ".join(facts), "     ")
     if suggestion.source is not None:

@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.reporting import phrases
+from core.reporting.html import page
+from core.reporting.text import Page, report
 from core.unprofiled import slowed
 from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
 
@@ -30,3 +33,17 @@ def test_without_a_device_the_share_is_carried_over():
 @pytest.mark.parametrize("wall", [None, 0.0, 800_000.0, 950_000.0])
 def test_little_or_unknown_is_not_said(wall):
     assert slowed(*with_suggestions(training(), SUGGESTION), wall) is None
+
+
+def test_reports_give_shares_as_the_window_does(monkeypatch):
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    texts = (lambda: page(trace, analysis), lambda: report(trace, analysis, Page(200)))
+    for told in texts:
+        assert "900 µs → 630 µs per step" in told()
+    monkeypatch.setattr(phrases, "_slowed", lambda trace, analysis: slowed(trace, analysis, 400_000.0))
+    for told in texts:
+        words = told()
+        assert "−30 % of the recorded step, predicted" in words
+        assert "then 70 % of the recorded step" in words
+        assert "900 µs → 630 µs" not in words
+        assert "630 µs per step" not in words

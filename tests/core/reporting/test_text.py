@@ -11,7 +11,7 @@ import pytest
 from core.analysis import Analysis, analyze
 from core.reporting import units
 from core.reporting.html import page as page_of
-from core.reporting.phrases import printable, saving_words
+from core.reporting.phrases import Amounts, printable
 from core.reporting.text import Page, clip, report
 from core.suggestions import Saving, Suggestion
 from tests.core.reporting.cases import NOTE, SUGGESTION, training, with_suggestions
@@ -145,9 +145,15 @@ def test_a_recording_of_the_cpu_alone_is_called_so_everywhere():
 
 def test_a_saving_of_nothing_is_said_in_words():
     suggestion = Suggestion("x", "Title", saving=Saving(0, 0.0, "replayed"))
-    assert saving_words(suggestion) == "nothing alone"
-    assert saving_words(replace(suggestion, saving=Saving(2_000_000, 5.0, "replayed"))) == "2 ms (5.0 %)"
-    assert saving_words(replace(suggestion, saving=Saving())) == "unknown"
+    times, shares = Amounts(" per step"), Amounts(" per step", 8_000_000.0)
+    two_ms = replace(suggestion, saving=Saving(2_000_000, 5.0, "replayed"))
+    assert times.alone(suggestion).startswith("alone saves nothing, ")
+    assert times.alone(two_ms) == "alone saves 2 ms (5.0 %) per step, replayed"
+    assert shares.alone(two_ms) == "alone saves 25 % of the recorded step, replayed"
+    assert times.alone(replace(suggestion, saving=Saving())) == ""
+    assert (times.saved(2e6), shares.saved(2e6)) == ("−2 ms", "−25 %")
+    assert (times.then(6e6), shares.then(6e6)) == ("then 6 ms per step", "then 75 % of the recorded step")
+    assert shares.whole(8e6, 6e6) == "−25 % of the recorded step"
 
 
 def test_without_steps_nothing_is_said_of_a_step():
