@@ -25,6 +25,7 @@ from core.figures.verdict import (
     MIN_WORK,
     Verdict,
     judge,
+    judge_captured,
     judge_cut_off,
     judge_lost,
     judge_too_little,
@@ -133,6 +134,9 @@ def final_verdict(
     lost_pct = _single(figures.extra, "launches_lost_pct")
     if lost_pct is not None and lost_pct > 100.0 * LOST_LAUNCHES_SHARE:
         return judge_lost(lost_pct)
+    captured_pct = _single(figures.extra, "launches_captured_pct")
+    if captured_pct is not None and captured_pct > 100.0 * LOST_LAUNCHES_SHARE:
+        return judge_captured(captured_pct)
     view = view_of(trace)
     if not len(figures.steps) and 0 < len(view.work) < MIN_WORK:
         return judge_too_little(len(view.work))
@@ -218,8 +222,10 @@ def _summary(
     rows = figures.counted
     on_device = rows & figures.has_lag
     count = int(rows.sum())
-    busy = [dev.share_of(window, times.busy[d]) for d in view.devices]
-    kernels = [dev.share_of(window, times.kernel[d]) for d in view.devices]
+    lost = _single(dev.missing_launches_pct(view), "launches_lost_pct")
+    seen = view.devices if lost is None or lost <= 100.0 * LOST_LAUNCHES_SHARE else ()
+    busy = [dev.share_of(window, times.busy[d]) for d in seen]
+    kernels = [dev.share_of(window, times.kernel[d]) for d in seen]
     in_counted = (syncs.step_id >= 0) & rows[syncs.step_id] if count else np.zeros(len(syncs), dtype=bool)
     of_devices = [peak for device, peak in peaks.items() if device >= 0]
     inferred = bool(len(steps)) and bool(steps.inferred.any())
@@ -261,8 +267,7 @@ def _further(
     alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
     copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
     extra["held_up_lead_ns"] = np.array([per_window(view, windows, held_up_lead(view, times, gaps)) or 0.0])
-    if (lost := dev.launches_lost_pct(view)) is not None:
-        extra["launches_lost_pct"] = np.array([lost])
+    extra |= dev.missing_launches_pct(view)
     extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])
     extra["exposed_copy_ns"] = np.array([per_window(view, windows, copies) or 0.0])
     busiest = max(view.devices, key=lambda d: times.kernel[d].total_ns)

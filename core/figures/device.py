@@ -126,14 +126,41 @@ def launch_summary(view: View, queue_depth: I32) -> dict[str, F64]:
     }
 
 
-def launches_lost_pct(view: View) -> float | None:
-    """Share of the calls that launch kernels or graphs whose work is not in the trace; None without such calls."""
+def idle_launches(view: View) -> tuple[I32, I32]:
+    """Launches without device work in the trace: those captured into a graph, which run nothing, and the lost ones.
+
+    A launch is captured where its thread has begun the capture of a stream and not ended it. The file may begin within
+    a capture: then the part before its end is one.
+    """
     launches = view.named(view.host_calls, view.names.launch)
-    if not len(launches):
-        return None
     launched = np.zeros(len(view.trace.slices), dtype=bool)
     launched[view.trace.links.launched_by] = True
-    return 100.0 * float(np.count_nonzero(~launched[launches])) / len(launches)
+    idle = launches[~launched[launches]]
+    begins = view.named(view.host_calls, view.names.capture_begin)
+    ends = view.named(view.host_calls, view.names.capture_end)
+    if not len(idle) or not (len(begins) or len(ends)):
+        return idle[:0], idle
+    start, thread = view.trace.slices.start_ns, view.thread
+    captured = np.zeros(len(idle), dtype=bool)
+    for one in np.unique(thread[np.concatenate((begins, ends))]):
+        mine = thread[idle] == one
+        begun, ended = np.sort(start[begins[thread[begins] == one]]), np.sort(start[ends[thread[ends] == one]])
+        depth = np.searchsorted(begun, start[idle[mine]]) - np.searchsorted(ended, start[idle[mine]])
+        before = int(len(ended) > 0 and (not len(begun) or ended[0] < begun[0]))
+        captured[mine] = depth + before > 0
+    return idle[captured], idle[~captured]
+
+
+def missing_launches_pct(view: View) -> dict[str, F64]:
+    """Shares of the calls that launch kernels or graphs: those captured into a graph, and those whose work is lost."""
+    launches = view.named(view.host_calls, view.names.launch)
+    if not len(launches):
+        return {}
+    captured, lost = idle_launches(view)
+    return {
+        "launches_captured_pct": np.array([100.0 * len(captured) / len(launches)]),
+        "launches_lost_pct": np.array([100.0 * len(lost) / len(launches)]),
+    }
 
 
 def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I64, I32]:

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from core.call_stacks import has_call_stacks
+from core.figures.device import idle_launches
 from core.figures.lookup import View
 from core.figures.model import Budget, DoctorNote, StepFigures
 from core.figures.notes import TEXTS, NoteText
@@ -154,7 +155,9 @@ def _device(view: View) -> list[DoctorNote]:
     notes = []
     every = trace.device_ids  # pieces, also those without a valid duration: the rule counts them so
     orphans = every[links.launch_of[every] < 0]
-    lost = launches[~np.isin(launches, links.launched_by)]
+    captured, lost = idle_launches(view)
+    if len(captured):
+        notes.append(_note("graph-captured", captured, launches=len(captured), all=len(launches)))
     if len(lost) > _LOST_SHARE * len(launches):
         notes.append(_note("orphan-kernels/many", lost, launches=len(lost), all=len(launches), orphans=len(orphans)))
     elif len(orphans) or len(lost):

@@ -51,6 +51,9 @@ _LAUNCH = re.compile(
     _CALL + r".*(?:LaunchKernel|LaunchCooperative|ModuleLaunch|GraphLaunch|LaunchByPtr|LaunchHostFunc)"
 )
 _GRAPH_LAUNCH = re.compile(_CALL + r".*GraphLaunch")
+# Between the two a launch is recorded into a graph and does not run (CUDA programming guide, "CUDA Graphs").
+_CAPTURE_BEGIN = re.compile(_CALL + r".*StreamBeginCapture")
+_CAPTURE_END = re.compile(_CALL + r".*StreamEndCapture")
 _NO_SYNC = -1
 
 
@@ -68,6 +71,8 @@ class NameClasses:
     module: Bool
     launch: Bool
     graph_launch: Bool
+    capture_begin: Bool
+    capture_end: Bool
     async_copy: Bool
     copy_with_stream: Bool
     sync: NDArray[np.int8]
@@ -123,6 +128,8 @@ def classify(strings: StringTable) -> NameClasses:
         module=starting("nn.Module: "),
         launch=where(_LAUNCH, calls),
         graph_launch=where(_GRAPH_LAUNCH, calls),
+        capture_begin=where(_CAPTURE_BEGIN, calls),
+        capture_end=where(_CAPTURE_END, calls),
         async_copy=where(_ASYNC_COPY, calls),
         copy_with_stream=starting("hipMemcpyWithStream"),
         sync=sync,

@@ -37,7 +37,7 @@ TEXTS: Mapping[str, NoteText] = {
         _RECORD_STEPS,
     ),
     "no-steps-marked/giant": NoteText(
-        "info",
+        "warning",
         "The only marked step holds about {count} {count|iteration|iterations}.",
         "Its time and all figures per step are those of all of them together.",
         _RECORD_STEPS,
@@ -108,8 +108,14 @@ TEXTS: Mapping[str, NoteText] = {
     "orphan-kernels/many": NoteText(
         "warning",
         "{launches} of {all} {all|launch|launches} {launches|has|have} no device work in the trace.",
-        "The device may have been busier than it seems, unless they were captured into a graph.",
+        "The device was probably busier than it seems.",
         "Record fewer steps at once, or with larger profiler buffers.",
+    ),
+    "graph-captured": NoteText(
+        "info",
+        "{launches} of {all} {all|launch|launches} {launches|was|were} captured into a graph.",
+        "A captured launch runs nothing, so this time is that of making the graph, once, not that of a step.",
+        "Record steps after the capture, when the graph is replayed.",
     ),
     "clock-skew": NoteText(
         "warning",

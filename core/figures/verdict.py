@@ -73,8 +73,10 @@ TEMPLATES: Mapping[str, str] = {
     "begun_late": "Once its first recorded work runs, the device works {rest_pct:.0f} % of the time. Before, for "
     "{lead_pct:.0f} % of the recording, that work was launched and had to wait: the device probably worked off what "
     "had been launched before the recording began.",
-    "launches_lost": "Of the launches {lost_pct:.0f} % have no device work in the trace: they were captured into a "
-    "graph, or their events were lost. How busy the device was is unknown.",
+    "launches_lost": "Of the launches {lost_pct:.0f} % have no device work in the trace: their events were lost. How "
+    "busy the device was is unknown.",
+    "captured": "Of the launches {captured_pct:.0f} % were captured into a graph and ran nothing: this records how the "
+    "graph is made. Record steps that replay it to see their pace.",
     "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
     "left_alone": "The calls of the GPU's runtime were recorded, and none of them launches anything: the program "
     "computed on the CPU and left the GPU alone.",
@@ -222,6 +224,11 @@ def judge_cut_off() -> Verdict:
 def judge_lost(lost_pct: float) -> Verdict:
     """Judge nothing: what most launches started is not in the trace."""
     return _verdict("unknown", "launches_lost", lost_pct=lost_pct)
+
+
+def judge_captured(captured_pct: float) -> Verdict:
+    """Judge nothing: most launches were captured into a graph, which is done once and not in every step."""
+    return _verdict("unknown", "captured", captured_pct=captured_pct)
 
 
 def judge_without_device(

@@ -85,6 +85,39 @@ def test_a_program_that_never_launches_anything_left_the_device_alone():
     assert "holds none of its work" in copied.verdict_text
 
 
+def captured(*, begin: bool = True, end: bool = True) -> TraceBuilder:
+    builder = TraceBuilder().step(0, 0, 200).launch("before", at=2, call=2, start=5, dur=2)
+    if begin:
+        builder.runtime("hipStreamBeginCapture", 10, 1)
+    for i in range(9):
+        builder.runtime("hipLaunchKernel", 20 + i * 10, 3)
+    if end:
+        builder.runtime("hipStreamEndCapture", 120, 1)
+    return builder.launch("after", at=130, call=2, start=135, dur=2)
+
+
+def test_launches_that_a_graph_captures_are_not_lost():
+    """They run nothing, so the device was idle, and that is known."""
+    figures = compute_figures(captured().build())
+    assert figures.extra["launches_captured_pct"][0] == pytest.approx(100 * 9 / 11)
+    assert figures.extra["launches_lost_pct"][0] == 0
+    assert figures.summary.verdict == "unknown"
+    assert "captured into a graph" in figures.summary.verdict_text
+    assert figures.summary.gpu_busy_pct == pytest.approx(2.0)
+    assert [n.code for n in figures.doctor if n.code in ("graph-captured", "orphan-kernels/many")] == ["graph-captured"]
+
+
+def test_a_capture_that_the_recording_cuts_is_one():
+    for builder in (captured(end=False), captured(begin=False)):
+        assert compute_figures(builder.build()).extra["launches_captured_pct"][0] == pytest.approx(100 * 9 / 11)
+
+
+def test_where_most_launches_are_lost_how_busy_the_device_was_is_unknown():
+    figures = compute_figures(captured(begin=False, end=False).build())
+    assert "their events were lost" in figures.summary.verdict_text
+    assert (figures.summary.gpu_busy_pct, figures.summary.kernel_busy_pct) == (None, None)
+
+
 def test_orphans_are_counted_as_the_rule_of_that_name_counts_them():
     """A piece without a valid duration is one, too."""
     builder = TraceBuilder().op("aten::mm", 0, 50).kernel("whole", 5, 20)
