@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from profiling.errors import ProfilingError
 from profiling.events import Progress
 from profiling.interpreters import find_interpreters
+from profiling.notices import duration
 from profiling.result import RunResult
 from profiling.run import run_blocking
 from profiling.spec import STEP_SOURCES, Options, RunSpec, Schedule, package_module
@@ -186,8 +187,10 @@ def lines_of(result: RunResult) -> list[str]:
         lines.append(f"Steps: {steps['count']}, {words}")
     for name, words in (("wall_step_us", "without the profiler"), ("profiled_step_us", "while recorded")):
         if steps.get(name):
-            lines.append(f"A step took {steps[name] / 1000:.3g} ms {words}.")
+            lines.append(f"A step took {duration(steps[name])} {words}.")
     lines += [f"Note: {notice}" for notice in result.notices]
+    if result.missed_its_window:
+        lines.append("To record from the first step on: --skip 0 --warmup 0")
     lines.append(f"Folder: {result.folder}")
     for trace in result.traces:
         lines.append(f"Trace: {trace} ({os.path.getsize(trace) / 1e6:.1f} MB)")

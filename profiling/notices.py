@@ -54,7 +54,7 @@ def _about_times(gathered: Gathered) -> list[Sentence]:
     times = step_times(gathered)
     if not times.wall_us or not times.profiled_us or times.wall_us <= SLOWER_UNPROFILED * times.profiled_us:
         return []
-    wall, profiled = (f"{us / 1000:.3g} ms" for us in (times.wall_us, times.profiled_us))
+    wall, profiled = map(duration, (times.wall_us, times.profiled_us))
     return [say("disturbed", wall=wall, profiled=profiled)]
 
 
@@ -84,6 +84,11 @@ def _about_device(gathered: Gathered, traces: list[dict[str, Any]], gpu: str) ->
     if not gathered.device_build:
         return [say("cpu-build")]
     return [say("cpu-unused", build=gathered.device_build)]
+
+
+def duration(us: float) -> str:
+    """A time of microseconds, in the unit that suits it."""
+    return f"{us / 1e6:.3g} s" if us >= 999_500 else f"{us / 1000:.3g} ms"
 
 
 def leading_summary(gathered: Gathered) -> dict[str, Any]:

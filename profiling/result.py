@@ -64,6 +64,15 @@ class RunResult:
         return self.traces[0] if self.traces else None
 
     @property
+    def missed_its_window(self) -> bool:
+        """Whether the script ended before all was recorded, and a run with nothing to skip would record more."""
+        schedule = self.manifest.get("spec", {}).get("schedule", {})
+        steps, rows = self.manifest.get("steps", {}), self.manifest.get("traces") or [{}]
+        recorded, light = len(steps.get("recorded") or ()), bool(rows[0].get("left_out"))
+        passed_over = schedule.get("skip", 0) + schedule.get("warmup", 0) > 0 and rows[0].get("kind", "own") == "own"
+        return passed_over and (light or recorded < min(schedule.get("active", 0), steps.get("count", 0)))
+
+    @property
     def exit_status(self) -> int:
         """Status for a headless command: 0, 4 (the script failed) or 130 (stopped)."""
         return {"ok": 0, "failed": 4}.get(self.outcome, 130)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -177,6 +178,9 @@ class OutputPage(QWidget):
             self._show_failure(result.failure)
         for line in [*self._facts(), *map(spoken, result.notices)]:
             self.details.addWidget(label(line, "dim", wrap=True, select=True))
+        if result.missed_its_window:
+            again = button(self.tr("Run again and record from the first step"), self._again_from_the_start, "link")
+            self.details.addWidget(again)
         if result.trace is not None:
             opener = button(
                 self.tr("Open the trace"), partial(self._session.open, [result.trace], result.folder), "link"
@@ -235,6 +239,12 @@ class OutputPage(QWidget):
     def _again(self) -> None:
         if self._capture is not None:
             self._capture.show_launcher(self._capture.spec)
+
+    def _again_from_the_start(self) -> None:
+        """The same run with nothing to skip: the user has seen what it starts, and asks for it by this click."""
+        if self._capture is not None and self._capture.spec is not None:
+            spec = self._capture.spec
+            self._capture.start(replace(spec, schedule=replace(spec.schedule, skip=0, warmup=0, repeat=1)))
 
     def _send(self) -> None:
         if self._capture is not None:

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, QPoint
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from gui.capture import split_arguments
@@ -26,6 +26,8 @@ from profiling import manifest
 from profiling.events import Progress
 from profiling.interpreters import Interpreter
 from profiling.preflight import Device, Preflight, Remark
+from profiling.result import RunResult
+from profiling.sentences import say
 from profiling.spec import Options, RunSpec, Schedule
 
 
@@ -272,6 +274,31 @@ def test_the_output_page_follows_a_run(session: Session, tmp_path: Path, qtbot: 
     assert "exit status 3" in page.words.text()
     assert page.outcome.isVisibleTo(page)
     assert not page.stop_button.isVisibleTo(page)
+
+
+def test_a_run_that_missed_its_window_is_repeated_from_step_0(session: Session, tmp_path: Path, qtbot: Any) -> None:
+    capture = session.ask("capture")
+    page = OutputPage(session)
+    qtbot.addWidget(page)
+    capture.spec = RunSpec("/some/python", script="a.py", env={"A": "b"}, schedule=Schedule(2, 4, 6, 3))
+    spec = capture.spec.to_json()
+    steps = {"count": 9, "recorded": [0, 1, 2], "source": "optimizer"}
+    rows = [{"path": "trace.json", "kind": "own", "left_out": ["shapes"]}]
+    content = {"spec": spec, "steps": steps, "traces": rows}
+    capture.result = RunResult("ok", say("ended-normally"), 0, tmp_path, (), "", (), None, content)
+    started: list[RunSpec] = []
+    capture.start = started.append
+    page._ended()
+    (again,) = [b for b in page.findChildren(QPushButton) if b.text() == "Run again and record from the first step"]
+    again.click()
+    (wished,) = started
+    assert wished.schedule == Schedule(0, 0, 6, 1)
+    assert (wished.script, wished.env) == ("a.py", {"A": "b"})
+    rows[0]["left_out"] = []
+    steps.update(recorded=list(range(6)))
+    page._ended()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert not [b for b in page.findChildren(QPushButton) if b.text().startswith("Run again and record")]
 
 
 def test_closing_the_app_ends_the_script(session: Session, tmp_path: Path, qtbot: Any) -> None:

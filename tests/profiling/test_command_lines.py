@@ -61,3 +61,25 @@ def test_a_file_of_a_package_is_run_as_the_module_that_it_is(tmp_path):
     text = told(tmp_path, output, spec={"script": str(package / "train.py")})
     assert f"main.py profile --cwd {tmp_path} -m pkg.train" in text
     assert "main.py profile --cwd" not in told(tmp_path, output, spec={"script": str(tmp_path / "alone.py")})
+
+
+def test_a_run_that_missed_its_window_is_told_how_to_record_from_the_start(tmp_path):
+    spec = {"schedule": {"skip": 1, "warmup": 3, "active": 5, "repeat": 1}}
+    light = {"path": "trace.json", "kind": "own", "left_out": ["shapes"]}
+    whole = {"path": "trace.json", "kind": "own", "left_out": []}
+    hint = "--skip 0 --warmup 0"
+    assert hint in told(tmp_path, spec=spec, steps={"count": 12, "recorded": list(range(8))}, traces=[light])
+    assert hint in told(tmp_path, spec=spec, steps={"count": 15, "recorded": [12, 13, 14]}, traces=[whole])
+    assert hint in told(tmp_path, spec=spec, steps={"count": 15, "recorded": []}, traces=[])
+    assert hint not in told(tmp_path, spec=spec, steps={"count": 20, "recorded": [8, 9, 10, 11, 12]}, traces=[whole])
+    assert hint not in told(tmp_path, spec=spec, steps={"count": 3, "recorded": [0, 1, 2]}, traces=[whole])
+    assert hint not in told(tmp_path, spec=spec, steps={"count": 0, "recorded": []}, traces=[whole])
+    own = {"schedule": {"skip": 0, "warmup": 0, "active": 5, "repeat": 1}}
+    assert hint not in told(tmp_path, spec=own, steps={"count": 15, "recorded": [0]}, traces=[whole])
+    script = [{"path": "script-trace-1.json", "kind": "script"}]
+    assert hint not in told(tmp_path, spec=spec, steps={"count": 15, "recorded": []}, traces=script)
+
+
+@pytest.mark.parametrize(("us", "words"), [(519.0, "0.519 ms"), (39_600.0, "39.6 ms"), (2_104_000.0, "2.1 s")])
+def test_a_time_is_told_in_its_unit(us, words, tmp_path):
+    assert f"A step took {words} without" in told(tmp_path, steps={"wall_step_us": us})
