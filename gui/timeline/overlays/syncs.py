@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QPixmap
 
 from core.kernel_names import short_op_name
@@ -17,7 +17,7 @@ from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import Palette, blend
 from gui.timeline.rects import draw_rects
-from gui.timeline.row import PAD_PX, RowKind
+from gui.timeline.row import RowKind
 from gui.timeline.waits import sync_lane
 
 HATCH_FROM_PX = 5  # narrower waits are plain
@@ -81,11 +81,12 @@ def _fill(painter: QPainter, frame: Frame, rects: NDArray[np.float64], colour: Q
 
 
 def _band(painter: QPainter, frame: Frame, rect: QRectF) -> None:
+    painter.save()  # Qt 6.11: after a brush with a picture, static texts of this painter lose the scale of the screen
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(wait_brush(frame.palette, frame.dpr))
     painter.setBrushOrigin(rect.topLeft())
     painter.drawRect(rect)
-    painter.setBrushOrigin(QPointF(0, 0))
+    painter.restore()
 
 
 def _paint_bands(painter: QPainter, frame: Frame) -> None:
@@ -146,6 +147,6 @@ def _narrow_bands(painter: QPainter, frame: Frame, slices: NDArray[Any], x: NDAr
         }
         position = np.array([lanes[int(d)] for d in depth[mine]], float)
         mine, position = mine[position >= 0], position[position >= 0]
-        y = frame.row_y(row) + float(PAD_PX) + position * frame.lane_px
+        y = frame.row_y(row) + float(frame.pad_px) + position * frame.lane_px
         rects = np.column_stack((np.floor(x[mine]), y, width[mine], np.full(len(mine), float(frame.slice_px))))
         _fill(painter, frame, rects, frame.palette.wait)

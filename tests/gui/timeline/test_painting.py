@@ -229,3 +229,19 @@ def test_labels_can_be_read_on_every_fill(dark: bool) -> None:
         ground = luminance(fill(int(look), LEVELS, dark))
         contrast = (max(text, ground) + 0.05) / (min(text, ground) + 0.05)
         assert contrast >= 2.7, (look, dark, contrast)
+
+
+def test_texts_keep_their_place_on_a_screen_of_high_density(view: TimelineView) -> None:
+    from gui.timeline.export import render_to_image
+
+    port = view.document.viewport
+    span = (port.start_ns, port.start_ns + 1_000_000.0)  # one step, with a hatched wait before the step's name
+    image = render_to_image(view.document, 1200, 500, True, view_ns=span, scale=2.0)
+    top = 2 * (view.canvas.y() + view.rows.by_key["steps"].y)
+    band = [
+        image.pixelColor(x, y).lightness()
+        for x in range(2 * (HEADER_PX + 8), 2 * (HEADER_PX + 60))
+        for y in range(top + 4, top + 36)
+    ]
+    assert max(band) > 120
+    assert sum(value > 100 for value in band) > 60
