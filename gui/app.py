@@ -11,7 +11,7 @@ from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import errors, helpers, jobs, theme, warmup
+from gui import errors, helpers, jobs, text_size, theme, warmup
 from gui.editor import Editor
 from gui.main_window import MainWindow
 from gui.resume import Resume
@@ -59,13 +59,15 @@ def _translate(app: QApplication) -> None:
             app.installTranslator(translator)
 
 
-def make_window(settings: Settings | None = None, *, dark: bool | None = None) -> MainWindow:
+def make_window(settings: Settings | None = None, *, dark: bool | None = None, height_px: int = 0) -> MainWindow:
     """Build session and window (not shown yet).
 
     Parameters
     ----------
     dark
         Theme whatever the settings say; None takes the user's choice.
+    height_px
+        Of a picture to be made: texts suit it; 0 stands for the screen.
     """
     app = make_application()
     settings = settings or Settings()
@@ -75,6 +77,8 @@ def make_window(settings: Settings | None = None, *, dark: bool | None = None) -
         dark = theme.system_is_dark() if choice == "system" else choice == "dark"
     session.dark = dark
     theme.apply(app, dark)
+    text_size.apply(text_size.chosen(settings, height_px) / 100)
+    session.text_scale = text_size.factor()
     session.set_recent(_recent(settings.get("files/recent")))
     window = MainWindow(session, settings)
     session.setParent(window)

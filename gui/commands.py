@@ -151,6 +151,27 @@ COMMANDS = (
         lambda w: w.set_theme("system"),
     ),
     Command(
+        "larger-text",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Larger text"),
+        ("Ctrl+=", "Ctrl++"),
+        lambda w: w.step_text_size(1),
+    ),
+    Command(
+        "smaller-text",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Smaller text"),
+        ("Ctrl+-",),
+        lambda w: w.step_text_size(-1),
+    ),
+    Command(
+        "normal-text",
+        "View",
+        QT_TRANSLATE_NOOP("commands", "Text of normal size"),
+        ("Ctrl+Alt+0",),
+        lambda w: w.step_text_size(0),
+    ),
+    Command(
         "next-pane",
         "View",
         QT_TRANSLATE_NOOP("commands", "Next part: timeline, views, plan"),
@@ -249,7 +270,8 @@ COMMANDS = (
 )
 # A line in the menu stands before these.
 AFTER_A_LINE = frozenset(
-    ("profile", "compare", "report", "start", "settings", "toggle-plan", "theme", "next-pane", "search", "about")
+    ("profile", "compare", "report", "start", "settings", "toggle-plan", "theme", "larger-text", "next-pane", "search")
+    + ("about",)
 )
 MENUS = (
     QT_TRANSLATE_NOOP("commands", "File"),

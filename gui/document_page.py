@@ -13,10 +13,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSplitter, QTabWidget,
 from gui import panels
 from gui.session import Document, Session
 from gui.settings import Settings
+from gui.text_size import px
 from gui.widgets.labels import button, label, plain_tip
 
 SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
+LOW_SHARE, HIGH_SHARE = 0.24, 0.32  # where there is little height; and of a very high window, whatever the limit
+LOW_PX = 440  # of timeline and views together
 TALL_SHARE = 0.7  # while they are made tall
 # Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.
 ABOUT_THE_WHOLE = ("selection", "rules", "import_report")
@@ -25,13 +28,15 @@ COMPACT_PX = 84  # while there is nothing to show in them
 
 def bottom_px(height_px: int) -> int:
     """Height of the views under the timeline, where both have so much: the timeline keeps the larger part."""
-    return min(round(height_px * BOTTOM_SHARE), BOTTOM_MAX_PX)
+    if height_px < px(LOW_PX):
+        return max(round(height_px * LOW_SHARE), min(px(COMPACT_PX), height_px // 2))
+    return min(round(height_px * BOTTOM_SHARE), max(px(BOTTOM_MAX_PX), round(height_px * HIGH_SHARE)))
 
 
 def side_px(width_px: int) -> int:
     """Width of the plan at the right, in a window so wide."""
-    narrow = min(SIDE_PX, max(SIDE_MIN_PX, width_px * 3 // 10))
-    return max(narrow, min(width_px * 24 // 100, SIDE_WIDE_PX))
+    narrow = min(px(SIDE_PX), max(SIDE_MIN_PX, width_px * 3 // 10))
+    return max(narrow, min(width_px * 24 // 100, px(SIDE_WIDE_PX)))
 
 
 class DocumentPage(QWidget):
@@ -142,7 +147,7 @@ class DocumentPage(QWidget):
             self._height_px = height_px
             shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
             self._compact = shown == "details" and not self._has_selection()
-            self._give_bottom(COMPACT_PX if self._compact else bottom_px(height_px))
+            self._give_bottom(px(COMPACT_PX) if self._compact else bottom_px(height_px))
 
     def _corner(self) -> QWidget:
         """At the right of the tabs: a list of all of them, for where they have no room, and a switch for the height."""
@@ -190,6 +195,7 @@ class DocumentPage(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """A window made smaller takes from the plan and the lower views, too, not from the timeline alone."""
         super().resizeEvent(event)
+        self._fit_bands(event.size().height())
         old, new = event.oldSize(), event.size()
         if not self._laid_out or not old.isValid():
             return
@@ -212,6 +218,13 @@ class DocumentPage(QWidget):
         if new.height() < old.height() and self.bottom.isVisible() and bottom > low:
             self._before_tall = []
             self.vertical.setSizes([whole - low, low])
+
+    def _fit_bands(self, height_px: int) -> None:
+        """Bands above the timeline take fewer lines in a low window."""
+        for band in self._bands.values():
+            fit = getattr(band, "fit_to", None)
+            if fit is not None:
+                fit(height_px)
 
     def _has_selection(self) -> bool:
         return self.document.selected_slice >= 0 or self.document.selected_range is not None

@@ -26,6 +26,7 @@ from gui.opening import Opener
 from gui.session import Document, Session
 from gui.settings import Settings
 from gui.statusbar import StatusBar
+from gui.text_size import px
 from gui.topbar import COMPACT_PX, TopBar
 from gui.widgets.banner import ErrorBanner, NoticeLine, WorkLine, WorkLines
 from gui.widgets.drop_sign import DropSign
@@ -341,7 +342,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give way in a narrow window."""
         super().resizeEvent(event)
-        self.top.set_compact(self.width() < COMPACT_PX)
+        self.top.set_compact(self.width() < px(COMPACT_PX))
 
     def _restore_geometry(self) -> None:
         saved = self.settings.get("window/geometry")

@@ -71,7 +71,7 @@ def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int
     from gui.settings import MemorySettings
 
     make_application()
-    window = make_window(MemorySettings(), dark=dark)
+    window = make_window(MemorySettings(), dark=dark, height_px=size[1])
     window.setMinimumSize(1, 1)
     window.resize(*size)
     window.show()

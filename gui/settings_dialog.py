@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui import own_rules, source_folders
+from gui import own_rules, source_folders, text, text_size
 from gui.settings import Settings
 from gui.widgets.calm import CalmCombo, CalmSpin
 from gui.widgets.labels import button, label
@@ -98,6 +98,7 @@ class SettingsDialog(QDialog):
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         self._add(form, self.tr("Theme"), self.theme)
+        self._add(form, self.tr("Text size"), self.text_size)
         self._add(form, self.tr("At the start"), self.reopen)
         self._add(form, self.tr("Editor"), self.editor)
         hint = self.tr("Program and arguments; {file} and {line} stand for the place. Empty: the first one found.")
@@ -128,7 +129,7 @@ class SettingsDialog(QDialog):
         self.accepted.connect(self._keep)
 
     def _make_choices(self) -> None:
-        self.theme, self.reopen = CalmCombo(), CalmCombo()
+        self.theme, self.text_size, self.reopen = CalmCombo(), CalmCombo(), CalmCombo()
         themes = {"system": self.tr("As the desktop"), "light": self.tr("Light"), "dark": self.tr("Dark")}
         starts = {
             "ask": self.tr("Offer what was open last time"),
@@ -142,6 +143,11 @@ class SettingsDialog(QDialog):
             for value, words in choices.items():
                 box.addItem(words, value)
             box.setCurrentIndex(max(0, box.findData(self._settings.get(key))))
+        self.text_size.addItem(self.tr("As the desktop, larger on a very high screen"), 0)
+        for percent in text_size.PERCENTS:
+            self.text_size.addItem(text.percent(percent), percent)
+        kept = self._settings.get(text_size.KEY)
+        self.text_size.setCurrentIndex(self.text_size.findData(text_size.nearest(kept) if kept > 0 else 0))
 
     def _add(self, form: QFormLayout, name: str, widget: QWidget) -> None:
         widget.setAccessibleName(name)
@@ -156,6 +162,7 @@ class SettingsDialog(QDialog):
 
     def _keep(self) -> None:
         self._settings.set("appearance/theme", self.theme.currentData())
+        self._settings.set(text_size.KEY, self.text_size.currentData())
         self._settings.set("window/reopen", self.reopen.currentData())
         self._settings.set("editor/command", self.editor.text().strip())
         self._settings.set("files/recent_max", self.recent.value())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from core.kinds import SliceKind
@@ -9,6 +10,7 @@ from core.words import fill
 from gui import text
 from gui.ranks import steps_text
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.labels import Elided, button, label, plain_tip
 
 
@@ -20,10 +22,8 @@ class StatusBar(QFrame):
         self._session = session
         self._document: Document | None = None
         self.setObjectName("status")
-        self.setFixedHeight(26)
         self.counts = Elided("", "dim")
         self.chip = button("", lambda: session.panelRequested.emit("import_report"), "chip")
-        self.chip.setFixedHeight(18)
         self.keys = label("", "faint")
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 12, 0)
@@ -31,9 +31,21 @@ class StatusBar(QFrame):
         row.addWidget(self.counts, 1)
         row.addWidget(self.chip)
         row.addWidget(self.keys)
+        self._fit()
         session.currentChanged.connect(self._follow)
         session.statusChanged.connect(self._show)
         self._follow()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Grow with the text."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        self.setFixedHeight(px(26))
+        if hasattr(self, "chip"):  # the font of the application comes before the parts
+            self.chip.setFixedHeight(px(18))
 
     def _follow(self) -> None:
         if self._document is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -119,6 +120,7 @@ _ICONS = (Path(__file__).resolve().parent.parent / "resources" / "icons").as_pos
 
 
 _STYLED = "steplens_styled"
+_SIZE = 2  # bit of `QFont.resolveMask`: the size does not come from the application
 
 
 def theme(dark: bool) -> Theme:
@@ -164,11 +166,25 @@ def apply(app: QApplication, dark: bool) -> Theme:
         app.setStyle(QStyleFactory.create("Fusion"))
     sheet = _sheet(t)
     if app.styleSheet() != sheet:
-        # Over an old sheet Qt restyles every widget once for each of its ancestors; over none, once.
-        app.setStyleSheet("")
-        app.setPalette(_palette(t))
-        app.setStyleSheet(sheet)
+        restyle_all(app, sheet, lambda: app.setPalette(_palette(t)))
     return t
+
+
+def restyle_all(app: QApplication, sheet: str, change: Callable[[], object], *, larger: float = 1.0) -> None:
+    """Change palette or font and set a style sheet; fonts of a size of their own become ``larger`` times as large.
+
+    Over an old sheet Qt restyles every widget once for each of its ancestors, and tells none of a new font; over no
+    sheet, once each. But with the old sheet it takes back the sizes that fonts were given since.
+    """
+    own = [(w, w.font().pointSizeF()) for w in app.allWidgets() if w.font().resolveMask() & _SIZE]
+    app.setStyleSheet("")
+    change()
+    app.setStyleSheet(sheet)
+    for widget, points in own:
+        font = QFont(widget.font())
+        if points > 0 and font.pointSizeF() != points * larger:
+            font.setPointSizeF(points * larger)
+            widget.setFont(font)
 
 
 def current() -> Theme:
@@ -222,6 +238,7 @@ QLabel[role="warn"] { color: @warn; }
 QFrame[role="card"] { background: @card; border: 1px solid @border; border-radius: 8px; }
 QFrame[role="card"][open="true"] { border: 1px solid @accent; }
 QFrame[role="card"]:hover { border: 1px solid @accent; }
+QFrame[role="chain"] { border: none; border-left: 2px solid @wait; }
 QFrame[role="code"] { background: @window; border: 1px solid @border; border-radius: 6px; }
 QFrame[role="banner"] { background: @removed; border: none; border-bottom: 1px solid @wait; }
 QFrame[role="drop"] { background: @panel; border: 2px dashed @faint; border-radius: 8px; }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QWidget
 
+from gui.text_size import px
 from gui.widgets.labels import button, heading, label
 from gui.widgets.search import SearchField
 from gui.widgets.tabs import DocumentTabs
 
-COMPACT_PX = 1180
+BAR_PX, COMPACT_PX = 48, 1180
 SEARCH_DELAY_MS = 120
 
 
@@ -29,7 +30,7 @@ class TopBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("topbar")
-        self.setFixedHeight(48)
+        self.setFixedHeight(px(BAR_PX))
         self.menu_button = button("☰", None, "flat", self.tr("Menu (Alt+M)"))
         self.menu_button.setAccessibleName(self.tr("Menu"))
         self.menu_button.setShortcut("Alt+M")
@@ -53,10 +54,19 @@ class TopBar(QFrame):
         self._row.addWidget(self.menu_button)
         self._row.addWidget(self.home)
         self._row.addSpacing(4)
-        self._row.addWidget(self.tabs, 3)
+        self._row.addWidget(self.tabs, 3, Qt.AlignmentFlag.AlignVCenter)
         self._row.addWidget(self.search, 2)
         self._row.addWidget(self.hits)
         self.actions_: dict[str, tuple[QWidget, str, str]] = {}
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Grow with the text."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        self.setFixedHeight(px(BAR_PX))
 
     def add_action(self, key: str, text: str, handler: Callable[[], object], *, primary: bool = False) -> None:
         """Add one button at the right end."""
@@ -92,11 +102,11 @@ class TopBar(QFrame):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """One line."""
-        return QSize(900, 48)
+        return QSize(900, px(BAR_PX))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Tabs and search give way."""
-        return QSize(640, 48)
+        return QSize(640, px(BAR_PX))
 
     def set_compact(self, compact: bool) -> None:
         """Leave the name out in a narrow window."""

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.kinds import TrackKind
 from core.words import visible
-from gui import commands, dialogs, jobs, names, panels, reading_order, text, theme
+from gui import commands, dialogs, jobs, names, panels, reading_order, text, text_size, theme
 from gui.models.query import Query, find
 from gui.session import Document
 from gui.widgets.labels import plain_tip, restyle
@@ -189,6 +189,12 @@ class WindowActions(_Base):
         self.settings.set("appearance/theme", choice)
         self.session.set_dark(theme.system_is_dark() if choice == "system" else choice == "dark")
 
+    def step_text_size(self, offset: int) -> None:
+        """Make all texts larger (1) or smaller (-1), or as large as the desktop has them (0)."""
+        percent = text_size.next_of(text_size.chosen(self.settings), offset) if offset else 0
+        percent = text_size.choose(self.session, self.settings, percent)
+        self.session.set_status(self.tr("Text size: {percent}").format(percent=text.percent(percent)))
+
     # Going about ---------------------------------------------------------------------------------------------
 
     def step_suggestion(self, offset: int) -> None:
@@ -326,6 +332,7 @@ class WindowActions(_Base):
 
         def kept() -> None:
             self.set_theme(self.settings.get("appearance/theme"))
+            text_size.choose(self.session, self.settings, self.settings.get(text_size.KEY))
             if dialog.consent_changed:
                 self.session.ask("renew_sources")
 

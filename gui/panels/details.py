@@ -17,6 +17,7 @@ from gui import jobs, text
 from gui.models import args_text, slice_facts
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.empty import EmptyState
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Elided, button, label
@@ -82,7 +83,7 @@ class DetailsPanel(QScrollArea):
         self._place()
 
     def _place(self) -> None:
-        wide = self.viewport().width() >= WIDE_PX
+        wide = self.viewport().width() >= px(WIDE_PX)
         for k, widget in enumerate(self._columns):
             self._grid.removeWidget(widget)
             self._grid.addWidget(widget, 1 if wide else k + 1, k if wide else 0, Qt.AlignmentFlag.AlignTop)

@@ -11,8 +11,12 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from gui import tour_code
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.tour_story import FOLDER, came, card_of, sample, stations, told
 from gui.widgets.labels import button, heading, label
+
+LOW_PX = 640  # height of the page
+OPEN = "tour_words_shown"  # property of the session: the words are wanted on a low page, too
 
 
 def stage_of(document: Document) -> int:
@@ -37,6 +41,7 @@ class TourBar(QFrame):
         every = stations()
         station = every[self._stage]
         self._station, self._target = station, -1
+        self._low = False
         number = self.tr("Example, {number} of {count} (simulated)").format(number=self._stage + 1, count=len(every))
         texts = QVBoxLayout()
         texts.setSpacing(2)
@@ -44,14 +49,17 @@ class TourBar(QFrame):
         head.setSpacing(12)
         head.addWidget(heading(station.title, 1))
         head.addWidget(label(number, "faint"))
+        self.fold = button(self.tr("Read"), self._toggle_words, "link", self.tr("What this stage shows, in words."))
+        self.fold.hide()
+        head.addWidget(self.fold)
+        self._links: list[QWidget] = []
         self._add_code(head)
         head.addStretch(1)
         texts.addLayout(head)
         self.words = label(station.words, "dim", wrap=True)
         texts.addWidget(self.words)
         self.show_it = button(self.tr("Show it"), self._show)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(16, 8, 16, 8)
+        row = self._row = QHBoxLayout(self)
         row.setSpacing(8)
         row.addLayout(texts, 1)
         row.addWidget(self.show_it)
@@ -68,19 +76,43 @@ class TourBar(QFrame):
         session.currentChanged.connect(self._arrived)
         session.openingEnded.connect(self._ended)
         self._enable()
+        self._fit()
+
+    def fit_to(self, height_px: int) -> None:
+        """One line on a page of little height, until the user wants to read."""
+        if self._stage >= 0 and self._low != (height_px < px(LOW_PX)):
+            self._low = not self._low
+            self._fit()
+
+    def _toggle_words(self) -> None:
+        self._session.setProperty(OPEN, not self._session.property(OPEN))  # the stages that follow stay as this one
+        self._fit()
+
+    def _fit(self) -> None:
+        """Words and links give way on a low page."""
+        shown = not self._low or bool(self._session.property(OPEN))
+        self.fold.setVisible(self._low)
+        self.fold.setText(self.tr("Fold") if shown else self.tr("Read"))
+        for widget in (self.words, *self._links):
+            widget.setVisible(shown)
+        margin = 8 if shown else 4
+        self._row.setContentsMargins(16, margin, 16, margin)
 
     def _add_code(self, row: QHBoxLayout) -> None:
         """Links to the program behind the trace, where its scripts are at hand."""
         here, after = (tour_code.stage_file(self._station.file, offset) for offset in (0, 1))
         if here is not None and after is not None and self._station.rule != "enqueue-time":
             tip = self.tr("The exact lines that change on the way to the next stage.")
-            row.addWidget(button(self.tr("What changes next"), partial(self._show_code, here, after), "link", tip))
+            self._links.append(button(self.tr("What changes next"), partial(self._show_code, here, after), "link", tip))
         if here is not None and self._session.can("capture"):
             tip = self.tr(
                 "Records this program on your own machine, so that fixes can be applied and proved. Without a GPU it "
                 "shows the faults that a CPU run has."
             )
-            row.addWidget(button(self.tr("Run it here"), partial(tour_code.run_here, self._session, here), "link", tip))
+            run = partial(tour_code.run_here, self._session, here)
+            self._links.append(button(self.tr("Run it here"), run, "link", tip))
+        for made in self._links:
+            row.addWidget(made)
 
     def _show_code(self, before: Path, after: Path) -> None:
         tour_code.StageDialog(before, after, self._station.title, self).open()

@@ -14,13 +14,15 @@ from gui import figure_reasons as reasons
 from gui import text, theme
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.budget_bar import BudgetBar, Part
 from gui.widgets.glossary import FiguresPage, Shown
-from gui.widgets.labels import heading, label, plain_tip, restyle
+from gui.widgets.labels import Elided, heading, label, plain_tip, restyle
 
 WIDE_PX = 1300
 ELLIPSIS = "…"
-LOW_PX = 820  # height of the window
+LOW_PX = 746  # height of the page: the word stands beside its sentence
+VERY_LOW_PX = 640  # the sentence has one line, and the bar no line of names
 ROLES = {
     "healthy": "saved",
     "sync_bound": "wait",
@@ -76,10 +78,14 @@ class VerdictBand(QFrame):
         self.word = heading("", 5)
         self.sentence = label("", "dim", wrap=True)
         self.sentence.setMinimumWidth(160)
+        self.short_sentence = Elided("", "dim", at_end=True)
+        self.short_sentence.hide()
+        self._page_px = 0
         left = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         left.setSpacing(1)
         left.addWidget(self.word)
         left.addWidget(self.sentence, 1)
+        left.addWidget(self.short_sentence, 1)
         self._metrics = [Metric() for _ in range(7)]
         self._shown: list[Shown] = []
         self._row = QHBoxLayout()
@@ -113,9 +119,22 @@ class VerdictBand(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Put the figures under the sentence in a narrow window."""
         super().resizeEvent(event)
-        self._place(self.width() >= WIDE_PX)
+        self._fit()
+
+    def fit_to(self, height_px: int) -> None:
+        """Take fewer lines on a page of little height."""
+        self._page_px = height_px
+        self._fit()
+
+    def _fit(self) -> None:
+        self._place(self.width() >= px(WIDE_PX))
         self._row.setSpacing(28 if self.width() > 1000 else 16)
-        low = not self._wide and self.window().height() < LOW_PX  # a low window has no line to spare for one word
+        page_px = self._page_px or self.window().height()
+        low = not self._wide and page_px < px(LOW_PX)  # a low window has no line to spare for one word
+        very_low = page_px < px(VERY_LOW_PX)
+        self.sentence.setVisible(not very_low)
+        self.short_sentence.setVisible(very_low)
+        self.bar.show_names_below(not very_low)
         self._left.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
         self._left.setSpacing(12 if low else 1)
 
@@ -149,12 +168,12 @@ class VerdictBand(QFrame):
             words = self.tr(
                 "What limits the step follows from its replay, which runs now. The figures are as measured."
             )
-            self.sentence.setText(words)
+            self._say(words)
         else:
             self.word.setText(self._word(summary.verdict))
             restyle(self.word, "role", ROLES.get(summary.verdict, ""))
             self.word.setToolTip(plain_tip(text.verdict_meaning(summary.verdict)))
-            self.sentence.setText(self._sentence(figures))
+            self._say(self._sentence(figures))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
         shown = self._shown = self._figures(analysis)
         for place, metric in enumerate(self._metrics):
@@ -164,10 +183,14 @@ class VerdictBand(QFrame):
         self._show_budget(figures)
         self.bar.keep_room(False)
 
+    def _say(self, words: str) -> None:
+        self.sentence.setText(words)
+        self.short_sentence.set_text(words)
+
     def _show_waiting(self) -> None:
         failed = self._document.analysis_error is not None
         self.word.setText(self.tr("No diagnosis") if failed else self.tr("Looking…"))
-        self.sentence.setText(
+        self._say(
             self.tr("The diagnosis failed; the timeline can be used.")
             if failed
             else self.tr("The figures of this trace are being worked out.")

@@ -24,7 +24,7 @@ from gui.timeline.layout import Layout
 from gui.timeline.palette import coarse, looks, palette
 from gui.timeline.prepared import Prepared
 from gui.timeline.rects import draw_rects
-from gui.timeline.row import PAD_PX, Row, RowKind
+from gui.timeline.row import Row, RowKind
 from gui.timeline.scaled import Scaled
 from gui.timeline.slices import SlicePainter
 from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
@@ -156,8 +156,17 @@ class Canvas(Scaled):
     def rescaled(self) -> None:
         """Suit the rows to the new size."""
         self._base = None
+        self.fit_rows()
+
+    def fit_rows(self) -> None:
+        """Suit the rows to the canvas anew; what stands at the top stays there."""
+        frame, version = self.frame(), self.rows.version
+        first = next((row for row in frame.visible_rows() if not row.pinned), None)
+        offset = first.y - self.scroll_px if first is not None else 0
         self.rows.fit(self.high())
-        self.set_scroll(self.scroll_px)
+        self.set_scroll(first.y - offset if first is not None and self.scroll_px else self.scroll_px)
+        if self.rows.version != version:
+            self.document.layoutChanged.emit()
 
     # Hit testing ---------------------------------------------------------------------------------------------
 
@@ -187,7 +196,7 @@ class Canvas(Scaled):
             return int(frame.figures.syncs.slice_id[sync]) if sync >= 0 else -1
         if row.kind is not RowKind.SLICES:
             return -1
-        number = int((position.y() - frame.row_y(row) - PAD_PX) // frame.lane_px)
+        number = int((position.y() - frame.row_y(row) - frame.pad_px) // frame.lane_px)
         lanes = self.rows.lanes_of(row)
         return lanes[number].at(time, slack) if 0 <= number < len(lanes) else -1
 

@@ -9,8 +9,13 @@ from gui.timeline.row import (
     COUNTER_PX,
     FITTED_STREAMS,
     FLOOR_LANES,
+    GROUP_PX,
     LANE_PX,
+    LAST_FLOOR_LANES,
+    LOW_GROUP_PX,
+    LOW_PAD_PX,
     MODULE_LANES,
+    PAD_PX,
     ROOMY_COUNTER_PX,
     ROOMY_LANE_PX,
     ROOMY_MODULE_LANES,
@@ -35,9 +40,13 @@ def fit(layout: Layout, height_px: int) -> None:
     for row in counters:
         row.height_px = row.default_height_px = COUNTER_PX
     layout.lane_px, layout.module_lanes = LANE_PX, MODULE_LANES
+    layout.pad_px, layout.group_px = PAD_PX, GROUP_PX
     layout.place(publish=False)
+    layout.cramped = _excess_px(layout, height_px) > 0
     if _shrink(layout, height_px, free) > 0:
-        layout.module_lanes = 1
+        layout.module_lanes, layout.pad_px, layout.group_px = 1, LOW_PAD_PX, LOW_GROUP_PX
+        layout.place(publish=False)
+        _shrink(layout, height_px, free, LAST_FLOOR_LANES)
     layout.place(publish=False)
     room_px = height_px - layout.pinned_px - layout.scrolled_px
     if room_px > 0:
@@ -45,17 +54,34 @@ def fit(layout: Layout, height_px: int) -> None:
     layout.place()
 
 
-def _shrink(layout: Layout, height_px: int, free: list[Row]) -> int:
-    """Take lanes from deep rows above the streams; returns how much the last stream is still too low, px."""
-    streams = [r for r in layout.scrolled if r.track_kind == TrackKind.DEVICE_STREAM][:FITTED_STREAMS]
+def _streams(layout: Layout) -> list[Row]:
+    """Streams that are to be seen together with the CPU."""
+    return [r for r in layout.scrolled if r.track_kind == TrackKind.DEVICE_STREAM][:FITTED_STREAMS]
+
+
+def _excess_px(layout: Layout, height_px: int) -> int:
+    """By how much the last of the streams lies too low, as the rows are placed."""
+    streams = _streams(layout)
+    return layout.pinned_px + streams[-1].y + streams[-1].height - height_px if streams else 0
+
+
+def _shrink(layout: Layout, height_px: int, free: list[Row], floors: dict[int, int] = FLOOR_LANES) -> int:
+    """Take lanes from deep rows above the streams; returns how much the last stream is still too low, px.
+
+    Rows without a slice in view come first, and go down to one lane.
+    """
+    streams = _streams(layout)
     if not streams:
         return 0
-    last = streams[-1]
-    excess_px = layout.pinned_px + last.y + last.height - height_px
+    last, excess_px = streams[-1], _excess_px(layout, height_px)
     above = [r for r in layout.scrolled if r.y < last.y and r in free and r.expanded]
+    for row in above:
+        if excess_px > 0 and row.key in layout.empty_in_view and row.shown_lanes > 1:
+            excess_px -= LANE_PX * (row.shown_lanes - 1)
+            row.max_lanes = row.default_lanes = 1
     while excess_px > 0:
-        row = max(above, key=lambda r: r.shown_lanes - FLOOR_LANES.get(r.track_kind, 2), default=last)
-        if row.shown_lanes <= FLOOR_LANES.get(row.track_kind, 2):
+        row = max(above, key=lambda r: r.shown_lanes - floors.get(r.track_kind, 2), default=last)
+        if row.shown_lanes <= floors.get(row.track_kind, 2):
             break
         row.max_lanes = row.default_lanes = row.shown_lanes - 1
         excess_px -= LANE_PX

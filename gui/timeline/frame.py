@@ -16,7 +16,7 @@ from core.lod import bin_width_ns
 from core.trace import Trace
 from gui.timeline.layout import Layout
 from gui.timeline.palette import Palette
-from gui.timeline.row import PAD_PX, Row
+from gui.timeline.row import Row
 
 if TYPE_CHECKING:
     from gui.session import Document
@@ -64,6 +64,11 @@ class Frame:
     def lane_px(self) -> int:
         """Height of one lane with its gap."""
         return self.layout.lane_px
+
+    @property
+    def pad_px(self) -> int:
+        """Room above and below the lanes of a row."""
+        return self.layout.pad_px
 
     @property
     def slice_px(self) -> int:
@@ -122,7 +127,7 @@ class Frame:
             return (row, self.row_y(row) + 1) if self.shows(row) else None
         if row is None or lane < 0 or not self.shows(row):
             return None
-        return row, self.row_y(row) + PAD_PX + lane * self.lane_px
+        return row, self.row_y(row) + self.pad_px + lane * self.lane_px
 
     def stand_in_of(self, slice_id: int) -> tuple[Row, int] | None:
         """Row that stands for a slice that is not drawn, and the canvas y of its middle.

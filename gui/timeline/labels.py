@@ -18,7 +18,7 @@ MAX_CHARACTERS = 72
 MIN_WIDTH_PX = 22  # narrower slices carry no label
 PADDING_PX = 4
 NEW_PER_FRAME = 150  # texts rendered in one frame at most; the rest follows in the next
-ATLAS_PX = 2048
+ATLAS_PX, FIRST_PX = 2048, 256  # width and greatest height of the picture that holds the texts; its first height
 _RIGHT = int(Qt.AlignmentFlag.AlignRight)
 _FontKey = tuple[int, QFont.Weight]  # size, px, and weight: what the fonts of the timeline differ in
 
@@ -47,7 +47,7 @@ class LabelAtlas:
 
     def _reset(self) -> None:
         self.lookup.fill(-1)
-        self.pixmap = QPixmap(ATLAS_PX, ATLAS_PX)
+        self.pixmap = QPixmap(ATLAS_PX, FIRST_PX)  # most traces need no more: the whole of it is 16 MB
         self.pixmap.fill(Qt.GlobalColor.transparent)
         self._x = self._y = 0
         self._source: NDArray[np.float64] = np.zeros((256, 2))
@@ -60,9 +60,11 @@ class LabelAtlas:
         """Render the texts of names (name id -> text)."""
         ids = list(texts)
         shown = [self._trimmed(texts[i]) for i in ids]
-        room = self._room_for(shown)
-        if not room:
-            self._reset()
+        while not self._room_for(shown):
+            if self.pixmap.height() >= ATLAS_PX:
+                self._reset()
+                break
+            self._grow()
         first = self._count
         self._render(shown)
         self.lookup[ids] = np.arange(first, self._count, dtype=np.int32)
@@ -75,8 +77,17 @@ class LabelAtlas:
     def _room_for(self, texts: list[str]) -> bool:
         height = int(SLICE_PX * self.dpr)
         width = sum(min(self._metrics.horizontalAdvance(t) * self.dpr + 4, ATLAS_PX) for t in texts)
-        rows_left = (ATLAS_PX - self._y) // height - 1
+        rows_left = (self.pixmap.height() - self._y) // height - 1
         return width * 1.15 < rows_left * ATLAS_PX
+
+    def _grow(self) -> None:
+        """Give the picture twice the height; the texts stay where they are."""
+        taller = QPixmap(ATLAS_PX, min(2 * self.pixmap.height(), ATLAS_PX))
+        taller.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(taller)
+        painter.drawPixmap(0, 0, self.pixmap)
+        painter.end()
+        self.pixmap = taller
 
     def _render(self, texts: list[str]) -> None:
         painter = QPainter(self.pixmap)

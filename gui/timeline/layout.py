@@ -41,6 +41,8 @@ class Layout:
         self._published: tuple[object, ...] = ()
         self.filter_text = ""
         self.lane_px = LANE_PX  # height of a lane with its gap, by `fit`
+        self.pad_px, self.group_px = PAD_PX, GROUP_PX  # above and below the lanes of a row; of a group; by `fit`
+        self.cramped = False  # CPU and device stand together only because rows gave up lanes, by `fit`
         self.module_lanes = MODULE_LANES  # of collapsed Python stacks, by `fit`
         self.hides_empty = False  # rows without a slice in view are left out
         self.empty_in_view: frozenset[str] = frozenset()  # keys of those rows, from `note_empty`
@@ -105,14 +107,14 @@ class Layout:
     def height_of(self, row: Row) -> int:
         """Height of a row, px."""
         if row.kind is RowKind.GROUP:
-            return GROUP_PX
+            return self.group_px
         if row.kind is RowKind.STEPS:
             return STEPS_PX
         if row.kind is RowKind.SYNCS:
             return SYNCS_PX
         if row.kind is RowKind.COUNTER:
             return row.height_px
-        return self.shown_lanes_of(row) * self.lane_px + 2 * PAD_PX
+        return self.shown_lanes_of(row) * self.lane_px + 2 * self.pad_px
 
     def shown_lanes_of(self, row: Row) -> int:
         """Lanes that a row draws: a collapsed Python stack as many as there is room for."""
@@ -220,7 +222,7 @@ class Layout:
         if row.kind is RowKind.COUNTER:
             row.height_px = min(max(height_px, 20), 240)
         elif row.kind is RowKind.SLICES:
-            lanes = round((height_px - 2 * PAD_PX) / self.lane_px)
+            lanes = round((height_px - 2 * self.pad_px) / self.lane_px)
             row.expanded = lanes > 1 or row.lanes == 1
             row.max_lanes = min(max(lanes, 1), max(row.lanes, 1), 120)
         self.place()

@@ -22,7 +22,7 @@ from gui.timeline.rects import draw_rects
 from gui.timeline.scaled import Scaled
 from gui.timeline.waits import sync_lane
 
-MINIMAP_PX = 34
+MINIMAP_PX, LOW_MINIMAP_PX = 34, 22
 EDGE_PX = 5  # the view's borders can be taken within this
 
 
@@ -42,6 +42,7 @@ class Minimap(Scaled):
         self._ground: QPixmap | None = None
         self._grab = ""
         self._grab_ns = 0.0
+        self._low = False
         self.follow_text_size(session)
         self.rescaled()
         self.setMouseTracking(True)
@@ -62,7 +63,13 @@ class Minimap(Scaled):
     def rescaled(self) -> None:
         """Keep the height in texts."""
         self._ground = None
-        self.setFixedHeight(self.outer(MINIMAP_PX))
+        self.setFixedHeight(self.outer(LOW_MINIMAP_PX if self._low else MINIMAP_PX))
+
+    def set_low(self, low: bool) -> None:
+        """Take less height in a low window."""
+        if low != self._low:
+            self._low = low
+            self.rescaled()
 
     def redraw(self) -> None:
         """Draw the ground anew."""

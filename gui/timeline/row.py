@@ -9,17 +9,19 @@ from core.kinds import TrackKind
 
 LANE_PX = 17  # one lane with its gap, at least
 SLICE_PX = 16  # the slice in it, and the height of its label
-ROOMY_LANE_PX = 24  # one lane at most, where the rows leave room
+ROOMY_LANE_PX = 28  # one lane at most, where the rows leave room
 PAD_PX = 3  # above and below the lanes of a row
 GROUP_PX = 24
+LOW_PAD_PX, LOW_GROUP_PX = 1, 18  # where CPU and device would not stand together otherwise
 COUNTER_PX = 38
-ROOMY_COUNTER_PX = 72
+ROOMY_COUNTER_PX = 110
 MODULE_LANES, ROOMY_MODULE_LANES = 2, 4  # of a collapsed Python stack: usually, and where the rows leave room
 STEPS_PX = 20
 SYNCS_PX = 17
 FITTED_STREAMS = 4  # streams that a canvas shows together with the CPU where it can
 # Lanes left at least by `Layout.fit`: an operator, what it calls, and the call that blocks.
 FLOOR_LANES: dict[int, int] = {TrackKind.CPU_OPS: 4}
+LAST_FLOOR_LANES: dict[int, int] = {TrackKind.CPU_OPS: 3}  # where they still hide the device
 SUMMARY_LANES = 5  # lanes drawn in a collapsed group
 
 

@@ -20,7 +20,7 @@ from gui.timeline.frame import Frame
 from gui.timeline.labels import MIN_WIDTH_PX, NEW_PER_FRAME, PADDING_PX, LabelAtlas, draw_text
 from gui.timeline.palette import fill
 from gui.timeline.rects import RectBatch
-from gui.timeline.row import PAD_PX, SLICE_PX, SUMMARY_LANES, Row, RowKind
+from gui.timeline.row import SLICE_PX, SUMMARY_LANES, Row, RowKind
 
 _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
@@ -116,7 +116,7 @@ class SlicePainter:
         parts: list[_Part] = []
         for row in rows:
             if row.kind is RowKind.SLICES:
-                top = float(frame.row_y(row) + PAD_PX)
+                top = float(frame.row_y(row) + frame.pad_px)
                 parts.append(_Part(self._boxes(frame, row), top, frame.lane_px, frame.slice_px, True))
             elif row.kind is RowKind.GROUP and not row.expanded:
                 parts += self._summary(frame, row)

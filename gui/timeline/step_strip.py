@@ -25,7 +25,7 @@ from gui.timeline.palette import Palette, blend, fill, palette
 from gui.timeline.rects import draw_rects
 from gui.timeline.scaled import Scaled
 
-STRIP_PX = 44
+STRIP_PX, LOW_STRIP_PX = 44, 28
 BAR_PX = 48  # widest bar
 NOTE_PX = 230  # kept free at the right for the note when the bars leave it
 RANK_GAP = 0.5  # between the bars of two ranks, in distances of two bars
@@ -112,6 +112,7 @@ class StepStrip(Scaled):
         super().__init__(parent)
         self._session, self._document = session, document
         self.follow_text_size(session)
+        self._low = False
         self._ground: QPixmap | None = None
         self._ground_key: tuple[object, ...] = ()
         self._ranks: tuple[Figures, Ranks] | None = None
@@ -131,7 +132,15 @@ class StepStrip(Scaled):
 
     def height_px(self) -> int:
         """Height: a line of text suffices when there are no steps."""
-        return STRIP_PX if self.figures() is not None and self.count() else 24
+        if self.figures() is None or not self.count():
+            return 24
+        return LOW_STRIP_PX if self._low else STRIP_PX
+
+    def set_low(self, low: bool) -> None:
+        """Take less height in a low window."""
+        if low != self._low:
+            self._low = low
+            self.rescaled()
 
     def figures(self) -> Figures | None:
         """Figures of the document, None while they are being computed."""
@@ -212,7 +221,8 @@ class StepStrip(Scaled):
             words = self.tr("No steps are marked in this trace: call profiler.step() after each one.")
             draw_text(painter, QRectF(HEADER_PX, 0, self.wide() - HEADER_PX - 8, 24), words, pal.dim)
         else:
-            draw_text(painter, QRectF(20, 22, 140, 16), self.measure(figures), pal.dim)
+            if not self._low:
+                draw_text(painter, QRectF(20, 22, 140, 16), self.measure(figures), pal.dim)
             self._bars(painter, pal, figures)
         painter.end()
         return pixmap

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from core.lanes import LaneIndex
@@ -36,6 +36,7 @@ from gui.timeline.step_strip import StepStrip
 from gui.timeline.tooltip import slice_lines
 from gui.timeline.track_filter import TrackFilter
 
+LOW_PX = 400  # of the whole timeline: the rows need the height more than what stands above them
 COMFORT_PX = 40  # a slice this wide is readable: going to it only moves the view
 
 
@@ -82,6 +83,11 @@ class TimelineView(QWidget):
         document.viewport.fit()
         self._analysis_changed()
         self.empty_rows.settle()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        low = event.size().height() < self.canvas.outer(LOW_PX)
+        self.strip.set_low(low)
+        self.minimap.set_low(low)
 
     # Layout of the rows --------------------------------------------------------------------------------------
 

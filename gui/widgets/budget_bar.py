@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gui import text, theme
 from gui.painting import guarded
+from gui.text_size import px
 from gui.widgets.labels import plain_tip
 
 BAR_PX, LEGEND_PX, SWATCH_PX = 18, 18, 9
@@ -55,6 +56,7 @@ class BudgetBar(QWidget):
         self._parts: list[Part] = []
         self._whole = 0.0
         self._heading = ""
+        self._names_below = True
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._fit()
 
@@ -67,13 +69,26 @@ class BudgetBar(QWidget):
         self._fit()
         self.update()
 
+    def show_names_below(self, shown: bool) -> None:
+        """Name below what has no room inside; without it only the tooltip does."""
+        if shown != self._names_below:
+            self._names_below = shown
+            self._fit()
+            self.update()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Grow with the text."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
     def keep_room(self, kept: bool) -> None:
         """Have a place, with names below, while hidden: what stands under the bar stays there when it comes."""
         policy = self.sizePolicy()
         policy.setRetainSizeWhenHidden(kept)
         self.setSizePolicy(policy)
         if kept:
-            self.setFixedHeight(BAR_PX + LEGEND_PX)
+            self.setFixedHeight(px(BAR_PX) + px(LEGEND_PX))
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """As wide as allowed."""
@@ -97,10 +112,12 @@ class BudgetBar(QWidget):
     def legend(self) -> list[tuple[Part, str]]:
         """Parts whose name has no room inside, with the words for the line below; all that fit in its width."""
         metrics, shown, x = QFontMetrics(self._font()), [], 0
+        if not self._names_below:
+            return []
         for part, written in zip(self._parts, self.labels(), strict=True):
             if written in ("", self._share(part)):
                 words = f"{part.name} {self._share(part)}"
-                x += SWATCH_PX + 5 + metrics.horizontalAdvance(words) + 14
+                x += px(SWATCH_PX) + 5 + metrics.horizontalAdvance(words) + 14
                 if x > self.width() + 14:
                     break
                 shown.append((part, words))
@@ -109,14 +126,14 @@ class BudgetBar(QWidget):
     def event(self, event: QEvent) -> bool:
         """Tooltip: all parts as lines, the one under the pointer marked."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            under = self._part_at(event.pos().x()) if event.pos().y() < BAR_PX else None
+            under = self._part_at(event.pos().x()) if event.pos().y() < px(BAR_PX) else None
             lines = [("▸ " if p is under else "") + self._line(p) for p in self._parts]
             QToolTip.showText(event.globalPos(), plain_tip("\n".join([self._heading, *lines])), self)
             return True
         return super().event(event)
 
     def _fit(self) -> None:
-        self.setFixedHeight(BAR_PX + (LEGEND_PX if self.legend() else 0))
+        self.setFixedHeight(px(BAR_PX) + (px(LEGEND_PX) if self.legend() else 0))
 
     def _font(self) -> QFont:
         font = QFont(self.font())
@@ -149,11 +166,11 @@ class BudgetBar(QWidget):
             return
         t, painter = theme.current(), QPainter(self)
         painter.setFont(self._font())
-        painter.fillRect(QRectF(0, 0, self.width(), BAR_PX), QColor(t.raised))
+        painter.fillRect(QRectF(0, 0, self.width(), px(BAR_PX)), QColor(t.raised))
         x, middle = 0.0, int(Qt.AlignmentFlag.AlignVCenter)
         for part, words in zip(self._parts, self.labels(), strict=True):
             width = self._px(part)
-            box = QRectF(x, 0, max(1.0, width - 1), BAR_PX)
+            box = QRectF(x, 0, max(1.0, width - 1), px(BAR_PX))
             painter.fillRect(box, QColor(part.color))
             painter.setPen(QColor(ink_on(part.color)))
             painter.drawText(box.adjusted(5, 0, 0, 0), middle, words)
@@ -161,8 +178,8 @@ class BudgetBar(QWidget):
         x = 0.0
         painter.setPen(QColor(t.dim))
         for part, words in self.legend():
-            painter.fillRect(QRectF(x, BAR_PX + 6, SWATCH_PX, SWATCH_PX), QColor(part.color))
-            x += SWATCH_PX + 5
-            painter.drawText(QRectF(x, BAR_PX + 3, self.width() - x, LEGEND_PX - 3), middle, words)
+            painter.fillRect(QRectF(x, px(BAR_PX) + 6, px(SWATCH_PX), px(SWATCH_PX)), QColor(part.color))
+            x += px(SWATCH_PX) + 5
+            painter.drawText(QRectF(x, px(BAR_PX) + 3, self.width() - x, px(LEGEND_PX) - 3), middle, words)
             x += painter.fontMetrics().horizontalAdvance(words) + 14
         painter.end()

@@ -14,6 +14,7 @@ from core.figures.flame import ROOT_KIND, THREAD_KIND, FlameGraph
 from core.tables import Bool
 from gui import theme
 from gui.painting import guarded
+from gui.text_size import px
 from gui.timeline.overlays.syncs import hatch
 from gui.timeline.rects import draw_rects
 from gui.widgets.budget_bar import ink_on
@@ -24,6 +25,11 @@ NARROW_PX = 1.5  # narrower boxes are drawn as one
 DIMMED = 0.28  # strength of what a search did not find
 CALLER = 0.55  # strength of what calls the box that fills the width
 WAIT_GROUND = 0.3  # strength of red between the stripes of a wait
+
+
+def row_px() -> int:
+    """Height of a row, with its gap."""
+    return px(ROW_PX)
 
 
 class FlameBoxes(QAbstractScrollArea):
@@ -62,17 +68,17 @@ class FlameBoxes(QAbstractScrollArea):
         assert self.graph is not None
         left_ns, scale = self._scale()
         level = self.graph.level_of(node)
-        y = level * ROW_PX - self.verticalScrollBar().value()
+        y = level * row_px() - self.verticalScrollBar().value()
         x = (float(self.graph.x_ns[node]) - left_ns) * scale
         width = float(self.graph.total_ns[node]) * scale
         if level < self.graph.level_of(self.zoomed):
             x, width = 0.0, float(self.viewport().width())
-        return QRectF(x, y, width, ROW_PX)
+        return QRectF(x, y, width, row_px())
 
     def node_at(self, at: QPoint) -> int:
         """Node under a point of the view, -1 none."""
         graph = self.graph
-        level = (at.y() + self.verticalScrollBar().value()) // ROW_PX
+        level = (at.y() + self.verticalScrollBar().value()) // row_px()
         if graph is None or not 0 <= level < graph.levels:
             return -1
         chain = graph.ancestors(self.zoomed)
@@ -90,12 +96,12 @@ class FlameBoxes(QAbstractScrollArea):
         room = self.viewport().height()
         bar = self.verticalScrollBar()
         bar.setPageStep(room)
-        bar.setSingleStep(ROW_PX)
-        bar.setRange(0, max(0, rows - room // ROW_PX) * ROW_PX)  # whole rows: none is cut at the top
+        bar.setSingleStep(row_px())
+        bar.setRange(0, max(0, rows - room // row_px()) * row_px())  # whole rows: none is cut at the top
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Ten rows."""
-        return QSize(480, 10 * ROW_PX)
+        return QSize(480, 10 * row_px())
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keep the rows that fit."""
@@ -113,11 +119,11 @@ class FlameBoxes(QAbstractScrollArea):
         painter = QPainter(self.viewport())
         painter.fillRect(self.viewport().rect(), QColor(theme.current().window))
         font = QFont(self.font())
-        font.setPixelSize(11)
+        font.setPixelSize(px(11))
         painter.setFont(font)
         chain = graph.ancestors(self.zoomed)
-        top = self.verticalScrollBar().value() // ROW_PX
-        last = min(graph.levels, (self.verticalScrollBar().value() + self.viewport().height()) // ROW_PX + 1)
+        top = self.verticalScrollBar().value() // row_px()
+        last = min(graph.levels, (self.verticalScrollBar().value() + self.viewport().height()) // row_px() + 1)
         for level in range(top, last):
             if level < len(chain):
                 self._draw_box(painter, chain[level], QFontMetrics(font), strength=CALLER)
@@ -153,10 +159,10 @@ class FlameBoxes(QAbstractScrollArea):
         lit = np.ones(len(nodes), bool) if self._found is None else self._found[nodes]
         rows = np.empty((len(nodes), 4))
         rows[:, 0] = np.maximum((graph.x_ns[nodes] - left_ns) * scale, 0)
-        rows[:, 1] = level * ROW_PX - self.verticalScrollBar().value()
+        rows[:, 1] = level * row_px() - self.verticalScrollBar().value()
         rows[:, 2] = graph.total_ns[nodes] * scale
         rows[:, 2] -= rows[:, 2] > 3
-        rows[:, 3] = ROW_PX - 1
+        rows[:, 3] = row_px() - 1
         painter.setPen(Qt.PenStyle.NoPen)
         code = self._colour[nodes] * 2 + lit
         for one in np.unique(code).tolist():
@@ -164,7 +170,7 @@ class FlameBoxes(QAbstractScrollArea):
             draw_rects(painter, rows[code == one])
         self._draw_waits(painter, nodes[lit])
         if self._found is not None:
-            rows[:, 1] += ROW_PX - 3
+            rows[:, 1] += row_px() - 3
             rows[:, 3] = 2
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(t.warn))
@@ -187,7 +193,7 @@ class FlameBoxes(QAbstractScrollArea):
         if not len(nodes) or graph is None:
             return
         left_ns, scale = self._scale()
-        y = level * ROW_PX - self.verticalScrollBar().value()
+        y = level * row_px() - self.verticalScrollBar().value()
         lit = self._found[nodes] if self._found is not None else np.zeros(len(nodes), bool)
         for chosen, colour in ((nodes[~lit], t.border), (nodes[lit], t.warn)):
             start = np.floor((graph.x_ns[chosen] - left_ns) * scale).astype(np.int64)
@@ -195,7 +201,7 @@ class FlameBoxes(QAbstractScrollArea):
             heads = np.flatnonzero(np.append(True, start[1:] > stop[:-1])) if len(start) else start
             tails = np.append(heads[1:], len(start)) - 1
             for k, m in zip(heads.tolist(), tails.tolist(), strict=len(heads) == len(tails)):
-                box = QRectF(float(start[k]), y, max(float(stop[m] - start[k]), 1.0), ROW_PX - 1)
+                box = QRectF(float(start[k]), y, max(float(stop[m] - start[k]), 1.0), row_px() - 1)
                 painter.fillRect(box, QColor(colour))
 
     def _draw_box(self, painter: QPainter, node: int, metrics: QFontMetrics, strength: float = 1.0) -> None:

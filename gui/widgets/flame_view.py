@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QToolTip
 
 from core.figures.flame import FlameGraph
 from core.tables import Bool
-from gui.widgets.flame_boxes import ROW_PX, FlameBoxes
+from gui.widgets.flame_boxes import FlameBoxes, row_px
 from gui.widgets.labels import plain_tip
 
 ABOVE_ROWS = 2  # callers kept in view over the box that fills the width
@@ -30,7 +30,7 @@ class FlameView(FlameBoxes):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setMouseTracking(True)
-        self.setMinimumHeight(3 * ROW_PX)
+        self.setMinimumHeight(3 * row_px())
         self.setAccessibleName(self.tr("Flame graph"))
 
     # What is shown --------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ class FlameView(FlameBoxes):
         np.subtract.at(self._own_wait, graph.parent[1:], graph.wait_ns[1:])
         self._trail, self._pressed, self._hovered, self._cursor = [0], -1, -1, 0
         self._fit()
-        self.verticalScrollBar().setValue(self._first_fork() * ROW_PX)
+        self.verticalScrollBar().setValue(self._first_fork() * row_px())
         self.zoomChanged.emit()
         self.viewport().update()
 
@@ -80,9 +80,9 @@ class FlameView(FlameBoxes):
         self._cursor = self.zoomed
         level = self.graph.level_of(self.zoomed)
         self._fit()
-        bar, top = self.verticalScrollBar(), level * ROW_PX
+        bar, top = self.verticalScrollBar(), level * row_px()
         if not bar.value() <= top <= bar.value() + self.viewport().height() // 2:
-            bar.setValue(max(0, level - ABOVE_ROWS) * ROW_PX)
+            bar.setValue(max(0, level - ABOVE_ROWS) * row_px())
         self.zoomChanged.emit()
         self.viewport().update()
 
@@ -92,7 +92,7 @@ class FlameView(FlameBoxes):
         assert graph is not None
         while (below := graph.children(node)) and graph.total_ns[below[0]] >= ALONE * graph.total_ns[node]:
             node, level = below[0], level + 1
-        rows = self.viewport().height() // ROW_PX
+        rows = self.viewport().height() // row_px()
         return max(0, level - ABOVE_ROWS) if graph.levels > rows else 0
 
     # Pointer --------------------------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ class FlameView(FlameBoxes):
         if node < 0 or self.graph is None:
             return
         self._cursor, self._hovered = node, -1
-        bar, top = self.verticalScrollBar(), self.graph.level_of(node) * ROW_PX
-        bar.setValue(min(max(bar.value(), top + 2 * ROW_PX - self.viewport().height()), top))
+        bar, top = self.verticalScrollBar(), self.graph.level_of(node) * row_px()
+        bar.setValue(min(max(bar.value(), top + 2 * row_px() - self.viewport().height()), top))
         self.setAccessibleDescription(self.words_of(node))
         self.currentChanged.emit(node)
         self.viewport().update()

@@ -118,11 +118,23 @@ def restyle(widget: QWidget, name: str, value: object) -> None:
 
 
 class Elided(QLabel):
-    """One line that gives way in the middle; the whole text is its tooltip and its accessible name."""
+    """One line that gives way in the middle; the whole text is its tooltip and its accessible name.
 
-    def __init__(self, text: str = "", role: str = "", *, mono: bool = False, parent: QWidget | None = None) -> None:
+    ``at_end``: it gives way at its end, as a sentence does.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        role: str = "",
+        *,
+        mono: bool = False,
+        parent: QWidget | None = None,
+        at_end: bool = False,
+    ) -> None:
         super().__init__(parent)
         self._text = ""
+        self._elide = Qt.TextElideMode.ElideRight if at_end else Qt.TextElideMode.ElideMiddle
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         if role:
@@ -135,6 +147,7 @@ class Elided(QLabel):
         """Replace the text."""
         self._text = " ".join(text.split())
         self.setAccessibleName(self._text)
+        self._tell_whole()
         self.updateGeometry()
         self.update()
 
@@ -158,6 +171,9 @@ class Elided(QLabel):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Offer the whole text as tooltip when it is cut."""
         super().resizeEvent(event)
+        self._tell_whole()
+
+    def _tell_whole(self) -> None:
         cut = self.fontMetrics().horizontalAdvance(self._text) > self.width()
         self.setToolTip(plain_tip(self._text[:2000]) if cut else "")
 
@@ -166,7 +182,7 @@ class Elided(QLabel):
         """Draw as much as fits."""
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        text = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideMiddle, self.width())
+        text = self.fontMetrics().elidedText(self._text, self._elide, self.width())
         painter.drawText(self.rect(), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
         painter.end()
 

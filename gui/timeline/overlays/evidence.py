@@ -8,7 +8,6 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from gui.timeline.frame import Frame
 from gui.timeline.rects import draw_rects
-from gui.timeline.row import PAD_PX
 
 OUTLINES_AT_MOST = 400  # outlined one by one; beyond, and where narrow, filled
 
@@ -56,7 +55,7 @@ def _fill_many(painter: QPainter, frame: Frame, ids: np.ndarray, colour: QColor)
         _, first = np.unique(depth.astype(np.int64) * 65536 + x0.astype(np.int64), return_index=True)
         shown = [i for i in first.tolist() if frame.layout.lane_position(row, int(mine[i])) >= 0]
         position = np.array([frame.layout.lane_position(row, int(mine[i])) for i in shown], float)
-        y = frame.row_y(row) + PAD_PX + position * frame.lane_px + frame.slice_px - 3
+        y = frame.row_y(row) + frame.pad_px + position * frame.lane_px + frame.slice_px - 3
         keep = y > (0 if row.pinned else frame.layout.pinned_px)
         rects = np.column_stack((x0[shown], y, width[shown], np.full(len(shown), 3.0)))
         draw_rects(painter, rects[keep])

@@ -16,7 +16,7 @@ from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import blend, gap_colour, palette
 from gui.timeline.rects import RectBatch
-from gui.timeline.row import PAD_PX, Row, RowKind
+from gui.timeline.row import Row, RowKind
 from gui.timeline.waits import gap_lane
 
 TEXT_FROM_PX = 110
@@ -47,8 +47,8 @@ def _paint_row(painter: QPainter, frame: Frame, row: Row) -> None:
     if not len(seen):
         return
     shown = boxes.slice_id[seen]
-    y = np.full(len(x0), float(frame.row_y(row) + PAD_PX - 1))
-    height = np.full(len(x0), float(row.height - 2 * PAD_PX + 1))
+    y = np.full(len(x0), float(frame.row_y(row) + frame.pad_px - 1))
+    height = np.full(len(x0), float(row.height - 2 * frame.pad_px + 1))
     batch = RectBatch()
     batch.add(x0, y, width, height, causes[shown].astype(np.int32) * (LEVELS + 1) + boxes.level[seen])
     batch.draw(painter, partial(_shade, dark=frame.palette.dark))

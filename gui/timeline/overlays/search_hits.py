@@ -10,7 +10,7 @@ from gui.timeline.frame import Frame
 from gui.timeline.hits import HitLanes, hit_lanes
 from gui.timeline.kept import fold_kept, in_view
 from gui.timeline.rects import draw_rects
-from gui.timeline.row import PAD_PX, Row, RowKind
+from gui.timeline.row import Row, RowKind
 
 UNDERLINE_PX = 3
 
@@ -32,7 +32,7 @@ def _paint_row(painter: QPainter, frame: Frame, row: Row, lanes: HitLanes) -> No
     collapsed_python = row.is_python and not row.expanded
     first = row.skip_lanes + min(row.first_lane, max(0, row.lanes - row.shown_lanes))
     for number in range(0 if collapsed_python else row.shown_lanes):
-        y = frame.row_y(row) + PAD_PX + number * frame.lane_px + frame.slice_px - UNDERLINE_PX
+        y = frame.row_y(row) + frame.pad_px + number * frame.lane_px + frame.slice_px - UNDERLINE_PX
         if y < (0 if row.pinned else frame.layout.pinned_px) or y > frame.height_px:
             continue
         boxes = fold_kept(lanes.lane(row.track_id, first + number), frame.no_looks, frame)

@@ -11,7 +11,7 @@ from core.trace import Trace
 from gui.session import Document
 from gui.timeline.fitting import fit
 from gui.timeline.layout import Layout
-from gui.timeline.row import GROUP_PX, LANE_PX, ROOMY_LANE_PX, Row, RowKind
+from gui.timeline.row import GROUP_PX, LANE_PX, PAD_PX, ROOMY_LANE_PX, Row, RowKind
 from gui.timeline.rows import build_rows
 from tests.gui.conftest import training
 from tests.trace_builder import TraceBuilder, rows
@@ -141,8 +141,10 @@ def test_deep_rows_give_up_lanes_until_the_device_fits() -> None:
     assert 4 <= ops.shown_lanes < 12
     assert layout.pinned_px + stream.y + stream.height <= 220
     layout.fit(50)
-    assert ops.shown_lanes == 4
+    assert ops.shown_lanes == 3
+    assert stream.height < LANE_PX + 2 * PAD_PX  # rows stand closer, too
     assert layout.state()["lanes"] == {}
+    layout.fit(220)
     layout.resize(ops.key, 9 * LANE_PX)
     layout.fit(220)
     assert ops.shown_lanes == 9  # the user's choice stays

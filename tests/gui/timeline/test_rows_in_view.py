@@ -142,3 +142,27 @@ def test_tracks_are_filtered_by_text_and_the_text_is_remembered(view: TimelineVi
     QTest.keyClick(view.filter, Qt.Key.Key_Escape)
     assert titles(view) == everything
     assert not view.filter.isVisible()
+
+
+def test_in_a_low_canvas_rows_without_slices_lend_their_lanes_when_the_view_rests(
+    make_view: MakeView, tmp_path
+) -> None:
+    made = TraceBuilder()
+    for thread, start in ((100, 0), (200, 2000)):
+        for depth in range(6):
+            made.op(f"op{depth}", start + depth, 1000 - 2 * depth, tid=thread)
+    made.launch("gemm", at=40, call=5, start=60, dur=20)
+    view = make_view(made.build(tmp_path / "two.json"))
+    view.resize(view.width(), 320)
+    trace = view.document.trace
+    later = view.rows.row_of_track(int(trace.slices.track_id[rows(trace, "op3")[1]]))
+    assert later is not None
+    view.document.zoom_to(0, 1_000_000)
+    assert view.rows.cramped
+    assert later.shown_lanes > 1
+    view.empty_rows.settle()
+    assert later.shown_lanes == 1
+    view.document.zoom_to(2_000_000, 3_000_000)
+    assert later.shown_lanes == 1  # nothing moves while the view does
+    view.empty_rows.settle()
+    assert later.shown_lanes > 1
