@@ -23,6 +23,8 @@ _OVERHEAD_SHARE = 0.05
 _START_UP_SHARE = 0.2
 _HELD_UP_SHARE = 0.1  # of the budget; as for causes, less deserves no words
 _GIANT_ITERATIONS = 2  # a step with two iterations inside it is no step
+_UNEVEN_STEPS = 4  # of fewer, nothing can be said of how they differ
+_UNEVEN_SHARE, _UNEVEN_RANGE = 0.25, 1.5  # middle half against the median, longest against shortest
 _LOST_SHARE = 0.2  # of all launches: more than the few at a recording's border
 # Recording a Python call costs about a microsecond; so many in a millisecond are a tenth of the time.
 _FRAMES_PER_MS = 100.0
@@ -123,7 +125,24 @@ def _steps(view: View, steps: StepTable, figures: StepFigures) -> list[DoctorNot
             key = "steps-truncated/all"
         slices = steps.slice_id[rows]
         notes.append(_note(key, slices[slices >= 0], count=len(rows), steps=len(steps)))
-    return notes
+    return [*notes, *_uneven(steps, figures)]
+
+
+def _uneven(steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
+    """Say that the counted steps differ much, by the pace where that is known (the CPU may only run ahead unevenly)."""
+    paced = figures.counted & (figures.period_ns > 0)
+    rows, times = (paced, figures.period_ns) if paced.any() else (figures.counted, figures.dur_ns)
+    known = times[rows]
+    if len(known) < _UNEVEN_STEPS:
+        return []
+    low, middle, high = np.percentile(known, (25, 50, 75))
+    if high - low < _UNEVEN_SHARE * middle or known.max() < _UNEVEN_RANGE * known.min():
+        return []
+    slices = steps.slice_id[rows]
+    share = 100.0 * float(high - low) / float(middle)
+    return [
+        _note("uneven-steps", slices[slices >= 0], low_ms=known.min() / 1e6, high_ms=known.max() / 1e6, share=share)
+    ]
 
 
 def _start_up(budget: Budget) -> list[DoctorNote]:

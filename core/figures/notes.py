@@ -72,6 +72,13 @@ TEXTS: Mapping[str, NoteText] = {
         "{count|It is|They are} left out of the means.",
         "Look at what {count|it does|they do} besides: a checkpoint, an evaluation, logging.",
     ),
+    "uneven-steps": NoteText(
+        "warning",
+        "The recorded steps take {low_ms:time} to {high_ms:time}; the middle half of them differs by {share:.0f} %.",
+        "A mean stands for few of them, and a saving of a few percent is less than what they differ by.",
+        "Something else may have used this machine, or each step has other work to do. Close other programs, or record "
+        "more steps.",
+    ),
     "gpu-events-missing/launched": NoteText(
         "error",
         "{count} {count|kernel was|kernels were} launched, but no device work was recorded.",

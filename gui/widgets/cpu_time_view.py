@@ -7,12 +7,14 @@ from functools import partial
 import numpy as np
 
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
+from core.intervals import union
 from gui import text
 from gui.session import Document, Session
 from gui.widgets.cpu_time import CpuTime, Share
 from gui.widgets.labels import button
 
 ROWS = 6
+NEARLY_ALL = 0.95  # of the recording lies in steps: its totals over their number are then times per step
 LOADER = BREAKDOWN_PARTS.index("dataloader")
 
 
@@ -46,9 +48,8 @@ class CpuTimeView(CpuTime):
 
     def _add_table(self, title: str, panel_id: str, stats: StatTable, *, whole: bool = False) -> None:
         """Add the names with the most time: their own, or (``whole``) with all that they call, as for modules."""
-        figures = self._shown
         times = stats.host_total_ns if whole else stats.host_self_ns
-        steps = len(figures.steps) if figures is not None else 0
+        steps = self._steps_of_all()
         if not len(stats) or times.max() <= 0:
             return
         scale = 1.0 / max(steps, 1)
@@ -72,6 +73,15 @@ class CpuTimeView(CpuTime):
         if len(stats) > len(shares):
             words = self.tr("All {count} in a table").format(count=text.count(len(stats)))
             self.add_widget(button(words, partial(self._session.panelRequested.emit, panel_id), "link"))
+
+    def _steps_of_all(self) -> int:
+        """Number of steps that totals may be divided by; 0 where much lies outside them, as when a run was stopped."""
+        if self._shown is None or not len(self._shown.steps):
+            return 0
+        steps = self._shown.steps
+        first, last = self._document.trace.span_ns
+        covered = union(steps.start_ns, steps.end_ns).total_ns
+        return len(steps) if covered >= NEARLY_ALL * (last - first) else 0
 
     def _of_ns(self, steps: int, stats: StatTable, *, whole: bool) -> float:
         """What the shares are of: all operators' own time; for modules a step, or the trace where none is marked."""

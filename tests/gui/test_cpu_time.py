@@ -37,3 +37,22 @@ def test_modules_are_shown_with_what_they_call_per_step(window: MainWindow, show
     )
     words = " ".join(label.text() for label in view.findChildren(QLabel)).replace(text.THIN, " ")
     assert "a step takes 1 ms" in words or "a step takes 1.00 ms" in words or "a step takes 1000" in words
+
+
+def test_what_lies_outside_the_steps_is_not_shared_out_among_them(
+    window: MainWindow, show: Callable[..., Document]
+) -> None:
+    made = TraceBuilder(gpu=None).step(0, 0, 1000).step(1, 1000, 1000)
+    made.op("aten::mm", 10, 900).op("aten::mm", 1010, 900).op("aten::mm", 2100, 900)
+    trace = made.build()
+    show(trace, Analysis(compute_figures(trace)))
+    page = window.current_page()
+    assert page is not None
+    view = page.findChild(CpuTimeView)
+    assert view is not None
+    (tip,) = [row.accessibleName().replace(text.THIN, " ") for row in view.findChildren(ShareRow)]
+    assert tip.startswith("aten::mm: 2.70 ms")
+    assert "a step" not in tip
+    words = " ".join(label.text() for label in view.findChildren(QLabel)).replace(text.THIN, " ")
+    assert "By time of their own" in words
+    assert "2.70 ms in all" in words

@@ -277,3 +277,20 @@ def test_slow_launching_is_named_beside_communication_where_it_takes_nearly_as_l
     assert "40 %" in both.text and "launch" in both.text
     alone = judge(budget(30, communication=60, launch=10))
     assert alone is not None and "launch" not in alone.text
+
+
+def stepped(*lengths_us: int) -> TraceBuilder:
+    builder, at = TraceBuilder(gpu=None), 0
+    for number, length in enumerate(lengths_us):
+        builder.step(number, at, length).op("aten::mm", at + 1, length - 2)
+        at += length
+    return builder
+
+
+def test_steps_that_differ_much_are_told():
+    notes = compute_figures(stepped(200, 300, 210, 330, 250, 190).build()).doctor
+    (note,) = [note for note in notes if note.code == "uneven-steps"]
+    assert note.severity == "warning"
+    assert "190 µs to 330 µs" in note.title
+    for even in ((200, 205, 210, 390, 200, 204), (200, 300, 210), (200, 230, 245, 260)):
+        assert not [n for n in compute_figures(stepped(*even).build()).doctor if n.code == "uneven-steps"]
