@@ -12,12 +12,13 @@ translate = QCoreApplication.translate
 
 
 def chains(analysis: Analysis, now_ns: float) -> list[tuple[int, int, float]]:
-    """First and last card (counted from 1) of each group of fixes that pay together, and what they save, ns."""
+    """Numbers of the first and last card of each group of fixes that pay together, and what they save, ns."""
     found: list[tuple[int, int, float]] = []
+    numbers = analysis.numbers()
     before, start, start_ns = now_ns, 0, now_ns
     for step in analysis.plan:
         members, position = step.note_values.get("members"), step.note_values.get("position")
-        card = step.suggestions[0] + 1
+        card = numbers[step.suggestions[0]]
         if members and position == 1:
             start, start_ns = card, before
         before = float(step.predicted_step_ns)
@@ -27,18 +28,28 @@ def chains(analysis: Analysis, now_ns: float) -> list[tuple[int, int, float]]:
     return found
 
 
-def in_words(analysis: Analysis, now_ns: float) -> str:
+def headings(analysis: Analysis, step_ns: float | None = None) -> dict[int, str]:
+    """Heading of each card, by its position, that only pays together with others.
+
+    With ``step_ns`` what they save is said as a share of that step.
+    """
+    found: dict[int, str] = {}
+    now_ns = analysis.figures.summary.sustained_step_ns
+    for first, last, saved_ns in chains(analysis, now_ns) if now_ns is not None else ():
+        saved = text.saving(saved_ns) if not step_ns else text.change(-100.0 * saved_ns / step_ns)
+        words = translate("plan", "These {count} hide one another's waits: together {saving}")
+        found |= dict.fromkeys(range(first - 1, last), words.format(count=last - first + 1, saving=saved))
+    return found
+
+
+def in_words(analysis: Analysis) -> str:
     """Say why the cards stand in this order; nothing where there is one card or none."""
     if len(analysis.plan) < 2:
         return ""
-    words = [translate("plan", "Next is always what saves most after the fixes above it.")]
-    for first, last, saved_ns in chains(analysis, now_ns):
-        template = translate("plan", "Cards {first} to {last} hide one another's waits: together {saving}.")
-        words.append(template.format(first=first, last=last, saving=text.saving(saved_ns)))
-    return " ".join(words)
+    return translate("plan", "Next is always what saves most after the fixes above it.")
 
 
 def caption(analysis: Analysis, now_ns: float) -> str:
     """Say what the bars of the plan are, and why they stand in their order."""
     words = translate("plan", "Predicted step after each fix, {unit}.").format(unit=bars_unit(now_ns))
-    return f"{words} {in_words(analysis, now_ns)}".strip()
+    return f"{words} {in_words(analysis)}".strip()

@@ -9,6 +9,8 @@ from core.importing import open_trace
 from core.run_folder import SAMPLES
 from core.suggestions import PlanStep
 from gui import plan_order
+from gui.panels.plan import PlanPanel
+from gui.session import Document
 from tests.trace_builder import TraceBuilder
 
 
@@ -19,13 +21,31 @@ def test_the_order_and_the_groups_are_told() -> None:
     ((first, last, saved_ns),) = plan_order.chains(analysis, now)
     assert (first, last) == (2, 3)
     assert round(saved_ns) == analysis.plan[0].predicted_step_ns - analysis.plan[2].predicted_step_ns
-    words = plan_order.in_words(analysis, now)
-    assert "saves most after the fixes above it" in words
-    assert "Cards 2 to 3 hide one another's waits: together −219" in words
+    assert "saves most after the fixes above it" in plan_order.caption(analysis, now)
+    words = plan_order.headings(analysis)
+    assert sorted(words) == [1, 2]
+    assert words[1] == words[2]
+    assert words[1].startswith("These 2 hide one another's waits: together −219")
+    assert plan_order.headings(analysis, 10 * saved_ns)[1].replace("\u202f", " ").endswith("together −10 %")
+
+
+def test_cards_that_only_pay_together_stand_under_one_heading(window) -> None:
+    path = SAMPLES / "story_stage0_simulated.json.gz"
+    document = Document(open_trace(path))
+    document.set_analysis(analyze(document.trace))
+    panel = PlanPanel(window.session, document)
+    for _ in range(2):  # made anew, it stands there once
+        (chain,) = panel._chains
+        cards = [chain.column.itemAt(i).widget() for i in range(1, chain.column.count())]
+        assert cards == panel._cards[1:3]
+        assert panel._column.itemAt(0).widget() is panel._cards[0]
+        assert panel._column.itemAt(1).widget() is chain
+        panel._make_cards(document.analysis.suggestions)
+    panel.deleteLater()
 
 
 def test_a_plan_of_one_card_needs_no_order() -> None:
     analysis = analyze(TraceBuilder().op("aten::add", 0, 5).build())
-    assert plan_order.in_words(analysis, 100.0) == ""
+    assert plan_order.in_words(analysis) == ""
     alone = replace(analysis, plan=(PlanStep((0,), ("x",), 90), PlanStep((1,), ("y",), 80)))
-    assert plan_order.in_words(alone, 100.0) == "Next is always what saves most after the fixes above it."
+    assert plan_order.in_words(alone) == "Next is always what saves most after the fixes above it."
