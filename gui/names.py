@@ -17,6 +17,11 @@ def stem(name: str) -> str:
     return _SUFFIX.sub("", name) or name
 
 
+def file_stem(title: str) -> str:
+    """Name to propose for a file that is written of a trace: a name only, whatever the title holds."""
+    return re.sub(r"[^\w.,-]+", "-", stem(title)).strip("-.") or "trace"
+
+
 def of_path(path: Path) -> str:
     """Name of a file for a list: of a run's trace its script and the time of day."""
     run, plain = _RUN.match(path.parent.name), _PLAIN.match(stem(path.name))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from core.figures.call_paths import Layers
 from core.figures.flame import FlameGraph
+from core.files import write_atomically
 from core.tables import Bool
-from gui import jobs, text
+from gui import jobs, names, text
 from gui.models.flame_query import FlameQuery, FlameWords, find, first_layers, thread_name, threads_of
+from gui.models.folded import folded
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.choice import Choice
@@ -110,7 +113,13 @@ class FlamePanel(QWidget):
         row = QHBoxLayout(self._controls)
         row.setContentsMargins(16, 5, 8, 4)
         row.setSpacing(8)
-        for widget in (self.search, self.measure, self.layers, self.thread_box, self.stretch, self.back):
+        self.more = button("⋯", None, "flat", self.tr("Save or copy the graph as folded stacks"))
+        self.more.setAccessibleName(self.tr("More"))
+        menu = QMenu(self.more)
+        menu.addAction(self.tr("Save as folded stacks…"), self.save_folded)
+        menu.addAction(self.tr("Copy as folded stacks"), self.copy_folded)
+        self.more.setMenu(menu)
+        for widget in (self.search, self.measure, self.layers, self.thread_box, self.stretch, self.back, self.more):
             row.addWidget(widget)
         row.addWidget(self.bar)
         row.addWidget(self.stop)
@@ -231,6 +240,32 @@ class FlamePanel(QWidget):
         self._full.hide()
         self.empty.say(words)
         self.empty.show()
+
+    # Folded stacks --------------------------------------------------------------------------------------------
+
+    def copy_folded(self) -> None:
+        """Put the graph into the clipboard as folded stacks."""
+        if self.view.graph is not None and self._words is not None:
+            QGuiApplication.clipboard().setText(folded(self._words, self.view.graph))
+
+    def save_folded(self) -> None:
+        """Ask where, and write the graph as folded stacks."""
+        words, graph = self._words, self.view.graph
+        if words is None or graph is None:
+            return
+        stem = names.file_stem(self._document.title)
+        name, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Save as folded stacks"), f"{stem}.folded.txt", self.tr("Folded stacks (*.txt *.folded)")
+        )
+        if name:
+            path = Path(name)
+            jobs.run(
+                self,
+                lambda progress: write_atomically(path, folded(words, graph).encode("utf-8", "replace")),
+                lambda _done: self._session.set_status(self.tr("Saved {name}").format(name=path.name)),
+                self._session.raise_error,
+                key=f"folded-{id(self)}",
+            )
 
     # Answers --------------------------------------------------------------------------------------------------
 

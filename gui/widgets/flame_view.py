@@ -36,17 +36,34 @@ class FlameView(FlameBoxes):
     # What is shown --------------------------------------------------------------------------------------------
 
     def show_graph(self, graph: FlameGraph) -> None:
-        """Show another graph, the whole of it."""
+        """Show another graph; what filled the view fills it again where the new one has the same calls."""
+        trail = self._trail_in(graph)
         self.graph, self._found = graph, None
         # Neighbours of one kind get two shades, by their names: the same name looks the same everywhere.
         self._colour = graph.kind.astype(np.int64) * 2 + (graph.name_id & 1)
         self._own_wait = graph.wait_ns.copy()
         np.subtract.at(self._own_wait, graph.parent[1:], graph.wait_ns[1:])
-        self._trail, self._pressed, self._hovered, self._cursor = [0], -1, -1, 0
+        self._trail, self._pressed, self._hovered, self._cursor = trail, -1, -1, trail[-1]
         self._fit()
-        self.verticalScrollBar().setValue(self._first_fork() * row_px())
+        level = max(0, graph.level_of(self.zoomed) - ABOVE_ROWS) if self.zoomed else self._first_fork()
+        self.verticalScrollBar().setValue(level * row_px())
         self.zoomChanged.emit()
         self.viewport().update()
+
+    def _trail_in(self, graph: FlameGraph) -> list[int]:
+        """Nodes of another graph with the call paths of those that filled the view one after the other."""
+        old, trail = self.graph, [0]
+        for node in self._trail[1:] if old is not None else ():
+            assert old is not None
+            at = 0
+            for above in [*old.ancestors(node)[1:], node] if node else ():
+                same = (old.name_id[above], old.kind[above])
+                at = next((k for k in graph.children(at) if (graph.name_id[k], graph.kind[k]) == same), -1)
+                if at < 0:
+                    break
+            if at >= 0 and at != trail[-1]:
+                trail.append(at)
+        return trail
 
     def set_found(self, found: Bool | None) -> None:
         """Let these nodes stand out; None: all alike."""
@@ -92,6 +109,8 @@ class FlameView(FlameBoxes):
         assert graph is not None
         while (below := graph.children(node)) and graph.total_ns[below[0]] >= ALONE * graph.total_ns[node]:
             node, level = below[0], level + 1
+        if not below:
+            return 0  # one chain down to its end: it is read from the top
         rows = self.viewport().height() // row_px()
         return max(0, level - ABOVE_ROWS) if graph.levels > rows else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,54 @@ def test_recursion_is_drawn_and_walked(make: Callable[[Trace], FlamePanel]) -> N
     view.zoom_to(600)
     assert view.node_at(view.box_of(600).center().toPoint()) == 600
     assert not view.grab().isNull()
+
+
+def test_what_fills_the_view_stays_when_a_new_graph_comes(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+    panel = make(trace)
+    view, before = panel.view, panel.view.graph
+    view.zoom_to(node_named(panel, "loss"))
+    panel._document.set_analysis(known_analysis(trace))  # the waits are known now: another graph
+    settle()
+    assert view.graph is not before
+    assert view.zoomed == node_named(panel, "loss")
+    view.back()
+    assert view.zoomed == 0
+    view.zoom_to(node_named(panel, "loss"))
+    panel._document.select_range(TimeRange(0, 100_000))  # the loss has not begun yet
+    settle()
+    assert view.zoomed == 0
+
+
+def test_a_single_chain_begins_at_its_root(make: Callable[[Trace], FlamePanel]) -> None:
+    made = TraceBuilder(gpu=None)
+    for depth in range(60):
+        made.python("train.py(5): again", depth, 2000 - 2 * depth)
+    panel = make(made.build())
+    assert panel.view.verticalScrollBar().value() == 0
+
+
+def test_the_graph_is_written_as_folded_stacks(
+    make: Callable[[Trace], FlamePanel], trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = make(trace)
+    panel.layers.setCurrentIndex(panel.layers.findData(Layers.NO_PYTHON))
+    panel.ask()
+    settle()
+    panel.copy_folded()
+    lines = QApplication.clipboard().text().splitlines()
+    stacks = {path: int(count) for path, count in (line.rsplit(" ", 1) for line in lines)}
+    assert panel.view.graph is not None
+    whole_us = int(panel.view.graph.total_ns[0] - panel.view.graph.self_ns[0]) / 1000
+    assert sum(stacks.values()) == pytest.approx(whole_us, rel=0.01)
+    assert any(";loss;aten::item" in path or path.startswith("loss;aten::item") for path in stacks)
+    out = tmp_path / "graph.txt"
+    monkeypatch.setattr("gui.panels.flame.QFileDialog.getSaveFileName", lambda *_: (str(out), ""))
+    panel.save_folded()
+    settle()
+    assert out.read_text().splitlines() == lines
+
+
+def test_names_cannot_break_the_folded_format(make: Callable[[Trace], FlamePanel]) -> None:
+    panel = make(TraceBuilder(gpu=None).op("a;b\nc 7", 0, 100).build())
+    panel.copy_folded()
+    assert QApplication.clipboard().text() == "a,b c 7 100\n"
