@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from profiling.errors import ProfilingError
 from profiling.events import Progress
 from profiling.interpreters import find_interpreters
+from profiling.notebooks import is_notebook, make_script
 from profiling.notices import duration
 from profiling.result import RunResult
 from profiling.run import run_blocking
@@ -75,9 +76,15 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
         if not equals or not name:
             raise ProfilingError(f"--env {pair}: write NAME=VALUE.")
         env[name] = value
+    script = options.script or ""
+    if is_notebook(script) and os.path.isfile(script):
+        made = make_script(script)
+        told = f"its code is run from {made.path}; lines that only a notebook understands: {made.left_out}."
+        print(f"{script} is a notebook: {told}", file=sys.stderr)
+        script = str(made.path)
     return RunSpec(
-        interpreter=_absolute(options.interpreter) or _interpreter(options.script or ""),
-        script=options.script or "",
+        interpreter=_absolute(options.interpreter) or _interpreter(script),
+        script=script,
         module=options.module or "",
         argv=tuple(argv),
         cwd=options.cwd,

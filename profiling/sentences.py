@@ -273,5 +273,9 @@ TEMPLATES = {
     "input-mode": QT_TRANSLATE_NOOP("profiling", "Unknown way to connect the input: {name}."),
     "no-folder": QT_TRANSLATE_NOOP("profiling", "The working folder {path} does not exist."),
     "no-script": QT_TRANSLATE_NOOP("profiling", "The script {path} does not exist."),
+    "is-notebook": QT_TRANSLATE_NOOP("profiling", "{path} is a notebook, not a script."),
+    "no-notebook": QT_TRANSLATE_NOOP("profiling", "The notebook {path} cannot be read."),
+    "no-script-beside": QT_TRANSLATE_NOOP("profiling", "No script can be written beside {path}."),
+    "cure-notebook": QT_TRANSLATE_NOOP("profiling", "Save it as a Python script, and choose that."),
     "cure-path": QT_TRANSLATE_NOOP("profiling", "Check the path."),
 }

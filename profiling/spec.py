@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from profiling.errors import ProfilingError
+from profiling.notebooks import is_notebook
 from profiling.sentences import say
 
 STEP_SOURCES = ("auto", "optimizer", "loader", "module", "whole")
@@ -155,6 +156,8 @@ class RunSpec:
             raise ProfilingError(say("no-folder", path=self.folder), "", say("cure-another"))
         if self.script and not os.path.exists(os.path.abspath(os.path.expanduser(self.script))):
             raise ProfilingError(say("no-script", path=self.script), "", say("cure-path"))
+        if is_notebook(self.script):
+            raise ProfilingError(say("is-notebook", path=self.script), "", say("cure-notebook"))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for the manifest (environment values are left out: they may be secrets)."""

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui import jobs
+from gui import jobs, text
 from gui.errors import as_text
 from gui.panels import PanelSpec
 from gui.said import spoken
@@ -32,10 +32,11 @@ from gui.widgets.calm import CalmCombo
 from gui.widgets.labels import Elided, button, heading, label, named
 from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, form_card
 from gui.widgets.python_field import PythonAnswer, PythonField
+from gui.widgets.script_hint import ScriptHint
 from profiling.errors import ProfilingError
 from profiling.interpreters import Interpreter, find_interpreters
 from profiling.preflight import Device, Preflight, preflight
-from profiling.spec import NO_GPU, RunSpec, package_module
+from profiling.spec import NO_GPU, RunSpec
 
 if TYPE_CHECKING:
     from gui.capture import Capture
@@ -125,8 +126,11 @@ class LaunchPage(QWidget):
         self.as_script.setChecked(True)
         form.addRow(self.as_script, beside(self.script, button(self.tr("Choose…"), self._choose_script)))
         form.addRow(self.as_module, self.module)
-        self.package_hint = button("", self._use_module, "link")
-        form.addRow("", self.package_hint)
+        self.hint = ScriptHint()
+        self.hint.module_wished.connect(self._use_module)
+        self.hint.script_made.connect(self._use_made_script)
+        self.hint.failed.connect(self._session.raise_error)
+        form.addRow("", self.hint.link)
         self.arguments = QLineEdit()
         self.arguments.setPlaceholderText(
             self.tr('--epochs 1 --out "a folder"   (split like a shell does; nothing is expanded)')
@@ -281,7 +285,7 @@ class LaunchPage(QWidget):
 
     def _choose_script(self) -> None:
         start = os.path.dirname(self.script.text()) or str(Path.home())
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Choose a script"), start, self.tr("Python (*.py)"))
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Choose a script"), start, self.tr("Python (*.py *.ipynb)"))
         if path:
             self.script.setText(path)
             self.as_script.setChecked(True)
@@ -298,12 +302,15 @@ class LaunchPage(QWidget):
             self._picked = True
             self.interpreter.setEditText(path)
 
-    def _use_module(self) -> None:
-        found = package_module(self.script.text())
-        if found is not None:
-            self.module.setText(found[0])
-            self.folder.setText(found[1])
-            self.as_module.setChecked(True)
+    def _use_module(self, name: str, folder: str) -> None:
+        self.module.setText(name)
+        self.folder.setText(folder)
+        self.as_module.setChecked(True)
+
+    def _use_made_script(self, path: str, left_out: int) -> None:
+        self.script.setText(path)
+        words = self.tr("The notebook's code is in {path}; lines that only a notebook understands: {count}.")
+        self._session.set_status(words.format(path=path, count=text.count(left_out)))
 
     # Using it ---------------------------------------------------------------------------------------------------
 
@@ -358,13 +365,8 @@ class LaunchPage(QWidget):
         module = self.as_module.isChecked()
         self.module.setEnabled(module)
         self.script.setEnabled(not module)
-        package = package_module(self.script.text()) if self.script.text() and not module else None
-        self.package_hint.setVisible(package is not None)
-        if package is not None:
-            self.package_hint.setText(
-                self.tr("This file belongs to a package: run it as the module {name}").format(name=package[0])
-            )
         script = self.script.text().strip()
+        self.hint.show_for("" if module else script)
         folder = os.path.dirname(os.path.abspath(script)) if script and not module else ""
         self.folder.setPlaceholderText(folder or self.tr("the folder of the script"))
         target = self.module.text().strip() if module else script

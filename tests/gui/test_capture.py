@@ -250,10 +250,22 @@ def test_a_file_of_a_package_offers_the_module(session: Session, tmp_path: Path)
     (tmp_path / "pkg" / "__init__.py").write_text("")
     (tmp_path / "pkg" / "train.py").write_text("")
     page = page_for(session, tmp_path / "pkg" / "train.py")
-    assert page.package_hint.isVisibleTo(page)
-    page.package_hint.click()
+    assert page.hint.link.isVisibleTo(page)
+    page.hint.link.click()
     assert page.spec().module == "pkg.train"
     assert page.spec().cwd == str(tmp_path)
+
+
+def test_a_notebook_becomes_a_script(session: Session, tmp_path: Path, qtbot: Any) -> None:
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": ["%cd x\n", "print(1)"]}]}))
+    page = page_for(session, notebook)
+    qtbot.addWidget(page)
+    assert page.hint.link.isVisibleTo(page)
+    page.hint.link.click()
+    qtbot.waitUntil(lambda: page.script.text() == str(tmp_path / "train.py"))
+    assert not page.hint.link.isVisibleTo(page)
+    assert (tmp_path / "train.py").read_text().endswith("# %cd x\nprint(1)\n")
 
 
 def test_the_output_page_follows_a_run(session: Session, tmp_path: Path, qtbot: Any) -> None:

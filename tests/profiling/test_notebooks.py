@@ -1,0 +1,72 @@
+"""A notebook becomes a script beside it; nothing that is there is overwritten."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiling.errors import ProfilingError
+from profiling.notebooks import make_script, to_source
+from profiling.spec import RunSpec
+
+
+def cells(*sources: Any) -> dict[str, Any]:
+    """A notebook of these code cells."""
+    return {"nbformat": 4, "cells": [{"cell_type": "code", "source": source} for source in sources]}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected", "lost"),
+    [
+        ("x = 1", "x = 1", 0),
+        ("%matplotlib inline\nx = 1", "# %matplotlib inline\nx = 1", 1),
+        ("for i in y:\n    !ls\n", "for i in y:\n    pass  # !ls", 1),
+        ("files = !ls\nx = 1", "# files = !ls\nx = 1", 1),
+        ("torch?\nx = 1", "# torch?\nx = 1", 1),
+        ("%%time\nx = 1", "# %%time\nx = 1", 1),
+        ("%%bash\nrm x\nls", "# %%bash\n# rm x\n# ls", 3),
+        ("x = (a\n% b)", "x = (a\n% b)", 0),
+        ('s = """\n!no\n"""', 's = """\n!no\n"""', 0),
+        (["import torch\n", "x = 1"], "import torch\nx = 1", 0),
+    ],
+)
+def test_cells_become_python(source: Any, expected: str, lost: int) -> None:
+    text, left_out = to_source(cells(source), "a.ipynb")
+    assert text.split("# %% cell 1\n")[1] == expected + "\n"
+    assert left_out == lost
+    compile(text, "a.py", "exec")
+
+
+def test_other_cells_are_passed_over_and_old_notebooks_are_read() -> None:
+    new = {"cells": [{"cell_type": "markdown", "source": "# no"}, {"cell_type": "code", "source": "display(1)"}, 3]}
+    text, _ = to_source(new, "new\n.ipynb")
+    assert "# no" not in text
+    assert text.index("display = print") < text.index("# %% cell 2\ndisplay(1)")
+    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["a = 1"]}]}]}
+    assert to_source(old, "old.ipynb")[0].endswith("\na = 1\n")
+    for wrong in ([], {}, {"cells": 3}, {"worksheets": []}):
+        with pytest.raises(ValueError, match="no"):
+            to_source(wrong, "wrong.ipynb")
+
+
+def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text(json.dumps(cells("print(1)")))
+    (tmp_path / "train.py").write_text("mine")
+    first = make_script(str(notebook))
+    assert first.path == tmp_path / "train_2.py"
+    assert make_script(str(notebook)) == first
+    assert (tmp_path / "train.py").read_text() == "mine"
+    notebook.write_text("{")
+    with pytest.raises(ProfilingError, match="cannot be read"):
+        make_script(str(notebook))
+
+
+def test_a_notebook_is_no_script(tmp_path: Path) -> None:
+    (tmp_path / "train.ipynb").write_text("{}")
+    with pytest.raises(ProfilingError, match="is a notebook"):
+        RunSpec(sys.executable, str(tmp_path / "train.ipynb")).check()
