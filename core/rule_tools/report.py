@@ -24,6 +24,18 @@ MOST_PLACES = 9  # slices of one step whose lines are looked up, for a fault at 
 OLD_STACK_READS = 24  # old stacks are read from the file, so only so many occurrences are told apart
 
 
+SPENT = (
+    "The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} {count|call|calls}, "
+    "{wait_ms:time} of it waiting for the GPU."
+)
+SPENT_PER_STEP = (
+    "In each step the CPU spends {step_host_ms:time} of {step_ms:time} inside such calls, {step_wait_ms:time} of it "
+    "waiting for the GPU ({count} {count|call|calls} in {steps} {steps|step|steps})."
+)
+SPENT_IN_ONE_STEP = (
+    "The CPU spent {host_ms:time} of the step's {window_ms:time} inside the {count} {count|call|calls}, {wait_ms:time} "
+    "of it waiting for the GPU."
+)
 MADE = (
     "Making what is copied takes {made_ms:time} of CPU time more. In all, the fix frees the CPU for {gone_ms:time}, "
     "the waiting included."
@@ -114,6 +126,9 @@ def sync_values(facts: Facts, group: Group) -> dict[str, Any]:
         "steps": max(facts.n_steps, 1),
         "host_ms": host / MS,
         "wait_ms": wait / MS,
+        "step_host_ms": facts.per_step(host) / MS,
+        "step_wait_ms": facts.per_step(wait) / MS,
+        "step_ms": facts.per_step(facts.window_ns) / MS,
         "each_ms": host / MS / max(count, 1),
         "window_ms": facts.window_ns / MS,
         "share_pct": 100.0 * host / max(facts.window_ns, 1),
@@ -153,7 +168,8 @@ def sync_suggestions(
     for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
         values = sync_values(facts, group)
         told, more = uneven(facts, group.occurrences)
-        sentences = [SENTENCE] if told else []
+        spent = SPENT_PER_STEP if facts.n_steps > 1 else SPENT_IN_ONE_STEP if facts.n_steps else SPENT
+        sentences = [spent, SENTENCE] if told else [spent]
         slices = _targets(facts, group, texts, target)
         effects = [Effect(texts.effect, tuple(slices))]
         extra = [i for o in group.occurrences for i in extra_removed(facts, o)] if extra_removed is not None else []
@@ -201,11 +217,16 @@ def _targets(
 
 
 def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[Evidence, ...]:
-    calls = ids_tuple(group.calls)
+    calls, by_step = ids_tuple(group.calls), facts.n_steps > 1
     longest = max(group.occurrences, key=lambda o: host_time_ns(facts, o))
     out = [
         Evidence(
             "Operations that block the CPU", len(group.occurrences), "", ids_tuple(o.anchor for o in group.occurrences)
+        ),
+        *(
+            [Evidence("CPU time inside them per step", round(values["step_host_ms"], 4), "ms", calls)]
+            if by_step
+            else []
         ),
         Evidence("CPU time inside the blocking calls", round(values["host_ms"], 4), "ms", calls),
         Evidence("of it, waiting for the GPU", round(values["wait_ms"], 4), "ms", calls),

@@ -32,10 +32,7 @@ RULE = Rule(id="blocking-pinned-copy", title="A pinned copy waits", needs=Needs.
 TEXTS = SyncTexts(
     title="A copy to the GPU holds the CPU until it ends",
     why=(
-        "From pinned memory a copy runs by itself, but this call waits for its end, because non_blocking was not "
-        "set. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
-        "{count|call|calls}, "
-        "{wait_ms:time} of it waiting for the GPU."
+        "From pinned memory a copy runs by itself, but this call waits for its end, because non_blocking was not set."
     ),
     fix=Fix(
         summary="Copy from pinned memory without waiting.",

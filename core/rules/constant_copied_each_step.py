@@ -45,13 +45,9 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="The same small tensor is copied to the GPU again and again",
     why=(
-        "The same small tensor is copied from the CPU to the GPU again and again. "
-        "A tensor of {each_bytes:size} that lives on the CPU is sent to the GPU {count} {count|time|times}, though its "
-        "size never "
-        "changes. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
-        "{count|call|calls}, "
-        "{wait_ms:time} of it waiting for the GPU. For such a copy the CPU waits until the GPU has done "
-        "everything before it."
+        "The same small tensor is copied from the CPU to the GPU again and again. A tensor of {each_bytes:size} "
+        "that lives on the CPU is sent to the GPU {count} {count|time|times}, though its size never changes. For "
+        "such a copy the CPU waits until the GPU has done everything before it."
     ),
     fix=Fix(
         summary="Make the constant once and keep it on the GPU.",

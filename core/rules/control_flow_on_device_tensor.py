@@ -41,10 +41,9 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="Python tests a GPU tensor and waits for the answer",
     why=(
-        "Python tests a tensor that is on the GPU, and the CPU waits for the answer. "
-        "An if, while or assert on a tensor needs its value now, so the CPU stops until the GPU has computed it. "
-        "The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} {count|call|calls}, "
-        "{wait_ms:time} of it waiting for the GPU. Meanwhile no new work is queued."
+        "Python tests a tensor that is on the GPU, and the CPU waits for the answer. An if, while or assert on a "
+        "tensor needs its value now, so the CPU stops until the GPU has computed it. Meanwhile no new work is "
+        "queued."
     ),
     fix=Fix(
         summary="Do the check where the data is made, or let the GPU do it.",

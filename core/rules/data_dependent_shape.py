@@ -33,10 +33,8 @@ RULE = Rule(id="data-dependent-shape", title="A result's size depends on data", 
 TEXTS = SyncTexts(
     title="`{op}`: the CPU waits to learn the size of its result",
     why=(
-        "`{op}` gives a result whose size the CPU must wait to learn. "
-        "How many elements a mask selects is only known after the GPU has counted them, and the CPU needs the "
-        "number to allocate the result. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside "
-        "the {count} {count|call|calls}, {wait_ms:time} of it waiting for the GPU."
+        "`{op}` gives a result whose size the CPU must wait to learn. How many elements a mask selects is only "
+        "known after the GPU has counted them, and the CPU needs the number to allocate the result."
     ),
     fix=Fix(
         summary="Use the mask as a factor, so that sizes stay fixed.",

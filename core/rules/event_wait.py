@@ -32,11 +32,8 @@ RULE = Rule(id="event-wait", title="The CPU waits for an event", needs=Needs.DEV
 TEXTS = SyncTexts(
     title="The CPU waits for an event: `{call}`",
     why=(
-        "`{call}` stops the CPU until the GPU has reached an event. "
-        "The program waits until the GPU has reached a mark. The CPU spent {host_ms:time} of the {window_ms:time} "
-        "looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting for the GPU. It is often a "
-        "time "
-        "measurement (`elapsed_time`) read too early."
+        "`{call}` stops the CPU until the GPU has reached an event. It is often a time measurement (`elapsed_time`) "
+        "read too early."
     ),
     fix=Fix(
         summary="Read the event one step later.",

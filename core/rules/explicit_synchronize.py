@@ -38,10 +38,8 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="The program waits for the GPU: `{call}`",
     why=(
-        "`{call}` stops the CPU until the GPU is done. The CPU spent {host_ms:time} of the {window_ms:time} "
-        "looked at inside the {count} {count|call|calls}. During that time it queues nothing, and afterwards the GPU "
-        "starts "
-        "with an empty queue. Results do not need this: work on one stream is in order anyhow."
+        "`{call}` stops the CPU until the GPU is done. During that time it queues nothing, and afterwards the GPU "
+        "starts with an empty queue. Results do not need this: work on one stream is in order anyhow."
     ),
     fix=Fix(
         summary="Remove the synchronisation from the step; measure with CUDA events.",

@@ -34,9 +34,7 @@ TEXTS = SyncTexts(
     title="The gradient norm is read back in every step",
     why=(
         "The norm is known only after the whole backward pass, and the CPU waits for it before it can start the "
-        "optimizer. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
-        "{count|call|calls}, "
-        "{wait_ms:time} of it waiting for the GPU."
+        "optimizer."
     ),
     fix=Fix(
         summary="Keep the norm on the GPU; read it rarely.",

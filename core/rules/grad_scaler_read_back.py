@@ -37,10 +37,7 @@ RULE = Rule(id="grad-scaler-read-back", title="The gradient scaler reads back", 
 TEXTS = SyncTexts(
     title="The gradient scaler waits for the GPU in every step",
     why=(
-        "With float16 the scaler must know on the CPU whether any gradient overflowed before it lets the optimizer "
-        "run. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
-        "{count|call|calls}, "
-        "{wait_ms:time} of it waiting for the GPU."
+        "With float16 the scaler must know on the CPU whether any gradient overflowed before it lets the optimizer run."
     ),
     fix=Fix(
         summary="Use bfloat16, which needs no scaler, or a fused optimizer.",

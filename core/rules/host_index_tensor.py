@@ -40,11 +40,8 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a CPU tensor",
     why=(
-        "A GPU tensor is indexed with a tensor that is on the CPU, which is copied over each time. "
-        "The index ({each_bytes:size}) is on the CPU, so PyTorch copies it to the GPU inside `{op}` and waits for the "
-        "copy. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside the {count} "
-        "{count|call|calls}, "
-        "{wait_ms:time} of it waiting for the GPU."
+        "A GPU tensor is indexed with a tensor that is on the CPU, which is copied over each time. The index "
+        "({each_bytes:size}) is on the CPU, so PyTorch copies it to the GPU inside `{op}` and waits for the copy."
     ),
     fix=Fix(
         summary="Keep the index on the GPU.",

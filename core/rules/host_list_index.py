@@ -41,10 +41,9 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a Python list or range",
     why=(
-        "A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time. "
-        "Python's numbers are first made into a CPU tensor of {each_bytes:size} and then copied to the GPU, and the "
-        "CPU waits for that copy. The CPU spent {host_ms:time} of the {window_ms:time} looked at inside these "
-        "{count} {count|call|calls}, {wait_ms:time} of it waiting for the GPU."
+        "A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time. Python's "
+        "numbers are first made into a CPU tensor of {each_bytes:size} and then copied to the GPU, and the CPU "
+        "waits for that copy."
     ),
     fix=Fix(
         summary="Make the index on the GPU.",

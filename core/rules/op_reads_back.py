@@ -37,12 +37,7 @@ RULE = Rule(
 
 TEXTS = SyncTexts(
     title="`{op}` waits for the GPU inside itself",
-    why=(
-        "This operator needs something from the GPU before it can go on. The CPU spent {host_ms:time} of the "
-        "{window_ms:time} looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting for the "
-        "GPU. "
-        "Path: {op_path}."
-    ),
+    why=("This operator needs something from the GPU before it can go on. Path: {op_path}."),
     fix=Fix(
         summary="Use a form of the operator that need not look at the data, or move it out of the step.",
         before="y = x.repeat_interleave(counts, dim=0)",

@@ -37,11 +37,7 @@ RULE = Rule(id="optimizer-read-back", title="The optimizer reads back", needs=Ne
 
 TEXTS = SyncTexts(
     title="The optimizer reads a value back in every step",
-    why=(
-        "Inside the optimizer's step the CPU waits for a value from the GPU. The CPU spent {host_ms:time} of the "
-        "{window_ms:time} looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting for the "
-        "GPU."
-    ),
+    why=("Inside the optimizer's step the CPU waits for a value from the GPU."),
     fix=Fix(
         summary="Use the fused form, or a learning rate that is a plain number.",
         before='optimizer = torch.optim.Adam(params, lr=torch.tensor(1e-3, device="cuda"))',

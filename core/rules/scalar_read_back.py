@@ -37,11 +37,9 @@ RULE = Rule(id="scalar-read-back", title="A number is read back from the GPU", n
 TEXTS = SyncTexts(
     title="`{op}` reads a number back and waits",
     why=(
-        "`{op}` reads a number back from the GPU, and the CPU waits for it. "
-        "To read one number, the CPU must wait until the GPU has finished all the work queued before it. The CPU "
-        "spent {host_ms:time} of the {window_ms:time} looked at inside the {count} {count|call|calls}. Of that, "
-        "{wait_ms:time} was waiting for the GPU. While the CPU waits it cannot queue new work, so the GPU has "
-        "nothing to do afterwards."
+        "`{op}` reads a number back from the GPU, and the CPU waits for it. To read one number, the CPU must wait "
+        "until the GPU has finished all the work queued before it. While the CPU waits it cannot queue new work, so "
+        "the GPU has nothing to do afterwards."
     ),
     fix=Fix(
         summary="Keep the value on the GPU and read it only every N steps.",

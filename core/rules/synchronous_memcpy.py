@@ -31,11 +31,8 @@ RULE = Rule(id="synchronous-memcpy", title="A copy call that waits is used", nee
 TEXTS = SyncTexts(
     title="`{call}` copies and waits for the end",
     why=(
-        "`{call}` copies and waits until the copy is done. "
-        "This call comes from a library or extension, not from PyTorch's own copies. The CPU spent {host_ms:time} "
-        "of the {window_ms:time} looked at inside the {count} {count|call|calls}, {wait_ms:time} of it waiting "
-        "for the "
-        "GPU. Path: {op_path}."
+        "`{call}` copies and waits until the copy is done. This call comes from a library or extension, not from "
+        "PyTorch's own copies. Path: {op_path}."
     ),
     fix=Fix(
         summary="Use cudaMemcpyAsync with pinned memory in the extension.",
