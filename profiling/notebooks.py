@@ -98,7 +98,7 @@ def to_source(notebook: Any, name: str) -> tuple[str, int]:
     for number, cell in enumerate(cells, 1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             code = cell.get("source", cell.get("input", ""))
-            code = code if isinstance(code, str) else "".join(str(line) for line in code)
+            code = "".join(map(str, code)) if isinstance(code, list) else str(code)
             told, lost = _without_magics(code.rstrip())
             left_out += lost
             if told.strip():
