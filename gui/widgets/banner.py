@@ -111,6 +111,7 @@ class WorkLines(QFrame):
     def add(self, line: WorkLine) -> None:
         """Show one job more."""
         self._column.addWidget(line)
+        line.show()  # a layout shows what it is given only later, and the box would be measured without it
         self.show()
         self._place()
 
