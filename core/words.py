@@ -39,9 +39,23 @@ def size(value_bytes: float | None) -> str:
         if abs(value) < 1024:
             break
         value, unit = value / 1024, larger
-    digits = 0 if unit == "B" or abs(value) >= 100 else 1 if abs(value) >= 10 else 2
-    text = f"{value:.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit}"
+    return f"{significant(value)} {unit}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return a number with that many significant digits, without exponent, thousands separated."""
+    if value == 0:
+        return "0"
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    if whole >= digits:
+        return f"{round(value):,}"
+    if whole:
+        text = f"{value:,.{digits - whole}f}"
+    else:
+        text = f"{value:.{digits}g}"
+        if "e" in text:
+            text = f"{value:.12f}".rstrip("0")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def time(time_ns: float) -> str:
@@ -53,10 +67,7 @@ def time(time_ns: float) -> str:
         if float(f"{abs(value):.3g}") < 1000:
             break
         value, unit = value / factor, larger
-    if abs(value) >= 100 or (unit == "ns" and value == int(value)):
-        return f"{value:,.0f} {unit}"
-    text = f"{value:.{1 if abs(value) >= 10 else 2}f}"
-    return f"{text.rstrip('0').rstrip('.')} {unit}"
+    return f"{significant(value)} {unit}"
 
 
 _NS_BY_ENDING = {"_ns": 1.0, "_us": 1e3, "_ms": 1e6}

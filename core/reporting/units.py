@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
+from core import words
+from core.words import significant, time
+
 UNKNOWN = "unknown"
 
 
-def duration(time_ns: float | None, digits: int = 3) -> str:
-    """Return a duration with the unit that fits it.
-
-    Parameters
-    ----------
-    time_ns
-        Nanoseconds; None is unknown.
-    digits
-        Significant digits.
-    """
-    if time_ns is None:
-        return UNKNOWN
-    size = abs(time_ns)
-    for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "µs"), (1e9, 1e6, "ms"), (float("inf"), 1e9, "s")):
-        # 999.96 us rounds to 1000 us: let the next unit show it
-        if float(f"{size / divisor:.{digits}g}") < 1000 or limit == float("inf"):
-            return f"{significant(time_ns / divisor, digits)} {unit}"
-    return UNKNOWN
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """Return a number with that many significant digits, without exponent, thousands separated."""
-    if value == 0:
-        return "0"
-    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    if whole >= digits:
-        return f"{round(value):,}"
-    if whole:
-        text = f"{value:,.{digits - whole}f}"
-    else:
-        text = f"{value:.{digits}g}"
-        if "e" in text:
-            text = f"{value:.12f}".rstrip("0")
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def duration(time_ns: float | None) -> str:
+    """Return a duration with the unit that fits it; None is unknown."""
+    return UNKNOWN if time_ns is None else time(time_ns)
 
 
 def percent(value: float | None) -> str:
@@ -61,14 +33,7 @@ def count(value: float | None) -> str:
 
 def size(value_bytes: float | None) -> str:
     """Return a size in binary units."""
-    if value_bytes is None:
-        return UNKNOWN
-    value = float(value_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(value) < 1024:
-            return f"{significant(value)} {unit}"
-        value /= 1024
-    return f"{significant(value)} TiB"
+    return UNKNOWN if value_bytes is None else words.size(value_bytes)
 
 
 def measure(value: float | int | str | None, unit: str) -> str:

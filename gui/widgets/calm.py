@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox, QWidget
+
+if TYPE_CHECKING:
+    _Field = QWidget
+else:
+    _Field = object  # two classes of Qt cannot be joined
 
 
-class CalmSpin(QSpinBox):
-    """A whole number."""
+class _Calm(_Field):
+    """What a field of Qt becomes calm by, named before it among the bases."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,31 +29,13 @@ class CalmSpin(QSpinBox):
             event.ignore()
 
 
-class CalmDoubleSpin(QDoubleSpinBox):
+class CalmSpin(_Calm, QSpinBox):
+    """A whole number."""
+
+
+class CalmDoubleSpin(_Calm, QDoubleSpinBox):
     """A number."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave the wheel to the page around."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-
-class CalmCombo(QComboBox):
+class CalmCombo(_Calm, QComboBox):
     """A list to choose from."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave the wheel to the page around."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
