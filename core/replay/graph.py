@@ -93,8 +93,10 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     work = collect_work(view, replayed, window)
     call_ns = call_cost(view, work)
     waits = find_waits(view, figures, work, lanes, call_ns)
-    edges = stream_waits(view, work, lanes)
+    edges, around = stream_waits(view, work, lanes)
     work = explain(work, *edges)
+    if len(rows) > 1:
+        edges = np.concatenate((edges[0], around[0])), np.concatenate((edges[1], around[1]))
     starts = figures.steps.start_ns[list(rows)]
     ends = figures.steps.end_ns[list(rows)]
     bounds = np.unique(np.concatenate((starts, ends, [window[0], window[1]])))

@@ -29,6 +29,9 @@ def overlapped(graph: Graph, moved: Bool, kinds: np.ndarray) -> Graph:
     group_block = np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
     pieces = np.arange(len(work))
     groups = group_pieces(work, group_block[graph.group_of], pieces, graph.block_count)
+    # A stream that waited for a copy waits for what was before it on the stream that it has left.
+    floor_on = _before_on_stream(graph.work, moved)[graph.floor_on]
+    floor_piece, floor_on = graph.floor_piece[floor_on >= 0], floor_on[floor_on >= 0].astype(np.int32)
     return replace(
         graph,
         work=work,
@@ -38,8 +41,10 @@ def overlapped(graph: Graph, moved: Bool, kinds: np.ndarray) -> Graph:
         first_piece=groups[2],
         pieces=groups[3],
         group_of=groups[4],
-        floor_group=groups[4][graph.floor_piece],
-        floor_dep=groups[4][graph.floor_on],
+        floor_piece=floor_piece,
+        floor_on=floor_on,
+        floor_group=groups[4][floor_piece],
+        floor_dep=groups[4][floor_on],
     )
 
 
@@ -85,4 +90,6 @@ def _repointed(waits: Waits, old: Work, work: Work, moved: Bool, kinds: np.ndarr
     dep_of, dep_piece = np.concatenate(owner).astype(np.int32), np.concatenate(target).astype(np.int32)
     lag = np.concatenate((waits.dep_lag_ns[kept], np.zeros(len(dep_of) - np.count_nonzero(kept))))
     order = np.argsort(dep_of, kind="stable")
-    return replace(waits, dep_of=dep_of[order], dep_piece=dep_piece[order], dep_lag_ns=lag[order])
+    # A copy that was the first work of its stream leaves nothing to wait for; the time of the wait is no host time yet.
+    over = np.union1d(waits.over, waits.dep_of).astype(np.int32)
+    return replace(waits, dep_of=dep_of[order], dep_piece=dep_piece[order], dep_lag_ns=lag[order], over=over)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,7 @@ class Waits:
     mark_lag_ns: F64
     mark_lane: I32  # per mark: its lane ...
     mark_ns: I64  # ... and when the lane passed it in the recording
+    over: I32 = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # rows of waits for work that moved away
 
     def __len__(self) -> int:
         return len(self.slice_id)
@@ -67,6 +68,7 @@ class Waits:
         """bool[n]: the replay knows what this wait waits for."""
         known = self.sync_id < 0
         known[self.dep_of] = True
+        known[self.over] = True
         known.setflags(write=False)
         return known
 
@@ -148,7 +150,7 @@ def _dependencies(
     copy = np.where((copy >= 0) & (work.end_ns[copy] <= limit), copy, -1)
     named = _piece_of(work, waited)
     named = np.where((named >= 0) & (work.end_ns[named] <= limit), named, -1)
-    hint = np.where(named >= 0, named, _last_launched(view, work, call, syncs.thread_id[rows]))
+    hint = np.where(named >= 0, named, _last_launched(work, slices.start_ns[call], syncs.thread_id[rows]))
     known = hint >= 0
     stream, device = work.stream[hint], work.stream_device[work.stream[hint]]
     alloc = kind == SyncKind.ALLOC
@@ -157,8 +159,15 @@ def _dependencies(
     narrow = ((kind == SyncKind.STREAM) | (kind == SyncKind.EVENT)) & (copy < 0)
     owner, target = [np.flatnonzero(copy >= 0)], [copy[copy >= 0]]
     # Which event an event synchronisation waits for is not recorded; it was recorded before, with what it covers.
-    before = np.where(kind == SyncKind.EVENT, _last_record(view, slices.start_ns[call]), slices.start_ns[call])
-    exact = np.flatnonzero(narrow & (kind == SyncKind.EVENT) & (named >= 0))
+    recorded, around = _last_record(view, slices.start_ns[call])
+    before = np.where(kind == SyncKind.EVENT, recorded, slices.start_ns[call])
+    early = np.flatnonzero(narrow & around & (kind == SyncKind.EVENT))
+    last = _last_launched(work, before[early], syncs.thread_id[rows[early]])
+    owner.append(early[last >= 0])
+    target.append(last[last >= 0])
+    narrow[early] = False
+    # What released a call that hardly waited may have ended by chance meanwhile: only a true wait tells its event.
+    exact = np.flatnonzero(narrow & (kind == SyncKind.EVENT) & (named >= 0) & (end - start > 2 * TOLERANCE_NS))
     owner.append(exact)
     target.append(named[exact])
     narrow[exact] = False
@@ -179,13 +188,17 @@ def _dependencies(
     return dep_of, dep_piece, np.where(released, lag, 0).astype(np.float64)
 
 
-def _last_record(view: View, time_ns: I64) -> I64:
-    """Start of the last ``EventRecord`` call before each instant, the instant itself where there is none."""
+def _last_record(view: View, time_ns: I64) -> tuple[I64, np.ndarray]:
+    """Start of the last ``EventRecord`` call before each instant; the instant itself in a trace without any.
+
+    Before the first one the event is one of the time before the recording. In a loop that is that of the step before:
+    the last one of the recording stands for it. The second array tells where.
+    """
     wanted = np.array(["EventRecord" in name for name in view.trace.strings.values], dtype=bool)
     records = np.sort(view.trace.slices.start_ns[view.named(view.host_calls, wanted)])
     at = np.searchsorted(records, time_ns) - 1
-    last: I64 = np.where(at >= 0, records[np.maximum(at, 0)] if len(records) else time_ns, time_ns)
-    return last
+    last: I64 = records[at] if len(records) else time_ns
+    return last, (at < 0) & bool(len(records))
 
 
 def _piece_of(work: Work, slice_id: I32) -> I32:
@@ -193,14 +206,14 @@ def _piece_of(work: Work, slice_id: I32) -> I32:
     return np.where(slice_id >= 0, work.piece_of[np.maximum(slice_id, 0)], -1).astype(np.int32)
 
 
-def _last_launched(view: View, work: Work, call: I32, thread: I32) -> I32:
-    """Piece that the same thread launched last before each call, -1 for none."""
-    found = np.full(len(call), -1, dtype=np.int32)
+def _last_launched(work: Work, time_ns: I64, thread: I32) -> I32:
+    """Piece that the same thread launched last before each instant, -1 for none."""
+    found = np.full(len(time_ns), -1, dtype=np.int32)
     for one in distinct(thread):
         own = np.flatnonzero((work.thread == one) & (work.launch_id >= 0))
         own = own[np.argsort(work.launch_ns[own], kind="stable")]
         here = np.flatnonzero(thread == one)
-        at = np.searchsorted(work.launch_ns[own], view.trace.slices.start_ns[call[here]]) - 1
+        at = np.searchsorted(work.launch_ns[own], time_ns[here]) - 1
         found[here[at >= 0]] = own[at[at >= 0]]
     return found
 
@@ -284,55 +297,68 @@ def wait_spans(waits: Waits, rows: np.ndarray) -> Spans:
     return union(waits.start_ns[rows], waits.end_ns[rows])
 
 
-def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[I32, I32]:
+def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[tuple[I32, I32], tuple[I32, I32]]:
     """Dependencies between streams, from the ``StreamWaitEvent`` calls of the recording.
 
-    The trace does not say which event a stream waits for. The work that the thread launched last on another stream
-    of the device is taken for it, unless the recording shows that it had not finished by then.
+    The trace does not say which event a stream waits for. The work that the lane launched last on another stream of the
+    device is taken for it, of that which the recording shows to have finished by then. (Of the lane, not the thread:
+    the collectives that the main thread waits for were mostly launched by the thread of the backward pass.)
 
     Returns
     -------
     tuple
-        Waiting pieces, and the piece that each waits for.
+        Waiting pieces, and the piece that each waits for. Then the same for the first ones, before which nothing was
+        launched: in a loop they wait for what the step before launched last, and the recording's last stands for it.
     """
     slices, strings = view.trace.slices, view.trace.strings
     wanted = np.array(["StreamWaitEvent" in s for s in strings.values], dtype=bool)
     calls = view.named(view.host_calls, wanted) if len(wanted) else view.host_calls[:0]
-    waiting: list[I32] = []
-    waited: list[I32] = []
+    found: list[np.ndarray] = [np.zeros((2, 0), dtype=np.int64)]
+    around = found.copy()
     launched = np.flatnonzero(work.launch_id >= 0)
-    for thread in distinct(view.thread[calls]):
-        if lanes.of_thread[thread] < 0:
+    lane_of_call, lane_of_work = lanes.of_thread[view.thread[calls]], lanes.of_thread[work.thread[launched]]
+    for lane in distinct(lane_of_call):
+        if lane < 0:
             continue
-        own = launched[work.thread[launched] == thread]
+        own = launched[lane_of_work == lane]
         own = own[np.argsort(work.launch_ns[own], kind="stable")]
-        at = np.sort(slices.start_ns[calls[view.thread[calls] == thread]])
-        piece, before = _follow(work, own, at)
-        waiting.append(piece)
-        waited.append(before)
-    if not waiting:
-        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
-    return np.concatenate(waiting).astype(np.int32), np.concatenate(waited).astype(np.int32)
+        at = np.sort(slices.start_ns[calls[lane_of_call == lane]])
+        edges, first = _follow(work, own, at)
+        found.append(edges)
+        around.append(_from_before(work, own, first))
+    (waiting, waited), (first, last) = (np.concatenate(parts, axis=1).astype(np.int32) for parts in (found, around))
+    return (waiting, waited), (first, last)
+
+
+def _from_before(work: Work, own: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Pieces that nothing was launched before, each with the last piece of another stream of its device."""
+    rows = []
+    for piece in first.tolist():
+        stream = work.stream[own]
+        other = (stream != work.stream[piece]) & (work.stream_device[stream] == work.stream_device[work.stream[piece]])
+        if other.any():
+            rows.append((piece, int(own[np.flatnonzero(other)[-1]])))
+    return np.array(rows, dtype=np.int64).reshape(-1, 2).T
 
 
 def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.ndarray]:
-    """For one thread: the first launch after each stream wait, and what it waits for."""
+    """For one lane: the first launch after each stream wait with what it waits for; the first of all apart."""
     at = np.unique(np.searchsorted(work.launch_ns[own], calls_ns))
-    at = at[(at > 0) & (at < len(own))]
+    at = at[at < len(own)]
     stream = work.stream[own]
-    device = work.stream_device[stream]
+    device, start, end = work.stream_device[stream], work.start_ns[own], work.end_ns[own]
     before = at - 1
     found = np.full(len(at), -1, dtype=np.int64)
-    todo = np.arange(len(at))
+    todo = np.flatnonzero(before >= 0)
     for _ in range(_LOOK_BACK):
         if not len(todo):
             break
         here, back = at[todo], before[todo]
         other = (stream[back] != stream[here]) & (device[back] == device[here])
+        other &= end[back] <= start[here] + TOLERANCE_NS
         found[todo[other]] = back[other]
         before[todo] -= 1
         todo = todo[~other & (back > 0)]
+    alone = at[(found < 0) & (before <= 0)][:_LOOK_BACK]
     at, found = at[found >= 0], found[found >= 0]
-    waiting, waited = own[at], own[found]
-    ended = work.end_ns[waited] <= work.start_ns[waiting] + TOLERANCE_NS
-    return waiting[ended], waited[ended]
+    return np.stack((own[at], own[found])), own[alone]
