@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -43,6 +43,7 @@ class Difference:
     name: str
     before: Side | None
     after: Side | None
+    per_step: bool = True  # both traces know their steps; else all is compared of the whole traces
 
     @property
     def state(self) -> str:
@@ -51,9 +52,9 @@ class Difference:
             return NEW
         if self.after is None:
             return GONE
-        before, after = weight(self.before), weight(self.after)
+        before, after = self.weight(self.before), self.weight(self.after)
         calls = (self.before.calls_per_step, self.after.calls_per_step)
-        if None in calls:
+        if None in calls or not self.per_step:
             calls = (self.before.calls, self.after.calls)
         if calls[0] == calls[1] and abs(after - before) <= SAME_WITHIN * max(before, after):
             return SAME
@@ -62,17 +63,14 @@ class Difference:
     @property
     def delta_ns(self) -> float:
         """After minus before: per step where both sides know it, else in all."""
-        sides = (self.before, self.after)
-        if any(s is not None and s.total_per_step_ns is None for s in sides):
-            return (self.after.total_ns if self.after else 0) - (self.before.total_ns if self.before else 0)
-        after = self.after.total_per_step_ns if self.after else 0.0
-        before = self.before.total_per_step_ns if self.before else 0.0
-        return (after or 0.0) - (before or 0.0)
+        return self.weight(self.after) - self.weight(self.before)
 
-
-def weight(side: Side) -> float:
-    """Time of a side: per step where known, else in all."""
-    return float(side.total_ns if side.total_per_step_ns is None else side.total_per_step_ns)
+    def weight(self, side: Side | None) -> float:
+        """Time of a side: per step where both know their steps, else in all."""
+        if side is None:
+            return 0.0
+        known = self.per_step and side.total_per_step_ns is not None
+        return float(side.total_per_step_ns or 0.0) if known else float(side.total_ns)
 
 
 @dataclass(frozen=True)
@@ -171,15 +169,16 @@ def compare(
         found = [run_of(trace.path) if trace.sources else None for trace in (before, after)]
         runs = (found[0], found[1])
     sides = (_Names(before, before_analysis.figures), _Names(after, after_analysis.figures))
+    per_step = all(side.steps for side in sides)
     device = tuple(int(k) for k in DEVICE_WORK)
     return Comparison(
         before_analysis.figures.summary,
         after_analysis.figures.summary,
-        all(side.steps for side in sides),
-        _table(*(side.stats("operators", (SliceKind.CPU_OP,)) for side in sides)),
-        _table(*(side.stats("kernels", device) for side in sides)),
-        _table(*(side.stats("ranges", (SliceKind.RANGE,)) for side in sides)),
-        _table(*(side.syncs() for side in sides)),
+        per_step,
+        _table([side.stats("operators", (SliceKind.CPU_OP,)) for side in sides], per_step),
+        _table([side.stats("kernels", device) for side in sides], per_step),
+        _table([side.stats("ranges", (SliceKind.RANGE,)) for side in sides], per_step),
+        _table([side.syncs() for side in sides], per_step),
         match_suggestions(before_analysis.suggestions, after_analysis.suggestions),
         (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
         differing(before, after, runs),
@@ -243,9 +242,10 @@ class _Names:
         return sides
 
 
-def _table(before: Mapping[str, Side], after: Mapping[str, Side]) -> tuple[Difference, ...]:
+def _table(sides: Sequence[Mapping[str, Side]], per_step: bool) -> tuple[Difference, ...]:
+    before, after = sides
     names = list(before) + [name for name in after if name not in before]
-    rows = [Difference(name, before.get(name), after.get(name)) for name in names]
+    rows = [Difference(name, before.get(name), after.get(name), per_step) for name in names]
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_ns), row.name)))
 
 

@@ -174,7 +174,7 @@ def _verdict(summary: Summary) -> str:
 
 def _change(before: float, after: float, field: str) -> str:
     if field.endswith("_pct"):
-        return f"{_signed(after - before)} points"
+        return "same" if abs(after - before) < 0.5 else f"{_signed(after - before)} points"
     if not before:
         return "" if not after else "new"
     change = 100 * (after - before) / before

@@ -160,3 +160,15 @@ def test_steps_that_differ_much_among_themselves_are_noise():
     assert found.outcome == "unclear"
     assert compare(*sides[0], *sides[0]).noise == ()
     assert compare(*sides[1], *sides[1]).outcome == "same"  # of one and the same trace
+
+
+def test_differences_are_of_the_whole_traces_where_one_knows_no_steps(pair):
+    """Else a column of totals would stand beside a difference per step."""
+    other = analysed(TraceBuilder().op("aten::other", 0, 5))
+    for found in (compare(*other, *pair[1]), compare(*pair[1], *other)):
+        assert not found.per_step
+        for table in (found.operators, found.kernels):
+            for one in table:
+                assert one.state in (NEW, GONE)
+                assert abs(one.delta_ns) == (one.before or one.after).total_ns
+    assert "+0 points" not in comparing.report(pair[0][0], pair[0][0], compare(*pair[0], *pair[0]))
