@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.figures.model import Figures
-from core.suggestions import PlanStep, RuleResult, Suggestion
+from core.suggestions import PlanStep, RuleResult, Saving, Suggestion
 from core.trace import Trace
 
 if TYPE_CHECKING:
@@ -32,14 +32,35 @@ class Analysis:
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def is_small(self, index: int) -> bool:
-        """Whether a suggestion saves too little to be shown unasked; an unknown saving is not called small."""
+        """Whether a suggestion saves too little to be shown unasked; an unknown saving is not called small.
+
+        What is in the plan never is: there it may belong to others that save nothing without it.
+        """
         suggestion = self.suggestions[index]
+        if any(index in step.suggestions for step in self.plan):
+            return False
         saving, summary = suggestion.saving, self.figures.summary
         if suggestion.informational or suggestion.severity != "low" or saving.pct is None:
             return False
         step = summary.sustained_step_ns or summary.period_ns or summary.step_ns
         together_pct = 100.0 * saving.together_ns / step if saving.together_ns and step else 0.0
         return max(saving.pct, together_pct) < WORTH_PCT
+
+    def numbers(self) -> dict[int, int]:
+        """Numbers of the suggestions, counted from 1, by their positions: their places in the plan.
+
+        One outside the plan has none. Without a plan all that are listed are numbered, the small ones last.
+        """
+        planned = [i for step in self.plan for i in step.suggestions]
+        if not planned:
+            listed = [i for i, s in enumerate(self.suggestions) if not s.informational]
+            planned = sorted(listed, key=self.is_small)
+        return {i: number for number, i in enumerate(planned, 1)}
+
+    def is_left_out(self, index: int) -> bool:
+        """Whether a fix saves something alone, and next to nothing after those of the plan: so it is not in it."""
+        saving = self.suggestions[index].saving if self.plan else Saving()
+        return saving.together_ns is None and (saving.ns or 0) > 0
 
     @property
     def replayed_ns(self) -> int | None:
@@ -99,6 +120,7 @@ OnPartial = Callable[[Analysis], object]
 def analyze(
     trace: Trace,
     *,
+    figures: Figures | None = None,
     progress: Progress | None = None,
     on_partial: OnPartial | None = None,
     source: SourceFinder | None = None,
@@ -111,6 +133,8 @@ def analyze(
     ----------
     trace
         An opened trace.
+    figures
+        Its figures, where they are known already.
     progress
         Called with the fraction done and what is being done; may raise `Cancelled`, which ends the analysis.
     on_partial
@@ -135,7 +159,7 @@ def analyze(
 
     report = progress or _silent
     view = view_of(trace)  # held to the end: figures and pricing share its columns
-    figures = compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
+    figures = figures or compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
     own = len(load_rules()) if extra_folders else 0  # then the user's follow, however slow

@@ -23,6 +23,7 @@ from typing import Any
 from core import memory, parcels
 from core.analysis import Analysis
 from core.errors import Cancelled, TraceError
+from core.figures.lookup import View
 from core.figures.model import Figures
 from core.trace import Trace
 
@@ -74,6 +75,8 @@ class _Server:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._trace: Trace | None = None
+        self._view: View | None = None  # of the trace: what it has worked out is there for the diagnosis
+        self._early: Figures | None = None  # worked out before they were asked for
         self._figures: Figures | None = None
 
     def run(self) -> None:
@@ -107,6 +110,22 @@ class _Server:
         self._trace = parcels.send(self._connection, trace)
         del trace
         memory.give_back()
+        self._work_ahead()
+
+    def _work_ahead(self) -> None:
+        """Work the figures out while the window makes its page: it is going to ask for them."""
+        from core.figures.compute import compute_figures
+        from core.figures.lookup import view_of
+
+        assert self._trace is not None
+        self._view = view_of(self._trace)
+        with suppress(Exception):  # told when they are asked for
+            self._early = compute_figures(self._trace, progress=_unless_ending)
+
+    def _take_early(self) -> Figures | None:
+        """Hand the figures over, and hold them no longer."""
+        figures, self._early = self._early, None
+        return figures
 
     def _analyze(self, rule_folders: tuple[Path, ...] = (), source_folders: tuple[Path, ...] = ()) -> None:
         from core.analysis import analyze
@@ -115,6 +134,7 @@ class _Server:
         assert self._trace is not None
         found = analyze(
             self._trace,
+            figures=self._take_early(),
             progress=self._progress,
             on_partial=self._send_partial,
             source=finder_for(self._trace, source_folders),
@@ -147,6 +167,13 @@ class _Server:
             self._figures = twin
         memory.give_back()
         return self._figures if known is None else None
+
+
+def _unless_ending(fraction: float, what: str) -> None:
+    """Progress that nobody waits for."""
+    del fraction, what
+    if _ending.is_set():
+        raise Cancelled
 
 
 def joined(content: tuple[Any, dict[str, Any]], known: Figures | None) -> Analysis:

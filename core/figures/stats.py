@@ -189,9 +189,14 @@ def operator_stats(view: View, self_ns: I64) -> StatTable:
     """Operators: device time is that of all work launched below (total) or with no operator between (self)."""
     ids = view.by_kind(SliceKind.CPU_OP)
     own = device_time_on_tracks(view)
-    before = np.concatenate(([0], np.cumsum(own)))
-    end = np.maximum(view.trace.slices.subtree_end[ids], ids + 1)
-    return table(view, ids, self_ns[ids], before[end] - before[ids], own[ids])
+    device_self = own[ids]
+    before = np.zeros(len(own) + 1, np.int64)
+    np.cumsum(own, out=before[1:])
+    del own  # what is as long as the trace is let go before the table is made
+    total = before[np.maximum(view.trace.slices.subtree_end[ids], ids + 1)]
+    total -= before[ids]
+    del before
+    return table(view, ids, self_ns[ids], total, device_self)
 
 
 def device_stats(view: View) -> StatTable:

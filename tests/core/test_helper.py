@@ -1,0 +1,61 @@
+"""What the process that reads traces does beside answering (its life and its errors: ``tests/gui/test_helpers.py``)."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import helper, parcels
+from core.analysis import analyze
+from core.figures import compute
+from core.importing import open_trace
+from tests.trace_builder import TraceBuilder
+
+
+def test_figures_are_worked_out_before_they_are_asked_for_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = TraceBuilder()
+    for number in range(3):
+        trace.step(number, 100 * number, 100).op("aten::mm", 100 * number + 10, 30)
+        trace.launch("gemm", at=100 * number + 15, call=5, start=100 * number + 40, dur=20)
+    path = trace.write(tmp_path / "train.json")
+    ours, theirs = multiprocessing.Pipe()
+    server = helper._Server(theirs)
+    asked: list[Any] = []
+    worked_out = compute.compute_figures
+
+    def counted(*given: Any, **named: Any) -> Any:
+        asked.append(given)
+        return worked_out(*given, **named)
+
+    monkeypatch.setattr(compute, "compute_figures", counted)
+    reading = threading.Thread(target=server._open, args=(path, None))
+    reading.start()
+    while ours.recv()[0] != helper.TRACE:
+        pass
+    parcels.receive(ours)
+    reading.join()
+    assert len(asked) == 1
+    diagnosing = threading.Thread(target=server._analyze)
+    diagnosing.start()
+    kinds, known, found = [], None, None
+    while not kinds or kinds[-1] != helper.DONE:
+        kind, *_ = ours.recv()
+        if kind != helper.PROGRESS:
+            kinds.append(kind)
+            found = helper.joined(parcels.receive(ours), known)
+            known = found.figures
+    diagnosing.join()
+    assert len(asked) == 1
+    assert kinds[0] == helper.PARTIAL
+    assert server._early is None
+    monkeypatch.undo()
+    expected = analyze(open_trace(path))
+    assert found is not None
+    assert found.figures.summary == expected.figures.summary
+    assert [s.key for s in found.suggestions] == [s.key for s in expected.suggestions]
