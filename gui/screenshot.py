@@ -64,7 +64,7 @@ def write_screenshot(
 def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int], *, dark: bool = True) -> MainWindow:
     """Return a laid-out window that reads and writes nothing of the user's, showing one trace."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    from core.run_folder import run_of
+    from core.run_folder import finder_for, run_of
     from gui.app import make_application, make_window
     from gui.opening import title_of
     from gui.session import Document
@@ -78,7 +78,8 @@ def picture_window(trace: Trace, analysis: Analysis | None, size: tuple[int, int
     settle()
     document = Document(trace)
     document.kept = False
-    document.run = run_of(trace.path) if trace.sources else None
+    if trace.sources:  # as for a trace that is opened: sources beside it are read
+        document.run, document.finder = run_of(trace.path), finder_for(trace)
     document.title = title_of(trace, document.run) if trace.sources else ""
     window.session.add_document(document)
     if analysis is not None:

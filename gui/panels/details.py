@@ -12,8 +12,10 @@ from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QV
 from core.errors import TraceError
 from core.kinds import DEVICE_WORK, CopyDirection, HostMemory, SliceKind
 from core.source_frames import is_user_frame
+from core.suggestions import SourceRef
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED
 from gui import jobs, text
+from gui.evidence import slices_of
 from gui.models import args_text, slice_facts
 from gui.panels import PanelSpec
 from gui.session import Document, Session
@@ -43,9 +45,9 @@ class DetailsPanel(QScrollArea):
         self._inner = QWidget()
         self._inner.setObjectName("scrolled")
         self._grid = QGridLayout(self._inner)
-        self._grid.setContentsMargins(16, 10, 16, 12)
+        self._grid.setContentsMargins(16, 6, 16, 10)
         self._grid.setHorizontalSpacing(32)
-        self._grid.setVerticalSpacing(8)
+        self._grid.setVerticalSpacing(6)
         self.setWidget(self._inner)
         self._columns: list[QWidget] = []
         self._title: list[QWidget] = []  # the name, across all columns
@@ -87,6 +89,9 @@ class DetailsPanel(QScrollArea):
         for k, widget in enumerate(self._columns):
             self._grid.removeWidget(widget)
             self._grid.addWidget(widget, 1 if wide else k + 1, k if wide else 0, Qt.AlignmentFlag.AlignTop)
+        for same in self._columns:
+            if isinstance(same, SameName):
+                same.fit_to(self.viewport().height())
         for widget in self._title:
             self._grid.removeWidget(widget)
             self._grid.addWidget(widget, 0, 0, 1, 3 if wide else 1)
@@ -247,6 +252,7 @@ class DetailsPanel(QScrollArea):
         found = (self._document.finder or SourceFinder(self._document.trace)).of_slice(i)
         if found is None:
             return None
+        found = found if found.exact else self._line_of_card(i, found)
         words = text.place(found.file, found.line) + (f" · {found.function}" if found.function else "")
         if found.candidates:
             words += " " + self.tr("(or {lines})").format(lines=lines_in_words(found.candidates))
@@ -254,6 +260,17 @@ class DetailsPanel(QScrollArea):
             at_top = found.function == "<module>"
             words += " " + (self.tr("(not the exact line)") if at_top else self.tr("(line of the function)"))
         return button(words, partial(self._session.ask, "open_source", found.file, found.line), "link", found.file)
+
+    def _line_of_card(self, i: int, found: SourceRef) -> SourceRef:
+        """Exact line that a suggestion about this slice has found in the same function, else what is known anyway."""
+        analysis = self._document.analysis
+        for suggestion in analysis.suggestions if analysis is not None else ():
+            known = suggestion.source
+            if known is None or not known.exact or (known.file, known.function) != (found.file, found.function):
+                continue
+            if i in slices_of(suggestion):
+                return known
+        return found
 
     def _links(self, ids: list[int], between: str = "", total: int = 0) -> QWidget:
         """Slices as links that select and zoom; ``total`` says how many there are when not all are listed."""

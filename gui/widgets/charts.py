@@ -30,8 +30,14 @@ class Histogram(QWidget):
         self._counts = np.empty(0, np.int64)
         self._low = self._high = 0.0
         self._mark: float | None = None
-        self.setMinimumSize(160, 96)
-        self.setMaximumHeight(140)
+        self.height_px = 0
+        self.setMinimumWidth(160)
+        self.set_height(96)
+
+    def set_height(self, height_px: int) -> None:
+        """Give it a height, scale included."""
+        self.height_px = height_px
+        self.setFixedHeight(height_px)
 
     def show_values(self, values: np.ndarray, mark: float | None) -> None:
         """Count ``values`` (ns) into bins; ``mark`` is the selected one's value."""

@@ -10,11 +10,15 @@ from core.figures.per_step import per_step
 from gui import text
 from gui.models import slice_facts
 from gui.session import Document
+from gui.text_size import px
 from gui.widgets.charts import Histogram
 from gui.widgets.labels import button, label
 from gui.widgets.step_bars import StepBars
 
 BARS_PX = 40
+ABOVE_PX = 26  # of the panel: the name, and its edges
+TEXTS_PX = 112  # of name and words above the histogram, and of its scale
+LEAST_CHART_PX, CHART_PX = 44, 120
 
 
 class SameName(QWidget):
@@ -23,6 +27,7 @@ class SameName(QWidget):
     def __init__(self, document: Document, slice_id: int) -> None:
         super().__init__()
         self._document, self._slice = document, slice_id
+        self.chart: Histogram | None = None
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(4)
@@ -33,6 +38,15 @@ class SameName(QWidget):
             return
         self._add_durations(box, same)
         self._add_steps(box)
+
+    def fit_to(self, height_px: int) -> None:
+        """Give the histogram the height that a panel of so much leaves it: whole, with the words below it."""
+        if self.chart is None:
+            return
+        others_px = self.layout().sizeHint().height() - self.chart.height_px  # type: ignore[union-attr]
+        all_px, words_px = height_px - px(ABOVE_PX) - others_px, height_px - px(TEXTS_PX)
+        room_px = all_px if all_px >= px(LEAST_CHART_PX) else words_px
+        self.chart.set_height(min(max(room_px, px(LEAST_CHART_PX)), px(CHART_PX)))
 
     def _add_durations(self, box: QVBoxLayout, same: slice_facts.SameName) -> None:
         dur = same.dur_ns
@@ -49,7 +63,7 @@ class SameName(QWidget):
             high=text.duration(int(dur.max())),
         )
         box.addWidget(label(words, wrap=True))
-        chart = Histogram()
+        chart = self.chart = Histogram()
         chart.show_values(dur, float(self._document.trace.slices.dur_ns[self._slice]))
         box.addWidget(chart)
         slowest = same.slowest

@@ -67,3 +67,21 @@ def test_headless_command_draws_and_refuses_a_suggestion_that_is_not_there(qapp:
     with pytest.raises(TraceError, match="no suggestion 99"):
         screenshot(options(path, tmp_path / "no.png", 99), lambda fraction, text: None)
     assert not (tmp_path / "no.png").exists()
+
+
+def test_sources_beside_the_trace_are_read_as_in_the_window(qapp: QApplication) -> None:
+    from core.importing import open_trace
+    from gui.screenshot import dispose, picture_window
+    from gui.tour_story import sample
+
+    trace = open_trace(sample(0))
+    window = picture_window(trace, None, (900, 600))
+    document = window.session.current
+    assert document is not None
+    assert document.finder is not None
+    copies = next(i for i in range(len(trace.slices)) if trace.name(i) == "cudaMemcpyAsync")
+    found = document.finder.of_slice(copies)
+    dispose(window)
+    assert found is not None
+    assert not found.function or found.exact or found.candidates or found.line > 0
+    assert document.finder.resolve(found.file) is not None  # its text can be shown

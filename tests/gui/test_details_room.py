@@ -1,0 +1,58 @@
+"""Details: the histogram has the room that the panel has, and the line is the one of the card."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytestqt.qtbot import QtBot
+
+from core.suggestions import SourceRef
+from gui.main_window import MainWindow
+from gui.panels.details import DetailsPanel
+from gui.screenshot import settle
+from gui.session import Document, Session
+from gui.widgets.same_name import SameName
+from tests.trace_builder import TraceBuilder
+
+
+def details(window: MainWindow) -> DetailsPanel:
+    page = window.current_page()
+    assert page is not None
+    panel = page.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    return panel
+
+
+def test_the_histogram_gives_way_in_a_low_panel_and_is_never_cut(qtbot: QtBot) -> None:
+    made = TraceBuilder(gpu=None)
+    for k in range(12):
+        made.op("aten::mm", k * 100, 5 + 7 * k)
+    session, document = Session(), Document(made.build())
+    session.add_document(document)
+    panel = DetailsPanel(session, document)
+    qtbot.addWidget(panel)
+    panel.show()
+    document.select(3)
+    heights = {}
+    for height in (160, 240, 500):
+        panel.resize(1200, height)
+        settle()
+        same = panel.findChildren(SameName)[-1]
+        assert same.chart is not None
+        heights[height] = same.chart.height()
+        bottom = same.chart.mapTo(panel.viewport(), same.chart.rect().bottomLeft()).y()
+        assert bottom <= panel.viewport().height()
+    assert heights[160] < heights[240] <= heights[500]
+
+
+def test_the_line_that_a_card_has_found_is_shown(window: MainWindow, document: Document) -> None:
+    analysis = document.analysis
+    assert analysis is not None
+    chosen = next(i for i in analysis.suggestions[0].evidence[0].slices)
+    panel = details(window)
+    begin = SourceRef("train.py", 10, "loss")
+    known = replace(begin, line=14, exact=True)
+    card = replace(analysis.suggestions[0], source=known)
+    document.set_analysis(replace(analysis, suggestions=(card, *analysis.suggestions[1:])))
+    assert panel._line_of_card(chosen, begin) == known
+    assert panel._line_of_card(chosen, replace(begin, function="other")) != known
