@@ -8,9 +8,9 @@ import pickle
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,11 +23,13 @@ from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind
 from core.source import SourceFinder
 from core.suggestions import Needs, NotChecked, Outcome, Rule, RuleContext, RuleResult, Suggestion, numbered
+from core.time_limit import TookTooLong, within
 from core.trace import Trace
 
 Progress = Callable[[float, str], None]
 OnResult = Callable[[RuleResult], None]
 _OF_USERS = "steplens_user_rules"  # their modules stand in no other process
+OWN_RULE_S = 20.0  # longest time of one rule of the user's: ours take a tenth of it on the largest traces
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,17 @@ class LoadedRule:
     own: bool = False  # of the user's
 
 
-def load_rules(extra_folders: Iterable[Path] = ()) -> tuple[LoadedRule, ...]:
+def load_rules(
+    extra_folders: Iterable[Path] = (), meanwhile: Callable[[], None] | None = None
+) -> tuple[LoadedRule, ...]:
     """Load our rules and those of the folders that the user has allowed.
 
     Parameters
     ----------
     extra_folders
         Folders with rule files of the same form as ours. Their code is *run*: pass only folders the user has allowed.
+    meanwhile
+        Called again and again while a file of theirs is loaded; may raise, which ends the loading.
 
     Returns
     -------
@@ -62,7 +68,7 @@ def load_rules(extra_folders: Iterable[Path] = ()) -> tuple[LoadedRule, ...]:
         for path in sorted(Path(folder).glob("*.py")):
             if path.name.startswith("_"):
                 continue
-            item = _load_file(path)
+            item = _load_file(path, meanwhile)
             if item.rule.id in taken and not item.error:
                 item = LoadedRule(item.rule, None, f"the rule id {item.rule.id} is taken already ({path})")
             taken.add(item.rule.id)
@@ -83,7 +89,7 @@ def _load_module(name: str, stem: str) -> LoadedRule:
         return _broken(stem, error)
 
 
-def _load_file(path: Path) -> LoadedRule:
+def _load_file(path: Path, meanwhile: Callable[[], None] | None = None) -> LoadedRule:
     name = f"{_OF_USERS}.{path.parent.name}.{path.stem}"
     try:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -91,8 +97,12 @@ def _load_file(path: Path) -> LoadedRule:
             raise ImportError(f"{path} is no Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # dataclasses of the file look themselves up here
-        spec.loader.exec_module(module)
+        loader = spec.loader
+        within(OWN_RULE_S, lambda: loader.exec_module(module), meanwhile)
         return replace(_checked(module, path.stem), own=True)
+    except TookTooLong as error:
+        sys.modules.pop(name, None)
+        return LoadedRule(Rule(path.stem.replace("_", "-"), path.stem), None, _left_out(error))
     except (Cancelled, KeyboardInterrupt):
         raise
     except BaseException as error:  # a file of the user's may raise anything
@@ -151,22 +161,50 @@ def run_rules(
     tuple[RuleResult, ...]
         One per rule. A rule that raises is FAILED with its traceback and never hides the others.
     """
-    rules = load_rules(extra_folders)
     shared: dict[str, Any] = {}
     finder = source if source is not None else SourceFinder(trace)
     missing = _missing_reasons(trace, figures)
     results: list[RuleResult] = []
-    for at, item in enumerate(rules):
-        if progress is not None:
-            progress(at / max(len(rules), 1), item.rule.id)
+    report = progress or _silent
+    ours = _own_rules()
+    for at, item in enumerate(_ours_first(tuple(extra_folders), partial(report, 1.0, ""))):
+        tell = partial(report, min(at / len(ours), 1.0), item.rule.id)
+        tell()
         values = {p.name: p.default for p in item.rule.params} | dict((params or {}).get(item.rule.id, {}))
-        result = _run_one(item, RuleContext(trace, figures, values, finder, shared), missing)
+        context = RuleContext(trace, figures, values, finder, shared)
+        result = _run_own(item, context, missing, tell) if item.own else _run_one(item, context, missing)
+        if item.own and result.outcome is Outcome.FAILED:
+            shared = {}  # one that was left behind must not change what the others look at
         results.append(result)
         if on_result is not None:
             on_result(result)
-    if progress is not None:
-        progress(1.0, "")
+    report(1.0, "")
     return tuple(results)
+
+
+def _ours_first(folders: Sequence[Path], meanwhile: Callable[[], None]) -> Iterator[LoadedRule]:
+    """All rules; files of the user's are not even loaded before ours have run: that may take as long as they like."""
+    yield from _own_rules()
+    if folders:
+        yield from load_rules(folders, meanwhile)[len(_own_rules()) :]
+
+
+def _silent(fraction: float, what: str) -> None:
+    del fraction, what
+
+
+def _run_own(
+    item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str], meanwhile: Callable[[], None]
+) -> RuleResult:
+    """Run a rule of the user's, which may hang: when its time is up it is left out, and the others go on."""
+    try:
+        return within(OWN_RULE_S, lambda: _run_one(item, ctx, missing), meanwhile)
+    except TookTooLong as error:
+        return RuleResult(item.rule, Outcome.FAILED, _left_out(error))
+
+
+def _left_out(error: TookTooLong) -> str:
+    return f"{error}, left out"
 
 
 def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -> RuleResult:

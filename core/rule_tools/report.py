@@ -168,8 +168,7 @@ def sync_suggestions(
     for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
         values = sync_values(facts, group)
         told, more = uneven(facts, group.occurrences)
-        spent = SPENT_PER_STEP if facts.n_steps > 1 else SPENT_IN_ONE_STEP if facts.n_steps else SPENT
-        sentences = [spent, SENTENCE] if told else [spent]
+        sentences = [_spent(facts), *([SENTENCE] if told else [])]
         slices = _targets(facts, group, texts, target)
         effects = [Effect(texts.effect, tuple(slices))]
         extra = [i for o in group.occurrences for i in extra_removed(facts, o)] if extra_removed is not None else []
@@ -198,6 +197,12 @@ def sync_suggestions(
             )
         )
     return out
+
+
+def _spent(facts: Facts) -> str:
+    if facts.n_steps > 1:
+        return SPENT_PER_STEP
+    return SPENT_IN_ONE_STEP if facts.n_steps else SPENT
 
 
 def _made(facts: Facts, extra: Sequence[int], removed: Sequence[int]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from core.errors import Cancelled
 from core.figures.compute import compute_figures
 from core.rule_runner import load_rules, run_rules
 from core.suggestions import Outcome, RuleResult
+from core.time_limit import TookTooLong, within
 from tests.core.rules.cases_recording import _unseen
 from tests.core.rules.cases_waits import CASES
 from tests.trace_builder import TraceBuilder
@@ -171,3 +173,63 @@ def test_ours_are_shown_before_the_users_have_run(tmp_path: Path) -> None:
     seen.clear()
     analyze(trace, on_partial=lambda part: seen.append({r.rule.id for r in part.rules}))
     assert [len(rules) for rules in seen] == [0, 80]
+
+
+HANGING = {
+    "busy": GOOD.replace("my-products", "my-busy").replace("    ids = [", "    while True:\n        pass\n    ids = ["),
+    "deaf": GOOD.replace("my-products", "my-deaf").replace(
+        "    ids = [", "    import threading\n    threading.Event().wait()\n    ids = ["
+    ),
+    "never_loaded": "while True:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("name", list(HANGING))
+def test_a_rule_that_hangs_is_left_out_and_the_rest_is_priced(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.rule_runner.OWN_RULE_S", 0.3)
+    (tmp_path / f"{name}.py").write_text(HANGING[name])
+    (tmp_path / "zz_good.py").write_text(GOOD)
+    trace = CASES["scalar-read-back"].found()
+    early: list[int] = []
+    analysis = analyze(
+        trace, extra_folders=[tmp_path], on_partial=lambda a: early.append(len(a.rules)), progress=lambda *_: None
+    )
+    assert early[1] == len(load_rules())  # ours were told before a file of the user's was loaded
+    outcomes = {r.rule.id: r for r in analysis.rules}
+    hung = outcomes.get(f"my-{name}") or outcomes["never-loaded"]
+    assert hung.outcome is Outcome.FAILED
+    assert hung.reason == "took longer than 0.3 s, left out"
+    assert outcomes["scalar-read-back"].suggestions  # ours, priced
+    assert any(s.rule_id == "scalar-read-back" and s.saving.ns is not None for s in analysis.suggestions)
+    assert "my-products" not in outcomes or outcomes["my-products"].outcome is not Outcome.FAILED
+
+
+def test_what_is_busy_in_python_is_stopped_when_its_time_is_up() -> None:
+    stopped: list[bool] = []
+
+    def busy() -> None:
+        try:
+            while True:
+                pass
+        finally:
+            stopped.append(True)
+
+    with pytest.raises(TookTooLong, match="longer than"):
+        within(0.2, busy)
+    assert stopped == [True]
+
+
+def test_calling_off_stops_a_rule_that_hangs() -> None:
+    def called_off() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        within(60.0, threading.Event().wait, called_off)
+
+
+def test_within_its_time_work_returns_and_raises_as_without_a_limit() -> None:
+    assert within(60.0, lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        within(60.0, lambda: 1 // 0)
