@@ -66,7 +66,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     syncs = find_syncs(view, steps, step_of)
     anchor_ns = dev.anchors(view, steps, step_of)
     per_step = step_figures(view, steps, step_of, times, syncs, anchor_ns)
-    every, loop = dev.busy_window(view, steps), dev.busy_window(view, steps, odd_steps(per_step))
+    every, loop = dev.busy_window(view, steps), dev.busy_windows(view, steps, odd_steps(per_step))
     tell(0.45, "idle time")
     windows = budget_windows(view, steps, per_step, anchor_ns)
     gaps = find_gaps(view, times, _hull(union_all((windows.covered, every))), steps, syncs)
@@ -93,7 +93,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         summary=summary,
         doctor=examine(view, steps, per_step, budget, summary.enqueue_bound, _single(extra, "held_up_lead_ns") or 0.0),
         devices=view.devices,
-        busy_by_device_pct={d: dev.share_of(loop, times.busy[d]) or 0.0 for d in view.devices},
+        busy_by_device_pct={d: dev.share_of(loop[d], times.busy[d]) or 0.0 for d in view.devices},
         busy_by_stream_pct=dev.busy_by_stream(view, loop),
         queue_time_ns=_frozen(queue_time),
         queue_depth=_frozen(depth),
@@ -216,7 +216,7 @@ def _summary(
     figures: StepFigures,
     syncs: SyncTable,
     times: DeviceTimes,
-    window: Spans,
+    windows: Mapping[int, Spans],
     peaks: dict[int, int],
 ) -> Summary:
     rows = figures.counted
@@ -224,8 +224,8 @@ def _summary(
     count = int(rows.sum())
     lost = _single(dev.missing_launches_pct(view), "launches_lost_pct")
     seen = view.devices if lost is None or lost <= 100.0 * LOST_LAUNCHES_SHARE else ()
-    busy = [dev.share_of(window, times.busy[d]) for d in seen]
-    kernels = [dev.share_of(window, times.kernel[d]) for d in seen]
+    busy = [dev.share_of(windows[d], times.busy[d]) for d in seen]
+    kernels = [dev.share_of(windows[d], times.kernel[d]) for d in seen]
     in_counted = (syncs.step_id >= 0) & rows[syncs.step_id] if count else np.zeros(len(syncs), dtype=bool)
     of_devices = [peak for device, peak in peaks.items() if device >= 0]
     inferred = bool(len(steps)) and bool(steps.inferred.any())

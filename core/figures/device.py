@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from core.figures.lookup import NEVER, View, distinct
-from core.intervals import Spans, coverage, union, union_all
+from core.figures.steps import step_source
+from core.intervals import Spans, coverage, span, union, union_all
 from core.kinds import SliceKind
 from core.tables import F64, I32, I64, Bool, StepTable
 
@@ -64,6 +66,41 @@ def busy_window(view: View, steps: StepTable, odd: Bool | None = None) -> Spans:
     return union(np.array([first], dtype=np.int64), np.array([last], dtype=np.int64))
 
 
+def busy_windows(view: View, steps: StepTable, odd: Bool | None = None) -> dict[int, Spans]:
+    """Where the utilisation of each device is measured: as `busy_window`, each in the file that recorded it.
+
+    Files of several ranks, or of one process after another, cover different times: outside its own file nobody knows
+    what a device did.
+    """
+    if len(view.trace.sources) < 2:
+        return dict.fromkeys(view.devices, busy_window(view, steps, odd))
+    source, spans = step_source(view, steps), _source_spans(view)
+    result: dict[int, Spans] = {}
+    for one in range(len(view.trace.sources)):
+        devices = view.devices_of_source(one)
+        if not devices:
+            continue
+        rows = np.flatnonzero(source == one)
+        own = StepTable(**{column.name: getattr(steps, column.name)[rows] for column in fields(steps)})
+        window = busy_window(view, own, odd if odd is None else odd[rows]) if len(rows) else spans[one]
+        result.update(dict.fromkeys(devices, spans[one] if len(rows) and own.inferred.any() else window))
+    return result
+
+
+def _source_spans(view: View) -> dict[int, Spans]:
+    """From the first start to the last end of what each file holds."""
+    tracks, slices = view.trace.tracks, view.trace.slices
+    of_track = view.trace.processes.source_id[tracks.process_id]
+    result = {}
+    for one in range(len(view.trace.sources)):
+        rows = np.flatnonzero((of_track == one) & (tracks.end_id > tracks.first_id))
+        held = [slice(tracks.first_id[row], tracks.end_id[row]) for row in rows]
+        first = min((int(slices.start_ns[some].min()) for some in held), default=0)
+        last = max((int(view.trace.end_ns[some].max()) for some in held), default=0)
+        result[one] = span(first, last)
+    return result
+
+
 def share_of(window: Spans, busy: Spans) -> float | None:
     """Percentage of the window during which the device was busy; None for an empty window."""
     if not window.total_ns:
@@ -71,14 +108,15 @@ def share_of(window: Spans, busy: Spans) -> float | None:
     return 100.0 * int(coverage(busy, window.start, window.end).sum()) / window.total_ns
 
 
-def busy_by_stream(view: View, window: Spans) -> dict[int, float]:
-    """Track id -> percentage of the window during which that stream worked."""
+def busy_by_stream(view: View, windows: Mapping[int, Spans]) -> dict[int, float]:
+    """Track id -> percentage of its device's window during which that stream worked."""
     slices, tracks = view.trace.slices, view.trace.tracks
     result = {}
     for track in distinct(slices.track_id[view.work]):
         rows = np.arange(tracks.first_id[track], tracks.end_id[track])
         rows = rows[view.trace.device_work_mask[rows] & view.valid[rows]]
-        share = share_of(window, union(slices.start_ns[rows], view.trace.end_ns[rows]))
+        device = int(view.device_of_track[track])
+        share = share_of(windows[device], union(slices.start_ns[rows], view.trace.end_ns[rows]))
         if share is not None:
             result[int(track)] = share
     return result

@@ -15,6 +15,7 @@ from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I
 from core.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
+RENUMBERED = 1000  # added to the indices of devices for each file before theirs, where files use the same ones
 _COUNTED_BELOW = 1 << 20
 
 
@@ -46,7 +47,7 @@ class View:
         """int32[n_tracks]: device index, -1 for CPU tracks.
 
         Where ranks of one trace use the same index for devices of their own, that of a later file is raised by a
-        thousand for each file before it.
+        thousand (`RENUMBERED`) for each file before it.
         """
         tracks = self.trace.tracks
         if len(self.trace.sources) < 2:
@@ -55,7 +56,7 @@ class View:
         used = np.unique(np.stack((source, tracks.device))[:, tracks.device >= 0], axis=1)
         if len(np.unique(used[1])) == used.shape[1]:
             return tracks.device
-        return np.where(tracks.device >= 0, tracks.device + 1000 * source, -1).astype(np.int32)
+        return np.where(tracks.device >= 0, tracks.device + RENUMBERED * source, -1).astype(np.int32)
 
     @cached_property
     def device(self) -> I32:

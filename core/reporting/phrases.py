@@ -8,7 +8,7 @@ import numpy as np
 
 from core.analysis import Analysis
 from core.figures.model import Summary
-from core.figures.shares import device_shares, step_threads, steps_covered_ns
+from core.figures.shares import device_label, device_shares, step_threads, steps_covered_ns
 from core.kinds import HOST_CALLS, GapCause
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
@@ -116,13 +116,15 @@ def busy_lines(trace: Trace, analysis: Analysis) -> list[str]:
     shares = device_shares(trace, analysis.figures)
     lines = []
     if len(shares) > 1:
-        each = ", ".join(f"GPU {share.device} {percent(share.busy_pct)}" for share in shares[:MOST_DEVICES])
+        each = ", ".join(
+            f"{device_label(trace, share.device)} {percent(share.busy_pct)}" for share in shares[:MOST_DEVICES]
+        )
         more = f" and {len(shares) - MOST_DEVICES} more" if len(shares) > MOST_DEVICES else ""
         lines.append(f"the mean of {each}{more}")
     for share in shares[:MOST_DEVICES]:
         streams = [s for s in share.streams if s.busy_pct > 0]
         if len(streams) > 1:
-            name = f"GPU {share.device}, " if len(shares) > 1 else ""
+            name = f"{device_label(trace, share.device)}, " if len(shares) > 1 else ""
             each = ", ".join(
                 f"stream {s.stream if s.stream >= 0 else UNKNOWN}: {percent(s.busy_pct)}"
                 for s in streams[:MOST_STREAMS]
@@ -199,6 +201,10 @@ def saving_unit(analysis: Analysis) -> str:
         return " per step"
     part = analysis.replayed_ns
     return " of the whole recording" if part is None else f" of the {duration(part)} from its first device work on"
+
+
+LEFT_OUT = "not in the plan: after its fixes this saves less than 1 % more"
+LEFT_OUT_NOTE = "Not in the plan: after its fixes this saves less than 1 % more."
 
 
 def occurrences(suggestion: Suggestion) -> str:

@@ -31,6 +31,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.figures.device import busy_windows
+from core.figures.lookup import view_of
+from core.figures.steps import step_source
 from core.kinds import GapCause, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -71,7 +74,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if (typical_us := float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3) > ctx.params["max_kernel_us"]:
         return []
     by_launch, blamed = _idle_by_launching(facts)
-    share = by_launch / max(facts.window_ns * max(len(ctx.figures.devices), 1), 1)
+    share = by_launch / max(_device_time_ns(facts), 1)
     if share < ctx.params["min_share"]:
         return []
     tops = _outermost_ops(facts)
@@ -127,6 +130,18 @@ def _launched_alone(facts: Facts) -> I32:
     _, inverse, counts = np.unique(launch, return_inverse=True, return_counts=True)
     alone: I32 = facts.kernels[(launch < 0) | (counts[inverse] == 1)]
     return alone
+
+
+def _device_time_ns(facts: Facts) -> int:
+    """Analysed time of all devices together, ns: that of each file for each device that it recorded."""
+    view, steps = view_of(facts.trace), facts.figures.steps
+    if len(facts.trace.sources) < 2:
+        return facts.window_ns * max(len(view.devices), 1)
+    if not facts.n_steps:
+        return sum(spans.total_ns for spans in busy_windows(view, steps).values())
+    took = np.where(facts.use_steps, steps.end_ns - steps.start_ns, 0)
+    of_file = np.bincount(step_source(view, steps), weights=took, minlength=len(facts.trace.sources))
+    return int(sum(of_file[one] * len(view.devices_of_source(one)) for one in range(len(of_file))))
 
 
 def _idle_by_launching(facts: Facts) -> tuple[int, list[int]]:

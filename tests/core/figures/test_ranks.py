@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.figures.compute import compute_figures
+from core.figures.shares import device_label
 from core.importing import open_trace
 from tests.trace_builder import TraceBuilder
 
@@ -32,6 +33,39 @@ def test_ranks_with_the_same_device_index(tmp_path):
     assert budget.busy_ns + sum(budget.idle_by_cause_ns.values()) == budget.period_ns
     kernel = figures.step_figures.breakdown_ns[:, 0]
     assert sorted(kernel.tolist()) == [20 * US] * 3 + [80 * US] * 3
+
+
+def one_after_another(folder, number: int, gap_us: int):
+    """A recording of the one process, as a profiler with a repeating schedule writes them."""
+    builder = TraceBuilder(pid=100)
+    for i in range(3):
+        at = number * gap_us + i * 100
+        builder.step(number * 10 + i, at, 100).op("aten::mm", at, 50)
+        builder.launch("k", at=at + 1, call=3, start=at + 5, dur=80)
+    return builder.write(folder / f"cycle{number}.json")
+
+
+@pytest.mark.parametrize("gap_us", [300, 1000, 50_000])
+def test_a_device_is_judged_only_while_its_own_file_was_recorded(tmp_path, gap_us):
+    trace = open_trace([one_after_another(tmp_path, number, gap_us) for number in range(3)])
+    figures = compute_figures(trace)
+    assert figures.summary.gpu_busy_pct == pytest.approx(80.0)
+    assert list(figures.busy_by_device_pct.values()) == pytest.approx([80.0] * 3)
+    assert list(figures.busy_by_stream_pct.values()) == pytest.approx([80.0] * 3)
+    assert [device_label(trace, one) for one in figures.devices] == [f"GPU 0 of file {n}" for n in (1, 2, 3)]
+
+
+def test_without_steps_a_device_is_judged_while_its_own_file_lasts(tmp_path):
+    files = []
+    for number in range(2):
+        at = number * 10_000
+        builder = TraceBuilder(pid=100 + number, distributedInfo={"rank": number, "world_size": 2})
+        builder.op("aten::mm", at, 100).launch("k", at=at + 1, call=3, start=at + 5, dur=80)
+        files.append(builder.write(tmp_path / f"{number}.json"))
+    trace = open_trace(files)
+    figures = compute_figures(trace)
+    assert figures.summary.gpu_busy_pct == pytest.approx(80.0)
+    assert [device_label(trace, one) for one in figures.devices] == ["GPU 0 of rank 0", "GPU 0 of rank 1"]
 
 
 def test_a_rank_without_device_work_does_not_dilute_the_others(tmp_path):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from core.importing import open_trace
 from core.suggestions import Outcome
 from core.trace import Trace
 from tests.core.rules.kit import built, run_rule, sim, steps
 from tests.simulator import Machine
+from tests.trace_builder import TraceBuilder
 
 
 def _kernels(m: Machine, host_us: float) -> None:
@@ -16,6 +22,21 @@ def _kernels(m: Machine, host_us: float) -> None:
 def test_a_cpu_that_does_other_work_between_launches_is_not_called_launch_bound() -> None:
     assert run_rule("launch-bound", sim(lambda m: _kernels(m, 40))()).outcome is Outcome.FOUND
     assert run_rule("launch-bound", sim(lambda m: _kernels(m, 900))()).outcome is Outcome.CLEAN
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_ranks_that_launch_slowly_are_judged_as_one_of_them(tmp_path: Path, count: int) -> None:
+    files = []
+    for rank in range(count):
+        builder = TraceBuilder(pid=100 + rank, distributedInfo={"rank": rank, "world_size": count})
+        for number in range(4):
+            builder.step(number, number * 1000, 1000)
+            for i in range(25):
+                at = number * 1000 + i * 40
+                builder.op("aten::relu", at, 36).launch("k", at=at + 20, call=3, start=at + 25, dur=5)
+        files.append(builder.write(tmp_path / f"rank{rank}.json"))
+    (found,) = run_rule("launch-bound", open_trace(files)).suggestions
+    assert found.values["idle_pct"] == pytest.approx(87.5, abs=0.5)
 
 
 def test_kernels_of_a_graph_are_not_launched_one_by_one() -> None:
