@@ -163,7 +163,10 @@ class SourceFinder:
     def _innermost_all(self, thread_id: int, kind: int, times_ns: I64) -> I32:
         """int32[len(times_ns)]: as `_innermost` for many instants."""
         trace = self._trace
-        track = trace.track_of_thread(thread_id, kind)
+        key = (thread_id, kind)
+        if key not in self._tracks:
+            self._tracks[key] = trace.track_of_thread(thread_id, kind)
+        track = self._tracks[key]
         if track < 0:
             return np.full(len(times_ns), -1, dtype=np.int32)
         first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])

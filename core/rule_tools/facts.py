@@ -19,6 +19,8 @@ from core.suggestions import NotChecked, RuleContext
 from core.tables import I32, I64, Bool
 from core.trace import Trace
 
+_CPU_OP = int(SliceKind.CPU_OP)  # looking a member up in its class takes longer than comparing
+
 
 class Facts:
     """Look-ups that several rules need; every array is computed once, on first use.
@@ -99,8 +101,7 @@ class Facts:
     def path_ids(self, slice_id: int) -> list[int]:
         """CPU ops around a slice on its track, outermost first; ends with itself when it is an op."""
         kind = self.trace.slices.kind
-        chain = [a for a in reversed(self.ancestors(slice_id)) if kind[a] == SliceKind.CPU_OP]
-        return [*chain, slice_id] if kind[slice_id] == SliceKind.CPU_OP else chain
+        return [a for a in reversed([slice_id, *self.ancestors(slice_id)]) if kind[a] == _CPU_OP]
 
     def path(self, slice_id: int) -> tuple[str, ...]:
         """Names of `path_ids`."""
@@ -214,8 +215,7 @@ class Facts:
         if self.n_steps:
             steps = self.figures.steps
             return int((steps.end_ns - steps.start_ns)[self.use_steps].sum())
-        start, end = self.trace.span_ns
-        return end - start
+        return self.trace.span_ns[1] - self.trace.span_ns[0]
 
     @cached_property
     def sustained_ns(self) -> float:

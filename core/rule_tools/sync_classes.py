@@ -15,6 +15,8 @@ from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind
 from core.rule_tools.facts import Facts
 from core.suggestions import RuleContext
 
+_DEVICE, _ALLOC = int(SyncKind.DEVICE), int(SyncKind.ALLOC)
+_NO_WAY, _HTOD, _DTOH = int(CopyDirection.NONE), int(CopyDirection.HTOD), int(CopyDirection.DTOH)
 SMALL_BYTES = 65536  # more than any table of constants in a loss, less than any batch worth pinning
 MODULE_BYTES = 1 << 20  # a module keeps larger tables too, but no batch is moved inside a module
 
@@ -97,7 +99,7 @@ def operators_of(facts: Facts, slice_id: int) -> list[int]:
 def _is_profilers_own(facts: Facts, row: int) -> bool:
     """A device synchronisation at the very end or start of a window is the profiler's."""
     syncs = facts.figures.syncs
-    if syncs.kind[row] != SyncKind.DEVICE or syncs.op_id[row] >= 0:
+    if syncs.kind[row] != _DEVICE or syncs.op_id[row] >= 0:
         return False
     call = int(syncs.slice_id[row])
     start = int(facts.trace.slices.start_ns[call])
@@ -110,7 +112,7 @@ def _occurrence(ctx: RuleContext, facts: Facts, rows: list[int]) -> Occurrence |
     syncs, trace = ctx.figures.syncs, ctx.trace
     calls = tuple(int(syncs.slice_id[r]) for r in rows)
     op = int(syncs.op_id[rows[0]])
-    deepest = max(calls, key=lambda c: int(trace.slices.depth[c]))
+    deepest = calls[0] if len(calls) == 1 else max(calls, key=lambda c: int(trace.slices.depth[c]))
     chain = operators_of(facts, deepest) or ([op] if op >= 0 else [])
     path = tuple(trace.name(i) for i in chain)
     copies = tuple(int(syncs.copy_id[r]) for r in rows if syncs.copy_id[r] >= 0)
@@ -157,12 +159,11 @@ def _rule_of(
     names = [trace.name(c) for c in calls]
     if any("aten::pin_memory" in n or "aten::_pin_memory" in n for n in path):
         return "pinning-in-step"
-    if kinds == {int(SyncKind.ALLOC)}:
+    if kinds == {_ALLOC}:
         return "allocation-in-step"
     directions = {int(syncs.direction[r]) for r in rows} | {int(trace.slices.direction[c]) for c in copies}
-    directions -= {int(CopyDirection.NONE)}
-    to_host = int(CopyDirection.DTOH) in directions
-    to_device = int(CopyDirection.HTOD) in directions
+    directions -= {_NO_WAY}
+    to_host, to_device = _DTOH in directions, _HTOD in directions
     if not path and facts.launching_threads and facts.thread_of(calls[0]) not in facts.launching_threads:
         return None  # a watchdog or another thread that launches nothing: it holds nobody up
     if not path:
@@ -202,10 +203,13 @@ def _without_op(names: list[str], to_host: bool, to_device: bool, copies: tuple[
 
 def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str, ...]) -> str | None:
     """Who reads back: the scaler, gradient clipping, the optimizer, or a print. None for anybody else."""
+    reads = path[0] in _WRAPPERS or "aten::_local_scalar_dense" in path
+    if not (reads or _prints(facts)):
+        return None
     stack = " ".join(ctx.source.stack(call)) if ctx.figures.syncs.frame_id[row] >= 0 else ""
     if "_tensor_str.py" in stack:
         return "tensor-read-back"  # all that printing does: it picks elements out and compares them as well
-    if not (path[0] in _WRAPPERS or "aten::_local_scalar_dense" in path):
+    if not reads:
         return None
     if _looks_for_anomalies(facts, call):
         return "debug-mode-left-on"
@@ -225,6 +229,14 @@ def _caller(ctx: RuleContext, facts: Facts, row: int, call: int, path: tuple[str
     if "aten::_foreach_norm" in norms or len(norms) >= 2:  # one norm alone can belong to anything
         return "grad-norm-read-back"
     return None
+
+
+def _prints(facts: Facts) -> bool:
+    """Whether a tensor is printed anywhere in the trace."""
+    held = facts.memo.get("prints tensors")
+    if held is None:
+        held = facts.memo["prints tensors"] = any("_tensor_str.py" in n for n in facts.names_of(SliceKind.PYTHON))
+    return bool(held)
 
 
 def _looks_for_anomalies(facts: Facts, call: int) -> bool:

@@ -39,6 +39,7 @@ from core.rule_tools.kernel_names import (
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.rule_tools.subjects import PRODUCTS, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="double-precision-by-accident",
@@ -46,7 +47,7 @@ RULE = Rule(
     needs=Needs.NOTHING,
     params=(
         Param("min_share", 0.02, "share of the kernels' time", "metrics in double precision cost nothing"),
-        Param("look_at", 200, "operators", "arguments are read from the file: the first step's products are enough"),
+        Param("look_at", 16, "operators", "arguments are read from the file: some of a step's products are enough"),
         Param("single_factor", 0.5, "of the time", "half the bytes and twice the rate at least"),
     ),
 )
@@ -59,6 +60,7 @@ _FIX = Fix(
     "https://pytorch.org/docs/stable/tensor_attributes.html",
     "Results have seven digits instead of sixteen.",
 )
+_MOST = 400  # operators of one step, where only some are double
 _PRODUCTS = r"^aten::(addmm|mm|bmm|baddbmm|conv\dd|_convolution|mv|addmv)$"
 
 
@@ -105,19 +107,24 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     return out
 
 
+def _double(facts: Facts, ops: I32) -> list[int]:
+    facts.read_args(ops)
+    return [int(op) for op in ops if "double" in facts.types(int(op))]
+
+
 def _on_cpu(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
     """Products of double precision on the CPU, by place."""
     ops = facts.in_steps(facts.matching(_PRODUCTS, SliceKind.CPU_OP))
     ops = ops[~facts.inside(ops, ops)]
     need(ops, PRODUCTS)
-    looked = facts.in_first_step(ops)[: int(ctx.params["look_at"])]
-    facts.read_args(looked)
-    double = [int(op) for op in looked if "double" in facts.types(int(op))]
+    step = facts.in_first_step(ops)
+    looked = step[:: max(len(step) // int(ctx.params["look_at"]), 1)]
+    double = _double(facts, looked)
     need(any(facts.types(int(op)) for op in looked), "the operators' types were not recorded (record_shapes=True).")
     if not double:
         return []
-    if len(double) == len(looked):  # steps resemble each other, and the whole program is double
-        double = ops.tolist()
+    # steps resemble each other: where all that was looked at is double, the whole program is
+    double = ops.tolist() if len(double) == len(looked) else _double(facts, step[:_MOST])
     out = []
     for ids in group_by_frame(ctx, facts, double).values():
         nodes = nodes_of(facts, ids)

@@ -154,6 +154,7 @@ def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[
     first = {facts.trace.strings.id_of(n) for n in _FIRST} - {-1}
     out: list[tuple[list[int], int]] = []
     starts = facts.name_table(first)
+    has_stacks = bool(len(facts.of_kind(SliceKind.PYTHON)))
     for row in sibling_rows_raw(facts, min_repeats):
         names = facts.trace.slices.name_id[row]
         begins = starts[names]
@@ -164,8 +165,8 @@ def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[
             continue  # a loop in C++, inside an operator
         found = list(_loops_in(row, names, starts, min_repeats))
         out.extend(found)
-        rest = begins & ~np.isin(row, [op for loop, _ in found for op in loop])
-        if int(rest.sum()) >= min_repeats:
+        rest = begins & ~np.isin(row, [op for loop, _ in found for op in loop]) if found else begins
+        if has_stacks and int(rest.sum()) >= min_repeats:
             out.extend(_of_one_call(ctx, row, names, np.flatnonzero(rest), min_repeats))
     return out
 
@@ -174,22 +175,26 @@ def _of_one_call(
     ctx: RuleContext, row: I32, names: I32, begins: I64, min_repeats: int
 ) -> Iterator[tuple[list[int], int]]:
     """Loops with long or uneven rounds: one call of a function takes piece after piece, never far apart."""
-    frame = ctx.source.frames_around(row[begins])
-    apart = (np.diff(begins) > _LONGEST_OF_ONE_CALL) | (np.diff(frame) != 0)
-    for run in np.split(np.arange(len(begins)), np.flatnonzero(apart) + 1):
-        if len(run) < min_repeats or frame[run[0]] < 0:
+    for near in np.split(begins, np.flatnonzero(np.diff(begins) > _LONGEST_OF_ONE_CALL) + 1):
+        if len(near) < min_repeats:
             continue
-        at = begins[run]
-        rounds = at[np.concatenate([[True], np.diff(at) > 1])]  # x[i] and y[i], one after the other, begin one round
-        body = np.diff(rounds)
-        if len(rounds) < min_repeats or not len(body):
+        frame = ctx.source.frames_around(row[near])
+        if frame[0] < 0:
             continue
-        usual = int(np.bincount(body).argmax())
-        loop = row[rounds[0] : min(rounds[-1] + usual, len(row))]
-        # views alone, or one piece after another of different things, are no loop over a tensor
-        if len(np.unique(names[rounds[0] : rounds[-1] + 1])) > _LONGEST_OF_ONE_CALL:
-            continue
-        yield loop.tolist(), max(round(len(loop) / len(rounds)), 1)
+        for at in np.split(near, np.flatnonzero(np.diff(frame)) + 1):
+            loop = _taken_apart(row, names, at) if len(at) >= min_repeats else None
+            if loop is not None and loop[1] >= min_repeats:
+                yield loop[0], max(round(len(loop[0]) / loop[1]), 1)
+
+
+def _taken_apart(row: I32, names: I32, at: I64) -> tuple[list[int], int] | None:
+    """Operators and number of rounds of a loop that takes its pieces at these places of a run of siblings."""
+    rounds = at[np.concatenate([[True], np.diff(at) > 1])]  # x[i] and y[i], one after the other, begin one round
+    body = np.diff(rounds)
+    if not len(body) or len(np.unique(names[rounds[0] : rounds[-1] + 1])) > _LONGEST_OF_ONE_CALL:
+        return None  # one piece after another of different things is no loop over a tensor
+    usual = int(np.bincount(body).argmax())
+    return row[rounds[0] : min(rounds[-1] + usual, len(row))].tolist(), len(rounds)
 
 
 def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[tuple[list[int], int]]:
