@@ -21,8 +21,8 @@ BY_ITSELF = 1.5
 # The best single fix is taken while it brings this share of what all the rest could; else a group is looked for.
 ALONE_SHARE = 0.25
 SUM_SHARE = 0.5  # ... or while all of them, each by itself, add up to this share: then they are no chain
-# While what the fixes brought last adds up to this share of all the rest, none depends on another: only the best of
-# them is replayed again, until it stays the best.
+# Only the best fix is replayed again, until it stays the best; that is enough where it brings its share of the rest, and
+# where what the fixes brought last adds up to this share of all the rest: then none depends on another.
 ADDITIVE_SHARE = 0.9
 PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
 MAX_ASKED = 24  # fixes replayed per turn; of more, those that brought least so far have to wait
@@ -143,12 +143,12 @@ class Planner:
         Of very many, only those are replayed again that brought something.
         """
         fresh: set[int] = set()
-        while sum(hopes[fix] for fix in remaining) >= ADDITIVE_SHARE * rest:
-            best = max(remaining, key=lambda fix: hopes[fix])
-            if best in fresh:
-                return {fix: hopes[fix] for fix in remaining}
+        while (best := max(remaining, key=lambda fix: hopes[fix])) not in fresh:
             hopes[best] = self.saved(chosen | {best}) - base
             fresh.add(best)
+        additive = sum(hopes[fix] for fix in remaining) >= ADDITIVE_SHARE * rest
+        if additive or (hopes[best] >= ALONE_SHARE * rest and hopes[best] >= LEAST_SHARE * self.scale):
+            return {fix: hopes[fix] for fix in remaining}
         asked = sorted(remaining, key=lambda fix: -hopes[fix])[:MAX_ASKED]
         gains = {fix: self.saved(chosen | {fix}) - base for fix in asked}
         hopes.update(gains)
