@@ -130,6 +130,17 @@ class Child:
         self.finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(self.torch, self.config, self.report, tools)
 
+    def keep_crash(self):
+        """Let Python write down where it was if it crashes in native code: into a file, the script's output stays."""
+        import faulthandler
+
+        try:
+            if not faulthandler.is_enabled():
+                self._crash = open(self.report.in_folder("crash.txt"), "w")  # noqa: SIM115 - the handler needs it open
+                faulthandler.enable(self._crash)
+        except Exception:
+            pass
+
     def follow_commands(self, own_config):
         """Hook in also where the script starts itself anew, or a script of the user's as a command."""
         procs, launches = sibling("procs"), sibling("launches")
@@ -331,6 +342,7 @@ def main(config_path, words):
         config.update({"module" if at == 2 else "script": words[at - 1], "argv": words[at:]})
     child = Child(config)
     child.report.send("started", python=sys.version, executable=sys.executable, spawned=config["spawned"])
+    child.keep_crash()
     for stream in (sys.stdout, sys.stderr):
         try:  # the launcher's pipe is no terminal, but its user wants to see each line as it is written
             stream.reconfigure(line_buffering=True)

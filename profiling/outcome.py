@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import signal
 from collections.abc import Sequence
@@ -49,12 +50,46 @@ _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<func
 _LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]|^<")
 
 
+_RANK = re.compile(r"^\[rank(\d+)\]: ?(.*)$")  # as torchrun's ranks begin their lines
+_GROUP = re.compile(r"^ +[|+] ?")  # as the parts of an exception group are drawn
+_CRASHED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
+_OURS = re.compile(r"^<steplens>|[/\\]profiling[/\\]_child\w*\.py$")
+
+
 def read_traceback(text: str) -> Failure | None:
-    """Last traceback of a text, None where it has none."""
-    lines = text.splitlines()
-    start = max((i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")), default=-1)
-    if start < 0:
-        return _read_syntax_error(lines)
+    """The traceback that tells most: the last one with code of the user's, else the last one; None where none is.
+
+    Lines of ranks are read rank by rank: what ends the launcher of the ranks comes after them and says nothing.
+    """
+    ranks: dict[int, list[str]] = {}
+    plain: list[str] = []
+    grouped = "Exception Group Traceback (most recent call last)" in text
+    for line in text.splitlines():
+        found = _RANK.match(line)
+        if found:
+            ranks.setdefault(int(found[1]), []).append(found[2])
+        else:
+            plain.append(_GROUP.sub("", line) if grouped else line)
+    found_plain = _tracebacks(plain)
+    found_ranks = [failure for rank in sorted(ranks) for failure in reversed(_tracebacks(ranks[rank]))]
+    for failure in [*reversed(found_plain), *found_ranks]:
+        if failure.users_frame is not None:
+            return failure
+    return next(iter([*reversed(found_plain), *found_ranks]), None) or _read_syntax_error(plain)
+
+
+def _tracebacks(lines: Sequence[str]) -> list[Failure]:
+    """All of them, in order."""
+    found = []
+    for start, line in enumerate(lines):
+        if line.startswith("Traceback (most recent call last)"):
+            failure = _traceback_at(lines, start)
+            if failure is not None:
+                found.append(failure)
+    return found
+
+
+def _traceback_at(lines: Sequence[str], start: int) -> Failure | None:
     frames: list[Frame] = []
     for index in range(start + 1, len(lines)):
         found = _FRAME.match(lines[index])
@@ -64,6 +99,23 @@ def read_traceback(text: str) -> Failure | None:
         elif lines[index] and not lines[index].startswith(" "):
             return Failure(lines[index].strip(), "", tuple(frames))
     return None
+
+
+def read_crash(text: str) -> Failure | None:
+    """Where a script was when it crashed in native code, as Python's fault handler wrote it down; None without that.
+
+    The failure has no title: how the script ended says it.
+    """
+    lines = text[text.rfind("Fatal Python error:") :].splitlines() if "Fatal Python error:" in text else []
+    start = next((i for i, line in enumerate(lines) if line.startswith("Current thread")), len(lines))
+    frames = []
+    for line in lines[start + 1 :]:
+        found = _CRASHED.match(line)
+        if found is None:
+            break
+        if not _OURS.search(found["file"]):
+            frames.append(_frame(found, linecache.getline(found["file"], int(found["line"])).strip()))
+    return Failure("", say("hint-crash"), tuple(reversed(frames))) if frames else None
 
 
 def _frame(found: re.Match[str], code: str) -> Frame:

@@ -21,10 +21,12 @@ from typing import IO
 PIECE_BYTES = 1 << 14  # read at once: small enough that the other stream is not kept waiting in a flood
 
 # Written to the script's stderr whenever a profiler starts or stops (by kineto of torch 2.13, and of torch 2.0 to 2.2),
-# and once where memory is recorded; nobody asked for it. The last one may come in the middle of a progress bar's line.
+# where a CUDA build of torch 2.0 finds no driver, and once where memory is recorded; nobody asked for it. The last one
+# may come in the middle of a progress bar's line.
 _KINETO_NOISE = re.compile(
     rb"^USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+\n"
     rb"|^STAGE:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ ActivityProfilerController\.cpp:\d+\] Completed Stage: [\w ]+\n"
+    rb"|^ERROR:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ CudaDeviceProperties\.cpp:\d+\] cudaGetDeviceCount failed with code \d+\n"
     rb"|\[(?:rank\d+\]: ?\[)?W[\d :.]*CPUAllocator\.cpp:\d+\] Memory block of unknown size was allocated before the "
     rb"profiling started[^\n]*\n",
     re.MULTILINE,

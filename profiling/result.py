@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +14,12 @@ from profiling import manifest
 from profiling.events import Gathered
 from profiling.notices import cost_of_marks, leading_summary, notices_of, step_times
 from profiling.nvml import NAME as GPU_METRICS
-from profiling.outcome import Failure, exit_in_words, hint_for, read_traceback
+from profiling.outcome import Failure, exit_in_words, hint_for, read_crash, read_traceback
 from profiling.sentences import Sentence, joined, say
 from profiling.spec import STEP_SOURCES, RunSpec
 
 FEWEST_EVENTS_OF_A_FAILURE = 1000
+CRASH_REPORT = "crash.txt"
 SMALLEST_TRACE_BYTES = 4096  # a file that broke off before this holds a header and no events
 
 
@@ -95,8 +97,9 @@ def build_result(
     traces = _usable_traces(folder, gathered, exit_status)
     failure = None
     if exit_status != 0 and not stopped:
-        failure = read_traceback(errors)
-        if failure is not None:
+        raised = exit_status > 0 or exit_status == -signal.SIGINT  # a KeyboardInterrupt ends Python by that signal
+        failure = read_traceback(errors) if raised else read_crash(_crash_report(folder))
+        if failure is not None and failure.title:
             failure = replace(failure, hint=hint_for(failure.title, tail) or "")
     outcome = "killed" if killed else "stopped" if stopped else "ok" if exit_status == 0 else "failed"
     words = _words(outcome, exit_status, failure, bool(traces))
@@ -125,11 +128,21 @@ def build_result(
         manifest.write(folder, plain)
     except OSError as error:  # the disk is full, say
         notices.append(say("not-written", error=error))
-    for name in ("child.json", "children.json", "events.jsonl"):
+    empty = () if _crash_report(folder) else (CRASH_REPORT,)
+    for name in ("child.json", "children.json", "events.jsonl", *empty):
         with contextlib.suppress(OSError):
             (folder / name).unlink()
     paths = tuple(Path(event["path"]) for event in traces)
     return RunResult(outcome, words, exit_status, folder, paths, tail, tuple(notices), failure, plain)
+
+
+def _crash_report(folder: Path) -> str:
+    """What the fault handler of the script's Python wrote, mostly nothing."""
+    path = folder / CRASH_REPORT
+    with contextlib.suppress(OSError):
+        if path.stat().st_size:
+            return path.read_text("utf-8", "replace")
+    return ""
 
 
 def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[dict[str, Any]]:
@@ -167,7 +180,7 @@ def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -
         parts = [say("stopped")]
     else:
         parts = [exit_in_words(status)]
-    if failure is not None and outcome == "failed":
+    if failure is not None and failure.title and outcome == "failed":
         parts.append(failure.title + ("" if failure.title.endswith((".", "!", "?")) else "."))
     if outcome != "ok":
         parts.append(say("kept") if recorded else say("no-trace"))

@@ -145,7 +145,9 @@ TEMPLATES = {
     "kept": QT_TRANSLATE_NOOP("profiling", "What was recorded before is kept."),
     "no-trace": QT_TRANSLATE_NOOP("profiling", "No trace was recorded."),
     "SIGKILL": QT_TRANSLATE_NOOP(
-        "profiling", "It was killed from outside; most often the system does that when memory runs out."
+        "profiling",
+        "It was killed from outside; most often the system does that when memory runs out. "
+        "Try a smaller batch or fewer loader workers, and record without memory and shapes.",
     ),
     "SIGSEGV": QT_TRANSLATE_NOOP("profiling", "It crashed in native code (a segmentation fault)."),
     "SIGABRT": QT_TRANSLATE_NOOP(
@@ -166,7 +168,15 @@ TEMPLATES = {
         "The GPU's memory is full. Try a smaller batch, record without memory and shapes, and look whether another "
         "program holds memory on this GPU.",
     ),
-    "hint-memory": QT_TRANSLATE_NOOP("profiling", "The machine's memory is full."),
+    "hint-memory": QT_TRANSLATE_NOOP(
+        "profiling",
+        "The machine's memory is full. Try a smaller batch or fewer loader workers, and record without memory and "
+        "shapes.",
+    ),
+    "hint-crash": QT_TRANSLATE_NOOP(
+        "profiling",
+        "Run it alone: if it does not crash then, record without Python stacks, shapes and memory.",
+    ),
     "hint-privileges": QT_TRANSLATE_NOOP(
         "profiling",
         "The driver lets only administrators profile. Allow it for everyone with the module option "
