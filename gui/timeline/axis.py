@@ -6,11 +6,11 @@ import math
 from enum import Enum
 
 import numpy as np
-from PySide6.QtCore import QLineF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from gui import text
-from gui.timeline.labels import draw_text, slice_font
+from gui.timeline.labels import slice_font
 from gui.timeline.palette import Palette
 from gui.timeline.rects import draw_rects
 
@@ -73,10 +73,14 @@ def paint_axis(
     painter.setBrush(palette.line)
     draw_rects(painter, np.column_stack((x, one * (rect.bottom() - 4), one, one * 3)))
     farthest = max(abs(start - origin_ns), abs(end - origin_ns))
-    for time in times:
-        at = round(rect.left() + (time - start) / ns_per_px)
-        painter.fillRect(QRectF(at, rect.bottom() - 8, 1, 7), palette.dim)
-        label = QRectF(at + 4, rect.top() + 2, TICK_PX - 8, rect.height() - 8)
-        if label.right() <= rect.right() + 30:
+    at = np.round(rect.left() + (np.array(times) - start) / ns_per_px)
+    one = np.ones(len(at))
+    painter.setBrush(palette.dim)
+    draw_rects(painter, np.column_stack((at, one * (rect.bottom() - 8), one, one * 7)))
+    painter.setPen(palette.muted)
+    metrics = painter.fontMetrics()
+    line = rect.top() + 2 + (rect.height() - 8 + metrics.ascent() - metrics.descent()) / 2
+    for time, x_px in zip(times, at.tolist(), strict=True):
+        if x_px + TICK_PX - 4 <= rect.right() + 30:  # laying these texts out to keep them costs more than they live
             words = tick_text(time - origin_ns, step, min(farthest, (end - start) * 50))
-            draw_text(painter, label, words, palette.muted, elide=False)
+            painter.drawText(QPointF(x_px + 4, line), words)

@@ -38,6 +38,7 @@ class Layout:
         self.default_order = [row.key for row in rows]
         self._by_track = {row.track_id: row for row in reversed(rows) if row.kind is RowKind.SLICES}
         self._shown: set[str] = set()
+        self._seen: dict[str, tuple[int, int]] = {}  # start and end of a slice that was in view, by key of its row
         self._published: tuple[object, ...] = ()
         self.filter_text = ""
         self.lane_px = LANE_PX  # height of a lane with its gap, by `fit`
@@ -184,7 +185,13 @@ class Layout:
         return frozenset(row.key for row in rows if not self._has_slices(row, start_ns, end_ns))
 
     def _has_slices(self, row: Row, start_ns: float, end_ns: float) -> bool:
-        lo, hi = self.index.lane(row.track_id, row.skip_lanes).window(start_ns, end_ns)  # deeper ones lie below these
+        start, end = self._seen.get(row.key, (0, -1))
+        if start < end_ns and start_ns < end:  # what was in view before still is
+            return True
+        lane = self.index.lane(row.track_id, row.skip_lanes)  # deeper ones lie below these
+        lo, hi = lane.window(start_ns, end_ns)
+        if hi > lo:
+            self._seen[row.key] = int(lane.start_ns[(lo + hi) // 2]), int(lane.end_ns[(lo + hi) // 2])
         return hi > lo
 
     def note_empty(self, keys: frozenset[str]) -> None:

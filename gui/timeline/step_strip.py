@@ -116,6 +116,7 @@ class StepStrip(Scaled):
         self._ground: QPixmap | None = None
         self._ground_key: tuple[object, ...] = ()
         self._ranks: tuple[Figures, Ranks] | None = None
+        self._drawn = np.zeros((0, 4))  # bars of the ground
         self._top_ns = 1.0  # period of the tallest bar
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -249,6 +250,7 @@ class StepStrip(Scaled):
 
     def _bars(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
         bars, bounds = self.bars_px(figures), bounds_of(figures)
+        self._drawn = bars
         painter.setPen(Qt.PenStyle.NoPen)
         # With more steps than pixels the tallest bars of a pixel stay: what is drawn later may only be taller.
         order = np.argsort(bars[:, 3], kind="stable") if self.pitch_px() < 2 else np.arange(len(bars))
@@ -290,7 +292,7 @@ class StepStrip(Scaled):
         shown = np.flatnonzero((middle >= view.start_ns) & (middle < view.end_ns))
         if not len(shown):
             return
-        bars = self.bars_px(figures)[shown]
+        bars = self._drawn[shown]
         painter.setPen(QPen(pal.accent, 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self.pitch_px() > 4:
