@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from core.allow import Allowed, entry_text, read_allow_file, scopes
 from core.errors import TraceError
 from gui import allow_file, text
-from gui.session import DISMISSED, Document, Session
+from gui.session import ALLOWED, Document, Session
 from gui.widgets.labels import button, heading, label
 
 
@@ -141,7 +141,7 @@ class AllowDialog(QDialog):
         except (TraceError, OSError) as error:
             self._session.raise_error(error)
             return
-        self._document.set_suggestion_state(self._index, DISMISSED, entry.reason)
+        self._document.set_suggestion_state(self._index, ALLOWED, entry.reason)
         words = self.tr("Added to {file}.") if added else self.tr("{file} allows it already.")
         self._session.set_status(words.format(file=self.path))
         self.accept()
@@ -166,4 +166,4 @@ def recall(session: Session, document: Document) -> None:
     for index, suggestion in enumerate(document.analysis.suggestions):
         entry = next((entry for entry in known if entry.fits(suggestion)), None)
         if entry is not None and suggestion.key not in document.suggestion_state:
-            document.set_suggestion_state(index, DISMISSED, entry.reason)
+            document.set_suggestion_state(index, ALLOWED, entry.reason)

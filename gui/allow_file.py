@@ -13,17 +13,18 @@ from core.errors import TraceError
 from core.files import check_output, write_atomically
 from core.run_folder import run_of
 from core.suggestions import Suggestion
-from gui.session import DISMISSED, Document, Session
+from gui.session import SET_ASIDE, Document, Session
 
 NAME = "steplens-allow.toml"
 translate = QCoreApplication.translate
 
 
 def meant(document: Document, known: Iterable[Allowed] = ()) -> list[Allowed]:
-    """Entries for the suggestions that were dismissed and that no known entry covers."""
+    """Entries for the suggestions that were dismissed, or allowed elsewhere, and that no known entry covers."""
     entries = []
     for suggestion in document.analysis.suggestions if document.analysis else ():
-        if document.suggestion_state.get(suggestion.key) == DISMISSED and not any(k.fits(suggestion) for k in known):
+        aside = document.suggestion_state.get(suggestion.key) in SET_ASIDE
+        if aside and not any(k.fits(suggestion) for k in known):
             reason = document.dismiss_reason.get(suggestion.key, "").strip()
             entries.append(entry_for(suggestion, reason or translate("allow", "dismissed without a reason")))
     return entries

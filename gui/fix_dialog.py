@@ -15,9 +15,10 @@ from core.fixes.together import Conflict, Joint
 from core.suggestions import Suggestion
 from gui import jobs, text
 from gui.loop_fixes import Derived, near_lines
+from gui.round_words import result
 from gui.session import Document
 from gui.widgets.code import CodeDiff
-from gui.widgets.labels import button, heading, label
+from gui.widgets.labels import button, heading, label, restyle
 
 if TYPE_CHECKING:
     from gui.loop import Loop
@@ -191,6 +192,7 @@ class FixDialog(QDialog):
     def _predict(self) -> None:
         if len(self._chosen) == 1:
             self.prediction.setText(self._alone(next(iter(self._chosen.values()))))
+            self._say_measured()
             return
         self.prediction.setText(self.tr("Working out what they save together…"))
         self._loop.predict(self._document, self.indices, self._predicted, "joint-dialog")
@@ -212,6 +214,25 @@ class FixDialog(QDialog):
             return self.tr("What it saves is unknown until it has run.")
         return self.tr("Predicted to save {time} of a step ({share}).").format(
             time=text.duration(suggestion.saving.ns), share=text.percent(suggestion.saving.pct)
+        )
+
+    def _say_measured(self) -> None:
+        """What a run has shown stands before what was predicted."""
+        state = self._loop.fix_state(self._document, next(iter(self._chosen)))
+        judged = state.judged if state is not None else None
+        if state is None or judged is None or judged.before_ns is None or judged.after_ns is None:
+            return
+        words = self.tr("Measured already, in round {number}: {result}, {before} → {after} ({change}). {predicted}")
+        restyle(self.prediction, "role", "warn" if not judged.is_gain else "saved")
+        self.prediction.setText(
+            words.format(
+                number=state.number,
+                result=result(judged),
+                before=text.duration(judged.before_ns),
+                after=text.duration(judged.after_ns),
+                change=text.change(judged.measured_pct or 0.0),
+                predicted=self.prediction.text(),
+            )
         )
 
     # Ways on ------------------------------------------------------------------------------------------------------
@@ -275,10 +296,12 @@ class FixDialog(QDialog):
                 "menu and under the rounds."
             )
         )
-        question.setStandardButtons(QMessageBox.StandardButton.Apply | QMessageBox.StandardButton.Cancel)
-        question.button(QMessageBox.StandardButton.Apply).clicked.connect(self._confirmed)
-        run = question.addButton(self.tr("Change it and run it again"), QMessageBox.ButtonRole.ActionRole)
+        run = question.addButton(self.tr("Change it and run it again"), QMessageBox.ButtonRole.AcceptRole)
         run.clicked.connect(self._confirmed_run)
+        only = question.addButton(self.tr("Only change it"), QMessageBox.ButtonRole.AcceptRole)
+        only.clicked.connect(self._confirmed)
+        question.setDefaultButton(only)
+        question.setEscapeButton(question.addButton(QMessageBox.StandardButton.Cancel))
         question.open()
 
     def _confirmed(self) -> None:

@@ -23,6 +23,8 @@ from gui.timeline.viewport import Viewport
 
 DONE, DISMISSED, LATER = "done", "dismissed", "later"
 CHOSEN = "chosen"  # ticked, to be applied with the others that are
+ALLOWED = "allowed"  # as dismissed, and an allow file says so
+SET_ASIDE = (DISMISSED, ALLOWED)  # no part of the plan any more
 
 
 @dataclass(frozen=True)
@@ -209,8 +211,8 @@ class Document(QObject):
         """Show the next (+1) or previous (-1) open suggestion, around the ends."""
         found = self.analysis.suggestions if self.analysis else ()
         shown = self._steppable()
-        order = [i for i in shown if self.suggestion_state.get(found[i].key) not in (DONE, DISMISSED, LATER, CHOSEN)]
-        order = order or shown
+        over = (DONE, LATER, CHOSEN, *SET_ASIDE)
+        order = [i for i in shown if self.suggestion_state.get(found[i].key) not in over] or shown
         if not order:
             return
         if self.current_suggestion in order:

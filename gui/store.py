@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QSaveFile, QStandardPaths
 
 from core.trace import Trace
-from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Mark
+from gui.session import CHOSEN, DONE, LATER, SET_ASIDE, Document, Mark
 
 log = logging.getLogger(__name__)
 VERSION = 1
@@ -97,7 +97,7 @@ def restore(document: Document) -> None:
     state = _read(file_of(document.trace))
     if not state:
         return
-    document.suggestion_state = _texts(state.get("suggestions"), (DONE, DISMISSED, LATER, CHOSEN))
+    document.suggestion_state = _texts(state.get("suggestions"), (DONE, LATER, CHOSEN, *SET_ASIDE))
     document.dismiss_reason = _texts(state.get("reasons"))
     timeline = state.get("timeline")
     document.timeline_state = timeline if isinstance(timeline, dict) else {}

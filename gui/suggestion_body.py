@@ -11,7 +11,7 @@ from core.run_folder import kept_source
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
 from gui.models import code_context
-from gui.session import DISMISSED, DONE, LATER, Document, Session
+from gui.session import ALLOWED, DISMISSED, DONE, LATER, SET_ASIDE, Document, Session
 from gui.widgets.card import Action, Body, Link
 
 
@@ -101,8 +101,10 @@ class BodyMaker(QObject):
             back = state == chosen
             run = partial(document.set_suggestion_state, index, "" if back else chosen)
             actions.append(Action(undo if back else words, run))
-        if state == DISMISSED:
-            actions.append(Action(self.tr("Take back"), partial(document.set_suggestion_state, index, "")))
+        if state in SET_ASIDE:
+            tip = self.tr("Here only: the entry in the allow file stays until it is taken out there.")
+            again = partial(document.set_suggestion_state, index, "")
+            actions.append(Action(self.tr("Take back"), again, tip=tip if state == ALLOWED else ""))
         else:
             tip = self.tr("Not for me: takes it off this plan, on this machine. Allow… tells the team and CI as well.")
             actions.append(Action(self.tr("Dismiss…"), partial(self._dismiss, index), tip=tip))

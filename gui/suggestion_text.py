@@ -12,7 +12,7 @@ from core.suggestions import Suggestion
 from core.trace import Trace
 from core.unprofiled import Slowed, slowed
 from gui import text
-from gui.session import Document, Session
+from gui.session import ALLOWED, CHOSEN, DISMISSED, DONE, LATER, Document, Session
 
 translate = QCoreApplication.translate
 
@@ -54,8 +54,8 @@ def _how_often(suggestion: Suggestion) -> str:
     return translate("plan", "{count} times").format(count=suggestion.occurrences) if suggestion.occurrences > 1 else ""
 
 
-def saving(suggestion: Suggestion, step_ns: float | None = None) -> str:
-    """What it saves in the plan, after the fixes above it (alone where it is in none), and how sure that is.
+def saving(analysis: Analysis | None, index: int, suggestion: Suggestion, step_ns: float | None = None) -> str:
+    """What it saves in the plan, after the fixes above it (alone where there is no plan), and how sure that is.
 
     Empty for a note. The reports show the same number. With ``step_ns`` it is said as a share of that step.
     """
@@ -64,13 +64,34 @@ def saving(suggestion: Suggestion, step_ns: float | None = None) -> str:
         return ""
     if priced.ns is None and not priced.together_ns:
         return text.unknown()
+    if analysis is not None and analysis.is_left_out(index):
+        return translate("plan", "<1 % more")
     best = (priced.ns or 0) if priced.together_ns is None else priced.together_ns
     if best <= 0:
         return translate("plan", "nothing more") if (priced.ns or 0) > 0 else translate("plan", "nothing alone")
-    words = text.saving(best) if not step_ns else text.change(-100.0 * best / step_ns)
-    if priced.basis == "bounded":
+    return _worth(suggestion, best, step_ns)
+
+
+def _worth(suggestion: Suggestion, saved_ns: float, step_ns: float | None) -> str:
+    words = text.saving(saved_ns) if not step_ns else text.change(-100.0 * saved_ns / step_ns)
+    if suggestion.saving.basis == "bounded":
         return translate("plan", "up to {saving}").format(saving=words)
-    return ("≈ " if priced.basis == "rough" else "") + words
+    return ("≈ " if suggestion.saving.basis == "rough" else "") + words
+
+
+def basis(analysis: Analysis | None, index: int, suggestion: Suggestion, step_ns: float | None = None) -> str:
+    """What kind of number `saving` is: alone, or after the fixes above; then with what it saves alone."""
+    priced = suggestion.saving
+    if suggestion.informational or priced.ns is None:
+        return ""
+    if priced.together_ns is None and (analysis is None or not analysis.is_left_out(index)):
+        return translate("plan", "alone") if priced.ns > 0 else ""
+    if priced.ns <= 0:
+        return translate("plan", "alone nothing")
+    alone = _worth(suggestion, priced.ns, step_ns)
+    if alone == saving(analysis, index, suggestion, step_ns):
+        return ""
+    return translate("plan", "alone {saving}").format(saving=alone)
 
 
 def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
@@ -118,10 +139,32 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
             if priced.together_ns > 0
             else translate("plan", "In the plan, after the fixes above it, it saves nothing more.")
         )
+    if analysis is not None and analysis.is_left_out(index):
+        lines.append(
+            translate("plan", "It is not in the plan: after the fixes of the plan it saves less than 1 % more.")
+        )
     for step in analysis.plan if analysis else ():
         if index in step.suggestions and step.note:
             lines.append(translate("rules", step.note))
     return " ".join(lines)
+
+
+def message(session: Session, document: Document) -> str:
+    """What stands above the cards: what is going on, what is missing, or what the times are worth; often nothing."""
+    analysis = document.analysis
+    if document.analysis_error is not None:
+        return translate("plan", "The diagnosis failed, so there is no plan. The timeline and the tables can be used.")
+    if analysis is None or (document.analysis_running and not analysis.suggestions):
+        return translate("plan", "Looking for what could be faster…")
+    if document.analysis_running:
+        return translate("plan", "Working out what each fix saves…")
+    if nothing := nothing_found(document.trace, analysis):
+        return nothing
+    if much := slowed_plan(session, document):
+        return slower(much)
+    if not document.trace.has_device_work:
+        return translate("plan", "No device work was recorded: these are about the CPU's own time.")
+    return ""
 
 
 def slowed_plan(session: Session, document: Document) -> Slowed | None:
@@ -163,6 +206,8 @@ def became(state: Any) -> str:
         words = translate("plan", "{words}, {count} fixes together").format(words=words, count=state.fixes)
     if state.kind == "undone":
         words = translate("plan", "undone; {words}").format(words=words)
+    elif state.made is not None:
+        words = translate("plan", "in your file; {words}").format(words=words)
     return words.format(number=state.number, change=change)
 
 
@@ -191,11 +236,26 @@ def nothing_found(trace: Trace, analysis: Analysis) -> str:
     return words
 
 
-def falling(now: float, analysis: Analysis, dismissed: Sequence[bool]) -> list[float]:
-    """Step times in ns: now, then after each step of the plan. One that was dismissed brings nothing."""
+def falling(now: float, analysis: Analysis, left_out: Sequence[bool]) -> list[float]:
+    """Step times in ns: now, then after each step of the plan that is not left out: such a one brings nothing."""
     values, before = [now], now
-    for step, left_out in zip(analysis.plan, dismissed, strict=True):
+    for step, is_out in zip(analysis.plan, left_out, strict=True):
         after = float(step.predicted_step_ns)
-        values.append(values[-1] - (0.0 if left_out else before - after))
+        if not is_out:
+            values.append(values[-1] - (before - after))
         before = after
     return values
+
+
+def mark(state: str, reason: str, fix_state: Any) -> str:
+    """What the user made of a suggestion, or what became of its fix: a few words for its card."""
+    if state == ALLOWED:
+        return translate("plan", "allowed: {reason}").format(reason=reason) if reason else translate("plan", "allowed")
+    marks = {
+        DONE: translate("plan", "done"),
+        CHOSEN: translate("plan", "ticked"),
+        DISMISSED: translate("plan", "dismissed"),
+        LATER: translate("plan", "later"),
+    }
+    known = marks.get(state, "")
+    return known if state in (DISMISSED, LATER) else became(fix_state) or known

@@ -17,6 +17,7 @@ from core.reporting.page_style import style
 from core.reporting.phrases import (
     BUSY,
     CAUSES,
+    LEFT_OUT_NOTE,
     Amounts,
     amounts,
     budget_title,
@@ -209,16 +210,14 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
     if analysis.plan and (slower := slowed_words(trace, analysis)):
         yield f"<p>{e(slower)}</p>"
     if analysis.plan and now:
-        yield _falling([now, *(float(p.predicted_step_ns) for p in analysis.plan)], bool(unit.recorded_ns))
-    planned = set(small)
-    for number, step in enumerate(analysis.plan, 1):
-        for i in step.suggestions:
-            if i not in planned:
-                planned.add(i)
-                yield _card(analysis.suggestions[i], str(number), step.predicted_step_ns, step.note, edits.get(i), unit)
-    for i in listed:
-        if i not in planned:
-            yield _card(analysis.suggestions[i], "", None, "", edits.get(i), unit)
+        yield picture.falling_bars([now, *(float(p.predicted_step_ns) for p in analysis.plan)], bool(unit.recorded_ns))
+    numbers, after = analysis.numbers(), {i: step for step in analysis.plan for i in step.suggestions}
+    for i in sorted((i for i in listed if i not in small), key=lambda i: numbers.get(i, len(numbers) + 1)):
+        step = after.get(i)
+        then = step.predicted_step_ns if step is not None else None
+        note = step.note if step is not None else LEFT_OUT_NOTE if analysis.is_left_out(i) else ""
+        gain = _gain(analysis, i, unit)
+        yield _card(analysis.suggestions[i], str(numbers.get(i, "–")), gain, then, note, edits.get(i), unit)
     if small:
         names = "".join(f"<li>{e(analysis.suggestions[i].headline)}</li>" for i in sorted(small))
         yield f"<details><summary>{len(small)} more would save less than 1 % each</summary><ul>{names}</ul></details>"
@@ -227,46 +226,30 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(n.headline)}</li>" for n in notes) + "</ul>"
 
 
-def _falling(values: list[float], as_shares: bool = False) -> str:
-    """Predicted step time after each fix, as bars; with times, or as shares of the first."""
-    width, gap, height = 64, 12, 90
-    bars = []
-    for i, value in enumerate(values):
-        tall = max(2.0, height * value / max(values))
-        x, top = i * (width + gap), 18 + height - tall
-        colour = "var(--wait)" if i == 0 else "var(--accent)"
-        label = "now" if i == 0 else f"after {i}"
-        words = percent(100 * value / values[0]) if as_shares else duration(value)
-        bars.append(
-            f'<rect x="{x}" y="{top:.1f}" width="{width}" height="{tall:.1f}" rx="3" fill="{colour}"/>'
-            f'<text x="{x + width / 2}" y="{top - 5:.1f}" text-anchor="middle">{e(words)}</text>'
-            f'<text class="tick" x="{x + width / 2}" y="{height + 32}" text-anchor="middle">{label}</text>'
-        )
-    total = len(values) * (width + gap)
-    return (
-        f'<div class="picture"><svg viewBox="0 0 {total} {height + 38}" style="max-width:{total}px" role="img" '
-        f'aria-label="Predicted step time">{"".join(bars)}</svg></div><p></p>'
-    )
+def _gain(analysis: Analysis, index: int, unit: Amounts) -> str:
+    """What a card saves in the plan, after the fixes above it, or alone where there is no plan; and which of these."""
+    suggestion = analysis.suggestions[index]
+    saving = suggestion.saving
+    if saving.ns is None:
+        return '<span class="gain faint">saving unknown</span>'
+    if analysis.is_left_out(index):
+        return '<span class="gain faint">&lt;1 % more</span>'
+    saved = saving.ns if saving.together_ns is None else saving.together_ns
+    about, basis = "≈ " if saving.basis == "rough" else "", "alone" if saving.together_ns is None else "in the plan"
+    if saved > 0:
+        return f'<span class="gain saved">{e(about + unit.saved(saved))} <small class="faint">{basis}</small></span>'
+    return f'<span class="gain faint">{"nothing alone" if saving.ns <= 0 else "nothing more"}</span>'
 
 
 def _card(
     suggestion: Suggestion,
     number: str,
+    gain: str,
     predicted_ns: int | None,
     note: str,
     edit: ProposedEdit | None,
     unit: Amounts,
 ) -> str:
-    saving = suggestion.saving
-    if saving.ns is None:
-        gain = '<span class="gain faint">saving unknown</span>'
-    else:
-        in_plan = saving.ns if saving.together_ns is None else saving.together_ns
-        about = "≈ " if saving.basis == "rough" else ""
-        words = (
-            f"{about}{unit.saved(in_plan)}" if in_plan > 0 else "nothing alone" if saving.ns <= 0 else "nothing more"
-        )
-        gain = f'<span class="gain {"saved" if in_plan > 0 else "faint"}">{e(words)}</span>'
     facts = [suggestion.severity, occurrences(suggestion)]
     if alone := unit.alone(suggestion):
         facts.append(alone)

@@ -1,4 +1,4 @@
-"""One typical step as a drawing (SVG), from the tables alone."""
+"""Drawings (SVG): one typical step, from the tables alone, and the falling bars of the plan."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 from core.figures.model import Figures
 from core.kinds import SliceKind, TrackKind
 from core.reporting.phrases import printable
-from core.reporting.units import duration, significant
+from core.reporting.units import duration, percent
 from core.tables import FLAG_COMMUNICATION
 from core.trace import Trace
+from core.words import significant
 
 WIDTH, LEFT, ROW, GAP = 1132, 116, 17, 10  # px
 LANES = 6  # of one thread: deeper calls are not drawn
@@ -187,3 +188,25 @@ def _waits(trace: Trace, figures: Figures, window: Window, tops: dict[int, int])
         below = tops.get(int(slices.track_id[waited])) if waited >= 0 else None
         if below is not None and right - left > 2 and below > y:
             yield f'<path class="waitline" d="M{right:.1f} {y + ROW - 2}V{below}"/>'
+
+
+def falling_bars(values: list[float], as_shares: bool = False) -> str:
+    """Predicted step time after each fix, as bars; with times, or as shares of the first."""
+    width, gap, height = 64, 12, 90
+    bars = []
+    for i, value in enumerate(values):
+        tall = max(2.0, height * value / max(values))
+        x, top = i * (width + gap), 18 + height - tall
+        colour = "var(--wait)" if i == 0 else "var(--accent)"
+        label = "now" if i == 0 else f"after {i}"
+        words = percent(100 * value / values[0]) if as_shares else duration(value)
+        bars.append(
+            f'<rect x="{x}" y="{top:.1f}" width="{width}" height="{tall:.1f}" rx="3" fill="{colour}"/>'
+            f'<text x="{x + width / 2}" y="{top - 5:.1f}" text-anchor="middle">{escape(words)}</text>'
+            f'<text class="tick" x="{x + width / 2}" y="{height + 32}" text-anchor="middle">{label}</text>'
+        )
+    total = len(values) * (width + gap)
+    return (
+        f'<div class="picture"><svg viewBox="0 0 {total} {height + 38}" style="max-width:{total}px" role="img" '
+        f'aria-label="Predicted step time">{"".join(bars)}</svg></div><p></p>'
+    )

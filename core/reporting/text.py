@@ -16,6 +16,7 @@ from core.kinds import GapCause
 from core.reporting.phrases import (
     BUSY,
     CAUSES,
+    LEFT_OUT,
     Amounts,
     amounts,
     budget_title,
@@ -210,20 +211,16 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator
         yield from page.wrap(OUTLOOKS[key], "  ")
     if analysis.plan and (words := slowed_words(trace, analysis)):
         yield from page.wrap(words, "  ")
-    after = {i: (n, step) for n, step in enumerate(analysis.plan, 1) for i in step.suggestions}
-    shown = set(small)
-    for number, step in enumerate(analysis.plan, 1):
-        for i in step.suggestions:
-            if i not in shown:
-                shown.add(i)
-                yield from _card(
-                    analysis.suggestions[i], f"{number}.", step.predicted_step_ns, page, edits.get(i), unit
-                )
-        if step.note and not small.issuperset(step.suggestions):
+    after = {i: step for step in analysis.plan for i in step.suggestions}
+    numbers = analysis.numbers()
+    for i in sorted((i for i in listed if i not in small), key=lambda i: numbers.get(i, len(numbers) + 1)):
+        step = after.get(i)
+        number = f"{numbers[i]}." if i in numbers else "–"
+        then = step.predicted_step_ns if step is not None else None
+        left_out = LEFT_OUT if analysis.is_left_out(i) else ""
+        yield from _card(analysis.suggestions[i], number, then, page, edits.get(i), unit, left_out)
+        if step is not None and step.note:
             yield from page.wrap(step.note, "     ")
-    for i in listed:
-        if i not in after and i not in small:
-            yield from _card(analysis.suggestions[i], "–", None, page, edits.get(i), unit)
     if small:
         yield ""
         words = f"{len(small)} more would save less than 1 % each (analyze --all shows them)."
@@ -237,6 +234,7 @@ def _card(
     page: Page,
     edit: ProposedEdit | None,
     unit: Amounts,
+    left_out: str = "",
 ) -> Iterator[str]:
     colour = {"high": "red", "medium": "yellow"}.get(suggestion.severity, "cyan")
     yield ""
@@ -254,6 +252,8 @@ def _card(
     if predicted_ns is not None:
         facts.append(unit.then(predicted_ns))
     facts.append(occurrences(suggestion))
+    if left_out:
+        facts.append(left_out)
     yield from page.wrap(" · ".join(facts), "     ")
     if suggestion.source is not None:
         yield "     " + page.paint(clip(place(suggestion.source), page.width - 5), "cyan")

@@ -14,9 +14,10 @@ from core.project import predicted_step
 from core.suggestions import Suggestion
 from gui import plan_order, suggestion_text, text
 from gui.panels import PanelSpec
-from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Session
+from gui.session import CHOSEN, DONE, SET_ASIDE, Document, Session
 from gui.suggestion_body import BodyMaker
 from gui.widgets.card import Card
+from gui.widgets.chain import Chain
 from gui.widgets.charts import FallingBars
 from gui.widgets.cpu_time_view import CpuTimeView
 from gui.widgets.fold import Fold
@@ -34,6 +35,8 @@ class PlanPanel(QWidget):
         super().__init__()
         self._session, self._document = session, document
         self._cards: list[Card] = []
+        self._chains: list[Chain] = []
+        self._fix_states: list[object] = []  # what became of each card's fix, as it shows it
         self._bodies = BodyMaker(session, document, self)
         self._shown: tuple[Suggestion, ...] | None = None
         self._source: tuple[object, ...] = ()  # where the code comes from, as the open bodies show it
@@ -154,23 +157,25 @@ class PlanPanel(QWidget):
             self._show_card(self._first)
 
     def _make_cards(self, found: tuple[Suggestion, ...]) -> None:
-        for card in self._cards:
+        for old in (*self._cards, *self._chains):
             for column in (self._column, self._small.column, self._notes.column):
-                column.removeWidget(card)
-            card.hide()
-            card.deleteLater()
-        self._cards = []
+                column.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        self._cards, self._chains, self._fix_states = [], [], [None] * len(found)
         analysis = self._document.analysis
         assert analysis is not None or not found
         slower = suggestion_text.slowed_plan(self._session, self._document)
+        whole_ns, numbers = slower.recorded_ns if slower else None, analysis.numbers() if analysis else {}
+        headings = plan_order.headings(analysis, whole_ns) if analysis else {}
         for index, suggestion in enumerate(found):
-            title = text.filled(suggestion.title, suggestion.values)
             card = Card(
-                "i" if suggestion.informational else str(index + 1),
-                title,
+                "i" if suggestion.informational else str(numbers.get(index, "–")),
+                text.filled(suggestion.title, suggestion.values),
                 suggestion_text.place(suggestion),
-                suggestion_text.saving(suggestion, slower.recorded_ns if slower else None),
+                suggestion_text.saving(analysis, index, suggestion, whole_ns),
                 partial(self._bodies.body, index, suggestion),
+                suggestion_text.basis(analysis, index, suggestion, whole_ns),
             )
             card.chosen.connect(partial(self._choose, index))
             card.ticked.connect(partial(self._tick, index))
@@ -180,12 +185,21 @@ class PlanPanel(QWidget):
             elif analysis is not None and analysis.is_small(index):
                 self._small.column.addWidget(card)
             else:
-                self._column.addWidget(card)
+                self._column_under(headings.get(index, "")).addWidget(card)
         small, notes = self._small.column.count(), self._notes.column.count()
         self._small.set_words(self.tr("Smaller, below 1 % of the step: {count}").format(count=small) if small else "")
         if small and self._document.small_shown and not self._small.opened:
             self._small.open()
         self._notes.set_words(self.tr("Good to know: {count}").format(count=notes) if notes else "")
+
+    def _column_under(self, heading: str) -> QVBoxLayout:
+        """Where a card goes: under the heading that it shares with its neighbours, if it has one."""
+        if not heading:
+            return self._column
+        if not self._chains or self._chains[-1].words.text() != heading:
+            self._chains.append(Chain(heading))
+            self._column.addWidget(self._chains[-1])
+        return self._chains[-1].column
 
     def _toggle_small(self, opened: bool) -> None:
         self._document.small_shown = opened
@@ -239,20 +253,7 @@ class PlanPanel(QWidget):
         )
 
     def _show_message(self) -> None:
-        document, analysis = self._document, self._document.analysis
-        words = ""
-        if document.analysis_error is not None:
-            words = self.tr("The diagnosis failed, so there is no plan. The timeline and the tables can be used.")
-        elif analysis is None or (document.analysis_running and not analysis.suggestions):
-            words = self.tr("Looking for what could be faster…")
-        elif document.analysis_running:
-            words = self.tr("Working out what each fix saves…")
-        elif nothing := suggestion_text.nothing_found(document.trace, analysis):
-            words = nothing
-        elif slower := suggestion_text.slowed_plan(self._session, self._document):
-            words = suggestion_text.slower(slower)
-        elif not document.trace.has_device_work:
-            words = self.tr("No device work was recorded: these are about the CPU's own time.")
+        words = suggestion_text.message(self._session, self._document)
         self.message.setText(words)
         self.message.setVisible(bool(words))
 
@@ -269,8 +270,10 @@ class PlanPanel(QWidget):
         assert now is not None
         assert analysis is not None
         states = [[self._state(analysis.suggestions[i]) for i in step.suggestions] for step in plan]
-        values = suggestion_text.falling(now, analysis, [DISMISSED in of_step for of_step in states])
-        done = [k for k, of_step in enumerate(states, 1) if all(state in (DONE, CHOSEN) for state in of_step)]
+        aside = [any(state in SET_ASIDE for state in of_step) for of_step in states]
+        values = suggestion_text.falling(now, analysis, aside)
+        kept = [of_step for of_step, is_out in zip(states, aside, strict=True) if not is_out]
+        done = [k for k, of_step in enumerate(kept, 1) if all(state in (DONE, CHOSEN) for state in of_step)]
         end = values[-1]
         slower = suggestion_text.slowed_plan(self._session, self._document)  # the times are the profiler's as well
         words = self.tr("{change} of the recorded step") if slower else self.tr("{now} → {end} ({change})")
@@ -333,28 +336,22 @@ class PlanPanel(QWidget):
         suggestion, chosen = document.suggestion(index), document.current_suggestion
         if suggestion is None:
             return
-        marks = {
-            DONE: self.tr("done"),
-            CHOSEN: self.tr("ticked"),
-            DISMISSED: self.tr("dismissed"),
-            LATER: self.tr("later"),
-        }
-        state = self._state(suggestion)
-        mark = marks.get(state, "")
-        if state not in (DISMISSED, LATER):
-            mark = suggestion_text.became(self._session.ask("fix_state", document, index)) or mark
-        if card.state != state or card.mark.text() != mark:
+        state, became = self._state(suggestion), self._session.ask("fix_state", document, index)
+        mark = suggestion_text.mark(state, document.dismiss_reason.get(suggestion.key, ""), became)
+        if card.state != state or card.mark.text() != mark or self._fix_states[index] != became:
+            self._fix_states[index] = became
             card.rebuild()
         saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
         opened = index == (chosen if chosen >= 0 else self._first)
         card.set_state(opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational)
 
     def _counted(self) -> list[int]:
-        """Cards that are part of the list: notes never are, small ones while they are shown."""
+        """Cards that are part of the list: notes and what is set aside never are, small ones while they are shown."""
         analysis = self._document.analysis
         if analysis is None or len(analysis.suggestions) != len(self._cards):
             return []
-        every = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
+        found = enumerate(analysis.suggestions)
+        every = [i for i, s in found if not s.informational and self._state(s) not in SET_ASIDE]
         return every if self._small.opened else [i for i in every if not analysis.is_small(i)]
 
     def _unfold(self, card: Card) -> None:

@@ -72,7 +72,9 @@ class Card(QFrame):
     chosen = Signal()
     ticked = Signal()
 
-    def __init__(self, number: str, title: str, place: str, saving: str, body: Callable[[], Body]) -> None:
+    def __init__(
+        self, number: str, title: str, place: str, saving: str, body: Callable[[], Body], basis: str = ""
+    ) -> None:
         super().__init__()
         self.setProperty("role", "card")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -89,6 +91,15 @@ class Card(QFrame):
         font = self.saving.font()
         font.setBold(True)
         self.saving.setFont(font)
+        self.basis = label(basis, "faint")  # what kind of saving it is, and what it would be alone
+        if not basis:
+            self.basis.hide()
+        self.worth = QWidget()
+        worth = QVBoxLayout(self.worth)
+        worth.setContentsMargins(0, 0, 0, 0)
+        worth.setSpacing(0)
+        for line in (self.saving, self.basis):
+            worth.addWidget(line, 0, Qt.AlignmentFlag.AlignRight)
         self.place = label(text.breakable(place), "dim", wrap=True)
         self.place.setMinimumWidth(60)
         self.mark = label("", "faint")
@@ -105,7 +116,7 @@ class Card(QFrame):
         self._box.setContentsMargins(10, 8, 12, 8)
         self._box.setSpacing(8)
         self._box.addLayout(grid)
-        self.setAccessibleName(f"{title}. {place}. {saving}")
+        self.setAccessibleName(f"{title}. {place}. {saving} {basis}".rstrip())
 
     def _arrange(self, narrow: bool) -> None:
         """The saving beside the title; in a narrow plan beside the place, so that the title has the whole width."""
@@ -113,10 +124,10 @@ class Card(QFrame):
             return
         self._narrow = narrow
         right = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
-        for widget in (self.title, self.saving, self.place):
+        for widget in (self.title, self.worth, self.place):
             self._grid.removeWidget(widget)
         self._grid.addWidget(self.title, 0, 1, 1, 2 if narrow else 1)
-        self._grid.addWidget(self.saving, 1 if narrow else 0, 2, right)
+        self._grid.addWidget(self.worth, 1 if narrow else 0, 2, right)
         self._grid.addWidget(self.place, 1, 1, 1, 1 if narrow else 2)  # below the saving as well: a place is long
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
@@ -125,7 +136,7 @@ class Card(QFrame):
         self._arrange(event.size().width() < NARROW_PX)
 
     def set_state(self, *, opened: bool, state: str, mark: str, saved: bool) -> None:
-        """Show the card open or closed, and its state (done, chosen, dismissed, later or "")."""
+        """Show the card open or closed, and its state (of `gui.session`)."""
         restyle(self, "open", "true" if opened else "false")
         self.title.set_limit(0 if opened else TITLE_LINES)
         done = state == "done"
@@ -133,7 +144,7 @@ class Card(QFrame):
         chosen = state == "chosen"
         self.tick.setText("✓" if done or chosen else self._number)
         restyle(self.tick, "state", "done" if done else "current" if opened or chosen else "")
-        restyle(self.title, "role", "faint" if state in ("done", "dismissed") and not opened else "")
+        restyle(self.title, "role", "faint" if state in ("done", "dismissed", "allowed") and not opened else "")
         restyle(self.saving, "role", "saved" if saved else "faint")
         self.mark.setText(mark)
         self.mark.setVisible(bool(mark))

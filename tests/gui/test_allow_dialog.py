@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from core.allow import Allowed, read_allow_file, scopes
 from gui.allow_dialog import AllowDialog
-from gui.session import DISMISSED
+from gui.session import ALLOWED
 from tests.gui.test_loop import SCRIPT, SUGGESTION, FakeCapture, loop, make_run, shown  # noqa: F401 - a fixture
 
 
@@ -50,7 +50,7 @@ def test_entry_is_added_beside_the_code_when_asked(window, loop, run_folder, tmp
     dialog.add.click()
     (entry,) = read_allow_file(path)
     assert entry == Allowed(SUGGESTION.rule_id, "checked once per epoch", file="train.py", line=5)
-    assert document.suggestion_state[SUGGESTION.key] == DISMISSED
+    assert document.suggestion_state[SUGGESTION.key] == ALLOWED
     assert document.dismiss_reason[SUGGESTION.key] == "checked once per epoch"
 
 
@@ -75,7 +75,7 @@ def test_a_run_of_ones_own_remembers_what_is_allowed(window, loop, run_folder, t
     assert not shown(window, run_folder, 1_000_000.0).suggestion_state  # a folder from elsewhere opens no file
     capture.own = True
     document = shown(window, run_folder, 1_000_000.0)
-    assert document.suggestion_state[SUGGESTION.key] == DISMISSED
+    assert document.suggestion_state[SUGGESTION.key] == ALLOWED
     assert document.dismiss_reason[SUGGESTION.key] == "on purpose"
 
 

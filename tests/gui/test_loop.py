@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import orjson
 import pytest
 from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QMessageBox, QPushButton
 
 from core.allow import read_allow_file
 from core.analysis import Analysis
@@ -462,7 +463,7 @@ def test_a_change_of_ones_own_file_is_measured_by_another_run_and_undone_from_th
     row = loop.project.iterations[1]
     assert (row.parent, row.copy, [fix.rule_id for fix in row.fixes]) == (0, "", [SUGGESTION.rule_id])
     marks = [card.mark.text().replace("\u202f", " ") for card in window.pages[document].findChild(PlanPanel)._cards]
-    assert marks == ["measured in round 1: no gain (+33 %)"]
+    assert marks == ["in your file; measured in round 1: no gain (+33 %)"]
     assert SUGGESTION.key not in document.suggestion_state
     assert "Round 1: slower." in window.pages["iterations"].words.text()
     dialog = FixDialog(loop, document, (0,))
@@ -472,6 +473,43 @@ def test_a_change_of_ones_own_file_is_measured_by_another_run_and_undone_from_th
     dialog.undo_button.click()
     assert script.read_text() == SCRIPT
     assert loop.fix_state(document, 0).kind == "undone"
+
+
+def test_a_change_of_ones_own_file_after_a_round_shows_at_once(window, loop, run_folder, tmp_path):
+    """A copy was measured; then the fix goes into the user's own file: the open card must offer its undo."""
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    finish()
+    make_run(capture.folder, Path(capture.specs[0].script), wall_us=1200.0)
+    shown(window, capture.folder, 1_000_000.0, ())
+    window.session.set_current(document)
+    document.show_suggestion(0)
+    finish()
+    card = window.pages[document].findChild(PlanPanel)._cards[0]
+    assert "Done" in buttons_of(card)
+    assert "Undo the change of train.py" not in buttons_of(card)
+    dialog = FixDialog(loop, document, (0,))
+    finish()
+    said = dialog.prediction.text().replace("\u202f", " ")
+    assert said.startswith("Measured already, in round 1: slower, 900 µs → 1.20 ms (+33 %). Predicted")
+    dialog.file_button.click()
+    (question,) = dialog.findChildren(QMessageBox)
+    assert [b.text() for b in question.buttons()] == ["Change it and run it again", "Only change it", "Cancel"]
+    next(b for b in question.buttons() if b.text() == "Only change it").click()
+    finish()
+    assert "_assert_async" in (tmp_path / "project" / "train.py").read_text()
+    assert card.mark.text().startswith("in your file; measured in round 1")
+    assert "Undo the change of train.py" in buttons_of(card)
+    loop.undo_last()
+    assert card.mark.text().startswith("measured in round 1")
+    assert "Undo the change of train.py" not in buttons_of(card)
+
+
+def buttons_of(card) -> list[str]:
+    """Buttons that an open card shows."""
+    return [b.text() for b in card.findChildren(QPushButton) if b.isVisibleTo(card)]
 
 
 def test_a_round_is_measured_again_as_a_row_of_its_own(window, loop, run_folder, tmp_path):

@@ -296,7 +296,7 @@ def test_in_a_low_window_the_bars_give_way_to_the_cards(window: MainWindow, docu
 
 def test_a_narrow_card_gives_its_title_the_whole_width(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     card = cards(window)[0]
-    assert card.saving.geometry().left() > card.title.geometry().right()
+    assert card.worth.geometry().left() > card.title.geometry().right()
     window.resize(900, 700)
-    qtbot.waitUntil(lambda: card.saving.geometry().top() > card.title.geometry().top())
-    assert card.title.geometry().right() >= card.saving.geometry().left()
+    qtbot.waitUntil(lambda: card.worth.geometry().top() > card.title.geometry().top())
+    assert card.title.geometry().right() >= card.worth.geometry().left()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.analysis import Analysis, analyze
-from core.suggestions import Saving, Suggestion
+from core.suggestions import PlanStep, Saving, Suggestion
 from gui import suggestion_text, text
 from tests.trace_builder import TraceBuilder
 
@@ -29,7 +29,29 @@ def suggestion(**saving: Any) -> Suggestion:
     ],
 )
 def test_the_number_on_a_card_is_the_one_in_the_plan(saving: dict[str, Any], words: str) -> None:
-    assert suggestion_text.saving(suggestion(**saving)) == words
+    assert suggestion_text.saving(None, 0, suggestion(**saving)) == words
+
+
+def test_a_card_says_what_kind_of_number_it_shows() -> None:
+    """Alone, after the fixes above it, or in no plan: never a bare number that another part of the window denies."""
+    found = (
+        suggestion(ns=2_000_000, pct=20.0, basis="replayed", together_ns=2_000_000),
+        suggestion(ns=2_070_000, pct=20.7, basis="replayed", together_ns=14_400_000),
+        suggestion(ns=0, pct=0.0, basis="replayed", together_ns=500_000),
+        suggestion(ns=26_800, pct=2.8, basis="rough"),
+        suggestion(),
+        replace(suggestion(), informational=True),
+    )
+    plan = tuple(PlanStep((i,), ("x",), 1_000_000) for i in range(3))
+    of_plan = replace(analysis(3), suggestions=found, plan=plan)
+    words = [suggestion_text.basis(of_plan, i, s) for i, s in enumerate(found)]
+    assert words == ["", "alone −2.07\u202fms", "alone nothing", "alone ≈ −26.8\u202fµs", "", ""]
+    assert suggestion_text.saving(of_plan, 3, found[3]) == "<1 % more"
+    assert "not in the plan" in suggestion_text.saves(of_plan, 3, found[3])
+    assert list(of_plan.numbers()) == [0, 1, 2]
+    without = replace(of_plan, plan=())
+    assert suggestion_text.basis(without, 3, found[3]) == "alone"
+    assert without.numbers() == {0: 1, 1: 2, 2: 3, 3: 4, 4: 5}
 
 
 def analysis(steps: int) -> Analysis:
