@@ -21,8 +21,8 @@ BY_ITSELF = 1.5
 # The best single fix is taken while it brings this share of what all the rest could; else a group is looked for.
 ALONE_SHARE = 0.25
 SUM_SHARE = 0.5  # ... or while all of them, each by itself, add up to this share: then they are no chain
-# Only the best fix is replayed again, until it stays the best; that is enough where it brings its share of the rest, and
-# where what the fixes brought last adds up to this share of all the rest: then none depends on another.
+# Only the best fix is replayed again, until it stays the best; that is enough where it brings its share of the rest,
+# and where what the fixes brought last adds up to this share of all the rest: then none depends on another.
 ADDITIVE_SHARE = 0.9
 PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
 MAX_ASKED = 24  # fixes replayed per turn; of more, those that brought least so far have to wait
