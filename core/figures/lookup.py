@@ -100,8 +100,8 @@ class View:
 
     @cached_property
     def saw_calls(self) -> bool:
-        """Whether runtime or driver calls were recorded. Without, nobody knows what the CPU waited for."""
-        return bool(len(self.host_calls))
+        """Whether calls of a known runtime or driver were recorded. Else nobody knows what the CPU waited for."""
+        return bool(len(self.named(self.host_calls, self.names.call)))
 
     @cached_property
     def devices(self) -> tuple[int, ...]:

@@ -35,20 +35,30 @@ _STEP_FIRST = set("#tTsSiIbB\u017f\u0130\u0131")  # a long s and both Turkish on
 _STEP_RANGE = re.compile(
     r"(?i)^(?:#+\s*)?(?:train(?:ing)?[\s_.-]*)?(?:step|iter|iteration|batch)(?:[\s_.:#/()\[\]-]*\d+)?(?:\s*#+)?$"
 )
-_CALL_PREFIXES = ("cuda", "hip", "cu", "musa", "xpu", "ze", "nrt", "acl")  # the regular expressions below begin so
-_CALL = r"^(?:cuda|hip|cu|musa|xpu|ze|nrt|acl(?:rt)?)"
-_SYNC_STREAM = re.compile(_CALL + r".*StreamSynchronize")
-_SYNC_EVENT = re.compile(_CALL + r".*EventSynchronize")
-_SYNC_DEVICE = re.compile(_CALL + r".*(?:Device|Ctx|Context)Synchronize")
+# CUDA, HIP, MUSA, SYCL's unified runtime and Level Zero, Neuron, AscendCL, SynapseAI, Cambricon's runtime and driver.
+_CALL_PREFIXES = ("cuda", "hip", "cu", "musa", "xpu", "ze", "ur", "nrt", "acl", "syn", "cn")
+_CALL = r"^(?:cuda|hip|cu|musa|xpu|ze|ur|nrt|acl(?:rt|nn)?|syn|cn(?:rt)?)"
+# What each blocks on is said by its maker: AscendCL writes the verb first, a SYCL queue is a stream.
+_SYNC_STREAM = re.compile(
+    _CALL + r".*(?:StreamSynchronize|SynchronizeStream|QueueSynchronize|ListHostSynchronize|Queue(?:Finish|Sync)$)"
+)
+_SYNC_EVENT = re.compile(
+    _CALL
+    + r".*(?:EventSynchronize|SynchronizeEvent|(?:Event|Fence)HostSynchronize)|^urEventWait$|^cn(?:rt)?WaitNotifier$"
+)
+_SYNC_DEVICE = re.compile(
+    _CALL + r".*(?:(?:Device|Ctx|Context)Sync(?:hronize)?$|(?:Device|Ctx|Context)Synchronize|Sync(?:hronize)?Device)"
+)
 # Copies between two places of one device do not block the host (API synchronisation behaviour, CUDA runtime manual).
-_SYNC_COPY = re.compile(r"^(?:cuda|hip|cu|musa)Memcpy(?!.*Async)(?!.*(?:DtoD|Batch))")
-_ASYNC_COPY = re.compile(r"^(?:cuda|hip|cu|musa)Memcpy.*Async")
+_SYNC_COPY = re.compile(r"^(?:cuda|hip|cu|musa|aclrt|cnrt|cn)Memcpy(?!.*Async)(?!.*(?:DtoD|Batch))")
+_ASYNC_COPY = re.compile(r"^(?:cuda|hip|cu|musa|aclrt|cnrt|cn)Memcpy.*Async")
 _ALLOC = re.compile(
     r"^(?:cuda|hip|musa)(?:Malloc|Free|ExtMalloc|HostAlloc|HostMalloc|HostFree|HostRegister|HostUnregister)(?!.*Async)|"
     r"^cuMem(?:Alloc|Free|HostAlloc|Create|Release|Map|Unmap)(?!.*Async)"
 )
 _LAUNCH = re.compile(
-    _CALL + r".*(?:LaunchKernel|LaunchCooperative|ModuleLaunch|GraphLaunch|LaunchByPtr|LaunchHostFunc)"
+    _CALL + r".*(?:LaunchKernel|LaunchCooperative|ModuleLaunch|GraphLaunch|LaunchByPtr|LaunchHostFunc|KernelLaunch)|"
+    r"^synLaunch|^cn(?:rt)?InvokeKernel"
 )
 _GRAPH_LAUNCH = re.compile(_CALL + r".*GraphLaunch")
 # Between the two a launch is recorded into a graph and does not run (CUDA programming guide, "CUDA Graphs").
@@ -71,6 +81,7 @@ class NameClasses:
     module: Bool
     launch: Bool
     graph_launch: Bool
+    call: Bool
     capture_begin: Bool
     capture_end: Bool
     async_copy: Bool
@@ -128,6 +139,7 @@ def classify(strings: StringTable) -> NameClasses:
         module=starting("nn.Module: "),
         launch=where(_LAUNCH, calls),
         graph_launch=where(_GRAPH_LAUNCH, calls),
+        call=starting(*_CALL_PREFIXES),
         capture_begin=where(_CAPTURE_BEGIN, calls),
         capture_end=where(_CAPTURE_END, calls),
         async_copy=where(_ASYNC_COPY, calls),

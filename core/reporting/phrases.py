@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from core.analysis import Analysis
+from core.figures.lookup import view_of
 from core.figures.model import Summary
 from core.figures.shares import device_label, device_shares, step_threads, steps_covered_ns
-from core.kinds import HOST_CALLS, GapCause
+from core.kinds import GapCause
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
 from core.suggestions import SourceRef, Suggestion
@@ -71,8 +70,11 @@ def budget_title(analysis: Analysis) -> str:
 
 def no_sync_points(trace: Trace) -> str:
     """What the absence of sync points means: without calls in the trace nobody knows whether the CPU waits."""
-    if np.isin(trace.slices.kind, HOST_CALLS).any():
+    view = view_of(trace)
+    if view.saw_calls:
         return "none, the CPU never waits for the device"
+    if len(view.host_calls):
+        return "unknown, since the calls of this device's runtime are not known to StepLens"
     return "unknown, since no calls of the device's runtime were recorded"
 
 
@@ -204,6 +206,7 @@ def saving_unit(analysis: Analysis) -> str:
 
 
 LEFT_OUT = "not in the plan: after its fixes this saves less than 1 % more"
+NOTHING_ELSE = "Nothing else was found that would save 1 % or more."
 LEFT_OUT_NOTE = "Not in the plan: after its fixes this saves less than 1 % more."
 
 

@@ -6,8 +6,9 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from core.analysis import Analysis
+from core.figures.lookup import view_of
 from core.figures.model import SyncTable
-from core.kinds import HOST_CALLS, CopyDirection, SyncKind
+from core.kinds import CopyDirection, SyncKind
 from core.source import SourceFinder
 from core.source_frames import parse_frame
 from gui import text
@@ -30,7 +31,13 @@ class SyncsPanel(FiguresTable):
         )
         note = text.counted(words, len(syncs), time=text.duration(int(syncs.wait_ns.sum())))
         trace = self._document.trace
-        if trace.has_device_work and not np.isin(trace.slices.kind, HOST_CALLS).any():
+        view = view_of(trace)
+        if trace.has_device_work and not view.saw_calls and len(view.host_calls):
+            empty = (
+                self.tr("The calls of this device's runtime are not known, so what the CPU waits for is unknown."),
+                "",
+            )
+        elif trace.has_device_work and not view.saw_calls:
             empty = self.tr("No calls of the device's runtime were recorded, so what the CPU waits for is unknown."), ""
         elif trace.has_device_work:
             empty = self.tr("The CPU never waits for the device in this trace."), ""

@@ -184,6 +184,20 @@ def test_cause_names_range_and_frame():
         ("cudaMalloc", SyncKind.ALLOC),
         ("hipFree", SyncKind.ALLOC),
         ("cudaHostAlloc", SyncKind.ALLOC),
+        ("urEventWait", SyncKind.EVENT),
+        ("urQueueFinish", SyncKind.STREAM),
+        ("zeEventHostSynchronize", SyncKind.EVENT),
+        ("zeCommandQueueSynchronize", SyncKind.STREAM),
+        ("zeCommandListHostSynchronize", SyncKind.STREAM),
+        ("aclrtSynchronizeStreamWithTimeout", SyncKind.STREAM),
+        ("aclrtSynchronizeDevice", SyncKind.DEVICE),
+        ("aclrtSynchronizeEvent", SyncKind.EVENT),
+        ("aclrtMemcpy", SyncKind.MEMCPY),
+        ("synStreamSynchronize", SyncKind.STREAM),
+        ("synDeviceSynchronize", SyncKind.DEVICE),
+        ("cnrtQueueSync", SyncKind.STREAM),
+        ("cnrtSyncDevice", SyncKind.DEVICE),
+        ("musaStreamSynchronize", SyncKind.STREAM),
     ],
 )
 def test_blocking_calls(name, kind):
@@ -202,7 +216,22 @@ def test_blocking_calls(name, kind):
         "cudaMemsetAsync",
         "cuMemcpyDtoD_v2",
         "aten::cudnn_convolution",
+        "urEnqueueKernelLaunch",
+        "urEnqueueEventsWait",
+        "aclrtMemcpyAsync",
+        "aclrtStreamWaitEvent",
+        "synLaunch",
+        "cnMemcpyDtoHAsync",
+        "cnrtInvokeKernel",
     ],
 )
 def test_calls_that_do_not_block_by_name(name):
     assert sync_kind_of(name) == -1
+
+
+def test_calls_of_an_unknown_runtime_say_nothing_of_what_the_cpu_waits_for():
+    builder = TraceBuilder().step(1, 0, 1000).kernel("work", 20, 300).slice("privateuse1_runtime", "frobWait", 100, 230)
+    summary = compute_figures(builder.build()).summary
+    assert (summary.sync_points_per_step, summary.sync_wait_ns_per_step) == (None, None)
+    known = compute_figures(builder.slice("privateuse1_runtime", "aclrtSynchronizeStream", 100, 230).build()).summary
+    assert known.sync_points_per_step == 1
