@@ -60,7 +60,7 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
     colour = pal.muted if same_as_above else pal.text
     if row.key in frame.layout.empty_in_view:
         colour = pal.dim
-    two_lines = height >= 34 and bool(second)
+    two_lines = height >= 34 + down and bool(second)
     first_px = width if two_lines or not second else min(painter.fontMetrics().horizontalAdvance(first) + 6, width)
     draw_text(painter, QRectF(at, top, first_px, TEXT_PX), first, colour)
     painter.setFont(header_font(small=True))

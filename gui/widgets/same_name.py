@@ -50,7 +50,7 @@ class SameName(QWidget):
 
     def _add_durations(self, box: QVBoxLayout, same: slice_facts.SameName) -> None:
         dur = same.dur_ns
-        if int(dur.min()) == int(dur.max()):
+        if text.duration(int(dur.min())) == text.duration(int(dur.max())):  # alike as far as one can read
             words = self.tr("{count} calls, each {time} long").format(
                 count=text.count(len(dur)), time=text.duration(int(dur.max()))
             )

@@ -36,6 +36,8 @@ class Table(QTableView):
     def __init__(self, model: ColumnModel, on_open: Callable[[int], None], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._on_open, self._first_px = on_open, NAMES_PX
+        self._wanted_px: list[int] = []  # by column
+        self._given_px: list[int] = []  # by column after the first, as given last
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -90,11 +92,32 @@ class Table(QTableView):
 
     def fit_columns(self, first_px: int = NAMES_PX) -> None:
         """Give the columns what their first rows need, and the first one the rest (``first_px`` at least)."""
-        self._first_px = first_px
-        most = max(TEXT_PX, self.viewport().width() * 3 // 10)
-        for column in range(1, self.model().columnCount()):
-            self.setColumnWidth(column, min(max(self._needed_px(column), LEAST_PX), most))
+        self._first_px, self._given_px = first_px, []
+        self._wanted_px = [max(self._needed_px(column), LEAST_PX) for column in range(self.model().columnCount())]
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Long texts get what names and figures leave, unless the user has sized a column."""
+        if not self._wanted_px or self._sized_by_user():
+            self.fit_names()
+            return
+        width = self.viewport().width()
+        most = max(TEXT_PX, width * 3 // 10)
+        given = [min(wanted, most) for wanted in self._wanted_px[1:]]
+        spare = width - 4 - sum(given) - max(min(self._wanted_px[0], MOST_NAMES_PX), min(self._first_px, width // 3))
+        for place, wanted in enumerate(self._wanted_px[1:]):
+            more = max(0, min(wanted - given[place], spare))
+            given[place], spare = given[place] + more, spare - more
+        for column, column_px in enumerate(given, 1):
+            self.setColumnWidth(column, column_px)
+        self._given_px = self._widths_px()
         self.fit_names()
+
+    def _widths_px(self) -> list[int]:
+        return [self.columnWidth(column) for column in range(1, self.model().columnCount())]
+
+    def _sized_by_user(self) -> bool:
+        return bool(self._given_px) and self._widths_px() != self._given_px
 
     def _needed_px(self, column: int) -> int:
         """Room for a column's title and its first cells; for the arrow only where it is sorted by."""
@@ -108,7 +131,9 @@ class Table(QTableView):
     def _sorted(self, column: int) -> None:
         """Make room for the arrow beside a column's title."""
         if 0 <= column < self.model().columnCount() and self.columnWidth(column) < self._needed_px(column):
+            by_user = self._sized_by_user()
             self.setColumnWidth(column, min(self._needed_px(column), MOST_NAMES_PX))
+            self._given_px = self._given_px if by_user else self._widths_px()
 
     def fit_names(self) -> None:
         """Give the first column the room that the others leave."""
@@ -121,7 +146,7 @@ class Table(QTableView):
         """Names take what is left."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
-            self.fit_names()
+            self._share_room()
 
     def _opened(self, index: QModelIndex) -> None:
         self._on_open(index.row())

@@ -1,0 +1,44 @@
+"""Tables: long texts get the room that is there, what the user has sized stays."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QTableView
+
+from gui.main_window import MainWindow
+from gui.screenshot import settle
+from gui.session import Document
+from gui.widgets.table import Table
+
+
+def rules_table(window: MainWindow) -> Table:
+    window.show_panel("rules")
+    page = window.current_page()
+    assert page is not None
+    panel = page.panel("rules")
+    assert panel is not None
+    found = panel.findChildren(QTableView)[0]
+    assert isinstance(found, Table)
+    return found
+
+
+def test_a_wider_table_shows_more_of_its_long_texts(window: MainWindow, document: Document) -> None:
+    window.resize(1000, 800)
+    table = rules_table(window)
+    settle()
+    reason = table.model().columnCount() - 2
+    narrow = table.columnWidth(reason)
+    window.resize(1900, 900)
+    settle()
+    assert table.columnWidth(reason) >= narrow
+    used = sum(table.columnWidth(k) for k in range(table.model().columnCount()))
+    assert used <= table.viewport().width()
+
+
+def test_what_the_user_has_sized_stays(window: MainWindow, document: Document) -> None:
+    window.resize(1000, 800)
+    table = rules_table(window)
+    settle()
+    table.setColumnWidth(1, 333)
+    window.resize(1900, 900)
+    settle()
+    assert table.columnWidth(1) == 333
