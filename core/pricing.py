@@ -306,7 +306,10 @@ def _finished(
     if replay is not None and plan:
         known.append(100.0 * (1 - plan[-1].predicted_step_ns / replay.step_ns))
     waits = _waits_pct(figures, replay) if replay is not None and usable else None
-    verdict = final_verdict(trace, figures, sustained, max(known) if known else None, waits)
+    if replay is not None and replay.contradicted:  # judged by the recorded period, and never called healthy
+        verdict = final_verdict(trace, figures)
+    else:
+        verdict = final_verdict(trace, figures, sustained, max(known) if known else None, waits)
     summary = replace(
         figures.summary,
         sustained_step_ns=sustained,

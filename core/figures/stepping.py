@@ -8,7 +8,7 @@ from core.figures.breakdown import breakdown
 from core.figures.device import DeviceTimes, launched_extent, work_per_step
 from core.figures.lookup import View
 from core.figures.model import StepFigures, SyncTable
-from core.figures.steps import choose_counted, step_source
+from core.figures.steps import choose_counted, cut_short, step_source
 from core.intervals import coverage
 from core.tables import F64, I32, I64, Bool, StepTable
 
@@ -27,7 +27,7 @@ def step_figures(
     duration = steps.end_ns - steps.start_ns
     first, last, kernels = launched_extent(view, steps, step_of)
     work = work_per_step(steps, view, step_of)
-    counted, why = choose_counted(steps, work, bool(len(view.work)))
+    counted, why = choose_counted(steps, work, bool(len(view.work)), cut_short(view, steps))
     has_lag = last >= 0
     in_step = syncs.step_id >= 0
     waits = np.bincount(syncs.step_id[in_step], weights=syncs.wait_ns[in_step], minlength=count)

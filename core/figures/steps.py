@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.lookup import View
+from core.intervals import coverage, union
 from core.kinds import SliceKind
 from core.tables import F64, I32, I64, Bool, StepTable
 
 # Two or three iterations are too few to tell a rhythm from chance, but the user's own marks need no statistics.
 _MIN_MARKS = 2
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
+_CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
 TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before
 
 
@@ -23,15 +25,19 @@ def find_steps(view: View) -> StepTable:
 def infer_steps(view: View) -> StepTable:
     """Work iterations out from what the trace holds; an empty table when nothing repeats.
 
-    In order: the user's own ranges named like a step (each is one step); ``enumerate(DataLoader)`` marks, and
-    ``Optimizer.step`` marks (a step reaches from one mark's start to the next one's: n marks give n - 1 steps).
+    In order: the user's own ranges named like a step; ``enumerate(DataLoader)`` marks, and ``Optimizer.step`` marks. A
+    step reaches from one mark's start to the next one's, so that the time between two ranges is in it (a loop fetches
+    its batch there), but for a pause of the loop: n marks give n - 1 steps, n ranges n of which some may be cut short
+    (see `cut_short`).
     """
     ranges = view.by_kind(SliceKind.RANGE)
-    own = _busiest_thread(view, view.named(ranges, view.names.step_range))
-    own = _outermost(view, own)
-    start, end = view.trace.slices.start_ns, view.trace.end_ns
+    start = view.trace.slices.start_ns
+    own = _own_ranges(view)
     if len(own) >= _MIN_MARKS:
-        return _table(view, own, start[own], end[own])
+        end = view.trace.end_ns[own]
+        followed, _ = _followed(view, own)
+        end[:-1][followed] = start[own[1:]][followed]
+        return _table(view, own, start[own], end)
     loader = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.loader)))
     optimizer = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.optimizer)))
     marks = optimizer
@@ -40,8 +46,49 @@ def infer_steps(view: View) -> StepTable:
     if len(loader) >= _MIN_MARKS and (len(optimizer) < _MIN_MARKS or abs(len(loader) - len(optimizer)) <= 1):
         marks = loader
     if len(marks) < _MIN_MARKS:
-        return _table(view, marks[:0], start[:0], end[:0])
+        return _table(view, marks[:0], start[:0], start[:0])
     return _table(view, marks[:-1], start[marks[:-1]], start[marks[1:]])
+
+
+def cut_short(view: View, steps: StepTable) -> Bool:
+    """Steps worked out from the user's ranges that lack the time between their range and the next: bool[n_steps].
+
+    That is the last one, and one before a pause; none where the ranges follow each other closely.
+    """
+    lacking = np.zeros(len(steps), dtype=bool)
+    own = _own_ranges(view) if len(steps) and steps.inferred.all() else np.zeros(0, dtype=np.int32)
+    if len(own) < _MIN_MARKS:
+        return lacking
+    followed, apart = _followed(view, own)
+    lacking[:] = apart & ~np.append(followed, False)
+    return lacking
+
+
+def _own_ranges(view: View) -> I32:
+    """Outermost ranges named like a step of the thread with the most of them, in order."""
+    named = view.named(view.by_kind(SliceKind.RANGE), view.names.step_range)
+    return _outermost(view, _busiest_thread(view, named))
+
+
+def _followed(view: View, own: I32) -> tuple[Bool, bool]:
+    """Tell after which of n ranges the next iteration follows: bool[n - 1]; and whether the time between them counts.
+
+    A pause (an evaluation, a checkpoint) is a gap that makes its iteration as long as an outlier; the time that the
+    loader takes in it is no pause, however long.
+    """
+    start, end = view.trace.slices.start_ns, view.trace.end_ns
+    loader = view.named(view.by_kind(SliceKind.RANGE), view.names.loader)
+    loader = loader[view.thread[loader] == view.thread[own[0]]]
+    fetching = coverage(union(start[loader], end[loader]), end[own[:-1]], start[own[1:]])
+    gap = start[own[1:]] - end[own[:-1]]
+    iteration = start[own[1:]] - start[own[:-1]] - fetching
+    # With one gap there is no other to compare it with: the ranges' own time says how long an iteration is.
+    usual = median_of_others(iteration) if len(iteration) > 1 else np.median(end[own] - start[own]) * np.ones(1)
+    followed: Bool = gap - fetching <= (OUTLIER_RATIO - 1) * usual
+    if not followed.any():
+        return followed, False
+    between = float(np.median(gap[followed]))
+    return followed, between > _CLOSE_SHARE * float(np.median(iteration[followed] + fetching[followed]))
 
 
 def _busiest_thread(view: View, ids: I32) -> I32:
@@ -141,7 +188,9 @@ def _overlap(steps: StepTable, order: I64) -> bool:
     return bool((steps.start_ns[order][1:] < steps.end_ns[order][:-1]).any())
 
 
-def choose_counted(steps: StepTable, kernels: I32, has_device: bool) -> tuple[Bool, tuple[str, ...]]:
+def choose_counted(
+    steps: StepTable, kernels: I32, has_device: bool, lacking: Bool | None = None
+) -> tuple[Bool, tuple[str, ...]]:
     """Tell which steps the means are taken over, and why not the others.
 
     Parameters
@@ -150,9 +199,13 @@ def choose_counted(steps: StepTable, kernels: I32, has_device: bool) -> tuple[Bo
         int32[n_steps], device slices launched in each step.
     has_device
         The trace holds device work at all.
+    lacking
+        bool[n_steps], see `cut_short`.
     """
     count = len(steps)
     why = [""] * count
+    for i in np.flatnonzero(lacking) if lacking is not None else ():
+        why[i] = "truncated: the time from its range to the next iteration is not known"
     duration = steps.end_ns - steps.start_ns
     if count > 1:
         _mark_truncated(why, kernels, has_device)

@@ -25,6 +25,7 @@ from core.suggestions import Effect
 from core.tables import I32, StepTable
 from core.trace import Trace
 
+MISSING_PCT = 20.0  # of the period: more than steps that are left out of the means make of it
 MIN_STEPS = 2  # one step says nothing about how steps overlap
 
 
@@ -79,6 +80,9 @@ class ProcessReplay:
     error_pct
         How far the unchanged replay is off the recording, % of the step (mean over the steps, of the window without).
         Close to 0 by construction; `held_out_pct` is the measure of accuracy.
+    contradicted
+        The recording shows a far longer period than the replay, in a loop that waits for the device in each step: such
+        a loop cannot run ahead, so that the replay lacks part of it. ``error_pct`` is then at least the difference.
     """
 
     def __init__(self, view: View, figures: Figures, graph: Graph) -> None:
@@ -106,6 +110,10 @@ class ProcessReplay:
         self._bounds_known: list[tuple[frozenset[int], float, tuple[Effect, ...]]] = []
         self.now = self.run(self.changes.nothing())
         self.error_pct = own_error(graph, self._folder, self.changes.nothing(), self.counted, self._pieces_in_order())
+        missing_pct = self._missing_pct(figures)
+        self.contradicted = missing_pct > MISSING_PCT
+        if self.contradicted:
+            self.error_pct = max(self.error_pct, missing_pct)
 
     @cached_property
     def held_out_pct(self) -> float | None:
@@ -193,6 +201,15 @@ class ProcessReplay:
         own, rows = figures.step_figures, self.graph.step_rows
         both = ((i, int(own.period_ns[rows[i]]), int(own.dur_ns[rows[i]])) for i in self.counted if i < len(rows))
         return {i: period if period > 0 else host for i, period, host in both}
+
+    def _missing_pct(self, figures: Figures) -> float:
+        """How much of the recorded period the replay lacks, %; 0 where the loop may run ahead or nothing is known."""
+        own = figures.step_figures
+        rows = np.array([self.graph.step_rows[i] for i in self.counted], dtype=np.int64)
+        rows = rows[own.period_ns[rows] > 0]
+        if not self.repeated or not len(rows) or (own.sync_wait_ns[rows] <= 0).any():
+            return 0.0
+        return 100.0 * (1.0 - self.now.step_ns / float(np.median(own.period_ns[rows])))
 
     def _step_ends(self) -> tuple[I32, I32]:
         """First block of each counted step, and the last one of its main lane."""
@@ -294,6 +311,11 @@ class Replay:
     def error_pct(self) -> float:
         """Largest replay error of the processes, %."""
         return max(p.error_pct for p in self.parts)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the recording contradicts the pace of any process (see `ProcessReplay`)."""
+        return any(p.contradicted for p in self.parts)
 
     @property
     def held_out_pct(self) -> float | None:

@@ -150,7 +150,58 @@ def test_own_step_ranges_become_inferred_steps():
     builder.range("backward", 250, 20)
     figures = compute_figures(builder.build())
     assert figures.steps.inferred.tolist() == [True] * 3
-    assert figures.step_figures.dur_ns.tolist() == [90 * US] * 3
+    assert figures.step_figures.dur_ns.tolist() == [100 * US, 100 * US, 90 * US]  # each up to the next one
+
+
+def named_ranges(gaps: list[int], length: int = 100, loader: bool = False) -> TraceBuilder:
+    """Ranges named like a step with a kernel each, and that much time before each."""
+    builder, at = TraceBuilder(), 0
+    for i, gap in enumerate(gaps):
+        if loader and gap:
+            builder.range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, gap)
+        at += gap
+        builder.range(f"train_step {i}", at, length)
+        builder.launch("k", at=at + 1, call=3, start=at + 5, dur=60)
+        at += length
+    return builder
+
+
+@pytest.mark.parametrize("gap", [50, 150, 900])
+def test_time_between_the_users_own_ranges_is_in_the_step(gap):
+    """A loop fetches its batch there; whether a gap is longer than the range makes no difference."""
+    figures = compute_figures(named_ranges([gap] * 5).build())
+    assert figures.step_figures.dur_ns.tolist() == [(100 + gap) * US] * 4 + [100 * US]
+    assert figures.summary.period_ns == (100 + gap) * US
+    assert figures.budget.period_ns == (100 + gap) * US
+    assert figures.step_figures.counted.tolist() == [True] * 4 + [False]  # what follows the last one is unknown
+    assert figures.step_figures.why_not[-1].startswith("truncated")
+
+
+def test_ranges_that_follow_each_other_closely_are_whole_steps():
+    figures = compute_figures(named_ranges([1] * 5).build()).step_figures
+    assert figures.counted.all()
+    assert figures.dur_ns.tolist() == [101 * US] * 4 + [100 * US]
+
+
+def test_a_pause_of_the_loop_is_in_no_step():
+    figures = compute_figures(named_ranges([20, 20, 20, 900, 20, 20]).build()).step_figures
+    assert figures.dur_ns.tolist() == [120 * US] * 2 + [100 * US] + [120 * US] * 2 + [100 * US]
+    assert figures.counted.tolist() == [True, True, False, True, True, False]
+    assert figures.period_ns.tolist() == [120 * US, 120 * US, -1, 120 * US, 120 * US, -1]
+    closely = compute_figures(named_ranges([1, 1, 1, 900, 1, 1]).build()).step_figures
+    assert closely.counted.all()
+    assert closely.dur_ns.max() == 101 * US
+
+
+def test_a_long_wait_for_the_loader_is_no_pause():
+    figures = compute_figures(named_ranges([0, 0, 0, 250, 0, 0], loader=True).build()).step_figures
+    assert figures.dur_ns.tolist() == [100 * US] * 2 + [350 * US] + [100 * US] * 3
+
+
+def test_two_ranges_far_apart_are_no_loop():
+    figures = compute_figures(named_ranges([0, 900]).build()).step_figures
+    assert figures.dur_ns.tolist() == [100 * US] * 2
+    assert figures.period_ns.tolist() == [-1, -1]
 
 
 def test_loader_marks_stand_at_the_beginning_of_a_step():

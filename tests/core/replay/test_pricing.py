@@ -17,6 +17,7 @@ from core.suggestions import Effect, EffectKind, Outcome, Rule, RuleResult, Sugg
 from core.trace import Trace
 from tests.core.replay.helpers import named
 from tests.simulator import Machine, Run, simulate
+from tests.trace_builder import TraceBuilder
 
 
 def chain_step(m: Machine, number: int) -> None:
@@ -248,3 +249,19 @@ def test_a_replay_that_is_somewhat_off_gives_rough_savings(tmp_path: Path, monke
     analysis, _ = priced(simulate(chain_step), tmp_path, chain)
     assert {s.saving.basis for s in analysis.suggestions} <= {"rough", "bounded"}
     assert analysis.plan
+
+
+def test_a_pace_that_the_recorded_period_denies_is_no_ground_for_healthy() -> None:
+    """Marks that leave out part of an iteration: the CPU waits in each, so that it cannot have run ahead."""
+    builder = TraceBuilder()
+    for i in range(6):
+        at = 180 * i
+        builder.step(i, at, 100).launch("k", at=at + 1, call=3, start=at + 5, dur=94)
+        builder.runtime("cudaDeviceSynchronize", at + 10, 89)
+    trace = builder.build()
+    figures = compute_figures(trace)
+    summary = price(trace, figures, []).figures.summary
+    assert summary.period_ns == 180_000
+    assert summary.sustained_step_ns == pytest.approx(100_000, rel=0.02)
+    assert summary.replay_error_pct == pytest.approx(100 * 80 / 180, abs=2)
+    assert summary.verdict == figures.summary.verdict != "healthy"
