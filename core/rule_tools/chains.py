@@ -107,6 +107,16 @@ CHAINS = (  # longer ones first: an operator belongs to the first chain that hol
     ),
     Chain(
         "GELU",
+        _chain("mul", "div|mul", "erf", "add", "mul"),
+        1,
+        "Use the built-in gelu.",
+        "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
+        "F.gelu(x)",
+        _DOCS + "gelu.html",
+        "call:erf",
+    ),
+    Chain(
+        "GELU",
         _chain("div|mul", "erf", "add", "mul"),
         1,
         "Use the built-in gelu.",
