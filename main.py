@@ -102,6 +102,7 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
         from core.allow import parse_gate, read_allow_file, split_allowed
         from core.reporting import json, phrases, text
         from core.rule_runner import load_rules
+        from core.set_aside import set_aside
 
     allowed = read_allow_file(options.allow) if options.allow else []
     gate = None
@@ -111,12 +112,14 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
         except ValueError as error:
             raise UsageError(str(error)) from error
     trace, analysis = _analysed(options.trace, progress, 0.0, 1.0)
-    progress.clear()
+    new, meant, unused = split_allowed(analysis.suggestions, allowed)
     if options.json:
+        progress.clear()
         write(json.to_bytes(json.document(trace, analysis)))
     else:
-        write(text.report(trace, analysis, page(), every=options.all).encode("utf-8", "replace"))
-    new, meant, unused = split_allowed(analysis.suggestions, allowed)
+        rest, aside = set_aside(trace, analysis, {s.key: f"allowed: {entry.reason}" for s, entry in meant})
+        progress.clear()
+        write(text.report(trace, rest, page(), every=options.all, aside=aside).encode("utf-8", "replace"))
     for entry in unused:
         say(f"{options.allow}: nothing here fits the entry for {entry.rule} ({entry.reason}); is it still needed?")
     if meant:

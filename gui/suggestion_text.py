@@ -12,7 +12,7 @@ from core.suggestions import Suggestion
 from core.trace import Trace
 from core.unprofiled import Slowed, slowed
 from gui import text
-from gui.session import ALLOWED, CHOSEN, DISMISSED, DONE, LATER, Document, Session
+from gui.session import ALLOWED, CHOSEN, DISMISSED, DONE, LATER, SET_ASIDE, Document, Session
 
 translate = QCoreApplication.translate
 
@@ -259,3 +259,13 @@ def mark(state: str, reason: str, fix_state: Any) -> str:
     }
     known = marks.get(state, "")
     return known if state in (DISMISSED, LATER) else became(fix_state) or known
+
+
+def set_aside(document: Document) -> dict[str, str]:
+    """Keys of what was allowed or dismissed, with what a report says of it: reports are in English."""
+    found = {}
+    for key, state in document.suggestion_state.items():
+        if state in SET_ASIDE:
+            reason = document.dismiss_reason.get(key, "")
+            found[key] = f"{state}: {reason}" if reason else state
+    return found

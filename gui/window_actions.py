@@ -114,14 +114,16 @@ class WindowActions(_Base):
         if document.analysis is None:
             self.session.set_status(self.tr("The diagnosis is not finished yet."))
             return
-        proposed = _beside(document, ".html")
+        from gui.suggestion_text import set_aside
+
+        proposed = _beside(self.session, document, ".html")
         name, _ = QFileDialog.getSaveFileName(
             self, self.tr("Save report"), str(proposed), self.tr("Web page ({pattern})").format(pattern="*.html")
         )
         if name:
             jobs.run(
                 document,
-                partial(_write_report, document.trace, document.analysis, Path(name)),
+                partial(_write_report, document.trace, document.analysis, set_aside(document), Path(name)),
                 partial(self._saved, Path(name)),
                 self.session.raise_error,
                 key="report",
@@ -133,7 +135,7 @@ class WindowActions(_Base):
         if document is None:
             return
         name, _ = QFileDialog.getSaveFileName(
-            self, self.tr("Save picture"), str(_beside(document, ".png")), "PNG (*.png)"
+            self, self.tr("Save picture"), str(_beside(self.session, document, ".png")), "PNG (*.png)"
         )
         if name:
             from gui.screenshot import write_pixmap
@@ -350,16 +352,22 @@ class WindowActions(_Base):
         box.open()
 
 
-def _beside(document: Document, suffix: str) -> Path:
-    """File to propose for what is written of a trace: in the trace's own folder, named after what it is called."""
+def _beside(session: Session, document: Document, suffix: str) -> Path:
+    """File to propose for what is written of a trace: beside the script that ran, else beside the trace."""
+    from gui.allow_file import beside_script
+
     path = document.trace.path if document.trace.sources else None
+    script = beside_script(session, document)  # a run's own folder is a hidden one
     words = names.short(document.title, path).replace(", ", "_").replace(":", "-")
     name = re.sub(r"[^\w.,-]+", "-", words).strip("-.")
-    return (path.parent if path is not None else Path()) / f"{name or 'report'}{suffix}"
+    beside = script or path
+    return (beside.parent if beside is not None else Path()) / f"{name or 'report'}{suffix}"
 
 
-def _write_report(trace: Any, analysis: Any, path: Path, progress: jobs.Progress) -> None:
+def _write_report(trace: Any, analysis: Any, words: dict[str, str], path: Path, progress: jobs.Progress) -> None:
     from core.files import write_atomically
     from core.reporting import html
+    from core.set_aside import set_aside
 
-    write_atomically(path, html.page(trace, analysis).encode("utf-8", "replace"))
+    rest, aside = set_aside(trace, analysis, words)
+    write_atomically(path, html.page(trace, rest, aside=aside).encode("utf-8", "replace"))

@@ -150,6 +150,15 @@ def test_gate_and_allow_file(run, traces, tmp_path):
     done = run("analyze", traces[0], "--allow", allow, "--fail-on", "scalar-read-back")
     assert done.status == 0
     assert "is it still needed?" in done.errors
+    whole, said = run("analyze", traces[0]).out.decode(), done.out.decode()
+    plan, _, apart = said.partition("Not counted in the plan")
+    title = next(s["title"] for s in found if s["rule"] == "scalar-read-back")
+    assert title in whole
+    assert title.replace("`", "") in " ".join(apart.replace("`", "").split())
+    assert "allowed: meant" in apart
+    assert title not in plan  # and no saving of it is counted there
+    every = orjson.loads(run("analyze", traces[0], "--json", "--allow", allow).out)
+    assert [s["rule"] for s in every["suggestions"]] == [s["rule"] for s in found]
     assert run("analyze", traces[1], "--fail-on", "scalar-read-back").status == 0
     allow.write_text("nonsense")
     assert run("analyze", traces[0], "--allow", allow).status == 3

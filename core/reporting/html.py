@@ -18,6 +18,7 @@ from core.reporting.phrases import (
     BUSY,
     CAUSES,
     LEFT_OUT_NOTE,
+    NOTHING_ELSE,
     Amounts,
     amounts,
     budget_title,
@@ -36,6 +37,7 @@ from core.reporting.phrases import (
 from core.reporting.text import clip, sync_groups
 from core.reporting.units import count, duration, measure, percent
 from core.run_folder import finder_for, name_of, run_of
+from core.set_aside import SetAside
 from core.source import SourceFinder
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
@@ -59,8 +61,8 @@ def e(text: object) -> str:
     return escape(printable(str(text)), quote=True)
 
 
-def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -> str:
-    """Return the whole page."""
+def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None, aside: SetAside = ()) -> str:
+    """Return the whole page; ``aside`` is what `core.set_aside` took out of the analysis: it is listed apart."""
     finder = finder or finder_for(trace)
     sections = (
         _head(trace),
@@ -68,7 +70,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None) -
         _times(trace, analysis),
         _budget(analysis),
         _timeline(trace, analysis),
-        _plan(trace, analysis),
+        _plan(trace, analysis, aside),
         _syncs(trace, analysis, finder),
         _doctor(analysis),
         _tables(trace, analysis),
@@ -195,7 +197,7 @@ def _timeline(trace: Trace, analysis: Analysis) -> Iterator[str]:
     yield f'<ul class="legend">{"".join(items)}{wait}</ul>'
 
 
-def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
+def _plan(trace: Trace, analysis: Analysis, aside: SetAside) -> Iterator[str]:
     edits, unit = edits_for_run(run_of(trace.path), analysis.suggestions), amounts(trace, analysis)
     now = analysis.figures.summary.sustained_step_ns
     listed = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
@@ -205,8 +207,8 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
         heading += f": {unit.whole(now, analysis.plan[-1].predicted_step_ns)}, predicted"
     yield f"<h2>{e(heading)}</h2>"
     if key := outlook(trace, analysis):
-        colour = ' class="saved"' if key == "healthy" else ""
-        yield f"<p{colour}>{e(OUTLOOKS[key])}</p>"
+        colour = ' class="saved"' if key == "healthy" and not aside else ""
+        yield f"<p{colour}>{e(NOTHING_ELSE if aside else OUTLOOKS[key])}</p>"
     if analysis.plan and (slower := slowed_words(trace, analysis)):
         yield f"<p>{e(slower)}</p>"
     if analysis.plan and now:
@@ -221,6 +223,9 @@ def _plan(trace: Trace, analysis: Analysis) -> Iterator[str]:
     if small:
         names = "".join(f"<li>{e(analysis.suggestions[i].headline)}</li>" for i in sorted(small))
         yield f"<details><summary>{len(small)} more would save less than 1 % each</summary><ul>{names}</ul></details>"
+    if aside:
+        rows = "".join(f'<li>{e(s.headline)} <span class="dim">{e(words)}</span></li>' for s, words in aside)
+        yield f"<h3>Not counted in the plan</h3><ul>{rows}</ul>"
     notes = [s for s in analysis.suggestions if s.informational]
     if notes:
         yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(n.headline)}</li>" for n in notes) + "</ul>"

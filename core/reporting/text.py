@@ -17,6 +17,7 @@ from core.reporting.phrases import (
     BUSY,
     CAUSES,
     LEFT_OUT,
+    NOTHING_ELSE,
     Amounts,
     amounts,
     budget_title,
@@ -34,6 +35,7 @@ from core.reporting.phrases import (
 )
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
 from core.run_folder import finder_for, run_of
+from core.set_aside import SetAside
 from core.source import SourceFinder
 from core.suggestions import Outcome, RuleResult, Suggestion
 from core.trace import Trace
@@ -88,15 +90,21 @@ def clip(text: str, columns: int) -> str:
 
 
 def report(
-    trace: Trace, analysis: Analysis, page: Page = PLAIN, finder: SourceFinder | None = None, every: bool = False
+    trace: Trace,
+    analysis: Analysis,
+    page: Page = PLAIN,
+    finder: SourceFinder | None = None,
+    every: bool = False,
+    aside: SetAside = (),
 ) -> str:
-    """Return the whole report, ending in a line feed; ``every``: with the suggestions that save next to nothing."""
+    """Return the whole report; ``every``: also what saves next to nothing; ``aside``: what `set_aside` took out."""
     sections = (
         _head(trace, page),
         _verdict(trace, analysis, page),
         _step_times(trace, analysis, page),
         _budget(analysis, page),
-        _plan(trace, analysis, page, every),
+        _plan(trace, analysis, page, every, bool(aside)),
+        _set_aside(aside, page),
         _other_suggestions(analysis, page),
         _sync_points(trace, analysis, page, finder or finder_for(trace)),
         _doctor(analysis, page),
@@ -196,7 +204,7 @@ def _bar(share: float, columns: int) -> str:
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator[str]:
+def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool, is_part: bool) -> Iterator[str]:
     edits = edits_for_run(run_of(trace.path), analysis.suggestions)
     unit = amounts(trace, analysis)
     listed = [i for i, s in enumerate(analysis.suggestions) if not s.informational]
@@ -208,7 +216,7 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator
     else:
         yield from page.title("Suggestions")
     if key := outlook(trace, analysis):
-        yield from page.wrap(OUTLOOKS[key], "  ")
+        yield from page.wrap(NOTHING_ELSE if is_part else OUTLOOKS[key], "  ")
     if analysis.plan and (words := slowed_words(trace, analysis)):
         yield from page.wrap(words, "  ")
     after = {i: step for step in analysis.plan for i in step.suggestions}
@@ -225,6 +233,16 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool) -> Iterator
         yield ""
         words = f"{len(small)} more would save less than 1 % each (analyze --all shows them)."
         yield from (page.paint(line, "dim") for line in page.wrap(words, "  "))
+
+
+def _set_aside(aside: SetAside, page: Page) -> Iterator[str]:
+    if not aside:
+        return
+    yield from page.title("Not counted in the plan")
+    for suggestion, words in aside:
+        where = f" — {place(suggestion.source)}" if suggestion.source else ""
+        yield from page.wrap(f"{suggestion.headline}{where}", "    ", "  · ")
+        yield from (page.paint(line, "dim") for line in page.wrap(words, "    "))
 
 
 def _card(

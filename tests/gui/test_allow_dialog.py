@@ -6,12 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton
 
 from core.allow import Allowed, read_allow_file, scopes
 from gui.allow_dialog import AllowDialog
+from gui.panels.plan import PlanPanel
 from gui.session import ALLOWED
-from tests.gui.test_loop import SCRIPT, SUGGESTION, FakeCapture, loop, make_run, shown  # noqa: F401 - a fixture
+from tests.gui.test_loop import (  # noqa: F401 - a fixture
+    SCRIPT,
+    SUGGESTION,
+    FakeCapture,
+    finish,
+    loop,
+    make_run,
+    shown,
+)
 
 
 @pytest.fixture
@@ -90,3 +99,31 @@ def test_for_a_changed_copy_the_file_lies_beside_the_users_script(window, loop, 
     dialog = dialog_of(window, second)
     assert dialog.path == tmp_path / "project" / "steplens-allow.toml"
     dialog.reject()
+
+
+def test_a_saved_report_leaves_out_what_is_allowed(window, loop, run_folder, tmp_path, monkeypatch):  # noqa: F811
+    document = shown(window, run_folder, 1_000_000.0)
+    document.set_suggestion_state(0, ALLOWED, "on purpose")
+    out, proposed = tmp_path / "out.html", []
+
+    def choose(_parent, _title, path, _filter):
+        proposed.append(path)
+        return str(out), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    window.save_report()
+    finish()
+    assert proposed[0].startswith(str(tmp_path / "project"))  # not in the run's own folder
+    plan, _, apart = out.read_text().partition("Not counted in the plan")
+    assert "allowed: on purpose" in apart
+    assert SUGGESTION.title not in plan
+
+
+def test_an_allowed_card_leaves_bars_and_count_and_says_that_it_is_allowed(window, loop, run_folder):  # noqa: F811
+    document = shown(window, run_folder, 1_000_000.0)
+    panel = window.pages[document].findChild(PlanPanel)
+    document.show_suggestion(0)
+    assert panel.at.text() == "1 of 1"
+    document.set_suggestion_state(0, ALLOWED, "on purpose")
+    assert panel._cards[0].mark.text() == "allowed: on purpose"
+    assert panel.at.text() == ""
