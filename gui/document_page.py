@@ -18,7 +18,7 @@ from gui.widgets.labels import button, label, plain_tip
 
 SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
-LOW_SHARE, HIGH_SHARE = 0.24, 0.32  # where there is little height; and of a very high window, whatever the limit
+LOW_SHARE, HIGH_SHARE = 0.24, 0.26  # where there is little height; and of a very high window, whatever the limit
 LOW_PX = 440  # of timeline and views together
 TALL_SHARE = 0.7  # while they are made tall
 # Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.

@@ -117,7 +117,7 @@ class StatusBar(QFrame):
             flags.append(self.tr("stacks"))
         if trace.meta.record_shapes:
             flags.append(self.tr("shapes"))
-        if trace.meta.profile_memory or len(trace.memory):
+        if len(trace.memory):  # what was asked for and never came is not recorded
             flags.append(self.tr("memory"))
         return flags
 

@@ -46,7 +46,7 @@ def fit(layout: Layout, height_px: int) -> None:
     if _shrink(layout, height_px, free) > 0:
         layout.module_lanes, layout.pad_px, layout.group_px = 1, LOW_PAD_PX, LOW_GROUP_PX
         layout.place(publish=False)
-        _shrink(layout, height_px, free, LAST_FLOOR_LANES)
+        _shrink(layout, height_px, free, LAST_FLOOR_LANES, least=1)
     layout.place(publish=False)
     room_px = height_px - layout.pinned_px - layout.scrolled_px
     if room_px > 0:
@@ -65,7 +65,9 @@ def _excess_px(layout: Layout, height_px: int) -> int:
     return layout.pinned_px + streams[-1].y + streams[-1].height - height_px if streams else 0
 
 
-def _shrink(layout: Layout, height_px: int, free: list[Row], floors: dict[int, int] = FLOOR_LANES) -> int:
+def _shrink(
+    layout: Layout, height_px: int, free: list[Row], floors: dict[int, int] = FLOOR_LANES, least: int = 2
+) -> int:
     """Take lanes from deep rows above the streams; returns how much the last stream is still too low, px.
 
     Rows without a slice in view come first, and go down to one lane.
@@ -80,8 +82,8 @@ def _shrink(layout: Layout, height_px: int, free: list[Row], floors: dict[int, i
             excess_px -= LANE_PX * (row.shown_lanes - 1)
             row.max_lanes = row.default_lanes = 1
     while excess_px > 0:
-        row = max(above, key=lambda r: r.shown_lanes - floors.get(r.track_kind, 2), default=last)
-        if row.shown_lanes <= floors.get(row.track_kind, 2):
+        row = max(above, key=lambda r: r.shown_lanes - floors.get(r.track_kind, least), default=last)
+        if row.shown_lanes <= floors.get(row.track_kind, least):
             break
         row.max_lanes = row.default_lanes = row.shown_lanes - 1
         excess_px -= LANE_PX

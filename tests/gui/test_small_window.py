@@ -1,0 +1,65 @@
+"""The smallest window: bands take a line each, and CPU and device are seen together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from core.importing import open_trace
+from core.kinds import TrackKind
+from gui.document_page import bottom_px
+from gui.main_window import MainWindow
+from gui.screenshot import dispose, picture_window, settle
+from gui.timeline.view import TimelineView
+from gui.tour_story import sample
+
+
+@pytest.fixture
+def small(qapp: QApplication) -> Iterator[MainWindow]:
+    """The first station of the tour in 900 x 600."""
+    window = picture_window(open_trace(sample(0)), None, (900, 600))
+    yield window
+    dispose(window)
+
+
+def parts(window: MainWindow) -> tuple[Any, Any, TimelineView]:
+    page = window.current_page()
+    assert page is not None
+    assert isinstance(page.timeline, TimelineView)
+    return page.band("tour"), page.band("verdict"), page.timeline
+
+
+def test_tour_and_verdict_fold_to_a_line_and_come_back_with_the_room(small: MainWindow) -> None:
+    tour, verdict, _ = parts(small)
+    assert tour.words.isHidden()
+    assert verdict.sentence.isHidden()
+    assert verdict.short_sentence.full_text() == verdict.sentence.text()
+    low = tour.height()
+    tour.fold.click()
+    settle()
+    assert tour.words.isVisible()
+    assert tour.height() > low
+    tour.fold.click()
+    assert tour.words.isHidden()
+    small.resize(1400, 1000)
+    settle()
+    assert tour.words.isVisible()
+    assert tour.fold.isHidden()
+    assert verdict.sentence.isVisible()
+    assert verdict.short_sentence.isHidden()
+
+
+def test_the_device_is_seen_under_the_cpu(small: MainWindow) -> None:
+    _, _, timeline = parts(small)
+    stream = next(r for r in timeline.rows.scrolled if r.track_kind == TrackKind.DEVICE_STREAM)
+    assert timeline.canvas.frame().row_y(stream) + stream.height <= timeline.canvas.high()
+
+
+def test_the_lower_views_take_a_share_that_suits_the_height() -> None:
+    for height in (200, 390, 600, 800, 1300, 1950):
+        assert 0 < bottom_px(height) <= 0.5 * height
+    assert bottom_px(390) < 0.3 * 390
+    assert bottom_px(1950) > 340
