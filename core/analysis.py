@@ -131,10 +131,8 @@ def analyze(
 
     Parameters
     ----------
-    trace
-        An opened trace.
-    figures
-        Its figures, where they are known already.
+    trace, figures
+        An opened trace, and its figures where they are known already.
     progress
         Called with the fraction done and what is being done; may raise `Cancelled`, which ends the analysis.
     on_partial
