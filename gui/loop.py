@@ -79,11 +79,11 @@ class Loop(QObject):
         path = Path(script)
         if path.is_absolute() and path.is_relative_to(root):
             folder = root / path.relative_to(root).parts[0]
-            found = self._projects.get(str(folder)) or load_project(folder)
+            found = self.project_in(folder)
             if found is not None:
                 return found
         folder = project_folder(root, script)
-        return self._projects.get(str(folder)) or load_project(folder) or Project(folder, script)
+        return self.project_in(folder) or Project(folder, script)
 
     def projects(self) -> list[Project]:
         """All projects, the one worked on last first; rounds that were cut off by a crash are called interrupted."""
@@ -96,8 +96,10 @@ class Loop(QObject):
             self.changed.emit()
 
     def project_in(self, folder: Path) -> Project | None:
-        """The project of a folder, as it is now."""
-        return self._projects.get(str(folder)) or load_project(folder)
+        """The project of a folder, as it is now; rounds that a crash has cut off do not run any more."""
+        known = self._projects.get(str(folder))
+        found = load_project(folder) if known is None else None
+        return self.rounds.settled(found) if found is not None else known
 
     def project_with(self, run_folder: Path) -> Project | None:
         """The project that has a run, of those worked on now."""

@@ -99,6 +99,8 @@ def test_during_the_run(window, loop, tmp_path):  # noqa: F811
     kept = died("in_run", tmp_path).iterations[1]
     assert (kept.state, kept.run_folder) == ("running", str(tmp_path / "runs" / "2"))
     assert "(interrupted)" in rows(window)[1]
+    shown(window, tmp_path / "runs" / "1", 1_000_000.0, (ASSERT, INDEX))  # its trace is opened again
+    assert "(interrupted)" in rows(window)[1]
     page, capture = window.pages["iterations"], FakeCapture(tmp_path / "runs" / "3")
     window.session.provide("capture", lambda: capture)
     page.choose(1)
