@@ -1,4 +1,5 @@
-"""Ends a recording that no step ends any more: what comes after the loop must not fill the memory.
+"""Ends a recording that no step ends any more: what comes after the loop must not fill the memory. And writes what is
+there where the script was asked to stop and goes on: it will be killed.
 
 A recording may only be stopped by the thread that started it, so a watching thread asks the interpreter to call back in
 the main one, between two of its instructions. Runs in the user's interpreter: standard library only, Python 3.8.
@@ -6,6 +7,7 @@ the main one, between two of its instructions. Runs in the user's interpreter: s
 
 import collections
 import ctypes
+import os
 import threading
 import time
 
@@ -13,6 +15,7 @@ LOOK_SECONDS = 0.5
 FIRST_SECONDS = 30.0  # for the first step: compilers and loaders start there
 LEAST_SECONDS = 2.0  # for others: a busy loop without steps gives a hundred megabytes a second
 TIMES_A_STEP = 3.0
+STOP_SECONDS = 1.0  # for a script that was asked to stop to do so
 
 
 class Guard:
@@ -27,9 +30,10 @@ class Guard:
     def __init__(self, recorder):
         self._recorder = recorder
         self._alive = False  # of the watching thread
-        self._seen = 0.0
+        self._seen = self._asked = 0.0
         self._steps = collections.deque(maxlen=15)  # seconds that the last ones took
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self._on_main)
+        made = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+        self._calls = {end: made(lambda unused, end=end: self._end(end) or 0) for end in (self._cut, self._save)}
 
     def on_boundary(self, now, ended):
         """A step began or ended."""
@@ -49,31 +53,45 @@ class Guard:
         limit = max(LEAST_SECONDS, TIMES_A_STEP * usual) if usual else FIRST_SECONDS
         return time.perf_counter() - self._seen > limit
 
+    def _unwilling(self):
+        """Whether the script was asked to stop, a while ago."""
+        if not os.path.exists(self._recorder.report.in_folder("stop")):
+            return False
+        self._asked = self._asked or time.perf_counter()
+        return time.perf_counter() - self._asked > STOP_SECONDS
+
     def _loop(self):
         while True:
             time.sleep(LOOK_SECONDS)
             session = self._recorder.session
-            if session is None or not session.running:
+            running = session is not None and session.running
+            if not running and self._recorder.phase == "done":
                 self._alive = False
                 return
-            if self._overdue():
-                if session.all_threads:
-                    self._cut()
-                elif not session.off_main:
-                    ctypes.pythonapi.Py_AddPendingCall(self._call, None)
-
-    def _on_main(self, unused):
-        self._cut()
-        return 0
+            due = self._save if self._unwilling() else self._cut if running and self._overdue() else None
+            if due is None:
+                continue
+            if running and session.all_threads:
+                self._end(due)
+            elif not running or not session.off_main:
+                ctypes.pythonapi.Py_AddPendingCall(self._calls[due], None)
 
     def _cut(self):
+        if self._overdue():
+            self._recorder.cut()
+
+    def _save(self):
+        self._recorder.finish()
+        self._recorder.kept = None
+        self._recorder.to("done")
+
+    def _end(self, how):
         recorder = self._recorder
         try:
             if recorder.lock._is_owned() or not recorder.lock.acquire(False):
                 return  # in the middle of something: the next look comes soon
             try:
-                if self._overdue():
-                    recorder.cut()
+                how()
             finally:
                 recorder.lock.release()
         except Exception as error:

@@ -129,7 +129,7 @@ def build_result(
     except OSError as error:  # the disk is full, say
         notices.append(say("not-written", error=error))
     empty = () if _crash_report(folder) else (CRASH_REPORT,)
-    for name in ("child.json", "children.json", "events.jsonl", *empty):
+    for name in ("child.json", "children.json", "events.jsonl", "stop", *empty):
         with contextlib.suppress(OSError):
             (folder / name).unlink()
     paths = tuple(Path(event["path"]) for event in traces)

@@ -209,6 +209,8 @@ class Run:
         waited = time.monotonic() - self._stop_asked
         grace = SAVING_SECONDS if self.gathered.progress.phase == "saving" else GRACE_SECONDS
         if asked == 0:
+            with contextlib.suppress(OSError):  # where the script does not follow, its recording is saved at least
+                (self.folder / "stop").touch()
             self._tree.look()
             self._tree.ask()
             return 1

@@ -90,3 +90,32 @@ def test_a_place_follows_its_folder_and_no_other(tmp_path: Path) -> None:
         assert place.now() == str(tmp_path / "second")
     place.let_go()
     assert Place(str(tmp_path / "none")).now() == str(tmp_path / "none")
+
+
+STUBBORN = """
+import signal, time, torch
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+while True:
+    o.zero_grad(); (w @ w).sum().backward(); o.step()
+    print("step", flush=True)
+    time.sleep(0.4)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(WINDOWS, reason="the script ignores a signal that Windows does not have")
+def test_a_script_that_does_not_follow_stop_leaves_its_steps(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(STUBBORN)
+    run, seen = start(
+        RunSpec(sys.executable, str(script), stdin="null", env=light.write(tmp_path), runs_root=str(tmp_path / "runs"))
+    )
+    _until(lambda: seen.stdout.count("step") >= 2, 100)
+    run.stop()
+    result = run.wait(30)
+    assert result is not None
+    assert result.outcome in ("stopped", "killed")
+    assert result.trace is not None
+    assert result.manifest["traces"][0]["steps"]
+    assert not (result.folder / "stop").exists()
