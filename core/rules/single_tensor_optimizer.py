@@ -11,7 +11,8 @@ Every parameter costs several launches; a fused optimizer does all of them in a 
 
 Blind spots
 -----------
-``foreach=False`` can be chosen to save memory. With few parameters there is nothing to gain.
+``foreach=False`` can be chosen to save memory. With few parameters there is nothing to gain. LBFGS works on one vector of
+all parameters and is left out.
 
 How to fix
 ----------
@@ -61,6 +62,7 @@ _ON_CPU = (
     "over memory by itself. The fused "
     "form goes over each parameter once. The saving assumes that {left_pct:.0f} % of the time is left."
 )
+_FLAT = ("LBFGS",)  # work on all parameters as one vector, and their step holds whole forward and backward passes
 _SMALL = r"^aten::(add_|mul_|addcmul_|addcdiv_|sqrt|div_|lerp_|sub_|_addcmul_|maximum)$"
 
 
@@ -77,6 +79,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     kernels = facts.matching(r"multi_tensor_apply|FusedAdam|fused_adam", SliceKind.KERNEL)
     by_name: dict[str, list[int]] = {}
     for step in steps:
+        if class_of(trace.name(int(step))) in _FLAT:
+            continue
         by_name.setdefault(trace.name(int(step)), []).append(int(step))
     out = []
     for name, ids in by_name.items():

@@ -354,3 +354,17 @@ def _printed(frame: str) -> Trace:
 def test_all_that_printing_a_tensor_does_is_one_fault() -> None:
     assert _found(run_rule("tensor-read-back", _printed("_str")))
     assert not _found(run_rule("data-dependent-shape", _printed("_str")))
+
+
+def test_an_optimizer_that_works_on_one_vector_is_not_called_tensor_by_tensor() -> None:
+    def trained(optimizer: str) -> Trace:
+        def program(m: Machine) -> None:
+            work(m)
+            with m.range(f"Optimizer.step#{optimizer}.step"):
+                for _ in range(60):
+                    m.kernel_op("aten::mul_", 3)
+
+        return sim(program)()
+
+    assert _found(run_rule("single-tensor-optimizer", trained("Adam")))
+    assert not _found(run_rule("single-tensor-optimizer", trained("LBFGS")))
