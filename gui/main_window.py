@@ -138,6 +138,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         self.opener.progressed.connect(self._work_progressed)
         self.opener.ended.connect(self._work_ended)
         self.top.tabs.currentChanged.connect(self.banner.clear)
+        self.stack.currentChanged.connect(self.status.turn_page)
         self.top.tabs.currentChanged.connect(self._tab_chosen)
         self.top.tabs.tabBarClicked.connect(self._tab_clicked)
         self.top.searched.connect(self.search)

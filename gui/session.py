@@ -345,7 +345,7 @@ class Session(QObject):
         self.set_recent([Recent(path, time.time()), *rest][:limit])
 
     def set_status(self, text: str) -> None:
-        """Say one thing in the status bar."""
+        """Say one thing in the status bar; it leaves after a while, and when another page is shown."""
         self.status = text
         self.statusChanged.emit()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from core.kinds import SliceKind
@@ -12,6 +12,9 @@ from gui.ranks import steps_text
 from gui.session import Document, Session
 from gui.text_size import px
 from gui.widgets.labels import Elided, button, label, plain_tip
+
+FRESH_MS = 1_500  # what was said so shortly before a page belongs to it
+SAID_MS = 12_000  # time to read one sentence with a path in it
 
 
 class StatusBar(QFrame):
@@ -32,9 +35,30 @@ class StatusBar(QFrame):
         row.addWidget(self.chip)
         row.addWidget(self.keys)
         self._fit()
+        self._leaves = QTimer(self)  # what was said is for now: it leaves, and is not said of another trace
+        self._leaves.setSingleShot(True)
+        self._leaves.setInterval(SAID_MS)
+        self._leaves.timeout.connect(self.clear)
         session.currentChanged.connect(self._follow)
-        session.statusChanged.connect(self._show)
+        session.statusChanged.connect(self._said)
         self._follow()
+
+    def clear(self) -> None:
+        """Take away what was said last."""
+        if self._session.status:
+            self._session.set_status("")
+
+    def turn_page(self) -> None:
+        """Another page is shown: what was said of the one before is over, what was said with the change is not."""
+        if 0 <= self._leaves.remainingTime() < SAID_MS - FRESH_MS:
+            self.clear()
+
+    def _said(self) -> None:
+        if self._session.status:
+            self._leaves.start()
+        else:
+            self._leaves.stop()
+        self._show()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Grow with the text."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QV
 
 from core.errors import TraceError
 from core.kinds import DEVICE_WORK, CopyDirection, HostMemory, SliceKind
-from core.source_frames import is_user_frame
+from core.source_frames import is_user_frame, parse_old_stack
 from core.suggestions import SourceRef
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED
 from gui import jobs, text
@@ -52,6 +52,7 @@ class DetailsPanel(QScrollArea):
         self._columns: list[QWidget] = []
         self._title: list[QWidget] = []  # the name, across all columns
         self._args: QVBoxLayout | None = None
+        self._has_source = False  # the line of the selected slice is known
         document.selectionChanged.connect(self.show_slice)
         document.analysisChanged.connect(self._analysis_came)
         self.show_slice()
@@ -149,6 +150,7 @@ class DetailsPanel(QScrollArea):
             _add(form, tr("Range"), self._links([around]))
         self._add_flows(form, i)
         source = self._source(i)
+        self._has_source = source is not None
         if source is not None:
             _add(form, tr("Source"), source)
         return widget
@@ -302,9 +304,9 @@ class DetailsPanel(QScrollArea):
             made = button(text.elided(name, 64), partial(self._open_frame, frame), "link", name[:1000])
             made.setProperty("library", not is_user_frame(name))  # one's own lines stand out
             box.addWidget(made)
+        self._no_stack = label(self._why_no_stack(), "faint", wrap=True)
         if not frames:
-            words = self.tr("None recorded here. Record with with_stack=True to see the lines of code.")
-            box.addWidget(label(words, "faint", wrap=True))
+            box.addWidget(self._no_stack)
         elif len(frames) > MAX_FRAMES:
             box.addWidget(label(self.tr("… {count} in all").format(count=len(frames)), "faint"))
         box.addSpacing(8)
@@ -314,6 +316,14 @@ class DetailsPanel(QScrollArea):
         box.addLayout(self._args)
         self._args.addWidget(label(self.tr("Reading…"), "faint"))
         return widget
+
+    def _why_no_stack(self) -> str:
+        """What is said in place of frames, until the arguments are there: older recordings keep the calls in them."""
+        if (self._document.trace.slices.kind == SliceKind.PYTHON).any():
+            return self.tr("None was recorded here.")
+        if self._has_source:
+            return self.tr("No frames were recorded; the line is known from the recorded calls.")
+        return self.tr("None recorded here. Record with with_stack=True to see the lines of code.")
 
     def _open_frame(self, frame: int) -> None:
         place = args_text.frame_place(self._document.trace.name(frame))
@@ -343,6 +353,9 @@ class DetailsPanel(QScrollArea):
         for name, value in lines:
             _add(form, name, Elided(value, mono=True))
         self._args.addWidget(widget if lines else label(self.tr("None."), "faint"))
+        if calls := parse_old_stack(str(args.get("Call stack") or "")):
+            names = [f"{text.place(f.file, f.line)} {f.function}" for f in calls[:MAX_FRAMES]]
+            self._no_stack.setText("\n".join(text.elided(name, 64) for name in names))
 
     def _no_args(self, i: int, error: BaseException) -> None:
         if i != self._slice or self._args is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
+from core.importing import open_trace
 from core.suggestions import SourceRef
+from gui import jobs
 from gui.main_window import MainWindow
 from gui.panels.details import DetailsPanel
 from gui.screenshot import settle
@@ -56,3 +59,24 @@ def test_the_line_that_a_card_has_found_is_shown(window: MainWindow, document: D
     document.set_analysis(replace(analysis, suggestions=(card, *analysis.suggestions[1:])))
     assert panel._line_of_card(chosen, begin) == known
     assert panel._line_of_card(chosen, replace(begin, function="other")) != known
+
+
+def test_a_recorded_call_stack_is_not_called_missing(qtbot: QtBot, tmp_path: Path) -> None:
+    """Torch 1.8 to 1.11 kept the calls in an argument of the operator."""
+    made = TraceBuilder(gpu=None)
+    calls = "torch/nn/modules/module.py(1051): _call_impl;train.py(44): <module>"
+    made.op("aten::mm", 10, 20, Call_stack=calls)
+    made.op("aten::add", 40, 20)
+    made.write(tmp_path / "train.json")
+    session, document = Session(), Document(open_trace(tmp_path / "train.json"))
+    session.add_document(document)
+    panel = DetailsPanel(session, document)
+    qtbot.addWidget(panel)
+    document.select(0)
+    jobs.wait_all()
+    settle()
+    assert panel._no_stack.text() == "module.py:1051 _call_impl\ntrain.py:44 <module>"
+    document.select(1)
+    jobs.wait_all()
+    settle()
+    assert "with_stack=True" in panel._no_stack.text()
