@@ -112,6 +112,8 @@ class DocumentPage(QWidget):
         self.bottom.currentChanged.connect(self._tab_chosen)
         self._range = document.selected_range
         document.selectionChanged.connect(self._selection_changed)
+        document.highlightChanged.connect(self._evidence_shown)
+        session.textSizeChanged.connect(self._text_size_changed)
 
     def _make_bottom(self) -> None:
         """Tabs under the timeline, all of them empty: a panel is made when its tab is first shown."""
@@ -301,6 +303,23 @@ class DocumentPage(QWidget):
         self._range = chosen
         if self._has_selection():
             self.grow()
+
+    def _text_size_changed(self) -> None:
+        """Larger words need a wider plan; the views under the timeline take no more than their share."""
+        self._fit_bands(self.height())
+        if not self._laid_out:
+            return
+        side, wanted = self.horizontal.sizes()[-1], side_px(self.width())
+        if self.side.isVisible() and side < wanted:
+            self.horizontal.setSizes([self.width() - wanted, wanted])
+        whole = sum(self.vertical.sizes())
+        if self.bottom.isVisible() and not self._compact and self.vertical.sizes()[-1] > bottom_px(whole):
+            self.vertical.setSizes([whole - bottom_px(whole), bottom_px(whole)])
+
+    def _evidence_shown(self) -> None:
+        """What a suggestion points to is seen in the timeline: views made tall give its height back."""
+        if self.document.highlighted and self._before_tall:
+            self.toggle_tall()
 
     def _tab_chosen(self, index: int) -> None:
         if 0 <= index < len(self._tab_ids):

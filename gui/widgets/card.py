@@ -6,17 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import text
 from gui.models.code_context import CodeLine
+from gui.text_size import px
 from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Clamped, button, label, restyle
 
 NARROW_PX = 300  # of a card
+TICK_PX = 22
 TITLE_LINES = 3  # of a closed card; an open one shows all of its title
 
 
@@ -85,7 +87,7 @@ class Card(QFrame):
         tip = self.tr("Tick it: the predicted step counts it as fixed, and what is ticked can be applied in one round.")
         self.tick = button(number, self.ticked.emit, "tick", tip)
         self.tick.setAccessibleName(self.tr("Tick: {title}").format(title=title))
-        self.tick.setFixedSize(22, 22)
+        self.tick.setFixedSize(px(TICK_PX), px(TICK_PX))
         self.title = Clamped(text.breakable(title), TITLE_LINES)
         self.saving = label(saving)
         font = self.saving.font()
@@ -129,6 +131,12 @@ class Card(QFrame):
         self._grid.addWidget(self.title, 0, 1, 1, 2 if narrow else 1)
         self._grid.addWidget(self.worth, 1 if narrow else 0, 2, right)
         self._grid.addWidget(self.place, 1, 1, 1, 1 if narrow else 2)  # below the saving as well: a place is long
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Grow with the text."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "tick"):
+            self.tick.setFixedSize(px(TICK_PX), px(TICK_PX))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give the title the whole width where there is little."""

@@ -157,3 +157,14 @@ def test_the_views_under_the_timeline_can_be_made_tall_and_come_back(window: Mai
     assert bottom > 1.4 * timeline
     window.run_command("taller-details")
     assert heights(page) == before
+
+
+def test_evidence_that_is_shown_gives_the_timeline_its_height_back(window: MainWindow, document: Document) -> None:
+    page = window.current_page()
+    assert page is not None
+    page.grow()
+    before = page.vertical.sizes()
+    window.run_command("taller-details")
+    assert page.vertical.sizes()[1] > before[1]
+    document.show_suggestion(0)
+    assert page.vertical.sizes() == before

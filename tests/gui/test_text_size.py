@@ -108,3 +108,13 @@ def test_sizes_of_the_list_and_the_automatic_one() -> None:
     assert text_size.nearest(104) == 100
     assert text_size.automatic(1080) == 100
     assert text_size.automatic(2160) == 125
+
+
+def test_the_plan_gets_wider_with_its_words(window: MainWindow, document: Document) -> None:
+    page = window.current_page()
+    assert page is not None
+    before = page.horizontal.sizes()[-1]
+    text_size.choose(window.session, window.settings, 150)
+    QApplication.processEvents()
+    assert page.horizontal.sizes()[-1] > before
+    assert page.vertical.sizes()[-1] <= sum(page.vertical.sizes()) // 2
