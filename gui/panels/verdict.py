@@ -306,7 +306,7 @@ class VerdictBand(QFrame):
         return "\n" + self.tr("Kernels alone (TensorBoard's GPU utilization): {share}").format(share=share)
 
     def _replay_note(self, summary: Summary) -> str:
-        if summary.replay_error_pct is None:
+        if summary.replay_error_pct is None or summary.sustained_step_ns is None:
             return ""
         if summary.held_out_error_pct is not None:
             note = self.tr(

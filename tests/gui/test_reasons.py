@@ -123,6 +123,20 @@ def test_no_verdict_is_shown_that_the_replay_may_take_back(
     assert band.word.text() == text.verdict(whole.figures.summary.verdict)
 
 
+def test_the_sustained_step_says_which_error_is_a_measure_of_accuracy(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    whole = known_analysis(trace)
+    tips = []
+    for held_out in (3.4, None):
+        summary = replace(whole.figures.summary, replay_error_pct=0.0, held_out_error_pct=held_out)
+        show(trace, replace(whole, figures=replace(whole.figures, summary=summary)))
+        tips.append({s.name: s.explanation() for s in band_of(window)._shown}["Sustained step"])
+    assert "foretells the other half within 3.4" in tips[0]
+    assert "close to 0 by construction" in tips[0]
+    assert "It takes four counted steps" in tips[1]
+
+
 def test_each_verdict_is_explained(window: MainWindow, document: Document) -> None:
     words = {
         text.verdict_meaning(v) for v in ("healthy", "host_bound", "device_bound", "input_bound", "sync_bound",
