@@ -32,6 +32,7 @@ from gui.timeline.waits import sync_lane
 
 MIN_HEIGHT_PX = 190
 CATCH_UP_MS = 14
+STEP_NAME_PX = 45  # room that the name of a step wants
 SPARE_PX = 128  # by which the kept picture is larger than the canvas, device pixels
 
 
@@ -335,8 +336,10 @@ class Canvas(Scaled):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(frame.palette.faint)
         draw_rects(painter, np.column_stack((x0[one], np.full(len(one), y), width, np.full(len(one), height))))
-        ranks = ranks_of(frame.trace, steps) if len(frame.trace.sources) > 1 else None
-        for i in one[width > 44].tolist():
+        room = np.minimum(x1[one], np.append(x0[one][1:], np.inf)) - x0[one]  # steps of ranks lie over each other
+        named = one[room > STEP_NAME_PX]
+        ranks = ranks_of(frame.trace, steps) if len(named) and len(frame.trace.sources) > 1 else None
+        for i in named.tolist():
             step = first + i
             number = int(steps.number[step])
             name = self.tr("Step {number}").format(number=number if number >= 0 else step + 1)

@@ -97,6 +97,8 @@ def _paint_bands(painter: QPainter, frame: Frame) -> None:
     lo, hi = lane.window(frame.start_ns, frame.end_ns)
     ids = lane.ids[lo:hi]
     ids = ids[syncs.wait_ns[ids] > 0]
+    drawn = [row.track_id for row in frame.visible_rows() if row.kind is RowKind.SLICES]  # of hundreds of ranks, some
+    ids = ids[np.isin(frame.trace.slices.track_id[syncs.slice_id[ids]], drawn)]
     if not len(ids):
         return
     x0 = frame.x(syncs.wait_start_ns[ids])

@@ -1,0 +1,56 @@
+"""Timelines of several ranks: what is drawn of many is what can be seen and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+
+from core.importing import open_trace
+from gui.timeline import canvas
+from gui.timeline.overlays import syncs
+from gui.timeline.view import TimelineView
+from tests.trace_builder import TraceBuilder
+
+RANKS, STEPS = 24, 3
+
+
+@pytest.fixture
+def many(make_view: Callable[..., TimelineView], tmp_path: Path) -> TimelineView:
+    """Ranks that start 30 us after each other and wait for their device."""
+    for rank in range(RANKS):
+        made = TraceBuilder(pid=rank + 1, tid=rank + 1, origin_us=1e6 + 30 * rank, distributedInfo={"rank": rank})
+        for step in range(STEPS):
+            at = 1_000 * step
+            made.step(step, at, 990).op("aten::mm", at + 10, 100).launch("gemm", at + 20, 5, at + 40, 700)
+            made.runtime("cudaDeviceSynchronize", at + 730, 30)
+        made.write(tmp_path / f"rank{rank}.trace.json")
+    return make_view(open_trace(tmp_path))
+
+
+def test_names_of_steps_that_lie_over_each_other_are_not_drawn(
+    many: TimelineView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words: list[str] = []
+    monkeypatch.setattr(canvas, "draw_text", lambda painter, rect, text, colour: words.append(text))
+    many.document.zoom_to(-100_000, 3_900_000)
+    many.canvas.render(QImage(many.canvas.size(), QImage.Format.Format_RGB32))
+    named = [text for text in words if "step" in text.casefold()]
+    assert 1 <= len(named) <= STEPS
+
+
+def test_waits_are_drawn_of_the_ranks_in_view(many: TimelineView, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    paint = syncs._narrow_bands
+    monkeypatch.setattr(
+        syncs, "_narrow_bands", lambda p, frame, ids, x, w: (drawn.extend(ids.tolist()), paint(p, frame, ids, x, w))
+    )
+    many.document.zoom_to(-100_000, 3_900_000)
+    many.canvas.render(QImage(many.canvas.size(), QImage.Format.Format_RGB32))
+    frame = many.canvas.frame()
+    shown = {row.track_id for row in frame.visible_rows()}
+    of = set(many.document.trace.slices.track_id[drawn].tolist())
+    assert of and of <= shown
+    assert len(of) < RANKS
