@@ -10,8 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.replay.helpers import effects_of, replay_of
-from tests.simulator import simulate
+from core.figures.compute import compute_figures
+from core.importing import open_trace
+from core.importing.ranks import merge
+from core.kinds import SliceKind
+from core.replay.replay import Replay
+from core.suggestions import Effect, EffectKind
+from tests.core.replay.helpers import effects_of, named, replay_of
+from tests.simulator import Machine, simulate
 from tests.simulator.random_programs import RandomProgram, random_program
 from tests.simulator.rich_programs import rich_program
 from tests.simulator.run import sustained_us
@@ -62,3 +68,32 @@ def test_programs_that_were_predicted_wrongly_once(seed: int, tmp_path: Path) ->
 
 def test_a_copy_that_is_the_first_work_of_the_recording_is_moved_like_the_others(tmp_path: Path) -> None:
     assert not deviations(random_program(1006), tmp_path)
+
+
+@pytest.mark.parametrize("fast_us", [60, 380])
+def test_of_several_processes_the_slowest_sets_the_pace_before_and_after_a_fix(fast_us: int, tmp_path: Path) -> None:
+    """Taking work from the slower rank helps until the other one is the slowest."""
+
+    def rank(us: float):
+        def step(m: Machine, number: int) -> None:
+            for _ in range(10):
+                m.kernel_op("aten::mm", us=us)
+            if not m.fixed("extra"):
+                for _ in range(10):
+                    m.kernel_op("aten::extra", us=200 if us == 100 else 1)
+
+        return step
+
+    traces, paces = [], []
+    for number, us in enumerate((100, fast_us)):
+        run = simulate(rank(us), header={"distributedInfo": {"backend": "nccl", "rank": number, "world_size": 2}})
+        traces.append(open_trace(run.write(tmp_path / f"rank{number}.json")))
+        paces.append((run.sustained_step_us, sustained_us(rank(us), ("extra",))))
+    both = merge(traces)
+    replay = Replay(both, compute_figures(both))
+    assert replay.step_ns / 1000 == pytest.approx(max(now for now, _ in paces), rel=WITHIN)
+    work = named(both, "void at_extra_kernel<float>(int)", SliceKind.KERNEL)
+    extra = named(both, "aten::extra", SliceKind.CPU_OP)
+    saved = replay.what_if([Effect(EffectKind.REMOVE_WORK, extra), Effect(EffectKind.SCALE_DEVICE, work, 0.0)]).saved_ns
+    true = max(now for now, _ in paces) - max(after for _, after in paces)
+    assert saved / 1000 == pytest.approx(true, abs=WITHIN * max(now for now, _ in paces))
