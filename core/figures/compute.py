@@ -16,6 +16,7 @@ from core.figures.doctor import examine
 from core.figures.gaps import find_gaps, held_up_lead
 from core.figures.lookup import View, view_of
 from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StatTable, StepFigures, Summary, SyncTable
+from core.figures.shares import is_foreign
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
 from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
@@ -29,6 +30,7 @@ from core.figures.verdict import (
     judge_cut_off,
     judge_lost,
     judge_too_little,
+    judge_uneven,
     judge_without_device,
 )
 from core.intervals import Spans, subtract, union, union_all
@@ -150,7 +152,7 @@ def final_verdict(
         bool(len(view.by_kind(SliceKind.PYTHON))),
     )
     if verdict is not None:
-        return verdict
+        return judge_uneven(verdict, figures.busy_by_device_pct) if len(trace.sources) < 2 else verdict
     launches = bool(len(view.named(view.host_calls, view.names.launch)))
     names_device = bool(trace.meta.devices) or launches
     names = view.names
@@ -158,7 +160,7 @@ def final_verdict(
     left_alone = bool(len(view.host_calls)) and not len(view.named(view.host_calls, moving))
     left_alone &= bool(len(view.by_kind(SliceKind.CPU_OP)))
     loader_share = _loader_share(figures.step_figures)
-    return judge_without_device(names_device, loader_share, bool(len(trace.slices)), left_alone)
+    return judge_without_device(names_device, loader_share, bool(len(trace.slices)), left_alone, is_foreign(trace))
 
 
 def _single(extra: Mapping[str, F64], key: str) -> float | None:

@@ -95,3 +95,9 @@ def steps_covered_ns(figures: Figures) -> int | None:
     if not rows.any():
         return None
     return union(figures.steps.start_ns[rows], figures.steps.end_ns[rows]).total_ns
+
+
+def is_foreign(trace: Trace) -> bool:
+    """Whether a process is named as TensorFlow and JAX name a device, whose work has no kind that is known here."""
+    names = (trace.strings[int(one)] for one in trace.processes.name_id.tolist() if one >= 0)
+    return any(name.startswith("/device:") and not name.startswith("/device:CPU") for name in names)

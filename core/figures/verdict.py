@@ -18,6 +18,8 @@ MOSTLY_DEVICE_SHARE, WON_BACK_SHARE = 0.80, 0.5
 CAUSE_SHARE = 0.10
 # A second cause with at least half of the first one's time is named beside it.
 SECOND_SHARE = 0.5
+# Where what nothing explains takes nearly as long as the largest cause, it may as well be the larger one.
+NEARLY_TOP = 0.95
 # Nothing to say to a trace whose best suggestion saves less than this.
 HEALTHY_SAVING_PCT = 3.0
 # Idle time after a wait looks like slow launching, because the CPU starts again with an empty queue. Where the replay
@@ -37,6 +39,8 @@ MIN_WORK = 3
 START_UP_SHARE = 0.5
 # With so many launches whose work is not in the trace, idle time is as likely to be work that was not recorded.
 LOST_LAUNCHES_SHARE = 0.5
+# Of several devices of one program, the others work so much less than the one that never idles.
+UNEVEN_SHARE = 0.7
 
 TEMPLATES: Mapping[str, str] = {
     "healthy": "The device works {busy_pct:.0f} % of the time, and nothing that was found is known to save more than "
@@ -78,6 +82,10 @@ TEMPLATES: Mapping[str, str] = {
     "captured": "Of the launches {captured_pct:.0f} % were captured into a graph and ran nothing: this records how the "
     "graph is made. Record steps that replay it to see their pace.",
     "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
+    "one_device": "GPU {device:.0f} works {busy_pct:.0f} % of the time and sets the pace; the others work "
+    "{rest_pct:.0f} % of it: the work is shared out unevenly.",
+    "foreign_device": "The names in this trace speak of a device, but its events are not of the kinds that "
+    "torch.profiler writes: how busy that device was is unknown.",
     "left_alone": "The calls of the GPU's runtime were recorded, and none of them launches anything: the program "
     "computed on the CPU and left the GPU alone.",
     "cpu_only": "The trace holds CPU work only, so there is no device to be kept busy.",
@@ -150,6 +158,8 @@ def judge(
         scale = min(idle_then / idle_now, 1.0)
         shares = {code: share * (scale if code != "communication_bound" else 1.0) for code, share in shares.items()}
     top = max(shares, key=lambda code: shares[code])
+    if shares["unknown"] >= NEARLY_TOP * shares[top]:
+        top = "unknown"
     alone = busy - shares["communication_bound"]
     if alone >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
         if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
@@ -211,6 +221,18 @@ def is_start_up(budget: Budget) -> bool:
     return one and loading >= START_UP_SHARE * float(budget.period_ns or 1)
 
 
+def judge_uneven(verdict: Verdict, busy_pct: Mapping[int, float]) -> Verdict:
+    """Say that one of several devices of a program is never idle: what the mean of them says is then no cause."""
+    if len(busy_pct) < 2 or verdict.code in ("communication_bound", "healthy"):
+        return verdict
+    device = max(busy_pct, key=lambda one: busy_pct[one])
+    most, rest = busy_pct[device], [share for one, share in busy_pct.items() if one != device]
+    mean = sum(rest) / len(rest)
+    if most < 100.0 * DEVICE_BOUND_SHARE or mean > UNEVEN_SHARE * most:
+        return verdict
+    return _verdict("device_bound", "one_device", device=device, busy_pct=most, rest_pct=mean)
+
+
 def judge_too_little(count: int) -> Verdict:
     """Judge nothing: so little device work has no pace."""
     return _verdict("unknown", "too_little", count=count)
@@ -232,12 +254,15 @@ def judge_captured(captured_pct: float) -> Verdict:
 
 
 def judge_without_device(
-    names_device: bool, loader_share: float | None, has_slices: bool, left_alone: bool = False
+    names_device: bool, loader_share: float | None, has_slices: bool, left_alone: bool = False, foreign: bool = False
 ) -> Verdict:
     """Judge a trace without device work.
 
-    ``left_alone``: operators and calls of the runtime were recorded, and no call launches anything.
+    ``left_alone``: operators and calls of the runtime were recorded, and no call launches anything. ``foreign``: tracks
+    are named as another program names a device's.
     """
+    if foreign:
+        return _verdict("unknown", "foreign_device")
     if left_alone:
         return _verdict("unknown", "left_alone")
     if names_device:

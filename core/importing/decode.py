@@ -13,7 +13,7 @@ from core.errors import TraceError
 from core.importing.aside import aside
 from core.importing.columns import EventColumns
 from core.importing.gather import Gathering
-from core.importing.pieces import PieceResult, decode_piece, walk_piece
+from core.importing.pieces import DROPPING, PieceResult, decode_piece, walk_piece
 from core.importing.scan import (
     EVENT_LIMIT_BYTES,
     HEADER_LIMIT_BYTES,
@@ -178,7 +178,8 @@ class _Reading:
                 0,
             )
         if not any(map(len, (columns.slices, columns.memory, columns.instants, columns.counters))):
-            self._note("no-events", "", 1)
+            unusable = any(columns.problems.get(code) for code in DROPPING)
+            self._note("no-usable-events" if unusable else "no-events", "", 1)
         return Decoded(columns, {**layout.header, **footer}, self._text.read_bytes, self._raw)
 
     def _head(self) -> tuple[Layout, bytes]:

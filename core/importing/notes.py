@@ -29,7 +29,8 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "warning",
         True,
         "{count} {count|event has|events have} no usable time.",
-        "Left out, because without a finite number in ts nothing can be placed in time.",
+        "Left out: ts must be a finite number of microseconds. One too large for that, such as nanoseconds since 1970 "
+        "written as microseconds, cannot be placed in time either.",
     ),
     "profiler-span": (
         "info",
@@ -185,6 +186,12 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         False,
         "The file is compressed twice.",
         "It was unpacked twice.",
+    ),
+    "no-usable-events": (
+        "warning",
+        False,
+        "No event of this trace can be drawn.",
+        "What it holds are names, or events without what is needed to place them: the other notes say which.",
     ),
     "no-events": (
         "warning",

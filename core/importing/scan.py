@@ -277,6 +277,24 @@ def read_footer(text: bytes) -> tuple[dict[str, Any], bool, bytes]:
     return value, True, whole[end:]
 
 
+# First bytes of what lies beside traces and is no trace of this kind; what it is, and what to do.
+_KINDS = (
+    (
+        b"SQLite format 3",
+        "it is an SQLite database, such as Nsight Systems writes",
+        "Nsight Systems opens its own recordings; for StepLens record with torch.profiler.",
+    ),
+    (
+        b"\x80\x04",
+        "it is a Python pickle, such as a snapshot of the memory",
+        "pytorch.org/memory_viz shows snapshots; for StepLens record with torch.profiler.",
+    ),
+    (b"\x80\x05", "it is a Python pickle", "Open the .json or .json.gz file that torch.profiler wrote."),
+    (b"BZh", "it is compressed with bzip2", "Unpack it with bunzip2, then open what comes out."),
+    (b"\xfd7zXZ", "it is compressed with xz", "Unpack it with unxz, then open what comes out."),
+)
+
+
 def foreign(name: str, text: bytes, read_bytes: int) -> TraceError:
     """Say what a file without events is."""
     body = text.lstrip(b" \t\r\n\x00")
@@ -298,7 +316,28 @@ def foreign(name: str, text: bytes, read_bytes: int) -> TraceError:
         )
     shown = body[:40].decode("utf-8", "replace")
     printable = "".join(c if c.isprintable() else "\ufffd" for c in shown)
-    return TraceError(f"{name} is not a Chrome or PyTorch trace.", f"It starts with: {printable}", advice, 0)
+    return TraceError(f"{name} is not a Chrome or PyTorch trace.", f"It starts with “{printable}”.", advice, 0)
+
+
+def _another_format(body: bytes, start: bytes) -> tuple[str, str, str] | None:
+    if b"speedscope" in start:
+        return (
+            "it is a speedscope profile",
+            "",
+            "Open it at speedscope.app, or export a Chrome trace from torch.profiler.",
+        )
+    if b'"schema"' in start and b'"nodes"' in start and b'"traceevents"' not in start:
+        return (
+            "it is an execution trace, which tells what depends on what and not when it ran",
+            "",
+            "Open the trace that torch.profiler wrote beside it.",
+        )
+    for magic, what, hint in _KINDS:
+        if body.startswith(magic):
+            return what, "", hint
+    if body[257:262] == b"ustar":
+        return "it is a tar archive", "", "Unpack it, then open the .json or .json.gz file in it."
+    return None
 
 
 def _what_it_is(body: bytes) -> tuple[str, str, str] | None:
@@ -311,12 +350,8 @@ def _what_it_is(body: bytes) -> tuple[str, str, str] | None:
         )
     if start.startswith(b"<"):
         return "it is HTML or XML, not JSON", "A web page was saved in its place.", "Download the raw file."
-    if b"speedscope" in start:
-        return (
-            "it is a speedscope profile",
-            "",
-            "Open it at speedscope.app, or export a Chrome trace from torch.profiler.",
-        )
+    if (found := _another_format(body, start)) is not None:
+        return found
     if b"\x00" in body[:4096] or body[:1] not in b'{["ntf-0123456789':
         return "it is a binary or plain text file", "", ""
     if len(body) > HEADER_LIMIT_BYTES:
@@ -333,7 +368,9 @@ def _what_it_is(body: bytes) -> tuple[str, str, str] | None:
             kind = type(value["traceEvents"]).__name__
             names = {"dict": "an object", "NoneType": "null", "str": "text", "int": "a number"}
             return f"its traceEvents is {names.get(kind, kind)}, not a list", "", ""
-        if "nodes" in value and "schema" in value:
-            return "it is an execution trace", f"Its keys are {keys}.", ""
+        if str(value.get("format", "")).startswith("steplens."):
+            return "it is a report that StepLens wrote", "", "Open the trace that it is of."
+        if "nbformat" in value:
+            return "it is a notebook", "", "Profile it, then open the trace of the run."
         return "it has no traceEvents", f"Its keys are {keys}." if keys else "It is an empty object.", ""
     return f"it holds {'null' if value is None else 'a single ' + type(value).__name__}", "", ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.analysis import Analysis
 from core.figures.lookup import view_of
 from core.figures.model import Summary
-from core.figures.shares import device_label, device_shares, step_threads, steps_covered_ns
+from core.figures.shares import device_label, device_shares, is_foreign, step_threads, steps_covered_ns
 from core.kinds import GapCause
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
@@ -81,7 +81,7 @@ def no_sync_points(trace: Trace) -> str:
 def verdict_word(trace: Trace, verdict: str) -> str:
     """The verdict in a word or two, the same as in the window: a CPU recording is no riddle."""
     if verdict == "unknown" and not trace.report.is_cut_off and not trace.has_device_work and len(trace.slices):
-        return "No device work" if trace.meta.devices else "CPU only"
+        return "No device work" if trace.meta.devices or is_foreign(trace) else "CPU only"
     return VERDICTS.get(verdict, verdict)
 
 
@@ -102,7 +102,7 @@ def replay_words(summary: Summary) -> str:
         f"Each half of the steps, replayed, foretells the other half within {percent(held_out)}, what steps differ by "
         "included"
         if held_out is not None
-        else "How well the replay foretells steps that it was not given is unknown (that takes four counted steps)"
+        else "How well the replay foretells steps that it was not given is unknown (that takes four counted steps of one loop)"
     )
     return f"{first}; the recording that it is made of, it reproduces within {percent(abs(own))}."
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBo
 from core.analysis import Analysis
 from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
+from core.figures.shares import is_foreign
 from core.kinds import GapCause, SliceKind
 from gui import figure_reasons as reasons
 from gui import text, theme
@@ -208,7 +209,7 @@ class VerdictBand(QFrame):
     def _word(self, verdict: str) -> str:
         trace = self._document.trace
         if verdict == "unknown" and not trace.has_device_work and not trace.report.is_cut_off:
-            return self.tr("No device work") if trace.meta.devices else self.tr("CPU only")
+            return self.tr("No device work") if trace.meta.devices or is_foreign(trace) else self.tr("CPU only")
         return text.verdict(verdict)
 
     def _sentence(self, figures: Figures) -> str:
@@ -314,7 +315,9 @@ class VerdictBand(QFrame):
                 "included."
             ).format(error=text.percent(summary.held_out_error_pct))
         else:
-            note = self.tr("It takes four counted steps to tell how well the replay foretells steps not given to it.")
+            note = self.tr(
+                "It takes four counted steps of one loop to tell how well the replay foretells steps not given to it."
+            )
         own = self.tr("The recording that it is made of, it reproduces within {error}: close to 0 by construction.")
         return "\n" + note + "\n" + own.format(error=text.percent(abs(summary.replay_error_pct)))
 

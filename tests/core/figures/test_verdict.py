@@ -28,6 +28,8 @@ def budget(busy: int, basis: str = "period", **idle: int) -> Budget:
         (budget(40, launch=20, python=20, collector=5, loader=15), "host_bound"),
         (budget(40, communication=40, launch=20), "communication_bound"),
         (budget(20, unknown=70, launch=10), "unknown"),
+        (budget(46, queued=26, python=20, launch=7), "unknown"),
+        (budget(46, queued=20, python=24, launch=7), "host_bound"),
         (budget(5, compile=90, launch=5), "host_bound"),
         (budget(5, basis="window", compile=90, launch=5), "unknown"),
     ],
@@ -294,3 +296,29 @@ def test_steps_that_differ_much_are_told():
     assert "190 µs to 330 µs" in note.title
     for even in ((200, 205, 210, 390, 200, 204), (200, 300, 210), (200, 230, 245, 260)):
         assert not [n for n in compute_figures(stepped(*even).build()).doctor if n.code == "uneven-steps"]
+
+
+def two_devices(second_us: int) -> TraceBuilder:
+    builder = TraceBuilder()
+    for i in range(4):
+        builder.step(i, i * 100, 100)
+        builder.launch("k", at=i * 100 + 1, call=3, start=i * 100 + 5, dur=98 if i < 3 else 90)
+        builder.launch("k", at=i * 100 + 6, call=3, start=i * 100 + 10, dur=second_us, device=1, stream=8)
+        builder.runtime("cudaDeviceSynchronize", i * 100 + 12, 80)
+    return builder
+
+
+def test_a_device_that_never_idles_sets_the_pace_of_a_program_with_several():
+    summary = compute_figures(two_devices(20).build()).summary
+    assert summary.verdict == "device_bound"
+    assert summary.verdict_values["device"] == 0
+    assert summary.verdict_values["rest_pct"] == pytest.approx(20.0)
+    assert "shared out unevenly" not in compute_figures(two_devices(85).build()).summary.verdict_text
+
+
+def test_tracks_that_another_program_names_as_a_device_are_not_called_cpu_work():
+    builder = TraceBuilder(gpu=None).op("aten::mm", 0, 50)
+    builder.name_process("/device:GPU:0", pid=9).event(ph="X", pid=9, tid=1, name="fusion", ts=10, dur=20)
+    summary = compute_figures(builder.build()).summary
+    assert summary.verdict == "unknown"
+    assert "how busy that device was is unknown" in summary.verdict_text
