@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from core.run_folder import EXAMPLE
@@ -55,6 +56,40 @@ class StageDialog(QDialog):
         row.addStretch(1)
         row.addWidget(button(self.tr("Close"), self.reject))
         box.addLayout(row)
+
+
+class EndDialog(QDialog):
+    """The end of the tour: what the fixes brought, and the way on to a script of one's own."""
+
+    def __init__(self, session: Session, recap: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("The end of the tour"))
+        self.setMinimumWidth(460)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(24, 20, 24, 16)
+        box.setSpacing(10)
+        box.addWidget(heading(self.tr("Now a script of your own"), 2))
+        words = self.tr(
+            "It runs as it is, in your own Python. Then the plan names the line, shows the change of your own code, "
+            "and a changed copy is run to see whether it came true."
+        )
+        for said in (recap, words):
+            if said:
+                box.addWidget(label(said, "" if said == recap else "dim", wrap=True))
+        row = QHBoxLayout()
+        self.profile = button(self.tr("Profile a script…"), partial(self._go, "profile"), "primary")
+        self.profile.setEnabled(session.can("profile"))
+        row.addWidget(self.profile)
+        row.addWidget(button(self.tr("Open a trace…"), partial(self._go, "open")))
+        row.addStretch(1)
+        row.addWidget(button(self.tr("Close"), self.reject))
+        box.addLayout(row)
+
+    def _go(self, service: str) -> None:
+        self.accept()
+        QTimer.singleShot(0, self._session, partial(self._session.ask, service))
 
 
 def run_here(session: Session, script: Path) -> None:

@@ -106,7 +106,7 @@ def _launches() -> Station:
             "The CPU no longer stops for the GPU. What the loss still has is many small operators where one would "
             "do: each costs the CPU a launch and the GPU a pass over its data.",
         ),
-        translate("tour", "The GPU is busy {busy} of the time. One operator instead saves {alone} a step."),
+        translate("tour", "The GPU is busy {busy} of the time. One operator instead alone saves {alone} a step."),
         "hand-written-composite-op",
         follows=2,
     )
@@ -119,7 +119,7 @@ def _illusion() -> Station:
         translate("tour", "Do not be fooled: the same fix with a large batch"),
         translate(
             "tour",
-            "This is the program of the last station with a large batch of large images. Without waits its host "
+            "This is the same program with a large batch of large images. Without waits its host "
             "step is only the time to queue the work: who looks at it alone celebrates too early. With so much "
             "work for the GPU the waits had cost next to nothing.",
         ),
@@ -143,7 +143,7 @@ def _operators() -> tuple[Station, ...]:
                 "Back to the small batch: nn.NLLLoss does in one call what the hand-written lines did. But it is made "
                 "again in every step, which costs the CPU time and is easily moved to __init__.",
             ),
-            translate("tour", "Made once, it saves {alone} a step."),
+            translate("tour", "Made once, it alone saves {alone} a step."),
             "object-built-in-step",
             follows=3,
             differs=translate(
@@ -158,7 +158,7 @@ def _operators() -> tuple[Station, ...]:
                 "Log-softmax is written out, and the loss reads its result back from memory. nn.CrossEntropyLoss does "
                 "both at once, and with fewer rounding errors.",
             ),
-            translate("tour", "It saves {alone} a step."),
+            translate("tour", "Alone it saves {alone} a step."),
             "hand-written-composite-op",
             follows=5,
         ),
@@ -170,7 +170,7 @@ def _operators() -> tuple[Station, ...]:
                 "The faults of the loss are gone. What is left to fix is not about the loss but about the batch: how "
                 "it is copied, and how often it is read.",
             ),
-            translate("tour", "A step takes {sustained} now. Reading the batch once less saves {alone}."),
+            translate("tour", "A step takes {sustained} now. Reading the batch once less alone saves {alone}."),
             "float-batch-copied",
             follows=6,
             differs=translate(
@@ -228,11 +228,24 @@ def told(station: Station, analysis: Analysis | None) -> str:
 
 
 _measured: dict[int, tuple[float, float]] = {}  # of the stations seen: step time, and what the fix was to save, ns
+_steps: dict[int, float] = {}  # step time of each station seen, ns
 
 
 def forget() -> None:
     """Forget what the stations seen so far measured."""
     _measured.clear()
+    _steps.clear()
+
+
+def recap() -> str:
+    """What all fixes of the example brought together; empty where its first or last station was not seen."""
+    last = len(stations()) - 1
+    if 0 not in _steps or last not in _steps:
+        return ""
+    before_ns, after_ns = _steps[0], _steps[last]
+    words = translate("tour", "All fixes together took a step of the example from {before} to {after} ({change}).")
+    change = text.change(100.0 * (after_ns - before_ns) / before_ns)
+    return words.format(before=text.duration(before_ns), after=text.duration(after_ns), change=change)
 
 
 def came(number: int, analysis: Analysis | None) -> str:
@@ -240,7 +253,7 @@ def came(number: int, analysis: Analysis | None) -> str:
     station = stations()[number]
     if analysis is None or not analysis.suggestions or analysis.figures.summary.sustained_step_ns is None:
         return ""
-    step_ns = float(analysis.figures.summary.sustained_step_ns)
+    step_ns = _steps[number] = float(analysis.figures.summary.sustained_step_ns)
     promise = next((s.saving.ns for s in analysis.suggestions if s.rule_id == station.rule), None)
     if promise is not None:
         _measured[number] = step_ns, float(promise)
@@ -248,7 +261,7 @@ def came(number: int, analysis: Analysis | None) -> str:
         return ""
     before_ns, promised_ns = _measured[station.follows]
     brought_ns = before_ns - step_ns
-    words = translate("tour", "The last fix was to save {promised} a step, and {brought} came.").format(
+    words = translate("tour", "The last fix alone was to save {promised} a step, and {brought} came.").format(
         promised=text.duration(promised_ns), brought=text.duration(brought_ns)
     )
     if station.differs and abs(brought_ns - promised_ns) > SAME_SHARE * promised_ns:
@@ -260,12 +273,23 @@ def card_of(station: Station, analysis: Analysis | None) -> str:
     """Where the plan has what a station speaks of, where it is not the first card."""
     found = analysis.suggestions if analysis is not None else ()
     at = next((k for k, s in enumerate(found) if s.rule_id == station.rule), -1)
-    if at <= 0 or found[at].informational or found[at].saving.ns is None:
+    if analysis is None or at <= 0 or found[at].informational or found[at].saving.ns is None:
         return ""
-    return translate(
+    number = analysis.numbers().get(at)
+    if number is None:
+        return translate("tour", "Its card has no number: it saves next to nothing, and is not in the plan.")
+    saving = found[at].saving
+    words = translate(
         "tour",
         "It is card {card} of the plan: the plan goes by what saves most next, the tour by the order of the code.",
-    ).format(card=text.count(at + 1))
+    )
+    if saving.together_ns is not None and saving.together_ns != saving.ns:
+        words = translate(
+            "tour",
+            "It is card {card} of the plan, where it saves {saved} after the fixes above it: the plan goes by what "
+            "saves most next, the tour by the order of the code.",
+        )
+    return words.format(card=text.count(number), saved=text.duration(saving.together_ns or 0))
 
 
 def sample(number: int) -> Path:

@@ -12,7 +12,7 @@ from gui import tour_code
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
-from gui.tour_story import FOLDER, came, card_of, sample, stations, told
+from gui.tour_story import FOLDER, came, card_of, recap, sample, stations, told
 from gui.widgets.labels import button, heading, label
 
 LOW_PX = 640  # height of the page
@@ -106,11 +106,11 @@ class TourBar(QFrame):
             self._links.append(button(self.tr("What changes next"), partial(self._show_code, here, after), "link", tip))
         if here is not None and self._session.can("capture"):
             tip = self.tr(
-                "Records this program on your own machine, so that fixes can be applied and proved. Without a GPU it "
-                "shows the faults that a CPU run has."
+                "Fills in the page that runs it: press Run there. It records this program on your own machine, so that "
+                "fixes can be applied and proved. Without a GPU it shows the faults that a CPU run has."
             )
             run = partial(tour_code.run_here, self._session, here)
-            self._links.append(button(self.tr("Run it here"), run, "link", tip))
+            self._links.append(button(self.tr("Set up a run of it…"), run, "link", tip))
         for made in self._links:
             row.addWidget(made)
 
@@ -130,6 +130,7 @@ class TourBar(QFrame):
             self._station.words,
             told(self._station, analysis),
             card_of(self._station, analysis) if priced else "",
+            recap() if priced and self._stage == len(stations()) - 1 else "",
         )
         self.words.setText(" ".join(s for s in sentences if s))
         if priced and analysis is not None and self._document.current_suggestion < 0:
@@ -163,9 +164,10 @@ class TourBar(QFrame):
         self.back.setEnabled(self._stage > 0)
 
     def _end(self) -> None:
-        """Leave the example for where traces are opened and scripts are profiled."""
+        """Leave the example for where traces are opened and scripts are profiled, with what it came to."""
         QTimer.singleShot(0, self._session, partial(_close, self._session, self._document))
         self._session.pageRequested.emit("start")
+        tour_code.EndDialog(self._session, recap(), self.window()).open()
 
 
 def _close(session: Session, document: Document) -> None:

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
 from core.importing import open_trace
-from gui import tour_code, tour_story
+from gui import text, tour_code, tour_story
 from gui.main_window import MainWindow
 from gui.panels import tour
 from gui.session import Document
@@ -67,6 +67,10 @@ def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot
     assert shown.next.text() == "End tour"
     qtbot.waitUntil(lambda: shown.next.x() > shown.back.x())  # once the bar is laid out
     shown.next.click()
+    (end,) = window.findChildren(tour_code.EndDialog)
+    assert end.profile.text() == "Profile a script…"
+    end.profile.click()
+    qtbot.waitUntil(lambda: "launch" in window.pages)
     qtbot.waitUntil(lambda: not any(tour.stage_of(d) >= 0 for d in window.session.documents))
     qtbot.waitUntil(lambda: window.session.current is None)
 
@@ -105,7 +109,7 @@ def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
     dialog.reject()
     wished: list[RunSpec] = []
     monkeypatch.setattr(window.session.ask("capture"), "show_launcher", lambda spec, **_: wished.append(spec))
-    next(b for b in shown.findChildren(QPushButton) if b.text() == "Run it here").click()
+    next(b for b in shown.findChildren(QPushButton) if b.text() == "Set up a run of it…").click()
     assert wished[0].script.endswith("stage2.py")
 
 
@@ -155,13 +159,20 @@ def test_each_station_tells_what_came_of_the_last_fix_and_why_it_differs() -> No
         told.append(tour_story.came(k, analysis))
         card = tour_story.card_of(stations[k], analysis)
         at = next(i for i, s in enumerate(analysis.suggestions) if s.rule_id == stations[k].rule)
-        assert (f"card {at + 1} " in card) is bool(card)
+        number = analysis.numbers().get(at)
+        assert (f"card {number} " in card) is (bool(card) and number is not None)
+        saving = analysis.suggestions[at].saving
+        if card and saving.together_ns not in (None, saving.ns):  # the two numbers of its card
+            assert f"saves {text.duration(saving.together_ns)} after the fixes above it" in card
         assert bool(card) is (at > 0 and not analysis.suggestions[at].informational)
     assert [bool(words) for words in told] == [station.follows >= 0 for station in stations]
     assert [bool(s.differs) and words.endswith(s.differs) for s, words in zip(stations, told, strict=True)] == [
         k in (2, 5, 7) for k in range(len(stations))
     ]
+    known = tour_story.recap().replace("\u202f", " ")
+    assert re.search(r"from 1\.\d\d ms to \d+ µs \(−\d+ %\)", known)
     tour_story.forget()
+    assert tour_story.recap() == ""
     assert tour_story.came(2, analyze(open_trace(tour_story.sample(2)))) == ""  # the station before was not seen
 
 
