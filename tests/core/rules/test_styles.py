@@ -368,3 +368,20 @@ def test_an_optimizer_that_works_on_one_vector_is_not_called_tensor_by_tensor() 
 
     assert _found(run_rule("single-tensor-optimizer", trained("Adam")))
     assert not _found(run_rule("single-tensor-optimizer", trained("LBFGS")))
+
+
+def test_on_a_cpu_foreach_is_advised_for_small_tensors_only() -> None:
+    def trained(optimizer: str, us: float) -> RuleResult:
+        builder = steps(3, 20_000.0, **CPU)
+        for number in range(3):
+            at = number * 20_000.0 + 10
+            builder.range(f"Optimizer.step#{optimizer}.step", at, 19_000)
+            for k in range(60):
+                builder.op("aten::mul_", at + 10 + 300 * k, us)
+        return run_rule("single-tensor-optimizer", built(builder))
+
+    (small,) = trained("RMSprop", 5).suggestions
+    assert small.effects[0].factor == 0.6
+    assert "fused form" not in small.explanation
+    assert not _found(trained("RMSprop", 200))  # as measured: no faster, or slower
+    assert trained("Adam", 200).suggestions[0].effects[0].factor == 0.5  # has a fused form
