@@ -102,8 +102,8 @@ def replay_words(summary: Summary) -> str:
         f"Each half of the steps, replayed, foretells the other half within {percent(held_out)}, what steps differ by "
         "included"
         if held_out is not None
-        else "How well the replay foretells steps that it was not given is unknown (that takes four counted steps of one "
-        "loop)"
+        else "How well the replay foretells steps that it was not given is unknown (that takes four counted steps "
+        "of one loop)"
     )
     return f"{first}; the recording that it is made of, it reproduces within {percent(abs(own))}."
 
