@@ -190,9 +190,18 @@ def _check_by_name(call: ast.Call, at: int) -> None:
         raise NotApplicable("the loader's arguments are passed by position")
 
 
+def _is_loader(source: SourceText, name: str) -> bool:
+    """Whether a class is torch's DataLoader or one that takes its arguments; not one of the user's own."""
+    if name.rpartition(".")[2] != "DataLoader":
+        return False
+    origin = origin_of(source, name)
+    own = any(isinstance(n, ast.ClassDef) and n.name == name for n in source.tree.body)
+    return not own and (not origin or origin.startswith(("torch", "monai")))
+
+
 def loaders_of(source: SourceText, place: Place) -> list[ast.Call]:
     """DataLoaders of the file: those that the place's loops go over, else all of them."""
-    found = [c for c in calls(source.tree) if dotted(c.func).rpartition(".")[2] == "DataLoader"]
+    found = [c for c in calls(source.tree) if _is_loader(source, dotted(c.func))]
     try:
         scope = source.scope(place)
     except NotApplicable:
@@ -225,7 +234,9 @@ def _is_batch_copy(source: SourceText, call: ast.Call) -> bool:
             return False
     elif _method(call) == "to":
         first = call.args[0] if call.args else _keyword(call, "device")
-        if first is None or _is_type(first) or to_host(first) or len(call.args) > 2:  # the third is non_blocking
+        if first is None or _is_type(first) or len(call.args) > 2:  # the third is non_blocking
+            return False
+        if to_host(first) or _is_host_name(source, first):  # nobody would wait for it before it is read
             return False
     else:
         return False
@@ -236,6 +247,15 @@ def _is_batch_copy(source: SourceText, call: ast.Call) -> bool:
         isinstance(statement, ast.Expr) and statement.value is call
     )  # model.to(device) as a statement moves a module in place
     return source.loop_of(call) is not None and not kept and isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
+
+
+def _is_host_name(source: SourceText, node: ast.expr) -> bool:
+    """Whether a name holds the CPU, as in ``host = torch.device("cpu")``."""
+    name = dotted(node)
+    if not name or "dev" in name.lower():  # the device of a script that can do without a GPU: nothing is copied then
+        return False
+    values = [n.value for n in ast.walk(source.tree) if isinstance(n, ast.Assign) and name in map(dotted, n.targets)]
+    return any(to_host(value) and not isinstance(value, ast.IfExp | ast.BoolOp) for value in values)
 
 
 def _is_type(node: ast.expr) -> bool:

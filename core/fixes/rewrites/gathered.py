@@ -165,7 +165,8 @@ def _check_reads(source: SourceText, gathered: _Gathered, loop: Loop) -> None:
     """What is gathered may be shown in the loop now and then; anything else there would wait, or get a tensor."""
     if loop.orelse:
         raise NotApplicable("the loop has an else")
-    local = "." not in gathered.kept and source.function_of(loop) is not None
+    scope = source.function_of(loop)
+    local = scope is not None and "." not in gathered.kept and bool(_bindings(scope, gathered.kept))
     inside = set(ast.walk(gathered.statement))
     for node in ast.walk(loop):
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and not local:

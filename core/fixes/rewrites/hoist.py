@@ -34,6 +34,7 @@ CREATORS = {
 }
 ON_DEVICE = {"full", "zeros", "ones", "arange", "eye", "linspace"}  # filled by a kernel: no copy from the host
 MOVES = {"to", "cuda"}
+PURE = {"range", "list", "tuple", "float", "int", "len", "min", "max", "abs", "sum", "sqrt", "log", "exp", "device"}
 MODES = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
 NO_MODULES = {"Tensor", "FloatTensor", "LongTensor", "Size", "Generator", "Stream", "Event", "Parameter"}
 
@@ -102,8 +103,8 @@ def _is_constant(source: SourceText, call: ast.Call, scope: ast.AST) -> bool:
     parent = source.parent(call)
     if isinstance(parent, ast.Attribute) and parent.attr in MOVES:  # the chain goes on: its end counts
         return False
-    local = local_names(scope)
-    return not any(names_read(a) & local for a in _arguments(inner))
+    changing = local_names(scope) | _globals(source)
+    return not any(names_read(a) & changing or not _is_pure(a) for a in _arguments(inner))
 
 
 def _creation(call: ast.Call) -> ast.Call | None:
@@ -126,7 +127,22 @@ def _is_construction(source: SourceText, call: ast.Call, scope: ast.AST) -> bool
     if not base and last not in _known_classes(source):
         return False
     inside = any(isinstance(n, ast.Call) and _is_construction(source, n, scope) for n in source.parents(call))
-    return not inside and not any(names_read(a) & (local_names(scope) - {"self"}) for a in _arguments(call))
+    changing = (local_names(scope) - {"self"}) | _globals(source)
+    return not inside and not any(names_read(a) & changing or not _is_pure(a) for a in _arguments(call))
+
+
+def _globals(source: SourceText) -> set[str]:
+    """Names of the module that some function says it sets."""
+    return {name for node in ast.walk(source.tree) if isinstance(node, ast.Global) for name in node.names}
+
+
+def _is_pure(node: ast.expr) -> bool:
+    """Whether an expression has the same value each time: it calls nothing that may draw numbers, read or count."""
+    for call in calls(node):
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+        if last not in PURE and last not in CREATORS and last not in MOVES and not last[:1].isupper():
+            return False
+    return not any(isinstance(n, ast.Await | ast.Yield | ast.NamedExpr) for n in ast.walk(node))
 
 
 def _known_classes(source: SourceText) -> set[str]:
