@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.figures.device import DeviceTimes
+from core.figures.gaps import rows_of_devices
 from core.figures.lookup import View
 from core.figures.model import Budget, GapTable, StepFigures
 from core.figures.steps import step_source
@@ -82,11 +83,11 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
         return Budget(period_ns=None, busy_ns=None, basis=windows.basis)
     period = round(float((windows.end_ns - windows.start_ns)[rows].mean()))
     idle = {}
+    rows_of = rows_of_devices(gaps, view.devices)
     for cause in np.flatnonzero(np.bincount(gaps.cause)).tolist():
-        mine = gaps.cause == cause
         sets = {}
-        for device in view.devices:
-            here = mine & (gaps.device == device)
+        for device, own in rows_of.items():
+            here = own[gaps.cause[own] == cause]
             sets[device] = union(gaps.start_ns[here], gaps.end_ns[here])
         spent = round(per_window(view, windows, sets) or 0.0)
         if spent:

@@ -240,7 +240,7 @@ class Changes:
         """Multiply durations of device slices; inside a graph launch the whole shrinks by what its part loses."""
         work, slices = self._graph.work, self._view.trace.slices
         ids = ascending(np.array(effect.slices, dtype=np.int64))
-        piece = work.piece_of[ids]
+        piece = work.piece_of(ids)
         ids, piece = ids[piece >= 0], piece[piece >= 0]
         lost = np.bincount(piece, weights=slices.dur_ns[ids] * (1.0 - effect.factor), minlength=len(work))
         hit = np.array(distinct(piece), dtype=np.int64)

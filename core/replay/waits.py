@@ -146,9 +146,9 @@ def _dependencies(
     if not len(work):
         return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
     limit = view.trace.end_ns[call] + TOLERANCE_NS
-    copy = _piece_of(work, syncs.copy_id[rows])
+    copy = work.piece_of(syncs.copy_id[rows])
     copy = np.where((copy >= 0) & (work.end_ns[copy] <= limit), copy, -1)
-    named = _piece_of(work, waited)
+    named = work.piece_of(waited)
     named = np.where((named >= 0) & (work.end_ns[named] <= limit), named, -1)
     hint = np.where(named >= 0, named, _last_launched(work, slices.start_ns[call], syncs.thread_id[rows]))
     known = hint >= 0
@@ -199,11 +199,6 @@ def _last_record(view: View, time_ns: I64) -> tuple[I64, np.ndarray]:
     at = np.searchsorted(records, time_ns) - 1
     last: I64 = records[at] if len(records) else time_ns
     return last, (at < 0) & bool(len(records))
-
-
-def _piece_of(work: Work, slice_id: I32) -> I32:
-    """Piece of each device slice, -1 where there is none."""
-    return np.where(slice_id >= 0, work.piece_of[np.maximum(slice_id, 0)], -1).astype(np.int32)
 
 
 def _last_launched(work: Work, time_ns: I64, thread: I32) -> I32:

@@ -32,12 +32,21 @@ class Work:
     latency_ns: I64  # from the launch to the earliest possible start
     gap_ns: I64  # from the end of the work before it to its start, when it was queued
     typical_ns: int  # usual latency on an idle stream
-    piece_of: I32  # int32[n_slices]: piece of a device slice, -1
+    device_slices: I32  # slices of all pieces, ascending
+    piece_of_each: I32  # piece of each of them
     stream_track: I32  # track id of each dense stream
     stream_device: I32
 
     def __len__(self) -> int:
         return len(self.slice_id)
+
+    def piece_of(self, slice_id: I32 | I64) -> I32:
+        """int32[n]: piece of each of these slices, -1 for one that is in none (or is none)."""
+        if not len(self.device_slices):
+            return np.full(len(slice_id), -1, dtype=np.int32)
+        slice_id = np.asarray(slice_id, np.int32)  # of another type, the whole column would be turned into it
+        at = np.minimum(np.searchsorted(self.device_slices, slice_id), len(self.device_slices) - 1)
+        return np.where(self.device_slices[at] == slice_id, self.piece_of_each[at], -1).astype(np.int32)
 
 
 def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
@@ -62,14 +71,12 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
     order = np.lexsort((slices.start_ns[ids], slices.track_id[ids]))
     ids, launch, thread = ids[order], launch[order], thread[order]
     tracks, stream = np.unique(slices.track_id[ids], return_inverse=True)
-    piece_of = np.full(len(slices), -1, dtype=np.int32)
-    heads, start, end = _merge_graphs(ids, launch, slices.start_ns[ids], trace.end_ns[ids], piece_of)
+    heads, start, end, piece_of = _merge_graphs(launch, slices.start_ns[ids], trace.end_ns[ids])
     own, tracks = _split_overlaps(stream[heads], start, end, tracks)
     order = np.lexsort((start, own))
     back = np.empty(len(order), dtype=np.int32)
     back[order] = np.arange(len(order))
-    known = piece_of >= 0
-    piece_of[known] = back[piece_of[known]]
+    by_id = np.argsort(ids, kind="stable")
     heads, start, end, own = heads[order], start[order], end[order], own[order]
     launch_ns = np.where(launch[heads] >= 0, slices.start_ns[np.maximum(launch[heads], 0)], start)
     launch_ns = _in_order(own, launch_ns, launch[heads] >= 0)
@@ -86,7 +93,8 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
         latency_ns=latency,
         gap_ns=gap,
         typical_ns=typical,
-        piece_of=piece_of,
+        device_slices=ids[by_id],
+        piece_of_each=back[piece_of[by_id]],
         stream_track=tracks.astype(np.int32),
         stream_device=trace.tracks.device[tracks].astype(np.int32),
     )
@@ -112,25 +120,25 @@ def explain(work: Work, waiting: I32, waited: I32) -> Work:
     return replace(work, latency_ns=latency, gap_ns=gap)
 
 
-def _merge_graphs(ids: I32, launch: I32, start: I64, end: I64, piece_of: I32) -> tuple[I32, I64, I64]:
+def _merge_graphs(launch: I32, start: I64, end: I64) -> tuple[I32, I64, I64, I32]:
     """Make one piece of all that one graph launch owns.
 
     Returns
     -------
     tuple
-        Position of each piece's first slice in ``ids``, start and end of the pieces; ``piece_of`` is filled in.
+        Position of each piece's first slice, start and end of the pieces, and the piece of each slice.
     """
-    count = np.zeros(len(piece_of), dtype=np.int32)
-    np.add.at(count, launch[launch >= 0], 1)
-    graph = (launch >= 0) & (count[np.maximum(launch, 0)] >= GRAPH_NODES)
-    group = np.where(graph, launch.astype(np.int64), len(piece_of) + np.arange(len(ids)))
+    _, owner, count = np.unique(launch, return_inverse=True, return_counts=True)
+    graph = (launch >= 0) & (count[owner] >= GRAPH_NODES)
+    group = np.where(graph, owner, len(count) + np.arange(len(launch)))
     by_start = np.argsort(start, kind="stable")
     _, first, piece = np.unique(group[by_start], return_index=True, return_inverse=True)
-    piece_of[ids[by_start]] = piece.astype(np.int32)
+    piece_of = np.empty(len(launch), dtype=np.int32)
+    piece_of[by_start] = piece
     last = np.zeros(len(first), dtype=np.int64)
     np.maximum.at(last, piece, end[by_start])
     heads = by_start[first]
-    return heads.astype(np.int32), start[heads], last
+    return heads.astype(np.int32), start[heads], last, piece_of
 
 
 def _split_overlaps(stream: np.ndarray, start: I64, end: I64, tracks: np.ndarray) -> tuple[I32, np.ndarray]:
