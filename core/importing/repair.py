@@ -42,6 +42,11 @@ def has_bad_escape(text: bytes) -> bool:
     return any(found.group(1) for found in _BAD_ESCAPE.finditer(text))
 
 
+def double_backslashes(text: bytes) -> bytes:
+    """Escape the backslashes of a writer that escapes none; one before a quotation mark is taken for an escape."""
+    return _SINGLE_BACKSLASH.sub(rb"\\\\", text)
+
+
 def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[str, ...]]:
     """Parse one event.
 
@@ -64,7 +69,7 @@ def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[
     """
     repairs: list[str] = []
     if raw_backslashes and b"\\" in text:
-        text = _SINGLE_BACKSLASH.sub(rb"\\\\", text)
+        text = double_backslashes(text)
         repairs.append("backslashes-repaired")
     try:
         return orjson.loads(text), tuple(repairs)

@@ -94,12 +94,19 @@ def last_border(text: bytes) -> int:
             found = border.end()
         if found >= 0:
             return found
-        if window >= len(text):
+        if window >= len(text) or _ends_in_filler(text):
             break
         window *= 16
     for border in _OTHER_BORDER.finditer(text, max(len(text) - 4096, 0)):
         found = border.end()
     return found
+
+
+def _ends_in_filler(text: bytes) -> bool:
+    """Whether a text ends in kilobytes of entries that hold nothing: no event is near."""
+    first = _OTHER_BORDER.search(text, max(len(text) - 4096, 0))
+    filler = FILLER.match(text, first.end()) if first else None
+    return filler is not None and filler.end() - filler.start() > 2048
 
 
 def value_end(text: bytes, at: int, limit: int | None = None) -> int:

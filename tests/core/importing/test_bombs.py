@@ -107,6 +107,12 @@ def test_they_are_cut_into_pieces_without_any_event_in_sight():
         assert cut % len(unit) == 0
 
 
+def test_where_nothing_but_filler_ends_a_piece_no_event_is_looked_for_far_behind(looked_at):
+    text = b'{"a":1,"b":2},' * 3 + b"{}," * 400_000
+    assert scan.last_border(text) == len(text) - 3
+    assert looked_at() < 100_000
+
+
 @pytest.mark.parametrize("unit", [b"{x},\n", b'{"name":"a"b"},\n', b"[[]],"])
 def test_a_file_of_nothing_but_damage_is_refused(tmp_path, monkeypatch, unit):
     monkeypatch.setattr(decode, "WASTE_LIMIT", 5_000)

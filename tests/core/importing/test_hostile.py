@@ -146,10 +146,15 @@ def test_valid_traces_round_trip(tmp_path, events):
     assert got == sorted((name, ts - origin, dur) for _, name, ts, dur, _ in events)
 
 
-def test_both_roads_give_the_same_columns():
+@pytest.mark.parametrize("unescaped", [False, True])
+def test_both_roads_give_the_same_columns(unescaped):
     body = SAMPLE[SAMPLE.index(b"[", SAMPLE.index(b"traceEvents")) + 1 : SAMPLE.rindex(b"]")]
-    fast, slow = decode_piece(body, 100).columns, walk_piece(body, 100).columns
+    if unescaped:
+        body = body.replace(b"train.py", rb"C:\\new\users\train.py").replace(b"Record", rb"D:\Record \"x\" \\")
+    fast, slow = decode_piece(body, 100, unescaped).columns, walk_piece(body, 100, unescaped).columns
     assert fast.events == slow.events
+    assert fast.problems == slow.problems
+    assert bool(fast.problems) == unescaped
     for group in ("slices", "flows", "memory", "instants", "counters"):
         for column, values in vars(getattr(fast, group)).items():
             other = getattr(getattr(slow, group), column)
