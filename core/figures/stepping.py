@@ -8,7 +8,7 @@ from core.figures.breakdown import breakdown
 from core.figures.device import DeviceTimes, launched_extent, work_per_step
 from core.figures.lookup import View
 from core.figures.model import StepFigures, SyncTable
-from core.figures.steps import choose_counted, cut_short, step_source
+from core.figures.steps import choose_counted, cut_short, keeps_pace, step_source
 from core.intervals import coverage
 from core.tables import F64, I32, I64, Bool, StepTable
 
@@ -27,17 +27,19 @@ def step_figures(
     duration = steps.end_ns - steps.start_ns
     first, last, kernels = launched_extent(view, steps, step_of)
     work = work_per_step(steps, view, step_of)
-    counted, why = choose_counted(steps, work, bool(len(view.work)), cut_short(view, steps))
     has_lag = last >= 0
     in_step = syncs.step_id >= 0
-    waits = np.bincount(syncs.step_id[in_step], weights=syncs.wait_ns[in_step], minlength=count)
+    waits = np.bincount(syncs.step_id[in_step], weights=syncs.wait_ns[in_step], minlength=count).astype(np.int64)
+    period = periods(steps, anchor_ns)
+    paced = keeps_pace(steps, period, last, waits)
+    counted, why = choose_counted(steps, work, bool(len(view.work)), cut_short(view, steps), paced)
     return StepFigures(
         dur_ns=duration,
         device_start_ns=first,
         device_end_ns=last,
-        period_ns=periods(steps, anchor_ns),
+        period_ns=period,
         gpu_busy_ns=_busy(view, steps, times),
-        sync_wait_ns=waits.astype(np.int64) if view.saw_calls else np.full(count, -1, dtype=np.int64),
+        sync_wait_ns=waits if view.saw_calls else np.full(count, -1, dtype=np.int64),
         gpu_lag_ns=np.where(has_lag, last - steps.end_ns, 0),
         has_lag=has_lag,
         kernels=kernels,

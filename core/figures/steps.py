@@ -11,6 +11,7 @@ from core.tables import F64, I32, I64, Bool, StepTable
 
 # Two or three iterations are too few to tell a rhythm from chance, but the user's own marks need no statistics.
 _MIN_MARKS = 2
+_MIN_PACED = 3  # of fewer steps, no pace is the usual one
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
 TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before
@@ -189,7 +190,7 @@ def _overlap(steps: StepTable, order: I64) -> bool:
 
 
 def choose_counted(
-    steps: StepTable, kernels: I32, has_device: bool, lacking: Bool | None = None
+    steps: StepTable, kernels: I32, has_device: bool, lacking: Bool | None = None, paced: Bool | None = None
 ) -> tuple[Bool, tuple[str, ...]]:
     """Tell which steps the means are taken over, and why not the others.
 
@@ -201,6 +202,8 @@ def choose_counted(
         The trace holds device work at all.
     lacking
         bool[n_steps], see `cut_short`.
+    paced
+        bool[n_steps]: steps that are no outliers however long they take on the host, see `keeps_pace`.
     """
     count = len(steps)
     why = [""] * count
@@ -210,7 +213,7 @@ def choose_counted(
     if count > 1:
         _mark_truncated(why, kernels, has_device)
         whole = np.flatnonzero([not reason for reason in why])
-        _mark_outliers(why, duration, whole)
+        _mark_outliers(why, duration, whole, np.zeros(count, dtype=bool) if paced is None else paced)
     if count and all(why):  # nothing left to average over: the mean of the least bad ones, the reasons stay
         least = [not reason.startswith(("warm-up", "outlier")) for reason in why]
         return np.array(least if any(least) else [True] * count, dtype=bool), tuple(why)
@@ -228,16 +231,53 @@ def _mark_truncated(why: list[str], kernels: I32, has_device: bool) -> None:
         why[0] = "truncated: the recording started after part of its device work"
 
 
-def _mark_outliers(why: list[str], duration: I64, whole: I64) -> None:
+def _mark_outliers(why: list[str], duration: I64, whole: I64, paced: Bool) -> None:
     """Of the whole steps those far longer than the others: warm-up while they lead the trace, else outliers."""
     if len(whole) < 2:
         return
-    far = duration[whole] > OUTLIER_RATIO * median_of_others(duration[whole])
+    far = _far(duration[whole], OUTLIER_RATIO) & ~paced[whole]
     leading = True
     for i, outlier in zip(whole, far, strict=True):
         leading = leading and bool(outlier)
         if outlier:
             why[i] = "warm-up: far longer than the steps after it" if leading else "outlier: far longer than the others"
+
+
+def keeps_pace(steps: StepTable, period: I64, device_end: I64, sync_wait: I64, ratio: float = OUTLIER_RATIO) -> Bool:
+    """Steps around which the device went on at its usual pace, however long they take on the host: bool[n].
+
+    Where the CPU runs ahead, a step that waits once (it logs a loss) takes as long as all the work that was queued
+    before; the loop is no slower for it. The step's period, and the time from the end of the last step's work to that
+    of its own, show that. A first step, which has none before it, must be usual in its host time apart from its waits.
+
+    Parameters
+    ----------
+    period, device_end, sync_wait
+        As in `StepFigures`: int64[n], ns, -1 where unknown.
+    ratio
+        How many times the median is no longer usual.
+    """
+    count = len(steps)
+    if count < _MIN_PACED or not (period > 0).any():
+        return np.zeros(count, dtype=bool)
+    order = np.lexsort((steps.start_ns, steps.thread_id))
+    before, here = order[:-1], order[1:]
+    near = (period[before] > 0) & (device_end[before] >= 0) & (device_end[here] >= 0)
+    between = np.full(count, -1, dtype=np.int64)
+    between[here[near]] = (device_end[here] - device_end[before])[near]
+    own = steps.end_ns - steps.start_ns - np.maximum(sync_wait, 0)
+    kept = np.where(between >= 0, ~_far(between, ratio), ~_far(own, ratio))
+    paced: Bool = kept & ~_far(period, ratio) & (device_end >= 0)
+    return paced
+
+
+def _far(values: I64, ratio: float) -> Bool:
+    """Values of more than so many times the median of the others, -1 standing for none: bool[n]."""
+    far = np.zeros(len(values), dtype=bool)
+    known = np.flatnonzero(values >= 0)
+    if len(known) > 1:
+        far[known] = values[known] > ratio * median_of_others(values[known])
+    return far
 
 
 def median_of_others(values: I64) -> F64:

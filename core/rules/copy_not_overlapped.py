@@ -2,8 +2,9 @@
 
 What it finds
 -------------
-Copies to the device on the stream that also runs kernels, during which no kernel runs, that together take a good part
-of the step, and that do not block the CPU (those have rules of their own).
+Copies to the device on the stream that also runs kernels, during which no kernel runs, and that together take a good
+part of the step. Batches that block the CPU are among them: that has rules of its own, but without the wait such a copy
+still lies in the way of the kernels, and only both fixes together are worth it. Small copies that block are not.
 
 Why it costs time
 -----------------
@@ -11,11 +12,12 @@ The copy engine and the compute units work independently, but on one stream they
 
 Blind spots
 -----------
-A copy of one percent of the step is not worth a prefetcher. Copies from pageable memory must be pinned first.
+A copy of one percent of the step is not worth a prefetcher. Copies from pageable memory must be pinned first; that a
+pinned copy is also the faster one is not in the saving.
 
 How to fix
 ----------
-Copy the next batch on a stream of its own while this one is computed.
+Copy the next batch, from pinned memory, on a stream of its own while this one is computed.
 
 Sources
 -------
@@ -27,11 +29,11 @@ from __future__ import annotations
 import numpy as np
 
 from core.kinds import CopyDirection, SliceKind
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.intervals import outside_ns, union
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
-from core.rule_tools.sync_classes import classify
+from core.rule_tools.sync_classes import Occurrence, classify
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -39,6 +41,42 @@ RULE = Rule(
     title="Copies are not overlapped",
     needs=Needs.DEVICE | Needs.STEPS,
     params=(Param("min_share", 0.1, "share of the step", "below it a prefetcher is not worth its code"),),
+)
+
+_BATCHES = ("pageable-batch-copy", "blocking-pinned-copy")
+_WHY = (
+    "Copies to the GPU run while it computes nothing: {share_pct:.0f} % of the step. "
+    "{count} {count|copy lies|copies lie} on the stream of the kernels, so the kernels wait for them: "
+    "{exposed_ms:time} in which "
+    "only a copy ran. The GPU can copy and compute at once when the copies have a stream of their own."
+)
+_WHY_BLOCKING = (
+    _WHY + " The CPU waits for these copies, too. That takes pinned memory and non_blocking=True; without a stream of "
+    "their own, though, the copies would still take turns with the kernels, so that both fixes belong together."
+)
+_URL = "https://pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+_RISK = "One more batch lies on the GPU; without record_stream memory is reused too early."
+_FETCH = (
+    "copies = torch.cuda.Stream()\ndef fetch(it):\n    with torch.cuda.stream(copies):\n"
+    "        return [t.to(device, non_blocking=True) for t in next(it)]\n"
+    "batch = fetch(it)\nwhile batch:\n"
+    "    torch.cuda.current_stream().wait_stream(copies)\n"
+    "    for t in batch: t.record_stream(torch.cuda.current_stream())\n"
+    "    following = fetch(it)\n    train(*batch)\n    batch = following"
+)
+_FIX = Fix(
+    "Copy the next batch on another stream while this one is computed.",
+    "for x, y in loader:\n    x = x.to(device, non_blocking=True)\n    train(x, y)",
+    _FETCH,
+    _URL,
+    _RISK,
+)
+_FIX_BLOCKING = Fix(
+    "Pin the batches, and copy the next one on another stream while this one is computed.",
+    "for x, y in loader:\n    x = x.to(device)\n    train(x, y)",
+    "it = iter(DataLoader(data, batch_size=32, num_workers=4, pin_memory=True))\n" + _FETCH,
+    _URL,
+    _RISK + " Pinned memory cannot be swapped out.",
 )
 
 
@@ -49,10 +87,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     copies = facts.work[(sl.kind[facts.work] == SliceKind.MEMCPY) & (sl.direction[facts.work] == CopyDirection.HTOD)]
     need(copies, "nothing is copied to the GPU in the steps.")
     compute = np.unique(sl.track_id[facts.kernels])
-    blocking = {c for items in classify(ctx, facts).values() for o in items for c in o.copies}
-    copies = np.asarray(
-        [int(c) for c in copies[np.isin(sl.track_id[copies], compute)] if int(c) not in blocking], dtype=np.int32
-    )
+    batches, blocking = _blocking(ctx, facts)
+    copies = copies[np.isin(sl.track_id[copies], compute) & ~np.isin(copies, list(blocking))]
     if not len(copies):
         return []
     busy = union(sl.start_ns[facts.kernels], trace.end_ns[facts.kernels])
@@ -61,27 +97,18 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if exposed < ctx.params["min_share"] * facts.sustained_ns * max(facts.n_steps, 1):
         return []
     calls = [int(c) for c in np.unique(trace.links.launch_of[copies]) if c >= 0]
+    own = set(copies.tolist())
+    waiting = [c for o in batches if own.intersection(o.copies) for c in o.calls]
+    effects = [Effect(EffectKind.OVERLAP_COPY, tuple(calls))]
+    if waiting:
+        effects.insert(0, Effect(EffectKind.MAKE_ASYNC, tuple(waiting)))
     return [
         suggestion(
             ctx,
             RULE.id,
             "Copies run while the GPU computes nothing: {share_pct:.0f} % of the step",
-            "Copies to the GPU run while it computes nothing: {share_pct:.0f} % of the step. "
-            "{count} {count|copy lies|copies lie} on the stream of the kernels, so the kernels wait for them: "
-            "{exposed_ms:time} in which "
-            "only a copy ran. The GPU can copy and compute at once when the copies have a stream of their own.",
-            Fix(
-                "Copy the next batch on another stream while this one is computed.",
-                "for x, y in loader:\n    x = x.to(device, non_blocking=True)\n    train(x, y)",
-                "copies = torch.cuda.Stream()\ndef fetch(it):\n    with torch.cuda.stream(copies):\n"
-                "        return [t.to(device, non_blocking=True) for t in next(it)]\n"
-                "batch = fetch(it)\nwhile batch:\n"
-                "    torch.cuda.current_stream().wait_stream(copies)\n"
-                "    for t in batch: t.record_stream(torch.cuda.current_stream())\n"
-                "    following = fetch(it)\n    train(*batch)\n    batch = following",
-                "https://pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
-                "One more batch lies on the GPU; without record_stream memory is reused too early.",
-            ),
+            _WHY_BLOCKING if waiting else _WHY,
+            _FIX_BLOCKING if waiting else _FIX,
             [
                 evidence(facts, "Copies", len(copies), "", copies),
                 evidence(facts, "Time in which only they ran", exposed / 1e6, "ms", copies[alone > 0]),
@@ -92,7 +119,19 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "share_pct": 100.0 * exposed / max(facts.sustained_ns * max(facts.n_steps, 1), 1),
             },
             anchors=calls,
-            effects=[Effect(EffectKind.OVERLAP_COPY, tuple(calls))],
+            effects=effects,
             hint="batch",
         )
     ]
+
+
+def _blocking(ctx: RuleContext, facts: Facts) -> tuple[list[Occurrence], set[int]]:
+    """Batches whose copy blocks the CPU, and copies of anything else that blocks it."""
+    batches: list[Occurrence] = []
+    others: set[int] = set()
+    for rule, items in classify(ctx, facts).items():
+        if rule in _BATCHES:
+            batches += items
+        else:
+            others.update(c for o in items for c in o.copies)
+    return batches, others

@@ -10,7 +10,8 @@ It costs time once, not in every step; means that include it mislead.
 
 Blind spots
 -----------
-A slow batch or another process on the machine looks alike.
+A slow batch or another process on the machine looks alike. A step that only waits for work queued before it, while the
+device keeps its pace, is none.
 
 How to fix
 ----------
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.figures.steps import keeps_pace
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
@@ -46,7 +48,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     length = (steps.end_ns - steps.start_ns).astype(float)
     need(len(length) >= 4, "fewer than four steps tell no outlier. Record more steps.")
     median = float(np.median(length))
-    rows = [r for r in range(1, len(length)) if length[r] >= ctx.params["times"] * median]
+    own = ctx.figures.step_figures
+    paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
+    rows = [r for r in range(1, len(length)) if length[r] >= ctx.params["times"] * median and not paced[r]]
     shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]
     if not shown or len(rows) > len(length) // 3:
         return []

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.figures.steps import keeps_pace
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
@@ -47,7 +48,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(len(length) >= 3, "fewer than three steps were recorded. Record more steps.")
     need(not steps.inferred.any(), "no step is marked, and those worked out from other marks leave the start out.")
     median = float(np.median(length[1:]))
-    if length[0] < ctx.params["times"] * median or not median:
+    own = ctx.figures.step_figures
+    paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
+    if length[0] < ctx.params["times"] * median or not median or paced[0]:
         return []
     shown = [int(steps.slice_id[0])]
     return [

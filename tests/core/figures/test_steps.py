@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.analysis import analyze
 from core.figures.compute import compute_figures
 from core.figures.model import BREAKDOWN_PARTS
 from core.figures.steps import median_of_others
+from core.importing import open_trace
+from core.suggestions import Outcome
+from tests.simulator import Machine, simulate
 from tests.trace_builder import TraceBuilder, rows
 
 US = 1000
@@ -249,3 +253,47 @@ def test_warm_up_and_outliers_are_not_in_the_busy_share(durations):
 def test_the_only_step_is_in_the_busy_share_whatever_it_is():
     builder = TraceBuilder().step(0, 0, 100).launch("k", at=1, call=3, start=5, dur=60)
     assert compute_figures(builder.build()).summary.gpu_busy_pct == pytest.approx(60)
+
+
+def every_third_logs(m: Machine, number: int) -> None:
+    """10 ms of work that is queued in no time; every third step reads the loss."""
+    for _ in range(10):
+        m.kernel_op("aten::mm", 1_000)
+    if number % 3 == 0:
+        m.item()
+
+
+@pytest.mark.parametrize("first_number", [2, 3])
+def test_steps_that_wait_for_what_was_queued_before_are_no_outliers(tmp_path, first_number):
+    run = simulate(every_third_logs, steps=9, first_number=first_number)
+    figures = compute_figures(open_trace(run.write(tmp_path / "t.json")))
+    steps = figures.step_figures
+    assert steps.dur_ns.max() > 20 * np.median(steps.dur_ns)
+    assert steps.counted.all()
+    assert figures.summary.sync_wait_ns_per_step == pytest.approx(1000 * run.wait_us_per_step, rel=0.01)
+
+
+def test_a_step_that_keeps_the_device_waiting_is_an_outlier_though_it_waits_too(tmp_path):
+    """Start-up, an evaluation and a stop of the host change the pace; reading a number does not."""
+
+    def program(m: Machine, number: int) -> None:
+        if number == 2:
+            m.cpu(60_000)  # before the first work: the periods do not show it
+        if number == 5:
+            for _ in range(40):
+                m.kernel_op("aten::mm", 1_000)
+            m.item()
+        if number == 9:
+            m.cpu(90_000)
+        every_third_logs(m, number)
+
+    run = simulate(program, steps=12, first_number=2, warmup=0)
+    why = compute_figures(open_trace(run.write(tmp_path / "t.json"))).step_figures.why_not
+    assert [one.split(":")[0] for one in why] == ["warm-up", "", "", "outlier", "", "", "", "outlier", *[""] * 4]
+
+
+@pytest.mark.parametrize("rule", ["outlier-step", "warmup-captured"])
+def test_no_rule_calls_a_step_odd_that_only_waits(tmp_path, rule):
+    run = simulate(every_third_logs, steps=9, first_number=3)
+    analysis = analyze(open_trace(run.write(tmp_path / "t.json")))
+    assert next(r for r in analysis.rules if r.rule.id == rule).outcome is Outcome.CLEAN

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis import analyze
 from core.importing import open_trace
 from core.suggestions import Outcome
 from core.trace import Trace
 from tests.core.rules.kit import built, run_rule, sim, steps
-from tests.simulator import Machine
+from tests.simulator import Machine, simulate
 from tests.trace_builder import TraceBuilder
 
 
@@ -201,3 +202,27 @@ def test_versions_of_a_compiled_function_that_all_exist_are_a_note() -> None:
     (late,) = run_rule("graph-break-or-recompile", sim(compiling)()).suggestions
     assert not late.informational
     assert "again while the program runs" in late.headline
+
+
+@pytest.mark.parametrize(("copy_us", "pinned"), [(12_000, False), (3_000, False), (12_000, True)])
+def test_a_batch_that_blocks_and_is_not_overlapped_is_priced_with_both_fixes(
+    tmp_path: Path, copy_us: float, pinned: bool
+) -> None:
+    """Without the wait the copy still takes turns with the kernels: alone, pinning it saves nothing here."""
+
+    def program(m: Machine, _: int) -> None:
+        if m.fixed("prefetch"):
+            m.to_device(150_000_000, copy_us, pinned=True, non_blocking=True, stream=14)
+        else:
+            m.to_device(150_000_000, copy_us, pinned=pinned)
+        for _ in range(10):
+            m.kernel_op("aten::mm", 1_200)
+
+    truth = simulate(program, steps=6, fixes=("prefetch",)).sustained_step_us
+    analysis = analyze(open_trace(simulate(program, steps=6).write(tmp_path / "t.json")))
+    assert analysis.figures.summary.verdict == "device_bound"
+    assert analysis.suggestions[0].rule_id == "copy-not-overlapped"
+    assert analysis.suggestions[0].fix.before.count("non_blocking") == 0
+    assert analysis.plan[-1].predicted_step_ns == pytest.approx(1000 * truth, rel=0.02)
+    waits = {s.rule_id: s.saving.pct for s in analysis.suggestions if s.rule_id != "copy-not-overlapped"}
+    assert (waits["blocking-pinned-copy" if pinned else "pageable-batch-copy"] or 0) < 1
