@@ -82,7 +82,9 @@ def make_window(settings: Settings | None = None, *, dark: bool | None = None, h
     session.set_recent(_recent(settings.get("files/recent")))
     window = MainWindow(session, settings)
     session.setParent(window)
-    session.provide("open_source", Editor(session, settings, window).open)
+    editor = Editor(session, settings, window)
+    session.provide("open_source", editor.open)
+    session.provide("has_source", editor.has)
     _connect_parts(session, settings)
     return window
 

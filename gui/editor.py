@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from core.errors import TraceError
 
 if TYPE_CHECKING:
-    from gui.session import Session
+    from gui.session import Document, Session
     from gui.settings import Settings
 
 translate = QCoreApplication.translate
@@ -45,7 +45,7 @@ def find_editor(settings: Settings) -> str:
 
 
 class Editor:
-    """The service ``open_source(file, line)``.
+    """The services ``open_source(file, line)`` and ``has_source(document, file)``.
 
     A path comes from a trace and is not trusted: it has to be an existing text file, and the user is asked once per
     folder before anything is opened.
@@ -54,15 +54,23 @@ class Editor:
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         self._session, self._settings, self._window = session, settings, window
 
+    def has(self, document: Document, file: str) -> bool:
+        """Whether a file that a trace names is at hand, so that it can be opened."""
+        return self._find(file, document) is not None
+
     def open(self, file: str, line: int) -> None:
         """Open a place, or say why not."""
-        path = self._find(file)
+        path = self._find(file, self._session.current)
         if path is None:
             self._session.raise_error(
                 TraceError(
                     translate("editor", "{file} is not on this machine.").format(file=file),
                     translate("editor", "The trace names it, line {line}.").format(line=line),
-                    translate("editor", "Open the trace where the script ran, or look the line up there."),
+                    translate(
+                        "editor",
+                        "With a copy of the sources here: “Choose the folder with the sources…” on the suggestion's "
+                        "card. Or open the trace where the script ran.",
+                    ),
                 )
             )
         elif self._allowed(path):
@@ -70,12 +78,11 @@ class Editor:
         else:
             self._ask(path, line)
 
-    def _find(self, file: str) -> Path | None:
+    def _find(self, file: str, document: Document | None) -> Path | None:
         """Existing text file: as named, or under the trace's run folder or its own folder."""
         name = Path(file)
         if name.suffix not in TEXT_SUFFIXES:
             return None
-        document = self._session.current
         if document is not None and document.run is not None:
             original, copy = document.run.original_of(file), document.run.copy_of(file)
             for path in (original, copy):

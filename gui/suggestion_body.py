@@ -26,8 +26,12 @@ class BodyMaker(QObject):
         """Everything about one suggestion."""
         source, links = suggestion.source, []
         if source is not None:
-            words = self.tr("Open {place} in the editor").format(place=text.place(source.file, source.line))
-            links.append(Link(words, partial(self._session.ask, "open_source", source.file, source.line), source.file))
+            place, can = text.place(source.file, source.line), True
+            if self._session.can("has_source"):
+                can = self._session.ask("has_source", self._document, source.file)
+            words = self.tr("Open {place} in the editor") if can else self.tr("{place}, which is not on this machine.")
+            opens = partial(self._session.ask, "open_source", source.file, source.line) if can else None
+            links.append(Link(words.format(place=place), opens, source.file))
             if source.reason:
                 links.append(Link(source.reason[:1].upper() + source.reason[1:] + ".", None))
             links += self._of_folder(source.file)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QSpacerItem,
     QVBoxLayout,
     QWidget,
 )
@@ -27,6 +28,7 @@ from gui.widgets.labels import Elided, button, heading, label, plain_tip
 from gui.widgets.pictures import Pictogram, WaitPicture
 
 WIDTH_PX = 980
+ABOVE_SHARE = 0.08  # of the page's height, above what it says
 NARROW_PX = 760  # of the page: the ways in stand under each other
 RECORDING = """\
 from torch.profiler import ProfilerActivity, profile, schedule
@@ -72,10 +74,11 @@ class StartPage(QScrollArea):
         column = QWidget()
         column.setMaximumWidth(WIDTH_PX)
         column.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        box = QVBoxLayout(column)
+        self._box = box = QVBoxLayout(column)
         box.setContentsMargins(24, 32, 24, 24)
         box.setSpacing(20)
-        box.addStretch(1)
+        self._above = QSpacerItem(0, 0)  # of the page's height alone: what is folded open moves nothing above it
+        box.addItem(self._above)
         box.addLayout(self._welcome())
         box.addLayout(self._ways())
         self._recent_title = heading(self.tr("Recent traces"), 1)
@@ -86,8 +89,9 @@ class StartPage(QScrollArea):
         recent.addWidget(self._recent_title)
         recent.addLayout(self._recent)
         box.addLayout(recent)
-        box.addWidget(self._recording())
-        box.addStretch(3)
+        self._fold = self._recording()
+        box.addWidget(self._fold)
+        box.addStretch(1)
         row = QHBoxLayout(inner)
         row.setContentsMargins(0, 0, 0, 0)
         row.addStretch(1)
@@ -103,6 +107,8 @@ class StartPage(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """The ways in beside or under each other."""
         super().resizeEvent(event)
+        self._above.changeSize(0, int(ABOVE_SHARE * self.viewport().height()))
+        self._box.invalidate()
         narrow = self.viewport().width() < NARROW_PX
         direction = QBoxLayout.Direction
         self._cards.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
@@ -182,8 +188,8 @@ class StartPage(QScrollArea):
         fold = Fold()
         fold.set_words(self.tr("How do I record a trace myself?"))
         words = self.tr(
-            "Wrap the training loop, and open the file that it writes. It is enough to record six steps, after two "
-            "that warm up and are left out."
+            "Wrap the training loop, and open the file that it writes. It is enough to record six steps; the three "
+            "before them are left out: one is skipped, and two warm up."
         )
         fold.column.addWidget(label(words, "dim", wrap=True))
         frame = QFrame()
@@ -194,7 +200,7 @@ class StartPage(QScrollArea):
         code.setAccessibleName(self.tr("Code that records a trace"))
         lines.addWidget(code)
         fold.column.addWidget(frame)
-        copied = button(self.tr("Copy the code"), self._copy_code, "flat")
+        copied = button(self.tr("Copy the code"), self._copy_code)
         fold.column.addWidget(copied, 0, Qt.AlignmentFlag.AlignLeft)
         return fold
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 
 from core.run_folder import RunRecord
 from gui import editor
@@ -88,7 +88,6 @@ def test_the_runs_own_copy_shows_the_line_and_its_neighbours(
     document.show_suggestion(0)
     page = window.current_page()
     assert page is not None
-    from PySide6.QtWidgets import QLabel
 
     from gui.widgets.code import CodeLines
 
@@ -117,3 +116,21 @@ def test_settings_fall_back_to_their_defaults(tmp_path: Path) -> None:
     for setting in SETTINGS:
         memory.set(setting.key, setting.default)
         assert memory.get(setting.key) == setting.default
+
+
+def test_a_card_offers_the_editor_only_where_the_file_is_at_hand(
+    window: MainWindow, document: Document, tmp_path: Path
+) -> None:
+    document.show_suggestion(0)
+    page = window.current_page()
+    assert page is not None
+    words = [b.text() for b in page.findChildren(QPushButton)]
+    assert not any("in the editor" in w for w in words)  # it would end in an error
+    assert "Choose the folder with the sources…" in words
+    assert any(
+        "train.py:14, which is not on this machine" in w.text().replace("\u200b", "") for w in page.findChildren(QLabel)
+    )
+    window.session.ask("open_source", "train.py", 14)  # from elsewhere: the error names the way that is there
+    assert any("Choose the folder with the sources" in w.text() for w in window.banner.findChildren(QLabel))
+    (tmp_path / "train.py").write_text("x = 1\n")  # beside the trace
+    assert window.session.ask("has_source", document, "train.py")
