@@ -68,7 +68,9 @@ def _called(ctx: RuleContext, calls: I32) -> Suggestion:
     return suggestion(
         ctx,
         RULE.id,
-        "gc.collect() stops the step for {took_ms:time}",
+        "gc.collect() stops each step for {step_ms:time}"
+        if facts.n_steps
+        else "gc.collect() stops the program for {step_ms:time}",
         "The program has the garbage collector go through all its objects in the step: {count} {count|call|calls} in "
         "{steps} {steps|step|steps}, {took_ms:time}. Nothing is launched meanwhile. It frees no memory that is still "
         "in use, and tensors without cycles are freed without it. The saving assumes that it stays in one step of 100.",
@@ -83,7 +85,12 @@ def _called(ctx: RuleContext, calls: I32) -> Suggestion:
             evidence(facts, "Calls of gc.collect()", len(calls), "", calls),
             evidence(facts, "Their time", took / 1e6, "ms", calls),
         ],
-        values={"took_ms": took / 1e6, "count": len(calls), "steps": max(len(facts.rows_of(calls)), 1)},
+        values={
+            "took_ms": took / 1e6,
+            "step_ms": facts.per_step(took) / 1e6,
+            "count": len(calls),
+            "steps": max(len(facts.rows_of(calls)), 1),
+        },
         anchors=calls,
         effects=[Effect(EffectKind.SCALE_HOST, tuple(calls.tolist()), 0.01)],
         hint="call:collect",
