@@ -145,11 +145,6 @@ def judge(
     if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
         return None
     busy, shares = _shares(budget, float(exposed_communication_ns or 0.0), sustained_ns)
-    return busy, shares
-
-
-def _largest(shares: Mapping[str, float]) -> str:
-    """Verdict with the largest share; unknown, where what nothing explains is nearly as large."""
     top = _largest(shares)
     alone = busy - shares["communication_bound"]
     if alone >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
@@ -167,24 +162,6 @@ def _largest(shares: Mapping[str, float]) -> str:
     if top == "unknown":
         return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)
     return _simple(top, shares)
-
-
-def _shares(budget: Budget, exposed_ns: float, sustained_ns: float | None) -> tuple[float, dict[str, float]]:
-    """The device's share of the pace, and that of each verdict's causes."""
-    period = float(budget.period_ns or 0)
-    busy_ns = float(budget.busy_ns or 0)
-    pace = period
-    if sustained_ns and sustained_ns >= busy_ns:
-        pace = float(sustained_ns)
-    busy = min(busy_ns / pace, 1.0)
-    shares = {code: sum(budget.idle_by_cause_ns.get(c, 0) for c in causes) / period for code, causes in _GROUPS.items()}
-    shares["communication_bound"] += exposed_ns / period
-    # A loop that runs on at the sustained pace idles less than the recorded window, by a common factor.
-    idle_then, idle_now = 1.0 - busy, 1.0 - busy_ns / period
-    if idle_now > 0:
-        scale = min(idle_then / idle_now, 1.0)
-        shares = {code: share * (scale if code != "communication_bound" else 1.0) for code, share in shares.items()}
-    return busy, shares
 
 
 def _shares(budget: Budget, exposed_ns: float, sustained_ns: float | None) -> tuple[float, dict[str, float]]:
