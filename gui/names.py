@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.(gz|zst|zip))?$")
-_RUN = re.compile(r"^\d{4}-\d\d-\d\d_(\d\d)-(\d\d)-\d\d_(.+?)(-\d+)?$")  # folder of a run (`profiling.manifest`)
+_RUN = re.compile(
+    r"^\d{4}-\d\d-\d\d_(\d\d)-(\d\d)-\d\d_(.+?)(?:-round-(\d+))?(-\d+)?$"
+)  # folder of a run (`profiling.manifest`)
 _PLAIN = re.compile(r"^trace(-rank\d+)?$")
 
 
@@ -28,7 +30,8 @@ def of_path(path: Path) -> str:
     if run is None or plain is None:
         return path.name
     part = f" · {path.name}" if plain[1] else ""
-    return f"{run[3]}, {run[1]}:{run[2]}{part}"
+    number = f", round {run[4]}" if run[4] else ""
+    return f"{run[3]}{number}, {run[1]}:{run[2]}{part}"
 
 
 def told_apart(names: Sequence[str], paths: Sequence[Path | None]) -> list[str]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
-import platform
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,149 +16,16 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QSaveFile, QTimer
 
 from core.words import visible
-from gui import jobs, store
+from gui import jobs, names, store
 from gui.document_page import DocumentPage
+from gui.opened import FORMAT, MOST, PAGES, Opened, Shown, exists, folder, last_opened, machine
 from gui.session import Document, TimeRange
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
 
 log = logging.getLogger(__name__)
-FORMAT = "steplens.open/1"
 QUIET_MS = 400  # after the last change: a crash costs no more than that
-MOST = 24  # documents; more were never meant to be open at once
-PAGES = ("iterations", "compare", "runs", "launch")  # pages of the whole app that come back
-
-
-@dataclass(frozen=True)
-class Shown:
-    """How one trace was shown. Times in ns; -1 and "" are nothing."""
-
-    path: str
-    run_folder: str = ""
-    stamp: str = ""  # size and time of change: the selection is of this file and of no other
-    view: tuple[float, float] | None = None
-    selected_slice: int = -1
-    selected_range: tuple[int, int] | None = None
-    range_tracks: tuple[int, ...] = ()
-    suggestion: str = ""  # Suggestion.key
-    small_shown: bool = False
-    tab: str = ""  # under the timeline
-
-
-@dataclass(frozen=True)
-class Opened:
-    """All that was open in a window, in the order of its tabs."""
-
-    documents: tuple[Shown, ...] = ()
-    pages: tuple[str, ...] = ()
-    front: str = ""  # path of a trace, or id of a page
-    compared: tuple[str, ...] = ()  # paths of the two
-    files: tuple[Path, ...] = field(default=(), compare=False)  # where it was read from
-
-    def __bool__(self) -> bool:
-        return bool(self.documents)
-
-
-def folder() -> Path:
-    """Folder with one file per running window."""
-    return store.folder().parent / "open"
-
-
-def last_opened(where: Path, own: Path | None = None) -> Opened:
-    """What the window that was used last had open; without what is no longer there (reads files: for a job).
-
-    Windows that still run keep theirs to themselves, as does this one (``own``).
-    """
-    try:
-        files = sorted(where.glob("*.json"), key=lambda f: f.stat().st_mtime_ns, reverse=True)
-    except OSError:
-        return Opened()
-    free = [file for file in files if file != own and not _in_use(file)]
-    for file in free:
-        found = _read(file)
-        there = tuple(shown for shown in found.documents if _exists(shown.path))
-        if there:
-            return Opened(there, found.pages, found.front, found.compared, tuple(free))
-    return Opened(files=tuple(free))
-
-
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:
-        return False
-
-
-def _in_use(file: Path) -> bool:
-    """Whether the window that writes this file runs, as far as can be told."""
-    pid, _, rest = file.stem.partition("-")
-    if not pid.isdigit() or rest.partition("-")[0] != _machine() or os.name != "posix" or int(pid) == os.getpid():
-        return False  # a file of our number that is not ours is of a process that had it before
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _machine() -> str:
-    return hashlib.sha256(platform.node().encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _read(file: Path) -> Opened:
-    """Read what a window had open; what does not fit is left out."""
-    try:
-        values: Any = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return Opened()
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        return Opened()
-    rows = values.get("documents")
-    shown = [_shown(row) for row in (rows if isinstance(rows, list) else [])[:MOST]]
-    front = values.get("front")
-    return Opened(
-        tuple(s for s in shown if s is not None),
-        tuple(p for p in _texts(values.get("pages")) if p in PAGES),
-        front if isinstance(front, str) else "",
-        _texts(values.get("compared"))[:2],
-    )
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
-
-
-def _shown(row: object) -> Shown | None:
-    if not isinstance(row, Mapping) or not isinstance(row.get("path"), str) or not os.path.isabs(row["path"]):
-        return None
-    kinds: dict[str, type] = {"selected_slice": int, "small_shown": bool}
-    given: dict[str, Any] = {}
-    for known in fields(Shown):
-        value = row.get(known.name)
-        if known.name == "view":
-            given["view"] = _pair(value, (int, float))
-        elif known.name == "selected_range":
-            given["selected_range"] = _pair(value, (int,))
-        elif known.name == "range_tracks":
-            given["range_tracks"] = (
-                tuple(v for v in value if type(v) is int and _fits(v)) if isinstance(value, list) else ()
-            )
-        elif type(value) is kinds.get(known.name, str):
-            given[known.name] = value
-    return Shown(**given)
-
-
-def _pair(value: object, kinds: tuple[type, ...]) -> Any:
-    if not isinstance(value, list) or len(value) != 2 or any(type(v) not in kinds for v in value):
-        return None
-    return tuple(value) if all(_fits(v) for v in value) else None
-
-
-def _fits(number: float) -> bool:
-    return -(1 << 62) < number < 1 << 62  # a time or a row; nan is not either
 
 
 class Resume(QObject):
@@ -170,11 +35,12 @@ class Resume(QObject):
         super().__init__(window)
         self._window, self._session = window, window.session
         self._where = where or folder()
-        self.file = self._where / f"{os.getpid()}-{_machine()}-{time.time_ns()}.json"
+        self.file = self._where / f"{os.getpid()}-{machine()}-{time.time_ns()}.json"
         self._closed = False
         self.last = Opened()
         self._coming: dict[str, Shown] = {}  # by path: asked for, and not there yet
         self._front, self._compared = "", tuple[str, ...]()
+        self._order: tuple[str, ...] = ()  # of the tabs that come back
         self._suggestions: dict[Document, str] = {}  # keys of those to be shown once they are found
         self._known: set[Document] = set()
         self._arranged: set[Document] = set()  # tracks were moved since they were kept
@@ -278,7 +144,22 @@ class Resume(QObject):
             tuple(key for key in PAGES if key in pages),
             front,
             tuple(compared if len(compared) == 2 else ()),
+            self._order if self._coming else self._tabs(),
         )
+
+    def _tabs(self) -> tuple[str, ...]:
+        """Paths and pages in the order of their tabs."""
+        window = self._window
+        keys = [window.key_of_tab(index) for index in range(window.top.tabs.count())]
+        return tuple(_path(key) if isinstance(key, Document) else str(key) for key in keys)
+
+    def _arrange_tabs(self) -> None:
+        """Put the tabs where they stood; what came beside them goes to the end."""
+        order, tabs = self._order, self._window.top.tabs
+        tabs.blockSignals(True)
+        for place, wanted in enumerate([key for key in order if key in self._tabs()]):
+            tabs.moveTab(self._tabs().index(wanted), place)
+        tabs.blockSignals(False)
 
     def _shown(self, document: Document) -> Shown:
         page, viewport, chosen = self._window.pages.get(document), document.viewport, document.selected_range
@@ -310,11 +191,11 @@ class Resume(QObject):
         if mode == "always":
             self.reopen()
             return
-        names = [visible(Path(shown.path).name) for shown in last.documents]
-        words = self.tr("Last time, {name} was open.").format(name=names[0])
-        if len(names) > 1:
+        called = [visible(names.of_path(Path(shown.path))) for shown in last.documents]
+        words = self.tr("Last time, {name} was open.").format(name=called[0])
+        if len(called) > 1:
             words = self.tr("Last time, {count} traces were open: {names}.")
-            words = words.format(count=len(names), names=", ".join(names))
+            words = words.format(count=len(called), names="; ".join(called))
         self._window.notice.say(words, self.tr("Open again, as it was"), self.reopen)
 
     def reopen(self) -> None:
@@ -322,11 +203,11 @@ class Resume(QObject):
         last = self.last
         self._window.notice.hide()
         self._coming = {shown.path: shown for shown in last.documents}
-        self._front, self._compared = last.front, last.compared
+        self._front, self._compared, self._order = last.front, last.compared, last.tabs
         for page in last.pages:
             self._session.pageRequested.emit(page)
         for shown in last.documents:
-            folder_of_run = Path(shown.run_folder) if shown.run_folder and _exists(shown.run_folder) else None
+            folder_of_run = Path(shown.run_folder) if shown.run_folder and exists(shown.run_folder) else None
             self._session.open([Path(shown.path)], folder_of_run)
 
     def _bring_back(self, document: Document) -> None:
@@ -353,7 +234,7 @@ class Resume(QObject):
     def _ended(self, key: str) -> None:
         """A trace came, failed, or was called off."""
         self._coming.pop(key, None)
-        if not self._coming and (self._front or self._compared):
+        if not self._coming and (self._front or self._compared or self._order):
             self._all_there()
 
     def _analysed(self, document: Document) -> None:
@@ -381,6 +262,8 @@ class Resume(QObject):
             self._session.set_current(by_path[front])
         elif front:
             self._session.pageRequested.emit(front)
+        self._arrange_tabs()
+        self._order = ()
 
 
 def _look(where: Path, own: Path, _progress: jobs.Progress) -> Opened:

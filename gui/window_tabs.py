@@ -76,12 +76,13 @@ class WindowTabs(_Base):
         tabs.blockSignals(False)
         restyle(tabs, "none", self._tab_of(key) < 0)  # a tab bar has always one in front: not while the start is shown
 
-    def _key_of_tab(self, index: int) -> object | None:
+    def key_of_tab(self, index: int) -> object | None:
+        """The trace or the id of the page that a tab is of."""
         data = self.top.tabs.tabData(index)
         return data if isinstance(data, str) else next((d for d in self.session.documents if id(d) == data), None)
 
     def _tab_chosen(self, index: int) -> None:
-        key = self._key_of_tab(index)
+        key = self.key_of_tab(index)
         if isinstance(key, Document):
             self.session.set_current(key)
         elif isinstance(key, str):
@@ -106,7 +107,7 @@ class WindowTabs(_Base):
 
     def close_tab(self) -> None:
         """Close the tab in front, be it a trace or a page."""
-        key = self._key_of_tab(self.top.tabs.currentIndex())
+        key = self.key_of_tab(self.top.tabs.currentIndex())
         if key is not None and not self._start_shown():
             self._close_key(key)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from core.importing.streams import BLOCK_BYTES, Text
 _BORDER_WINDOW_BYTES = 1 << 16  # an event's border is looked for in as much of a piece's end
 WASTE_LIMIT = 100_000  # entries without use, each looked at by itself: as many as nearly all of a file is no trace
 PIECE_BYTES = 1 << 20  # decoded in about 7 ms: a window in the same process is not held up for longer
+_JSON = re.compile(rb"[\[\s]*(?:[{\"\]\-0-9]|true|false|null)")  # the first value of a list, or its end
 Tick = Callable[[], None]
 Read = Callable[[], bytes]
 
@@ -159,6 +161,7 @@ class _Reading:
     def run(self) -> Decoded:
         with self._text:
             layout, buffer = self._head()
+            is_json = bool(_JSON.match(buffer))
             self._base = layout.start
             if self._decoder.reads_files and not self._text.wrapped:
                 self._ranges()
@@ -171,6 +174,8 @@ class _Reading:
             self._note(code, "header", 1)
         columns = aside(self._gathering.finish, self._tick)
         if columns.events and layout.form != "object" and not _any_event(columns):
+            if not is_json:  # such as a .toml file, whose sections begin like lists
+                raise foreign(self._text.path.name, b"?", self._text.read_bytes)
             raise TraceError(
                 f"{self._text.path.name} is not a Chrome or PyTorch trace.",
                 f"It holds a list of {columns.events} entries, none of which is an event.",

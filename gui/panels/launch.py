@@ -99,6 +99,7 @@ class LaunchPage(QWidget):
         session.runChanged.connect(self._take_wish)
         if self._settings is not None:
             self.script.setText(self._settings.get("runs/last_script"))
+            self.steps.tick(self._settings.get("runs/step_choices"))
         self._looking.stop()
         self.offer_interpreters()
         self._take_wish()
@@ -355,6 +356,7 @@ class LaunchPage(QWidget):
             return
         if self._settings is not None and self._own is None:
             self._settings.set("runs/last_script", spec.script)
+            self._settings.set("runs/step_choices", self.steps.ticked())
             used = [spec.interpreter, *(p for p in self._settings.get("runs/interpreters") if p != spec.interpreter)]
             self._settings.set("runs/interpreters", used[:LAST_USED])
         self._capture.start(spec)

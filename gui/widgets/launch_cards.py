@@ -206,6 +206,22 @@ class StepsCard(_Card):
         self.parameters.setChecked(spec.parameters)
         self.after.setValue(spec.parameters_after)
 
+    def ticked(self) -> list[str]:
+        """Names of the choices that are ticked, to be kept for the next run."""
+        return [name for name, box in self._choices() if box.isChecked()]
+
+    def tick(self, names: list[str]) -> None:
+        """Tick what was ticked before."""
+        for name, box in self._choices():
+            box.setChecked(name in names)
+
+    def _choices(self) -> tuple[tuple[str, QCheckBox], ...]:
+        return (
+            ("measure_wall", self.wall),
+            ("stop_after_window", self.stop_after),
+            ("parameters", self.parameters),
+        )
+
     def values(self) -> dict[str, Any]:
         """Fields of a ``RunSpec``."""
         return {

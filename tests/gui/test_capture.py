@@ -381,3 +381,21 @@ def test_a_run_from_elsewhere_is_told_from_ones_own(session: Session, tmp_path: 
     assert not capture.running
     assert capture.wished == spec
     assert "elsewhere" in session.status
+
+
+def test_what_was_ticked_for_a_run_is_ticked_at_the_next_start(session: Session, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    page = page_for(session, script)
+    assert page.steps.ticked() == ["measure_wall"]
+    page.interpreter.setEditText(sys.executable)
+    page.steps.stop_after.setChecked(True)
+    page.steps.wall.setChecked(False)
+    page._capture = SimpleNamespace(start=lambda spec: None, running=False)
+    page.run()
+    again = LaunchPage(session)
+    again._later.stop()
+    assert again.steps.ticked() == ["stop_after_window"]
+    again.steps.tick(["measure_wall"])
+    assert page._settings is not None
+    page._settings.set("runs/step_choices", ["measure_wall"])

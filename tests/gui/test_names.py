@@ -52,3 +52,9 @@ def test_documents_of_runs_are_named_and_saved_where_they_lie(
     window.session.set_current(window.session.documents[1])
     window.save_report()
     assert proposed == [str(paths[1].parent / "train.py_12-44.html")]
+
+
+def test_a_round_is_called_by_its_number() -> None:
+    folder = Path("/runs/2026-11-30_14-21-18_train.py-round-1")
+    assert names.of_path(folder / "trace.json") == "train.py, round 1, 14:21"
+    assert names.of_path(folder.with_name("2026-11-30_14-21-18_train.py-2") / "trace.json") == "train.py, 14:21"

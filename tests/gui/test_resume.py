@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +15,10 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from core.importing import open_trace
-from gui import resume
+from gui import opened
 from gui.main_window import MainWindow
-from gui.resume import Opened, Resume, last_opened
+from gui.opened import Opened, last_opened
+from gui.resume import Resume
 from gui.session import CHOSEN, Document, Mark
 from gui.settings_dialog import SettingsDialog
 from tests.gui.conftest import training
@@ -154,7 +156,7 @@ def test_what_the_user_closed_stays_closed(window: MainWindow, qtbot: QtBot, tmp
     assert kept.file.exists()
     window.close_tab()
     kept.keep()
-    assert [Path(s.path).name for s in resume._read(kept.file).documents] == ["b.json"]
+    assert [Path(s.path).name for s in opened._read(kept.file).documents] == ["b.json"]
     window.close_tab()
     kept.keep()
     assert not kept.file.exists()
@@ -164,7 +166,7 @@ def _write(where: Path, name: str, *paths: Path, **others: object) -> Path:
     where.mkdir(exist_ok=True)
     file = where / name
     rows = [{"path": str(path), **others} for path in paths]
-    file.write_text(json.dumps({"format": resume.FORMAT, "documents": rows}))
+    file.write_text(json.dumps({"format": opened.FORMAT, "documents": rows}))
     return file
 
 
@@ -173,7 +175,7 @@ def test_only_what_is_there_and_no_window_uses_is_offered(tmp_path: Path, paths:
     assert last_opened(where) == Opened()
     old = _write(where, "1-other-1.json", paths[0])
     os.utime(old, (time.time() - 100,) * 2)
-    _write(where, f"{os.getppid()}-{resume._machine()}-1.json", paths[1])  # that one runs
+    _write(where, f"{os.getppid()}-{opened.machine()}-1.json", paths[1])  # that one runs
     gone = _write(where, "2-other-1.json", tmp_path / "gone.json", paths[0])
     found = last_opened(where)
     assert [s.path for s in found.documents] == [str(paths[0])]
@@ -183,7 +185,7 @@ def test_only_what_is_there_and_no_window_uses_is_offered(tmp_path: Path, paths:
 
 def test_a_damaged_file_costs_what_does_not_fit(tmp_path: Path, paths: list[Path]) -> None:
     where = tmp_path / "open"
-    for content in ("", "[]", "[" * 100_000, json.dumps({"format": resume.FORMAT, "documents": 3, "pages": [1, "x"]})):
+    for content in ("", "[]", "[" * 100_000, json.dumps({"format": opened.FORMAT, "documents": 3, "pages": [1, "x"]})):
         where.mkdir(exist_ok=True)
         (where / "1-other-1.json").write_text(content)
         assert not last_opened(where)
@@ -250,9 +252,29 @@ def test_a_trace_that_cannot_be_read_any_more_does_not_keep_the_others(
     assert not again._coming
 
 
+def test_tabs_come_back_in_their_order_and_runs_by_their_names(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, paths: list[Path]
+) -> None:
+    run = tmp_path / "runs" / "2026-11-30_14-21-18_train.py-round-1"
+    run.mkdir(parents=True)
+    shutil.copy(paths[0], run / "trace.json")
+    order = [str(paths[1]), "runs", str(run / "trace.json"), "launch", str(paths[0])]
+    file = _write(tmp_path / "open", "1-other-1.json", run / "trace.json", *paths)
+    values = json.loads(file.read_text())
+    file.write_text(json.dumps({**values, "pages": ["runs", "launch"], "tabs": order}))
+    again = Resume(window, tmp_path / "open")
+    again.look("ask")
+    qtbot.waitUntil(lambda: window.notice.isVisible())
+    assert "train.py, round 1, 14:21" in window.notice.words.accessibleName()
+    again.reopen()
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=20_000)
+    assert list(again._tabs()) == order
+    assert again.opened().tabs == tuple(order)
+
+
 def test_numbers_beyond_all_measure_are_left_out(tmp_path: Path, paths: list[Path]) -> None:
     huge = 10**400
     row = {"path": str(paths[0]), "view": [0, huge], "selected_range": [-huge, huge], "range_tracks": [huge, 1]}
-    (tmp_path / "left.json").write_text(json.dumps({"format": resume.FORMAT, "documents": [row]}))
+    (tmp_path / "left.json").write_text(json.dumps({"format": opened.FORMAT, "documents": [row]}))
     (shown,) = last_opened(tmp_path).documents
     assert (shown.view, shown.selected_range, shown.range_tracks) == (None, None, (1,))

@@ -38,6 +38,8 @@ def _tar() -> bytes:
         ("trace.tar.gz", _tar(), "a tar archive"),
         ("twice.gz", gzip.compress(b'{"format": "steplens.analysis/1", "trace": {}}'), "a report that StepLens wrote"),
         ("train.ipynb", b'{"cells": [], "nbformat": 4}', "a notebook"),
+        ("pyproject.toml", b'[build-system]\nrequires = ["setuptools"]\n', "a binary or plain text file"),
+        ("tools.toml", b'[[tool.one]]\nname = "x"\n', "a binary or plain text file"),
     ],
 )
 def test_what_lies_beside_traces(tmp_path: Path, name: str, content: bytes, what: str) -> None:
