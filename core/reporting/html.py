@@ -25,6 +25,7 @@ from core.reporting.phrases import (
     busy_basis,
     busy_lines,
     no_sync_points,
+    note_rows,
     occurrences,
     place,
     printable,
@@ -228,7 +229,7 @@ def _plan(trace: Trace, analysis: Analysis, aside: SetAside) -> Iterator[str]:
         yield f"<h3>Not counted in the plan</h3><ul>{rows}</ul>"
     notes = [s for s in analysis.suggestions if s.informational]
     if notes:
-        yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(n.headline)}</li>" for n in notes) + "</ul>"
+        yield "<h3>Also seen</h3><ul>" + "".join(f"<li>{e(row)}</li>" for row in note_rows(notes)) + "</ul>"
 
 
 def _gain(analysis: Analysis, index: int, unit: Amounts) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.analysis import Analysis
@@ -224,6 +226,19 @@ def slowed_words(trace: Trace, analysis: Analysis) -> str:
     if found is None:
         return ""
     times = (found.recorded_ns, found.wall_ns, found.projected_ns)
+def note_rows(notes: Iterable[Suggestion]) -> list[str]:
+    """One line for each note with its place; the range tells those apart that would read the same."""
+    told = list(notes)
+    same = Counter(note.headline for note in told)
+    rows: Counter[str] = Counter()
+    for note in told:
+        where, inside = place(note.source), str(note.values.get("range") or "").strip("# \t")
+        if not where and inside and same[note.headline] > 1:
+            where = f"in the range {inside}"
+        rows[f"{note.headline} — {where}" if where else note.headline] += 1
+    return [row if times == 1 else f"{row} ({times} places)" for row, times in rows.items()]
+
+
     recorded, wall, projected = (duration(ns) for ns in times)
     return found.template.format(recorded=recorded, wall=wall, projected=projected)
 

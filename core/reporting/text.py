@@ -24,6 +24,7 @@ from core.reporting.phrases import (
     busy_basis,
     busy_lines,
     no_sync_points,
+    note_rows,
     occurrences,
     place,
     printable,
@@ -307,9 +308,8 @@ def _other_suggestions(analysis: Analysis, page: Page) -> Iterator[str]:
     if not notes:
         return
     yield from page.title("Also seen")
-    for note in notes:
-        where = f" — {place(note.source)}" if note.source else ""
-        yield from page.wrap(f"{note.headline}{where}", "    ", "  · ")
+    for row in note_rows(notes):
+        yield from page.wrap(row, "    ", "  · ")
 
 
 def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFinder) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from core.analysis import Analysis
 from core.figures.compute import compute_figures
 from core.reporting import html, text
+from core.reporting.phrases import note_rows
 from core.suggestions import PlanStep, Saving, Suggestion
 from tests.core.reporting.cases import NOTE, training
 
@@ -64,3 +65,12 @@ def test_without_a_plan_all_are_numbered_and_the_small_ones_last() -> None:
     bare = replace(analysis(), suggestions=(fix("small", 3_000), fix("large", 30_000), NOTE), plan=())
     assert bare.numbers() == {1: 1, 0: 2}
     assert not bare.is_left_out(0)
+
+
+def test_notes_that_read_the_same_are_told_apart() -> None:
+    waits = [replace(NOTE, title="It waits", values={"range": name}) for name in ("warm up", "measure", "measure")]
+    assert note_rows([*waits, NOTE]) == [
+        "It waits — in the range warm up",
+        "It waits — in the range measure (2 places)",
+        "No step is marked",
+    ]
