@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.lookup import View
+from core.figures.repeats import marks_per_iteration
 from core.intervals import coverage, union
 from core.kinds import SliceKind
 from core.tables import F64, I32, I64, Bool, StepTable
@@ -41,6 +42,8 @@ def infer_steps(view: View) -> StepTable:
         return _table(view, own, start[own], end)
     loader = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.loader)))
     optimizer = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.optimizer)))
+    if len(optimizer) >= _MIN_MARKS:
+        optimizer = optimizer[:: marks_per_iteration(view, optimizer)]
     marks = optimizer
     # Both marks come once per iteration; the loader's stands at its beginning. Where their numbers differ, several
     # optimizer steps share a batch or the reverse, and the optimizer's rhythm is the training's.
@@ -101,7 +104,10 @@ def _busiest_thread(view: View, ids: I32) -> I32:
 
 
 def _one_name(view: View, ids: I32) -> I32:
-    """Keep the most frequent name only: two optimizers of one iteration are not two iterations."""
+    """Keep the most frequent name only: two optimizers of one iteration are not two iterations.
+
+    Those of one class have one name: see `core.figures.repeats`.
+    """
     if not len(ids):
         return ids
     names, counts = np.unique(view.trace.slices.name_id[ids], return_counts=True)

@@ -297,3 +297,43 @@ def test_no_rule_calls_a_step_odd_that_only_waits(tmp_path, rule):
     run = simulate(every_third_logs, steps=9, first_number=3)
     analysis = analyze(open_trace(run.write(tmp_path / "t.json")))
     assert next(r for r in analysis.rules if r.rule.id == rule).outcome is Outcome.CLEAN
+
+
+def two_models(m: Machine) -> None:
+    """A discriminator and a generator, each with an optimizer of the same class; the loss is read."""
+    for layers in (6, 3):
+        for _ in range(layers):
+            m.kernel_op("aten::mm", 100)
+        for _ in range(layers):
+            m.kernel_op("aten::mul", 100)
+        with m.range("Optimizer.step#Adam.step"):
+            m.kernel_op("aten::_fused_adam_", 20)
+    m.item()
+
+
+@pytest.mark.parametrize("with_loader", [False, True])
+def test_two_optimizers_of_one_class_make_one_iteration(tmp_path, with_loader):
+    def program(m: Machine, number: int) -> None:
+        if with_loader:
+            m.loader(50, workers=2)
+        two_models(m)
+
+    run = simulate(program, steps=6, marked=False)
+    figures = compute_figures(open_trace(run.write(tmp_path / "t.json")))
+    assert len(figures.steps) == 5
+    assert figures.step_figures.counted.all()
+    assert figures.summary.period_ns == pytest.approx(1000 * run.sustained_step_us, rel=0.02)
+    assert figures.summary.sync_wait_ns_per_step == pytest.approx(1000 * run.wait_us_per_step, rel=0.1)
+
+
+def test_an_iteration_that_logs_every_other_time_is_still_one(tmp_path):
+    def program(m: Machine, number: int) -> None:
+        for _ in range(12):
+            m.kernel_op("aten::mm", 100)
+        with m.range("Optimizer.step#Adam.step"):
+            m.kernel_op("aten::_fused_adam_", 20)
+        if number % 2:
+            m.item()
+
+    run = simulate(program, steps=9, marked=False)
+    assert len(compute_figures(open_trace(run.write(tmp_path / "t.json"))).steps) == 8
