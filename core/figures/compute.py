@@ -150,6 +150,7 @@ def final_verdict(
         waits_saving_pct,
         _single(figures.extra, "held_up_lead_ns") or 0.0,
         bool(len(view.by_kind(SliceKind.PYTHON))),
+        _single(figures.extra, "exposed_host_copy_ns") or 0.0,
     )
     if verdict is not None:
         return judge_uneven(verdict, figures.busy_by_device_pct) if len(trace.sources) < 2 else verdict
@@ -271,6 +272,8 @@ def _further(
     extra["held_up_lead_ns"] = np.array([per_window(view, windows, held_up_lead(view, times, gaps)) or 0.0])
     extra |= dev.missing_launches_pct(view)
     extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])
+    host = {d: subtract(times.host_copy[d], times.kernel[d]) for d in view.devices}
+    extra["exposed_host_copy_ns"] = np.array([per_window(view, windows, host) or 0.0])
     extra["exposed_copy_ns"] = np.array([per_window(view, windows, copies) or 0.0])
     busiest = max(view.devices, key=lambda d: times.kernel[d].total_ns)
     span = _hull(dev.busy_window(view, steps))

@@ -10,7 +10,7 @@ import numpy as np
 from core.figures.lookup import NEVER, View, distinct
 from core.figures.steps import step_source
 from core.intervals import Spans, coverage, span, union, union_all
-from core.kinds import SliceKind
+from core.kinds import CopyDirection, SliceKind
 from core.tables import F64, I32, I64, Bool, StepTable
 
 
@@ -19,13 +19,14 @@ class DeviceTimes:
     """When each device worked: sets of instants, per device index.
 
     ``busy`` is any device work, ``kernel`` kernels of any sort, ``compute`` kernels other than collectives',
-    ``communication`` collectives' kernels.
+    ``communication`` collectives' kernels, ``host_copy`` copies between host and device.
     """
 
     busy: dict[int, Spans]
     kernel: dict[int, Spans]
     compute: dict[int, Spans]
     communication: dict[int, Spans]
+    host_copy: dict[int, Spans]
 
 
 def device_times(view: View) -> DeviceTimes:
@@ -43,7 +44,10 @@ def device_times(view: View) -> DeviceTimes:
         return result
 
     every = np.ones(len(view.work), dtype=bool)
-    return DeviceTimes(of(every), of(is_kernel), of(is_kernel & ~collective), of(is_kernel & collective))
+    host_copy = np.isin(slices.direction[view.work], (CopyDirection.HTOD, CopyDirection.DTOH))
+    host_copy &= slices.kind[view.work] == SliceKind.MEMCPY
+    kernels = of(is_kernel), of(is_kernel & ~collective), of(is_kernel & collective)
+    return DeviceTimes(of(every), *kernels, of(host_copy))
 
 
 def busy_window(view: View, steps: StepTable, odd: Bool | None = None) -> Spans:

@@ -47,6 +47,8 @@ TEMPLATES: Mapping[str, str] = {
     "{limit_pct:.0f} %.",
     "device_bound": "The device works {busy_pct:.0f} % of the time: only less or faster device work makes the step "
     "faster.",
+    "device_copies": "The device works {busy_pct:.0f} % of the time, but in {share_pct:.0f} % it only copies from or "
+    "to the host and computes nothing: copies that run beside the computation make the step faster.",
     "mostly_device": "The device works {busy_pct:.0f} % of the time: less or faster device work counts most. The other "
     "{idle_pct:.0f} % are the most that can be won on the CPU.",
     "input_bound": "The device waits for the data loader {share_pct:.0f} % of the time.",
@@ -122,6 +124,7 @@ def judge(
     waits_saving_pct: float | None = None,
     held_lead_ns: float = 0.0,
     has_stacks: bool = True,
+    exposed_copy_ns: float = 0.0,
 ) -> Verdict | None:
     """Judge a trace with device work by its budget; None when there is none.
 
@@ -141,6 +144,8 @@ def judge(
         Part of the idle time before the first work of the recording, in which that work was launched already.
     has_stacks
         Whether Python was recorded.
+    exposed_copy_ns
+        Part of the busy time in which nothing but copies between host and device ran.
     """
     if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
         return None
@@ -148,6 +153,10 @@ def judge(
     top = _largest(shares)
     alone = busy - shares["communication_bound"]
     if alone >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
+        if exposed_copy_ns >= CAUSE_SHARE * period:  # whether or not a rule knows a fix
+            return _verdict(
+                "device_bound", "device_copies", busy_pct=100.0 * busy, share_pct=100.0 * exposed_copy_ns / period
+            )
         if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
             return _verdict("healthy", "healthy", busy_pct=100.0 * busy, limit_pct=HEALTHY_SAVING_PCT)
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)

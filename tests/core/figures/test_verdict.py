@@ -144,6 +144,26 @@ def test_a_device_bound_trace_without_worthwhile_suggestions_is_healthy():
         assert verdict.code == code
 
 
+def test_a_device_that_only_copies_for_a_good_part_of_the_time_is_not_healthy():
+    for copies, code in ((5, "healthy"), (10, "device_bound"), (49, "device_bound")):
+        verdict = judge(budget(95, launch=5), best_saving_pct=1.0, exposed_copy_ns=copies)
+        assert verdict is not None
+        assert verdict.code == code
+    assert verdict.values["share_pct"] == pytest.approx(49.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("HtoD (Pageable -> Device)", "device_bound"), ("DtoD (Device -> Device)", "healthy")]
+)
+def test_copies_between_host_and_device_are_told_from_those_inside_it(kind, code):
+    builder = TraceBuilder()
+    for i in range(4):
+        at = 100 * i
+        builder.step(i, at, 100).copy(kind, at=at + 1, call=3, start=at + 2, dur=30, stream=9)
+        builder.launch("k", at=at + 5, call=3, start=at + 32, dur=66)
+    assert analyze(builder.build()).figures.summary.verdict == code
+
+
 def test_priced_without_any_known_saving_is_healthy():
     builder = TraceBuilder()
     for i in range(4):
