@@ -46,7 +46,7 @@ def in_words(analysis: Analysis) -> str:
     """Say why the cards stand in this order; nothing where there is one card or none."""
     if len(analysis.plan) < 2:
         return ""
-    return translate("plan", "Next is always what saves most after the fixes above it.")
+    return translate("plan", "A card says what it saves after the fixes above it; next is what saves most.")
 
 
 def caption(analysis: Analysis, now_ns: float) -> str:

@@ -341,7 +341,9 @@ class PlanPanel(QWidget):
         if card.state != state or card.mark.text() != mark or self._fix_states[index] != became:
             self._fix_states[index] = became
             card.rebuild()
+        analysis = document.analysis
         saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
+        saves = saves and not (analysis is not None and analysis.is_left_out(index))
         opened = index == (chosen if chosen >= 0 else self._first)
         card.set_state(opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational)
 

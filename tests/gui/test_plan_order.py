@@ -21,7 +21,7 @@ def test_the_order_and_the_groups_are_told() -> None:
     ((first, last, saved_ns),) = plan_order.chains(analysis, now)
     assert (first, last) == (2, 3)
     assert round(saved_ns) == analysis.plan[0].predicted_step_ns - analysis.plan[2].predicted_step_ns
-    assert "saves most after the fixes above it" in plan_order.caption(analysis, now)
+    assert "A card says what it saves after the fixes above it" in plan_order.caption(analysis, now)
     words = plan_order.headings(analysis)
     assert sorted(words) == [1, 2]
     assert words[1] == words[2]
@@ -48,4 +48,4 @@ def test_a_plan_of_one_card_needs_no_order() -> None:
     analysis = analyze(TraceBuilder().op("aten::add", 0, 5).build())
     assert plan_order.in_words(analysis) == ""
     alone = replace(analysis, plan=(PlanStep((0,), ("x",), 90), PlanStep((1,), ("y",), 80)))
-    assert plan_order.in_words(alone) == "Next is always what saves most after the fixes above it."
+    assert plan_order.in_words(alone) == "A card says what it saves after the fixes above it; next is what saves most."
