@@ -153,10 +153,9 @@ def judge(
     top = _largest(shares)
     alone = busy - shares["communication_bound"]
     if alone >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
-        if exposed_copy_ns >= CAUSE_SHARE * period:  # whether or not a rule knows a fix
-            return _verdict(
-                "device_bound", "device_copies", busy_pct=100.0 * busy, share_pct=100.0 * exposed_copy_ns / period
-            )
+        copies = exposed_copy_ns / budget.period_ns
+        if copies >= CAUSE_SHARE:  # whether or not a rule knows a fix
+            return _verdict("device_bound", "device_copies", busy_pct=100.0 * busy, share_pct=100.0 * copies)
         if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
             return _verdict("healthy", "healthy", busy_pct=100.0 * busy, limit_pct=HEALTHY_SAVING_PCT)
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
