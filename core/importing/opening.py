@@ -17,7 +17,7 @@ from core.importing.assemble import assemble
 from core.importing.decode import InlineDecoder, decode_text
 from core.importing.notes import add_file_notes, make_note
 from core.importing.pool import Pool, worker_count
-from core.importing.ranks import find_traces, merge
+from core.importing.ranks import find_traces, merge, without_twins
 from core.importing.reader import FileReader
 from core.importing.streams import Text
 from core.trace import ImportReport, Trace, TraceSource
@@ -59,6 +59,9 @@ def open_trace(
     of_folder = any(path.is_dir() for path in given)
     traces: list[Trace] = []
     left_out: list[TraceError] = []
+    if of_folder:
+        files, twins = without_twins(files)
+        left_out += [TraceError(f"{path.name} was opened unpacked: {twin.name}.") for path, twin in twins]
     for position, path in enumerate(files):
         meter = _Meter(progress, position / len(files), 1 / len(files))
         try:

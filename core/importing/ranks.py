@@ -59,6 +59,20 @@ def find_traces(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def without_twins(files: Sequence[Path]) -> tuple[list[Path], list[tuple[Path, Path]]]:
+    """Tell packed files apart from which the unpacked ones lie beside them: one recording must not count twice.
+
+    Returns
+    -------
+    tuple
+        What is to be opened, and (packed, unpacked) of the others.
+    """
+    there = set(files)
+    twins = [(path, path.with_suffix("")) for path in files if path.with_suffix("") in there]
+    packed = {path for path, _ in twins}
+    return [path for path in files if path not in packed], twins
+
+
 def _in_folder(folder: Path) -> list[Path]:
     if (folder / "run.json").is_file() and (folder / "trace.json").is_file():
         return [folder / "trace.json"]  # a run of this program: what lies beside its trace are notes about the run

@@ -47,6 +47,7 @@ CAUSES = {
     GapCause.UNKNOWN: "idle: nothing recorded says why",
 }
 MOST_DEVICES, MOST_STREAMS = 8, 4  # named one by one in a line of the report
+OTHER_WINDOW_PCT = 1.5  # from here on two shares of the same work need a word on what each is of
 
 
 def printable(text: str) -> str:
@@ -136,6 +137,11 @@ def busy_lines(trace: Trace, analysis: Analysis) -> list[str]:
             )
             more = f" and {len(streams) - MOST_STREAMS} more" if len(streams) > MOST_STREAMS else ""
             lines.append(f"{name}{each}{more} (they can work at once)")
+    budget, said = analysis.figures.budget, analysis.figures.summary.gpu_busy_pct
+    if budget.basis == "period" and budget.period_ns and budget.busy_ns is not None and said is not None:
+        paced = 100.0 * budget.busy_ns / budget.period_ns
+        if abs(paced - said) >= OTHER_WINDOW_PCT:
+            lines.append(f"of the host's steps; of the period below, {percent(paced)}")
     if len(shares) == 1 and busy_basis(analysis):
         lines.append(f"{percent(shares[0].own_busy_pct)} from its first to its last work")
     return lines
@@ -220,12 +226,6 @@ def occurrences(suggestion: Suggestion) -> str:
     return f"{times} in {steps:,} steps" if steps > 1 else f"{times} in one step" if steps else times
 
 
-def slowed_words(trace: Trace, analysis: Analysis) -> str:
-    """What the plan is worth without the profiler, where that slows the step down much; empty elsewhere."""
-    found = _slowed(trace, analysis)
-    if found is None:
-        return ""
-    times = (found.recorded_ns, found.wall_ns, found.projected_ns)
 def note_rows(notes: Iterable[Suggestion]) -> list[str]:
     """One line for each note with its place; the range tells those apart that would read the same."""
     told = list(notes)
@@ -239,6 +239,12 @@ def note_rows(notes: Iterable[Suggestion]) -> list[str]:
     return [row if times == 1 else f"{row} ({times} places)" for row, times in rows.items()]
 
 
+def slowed_words(trace: Trace, analysis: Analysis) -> str:
+    """What the plan is worth without the profiler, where that slows the step down much; empty elsewhere."""
+    found = _slowed(trace, analysis)
+    if found is None:
+        return ""
+    times = (found.recorded_ns, found.wall_ns, found.projected_ns)
     recorded, wall, projected = (duration(ns) for ns in times)
     return found.template.format(recorded=recorded, wall=wall, projected=projected)
 

@@ -1,5 +1,7 @@
 """Several files open as one trace on one clock; a folder stands for the traces in it."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,14 @@ def test_an_empty_folder_is_refused(tmp_path):
         open_trace([])
     with pytest.raises(TraceError, match="does not exist"):
         open_trace(tmp_path / "missing.json")
+
+
+def test_a_packed_copy_beside_its_trace_is_not_a_second_recording(tmp_path):
+    plain = TraceBuilder().step(0, 0, 100).op("aten::mm", 0, 50).write(tmp_path / "a.pt.trace.json")
+    (tmp_path / "a.pt.trace.json.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    trace = open_trace(tmp_path)
+    assert [source.path.name for source in trace.sources] == ["a.pt.trace.json"]
+    (note,) = [note for note in trace.report.notes if note.code == "file-left-out"]
+    assert (note.count, note.example) == (1, "a.pt.trace.json.gz was opened unpacked: a.pt.trace.json.")
+    both = open_trace([plain, tmp_path / "a.pt.trace.json.gz"])  # chosen one by one: then both are meant
+    assert len(both.sources) == 2

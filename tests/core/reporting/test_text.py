@@ -228,3 +228,17 @@ def test_reproducing_the_recording_is_not_shown_as_accuracy():
     summary = replace(analysis.figures.summary, held_out_error_pct=3.4)
     known = Analysis(replace(analysis.figures, summary=summary), analysis.suggestions, analysis.plan, analysis.rules)
     assert "foretells the other half within 3.4 %" in " ".join(report(trace, known).split())
+
+
+def test_two_shares_of_the_same_work_say_what_each_is_of():
+    def lines(first_us: int) -> str:
+        builder = TraceBuilder()
+        for i in range(6):
+            builder.step(i, i * 100, 100)
+            builder.launch("k", at=i * 100 + 5, call=3, start=i * 200 + first_us, dur=190)
+        trace = builder.build()
+        return report(trace, analyze(trace))
+
+    assert "GPU busy             63 %" in lines(200)  # the host's steps end long before the work that they queued
+    assert "of the host's steps; of the period below, 95 %" in lines(200)
+    assert "of the host's steps" not in lines(12)
