@@ -57,10 +57,11 @@ def ranks_of(trace: Trace, steps: StepTable) -> Ranks:
     process = trace.threads.process_id[np.maximum(steps.thread_id, 0)]
     source = trace.processes.source_id[process]
     present, of_step = np.unique(source, return_inverse=True)
+    ranks = np.full(len(trace.sources), -1, np.int64)
+    np.maximum.at(ranks, trace.processes.source_id, trace.processes.rank)
     names = []
     for one in present.tolist():
-        known = trace.processes.rank[trace.processes.source_id == one]
-        rank = int(known.max()) if len(known) else -1
+        rank = int(ranks[one])
         if rank >= 0:
             names.append(QCoreApplication.translate("ranks", "rank {rank}").format(rank=rank))
         else:

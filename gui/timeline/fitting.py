@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING
 
 from core.kinds import TrackKind
@@ -33,7 +34,7 @@ def fit(layout: Layout, height_px: int) -> None:
     Where all rows leave room, deep ones show more of their lanes, then lanes and counters grow. Rows that the user
     has sized stay; the lanes left out are reached by scrolling inside the row.
     """
-    free = [r for r in layout.rows if r.kind is RowKind.SLICES and r.max_lanes == r.default_lanes]
+    free = {r for r in layout.rows if r.kind is RowKind.SLICES and r.max_lanes == r.default_lanes}
     for row in free:
         row.max_lanes = row.default_lanes = row.natural_lanes
     counters = [r for r in layout.rows if r.kind is RowKind.COUNTER and r.height_px == r.default_height_px]
@@ -43,11 +44,12 @@ def fit(layout: Layout, height_px: int) -> None:
     layout.pad_px, layout.group_px = PAD_PX, GROUP_PX
     layout.place(publish=False)
     layout.cramped = _excess_px(layout, height_px) > 0
-    if _shrink(layout, height_px, free) > 0:
-        layout.module_lanes, layout.pad_px, layout.group_px = 1, LOW_PAD_PX, LOW_GROUP_PX
+    if layout.cramped:
+        if _shrink(layout, height_px, free) > 0:
+            layout.module_lanes, layout.pad_px, layout.group_px = 1, LOW_PAD_PX, LOW_GROUP_PX
+            layout.place(publish=False)
+            _shrink(layout, height_px, free, LAST_FLOOR_LANES, least=1)
         layout.place(publish=False)
-        _shrink(layout, height_px, free, LAST_FLOOR_LANES, least=1)
-    layout.place(publish=False)
     room_px = height_px - layout.pinned_px - layout.scrolled_px
     if room_px > 0:
         _grow(layout, room_px, free, counters)
@@ -66,7 +68,7 @@ def _excess_px(layout: Layout, height_px: int) -> int:
 
 
 def _shrink(
-    layout: Layout, height_px: int, free: list[Row], floors: dict[int, int] = FLOOR_LANES, least: int = 2
+    layout: Layout, height_px: int, free: set[Row], floors: dict[int, int] = FLOOR_LANES, least: int = 2
 ) -> int:
     """Take lanes from deep rows above the streams; returns how much the last stream is still too low, px.
 
@@ -81,16 +83,17 @@ def _shrink(
         if excess_px > 0 and row.key in layout.empty_in_view and row.shown_lanes > 1:
             excess_px -= LANE_PX * (row.shown_lanes - 1)
             row.max_lanes = row.default_lanes = 1
-    while excess_px > 0:
-        row = max(above, key=lambda r: r.shown_lanes - floors.get(r.track_kind, least), default=last)
-        if row.shown_lanes <= floors.get(row.track_kind, least):
-            break
+    spare = [(floors.get(r.track_kind, least) - r.shown_lanes, place, r) for place, r in enumerate(above or [last])]
+    heapify(spare)  # the row with the most lanes above its floor first, of equal ones the upper
+    while excess_px > 0 and spare and spare[0][0] < 0:
+        lanes, place, row = spare[0]
         row.max_lanes = row.default_lanes = row.shown_lanes - 1
+        heapreplace(spare, (lanes + 1, place, row))
         excess_px -= LANE_PX
     return excess_px
 
 
-def _grow(layout: Layout, room_px: int, free: list[Row], counters: list[Row]) -> None:
+def _grow(layout: Layout, room_px: int, free: set[Row], counters: list[Row]) -> None:
     """Use the room that the rows leave: more lanes of deep rows, taller lanes, taller counters."""
     stacks = [layout.wanted_lanes(r.track_id) for r in layout.scrolled if r.is_python and not r.expanded]
     while layout.module_lanes < min(max(stacks, default=0), ROOMY_MODULE_LANES):

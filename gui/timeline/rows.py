@@ -49,8 +49,11 @@ def _distinct(rows: list[Row]) -> list[Row]:
         count = seen[row.key] = seen.get(row.key, 0) + 1
         if count > 1:
             row.key = f"{row.key}#{count}"
+    members: dict[str, list[str]] = {}
     for row in rows:
-        row.members = [r.key for r in rows if r.group == row.key] if row.kind is RowKind.GROUP else []
+        members.setdefault(row.group, []).append(row.key)
+    for row in rows:
+        row.members = members.get(row.key, []) if row.kind is RowKind.GROUP else []
     return rows
 
 
@@ -73,10 +76,9 @@ def _process_rows(trace: Trace, process_id: int, used: set[int]) -> list[Row]:
     """Group of one process's CPU threads, and a second one of the threads in which little happens."""
     tracks = trace.tracks
     threads: dict[int, list[int]] = {}
-    for t in range(len(tracks)):
-        empty = tracks.end_id[t] <= tracks.first_id[t]
-        if tracks.process_id[t] == process_id and tracks.device[t] < 0 and tracks.thread_id[t] >= 0 and not empty:
-            threads.setdefault(int(tracks.thread_id[t]), []).append(t)
+    mine = (tracks.process_id == process_id) & (tracks.device < 0) & (tracks.thread_id >= 0)
+    for t in np.flatnonzero(mine & (tracks.end_id > tracks.first_id)).tolist():
+        threads.setdefault(int(tracks.thread_id[t]), []).append(t)
     if not threads:
         return []
     counts = {h: sum(int(tracks.end_id[t] - tracks.first_id[t]) for t in ts) for h, ts in threads.items()}
@@ -174,8 +176,8 @@ def _track_row(trace: Trace, track_id: int, title: str) -> Row:
 def _device_rows(trace: Trace, device: int, used: set[int]) -> list[Row]:
     """Group of one device: its ranges, its streams (communication ones marked), its sync records."""
     tracks = trace.tracks
-    ids = [t for t in range(len(tracks)) if tracks.device[t] == device and tracks.end_id[t] > tracks.first_id[t]]
-    used.update(t for t in range(len(tracks)) if tracks.device[t] == device)
+    ids = np.flatnonzero((tracks.device == device) & (tracks.end_id > tracks.first_id)).tolist()
+    used.update(np.flatnonzero(tracks.device == device).tolist())
     rows = []
     for t in sorted(ids, key=lambda t: (int(tracks.stream[t]), -int(tracks.kind[t]), t)):
         kind, stream = int(tracks.kind[t]), int(tracks.stream[t])

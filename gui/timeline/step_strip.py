@@ -277,11 +277,17 @@ class StepStrip(Scaled):
         if not ranks.several:
             return
         painter.setFont(header_font(small=True))
-        for rank, name in enumerate(ranks.names):
-            mine = bars[ranks.of_step == rank]
-            left, right = float(mine[:, 0].min()), float(mine[:, 0].max() + mine[:, 2][0])
-            short = name.rsplit(" ", 1)[-1] if right - left < painter.fontMetrics().horizontalAdvance(name) else name
-            draw_text(painter, QRectF(left, 0, max(right - left, 14), 12), short, pal.dim)
+        advance = painter.fontMetrics().horizontalAdvance
+        left, right = np.full(len(ranks.names), np.inf), np.zeros(len(ranks.names))
+        np.minimum.at(left, ranks.of_step, bars[:, 0])
+        np.maximum.at(right, ranks.of_step, bars[:, 0] + bars[:, 2])
+        free_px = 0.0  # from here on no name stands: those of hundreds of ranks would lie over each other
+        for name, x, end in zip(ranks.names, left.tolist(), right.tolist(), strict=True):
+            if x < free_px:
+                continue
+            short = name.rsplit(" ", 1)[-1] if end - x < advance(name) else name
+            draw_text(painter, QRectF(x, 0, max(end - x, advance(short) + 1.0), 12), short, pal.dim)
+            free_px = x + max(advance(short), end - x if end - x > 14 else 0) + 4.0
 
     def _outline_steps(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
         """Outline the steps whose middle is in view, unless that is most of the trace."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtGui import QImage
 
+from core.analysis import analyze
 from core.importing import open_trace
-from gui.timeline import canvas
+from gui.timeline import canvas, labels, step_strip
+from gui.timeline.frame import HEADER_PX
 from gui.timeline.overlays import syncs
+from gui.timeline.row import Row
 from gui.timeline.view import TimelineView
 from tests.trace_builder import TraceBuilder
 
@@ -54,3 +59,44 @@ def test_waits_are_drawn_of_the_ranks_in_view(many: TimelineView, monkeypatch: p
     of = set(many.document.trace.slices.track_id[drawn].tolist())
     assert of and of <= shown
     assert len(of) < RANKS
+
+
+def test_names_over_the_bars_of_many_ranks_do_not_lie_over_each_other(
+    many: TimelineView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many.document.set_analysis(analyze(many.document.trace))
+    strip = many.strip
+    strip.resize(HEADER_PX + 200, strip.height())
+    names: list[tuple[float, float, str]] = []
+    real = labels.draw_text
+
+    def note(painter: Any, rect: Any, text: str, colour: Any) -> None:
+        if rect.left() >= HEADER_PX and rect.top() == 0:
+            needed = painter.fontMetrics().horizontalAdvance(text)
+            assert needed <= rect.width()
+            names.append((rect.left(), rect.left() + needed, text))
+        real(painter, rect, text, colour)
+
+    monkeypatch.setattr(step_strip, "draw_text", note)
+    strip.render(QImage(strip.size(), QImage.Format.Format_RGB32))
+    assert 3 <= len(names) < RANKS
+    assert names[0][2].endswith("0")
+    assert all(end < left for (_, end, _), (left, _, _) in pairwise(names))
+
+
+def test_the_rows_of_many_ranks_are_fitted_with_few_looks_at_each(many: TimelineView) -> None:
+    looks = 0
+
+    class Counted(Row):
+        def __eq__(self, other: object) -> bool:
+            nonlocal looks
+            looks += 1
+            return self is other
+
+        __hash__ = object.__hash__
+
+    for row in many.rows.rows:
+        row.__class__ = Counted
+    many.rows.fit(200)
+    many.rows.fit(2_000)
+    assert looks == 0  # no row is looked for in a list of them
