@@ -15,6 +15,7 @@ from core.figures.lookup import View
 from core.figures.model import Figures
 from core.kinds import SliceKind
 from core.replay.lanes import Lanes, find_lanes
+from core.replay.releases import held_by_collectives
 from core.replay.waits import Waits, call_cost, find_waits, stream_waits
 from core.replay.work import Work, collect_work, explain
 from core.tables import I32, I64, Bool, StepTable
@@ -94,9 +95,10 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     call_ns = call_cost(view, work)
     waits = find_waits(view, figures, work, lanes, call_ns)
     edges, around = stream_waits(view, work, lanes)
+    edges = _joined(edges, held_by_collectives(view, work, *edges))
     work = explain(work, *edges)
     if len(rows) > 1:
-        edges = np.concatenate((edges[0], around[0])), np.concatenate((edges[1], around[1]))
+        edges = _joined(edges, around)
     starts = figures.steps.start_ns[list(rows)]
     ends = figures.steps.end_ns[list(rows)]
     bounds = np.unique(np.concatenate((starts, ends, [window[0], window[1]])))
@@ -105,6 +107,10 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     observed[waits.dep_piece] = True
     observed[edges[1]] = True
     return _fold(figures, rows, lanes, work, waits, call_ns, edges, points, observed, (starts, ends))
+
+
+def _joined(one: tuple[I32, I32], other: tuple[I32, I32]) -> tuple[I32, I32]:
+    return np.concatenate((one[0], other[0])), np.concatenate((one[1], other[1]))
 
 
 def _active_threads(view: View, figures: Figures, process: int) -> I32:

@@ -111,7 +111,7 @@ def explain(work: Work, waiting: I32, waited: I32) -> Work:
     if not len(waiting):
         return work
     latency, gap = work.latency_ns.copy(), work.gap_ns.copy()
-    before = _end_before(work.stream, work.end_ns)[waiting]
+    before = end_before(work.stream, work.end_ns)[waiting]
     bound = np.maximum(before, work.end_ns[waited])
     start, launch = work.start_ns[waiting], work.launch_ns[waiting]
     queued = launch + work.typical_ns < bound
@@ -175,7 +175,7 @@ def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> t
     delay is latency. One that was queued behind other work started as soon as the device allowed: what lies between
     is the device's gap.
     """
-    before = _end_before(stream, end)
+    before = end_before(stream, end)
     delay = start - launch
     empty = launched & (launch >= before)
     typical = int(np.percentile(delay[empty], 10)) if empty.any() else _DEFAULT_LATENCY_NS
@@ -199,7 +199,7 @@ def _in_order(stream: I32, launch: I64, launched: Bool) -> I64:
     return fixed
 
 
-def _end_before(stream: I32, end: I64) -> I64:
+def end_before(stream: I32, end: I64) -> I64:
     """Latest end on the same stream before each piece; the smallest integer for the first one of a stream."""
     none = np.iinfo(np.int64).min
     before = np.full(len(end), none, dtype=np.int64)
