@@ -265,3 +265,17 @@ def test_a_pace_that_the_recorded_period_denies_is_no_ground_for_healthy() -> No
     assert summary.sustained_step_ns == pytest.approx(100_000, rel=0.02)
     assert summary.replay_error_pct == pytest.approx(100 * 80 / 180, abs=2)
     assert summary.verdict == figures.summary.verdict != "healthy"
+
+
+def test_steps_of_two_lengths_do_not_deny_their_mean_pace(tmp_path: Path) -> None:
+    """Every other step evaluates: the median period is that of one kind, the pace is the mean of both."""
+
+    def program(m: Machine, number: int) -> None:
+        for _ in range(20 if number % 2 else 60):
+            m.kernel_op("aten::mm", us=100)
+        m.item()
+
+    trace = open_trace(simulate(program, steps=8).write(tmp_path / "t.json"))
+    replay = Replay(trace, compute_figures(trace))
+    assert not replay.contradicted
+    assert replay.error_pct < 1
