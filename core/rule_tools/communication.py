@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from core.figures.lookup import view_of
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
 from core.rule_tools.intervals import outside_ns, union
@@ -34,10 +35,25 @@ def _by_name(facts: Facts) -> I32:
 
 
 def exposed_ns(facts: Facts, comm: I32) -> I64:
-    """int64[k], ns: of each collective, the time in which nothing else runs on the device."""
-    sl, trace = facts.trace.slices, facts.trace
+    """int64[k], ns: of each collective, the time in which its device computes nothing; what two share counts once."""
+    sl, trace, device = facts.trace.slices, facts.trace, view_of(facts.trace).device
     other = np.setdiff1d(trace.device_ids, collectives(facts))
-    return outside_ns(union(sl.start_ns[other], trace.end_ns[other]), sl.start_ns[comm], trace.end_ns[comm])
+    out = np.zeros(len(comm), dtype=np.int64)
+    for one in np.unique(device[comm]):
+        rows = np.flatnonzero(device[comm] == one)
+        rows = rows[np.argsort(sl.start_ns[comm[rows]], kind="stable")]
+        beside, end = other[device[other] == one], trace.end_ns[comm[rows]]
+        start = sl.start_ns[comm[rows]].copy()
+        start[1:] = np.minimum(np.maximum(start[1:], np.maximum.accumulate(end)[:-1]), end[1:])
+        out[rows] = outside_ns(union(sl.start_ns[beside], trace.end_ns[beside]), start, end)
+    return out
+
+
+def step_time_ns(facts: Facts) -> float:
+    """All counted steps at their sustained pace, once for each device of a process, ns: the whole of a device share."""
+    view = view_of(facts.trace)
+    devices = max(len(view.devices) / max(len(facts.trace.sources), 1), 1.0)
+    return facts.sustained_ns * max(facts.n_steps, 1) * devices
 
 
 def collectives_by_rank(facts: Facts) -> dict[int, I32]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
 from core.suggestions import Evidence
-from core.tables import I32
+from core.tables import I32, Bool
 
 WITH_WORKERS = "_MultiProcessingDataLoaderIter"  # the iterator class of a loader with worker processes
 
@@ -37,6 +39,8 @@ class LoaderFinding:
         return {
             "count": len(self.slices),
             "share_pct": min(100.0 * self.per_step_ns / max(self.step_ns, 1.0), 100.0),
+            "steps": self.n_steps,
+            "wait_ms": self.per_step_ns / 1e6,
             "each_ms": self.per_step_ns * self.n_steps / count / 1e6,
             "idle_ms": self.idle_ns / 1e6,
         }
@@ -56,6 +60,7 @@ def loader_finding(facts: Facts, iterator: str, min_share: float) -> LoaderFindi
     """
     trace = facts.trace
     ids = facts.in_steps(loader_calls(facts, iterator))
+    ids = ids[with_work(facts)[facts.figures.step_of[ids]]]
     if not len(ids) or not facts.n_steps:
         return None
     dur = trace.slices.dur_ns[ids]
@@ -65,6 +70,21 @@ def loader_finding(facts: Facts, iterator: str, min_share: float) -> LoaderFindi
     if min(idle, per_step) < min_share * step:
         return None
     return LoaderFinding(ids_tuple(ids), tuple(ids.tolist()), per_step, idle, step, facts.n_steps)
+
+
+def with_work(facts: Facts) -> Bool:
+    """bool[n_steps + 1]: steps in which anything but the loader runs; the last entry is for what is in no step.
+
+    A step that only asks for the batch after the last one, and so ends the epoch, says nothing of the training.
+    """
+    step_of = facts.figures.step_of
+    ops = facts.of_kind(SliceKind.CPU_OP)
+    ops = ops[~facts.within_ranges(ops, loader_calls(facts))]
+    out = np.zeros(len(facts.figures.steps) + 1, dtype=bool)
+    out[step_of[ops]] = True
+    out[step_of[facts.trace.device_ids]] = True
+    out[-1] = False
+    return out
 
 
 def busy_inside(facts: Facts, ids: Any) -> float:

@@ -88,7 +88,9 @@ def _worth_a_try(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
     if len(steps) < ctx.params["min_steps"] or not len(convs):
         return []
     back = facts.in_steps(facts.ops("aten::convolution_backward"))
-    took = int(facts.device_ns(convs, SliceKind.KERNEL).sum() + facts.device_ns(back, SliceKind.KERNEL).sum())
+    # older torch nests the backward operators' names below one another: each kernel counts once
+    work = np.unique(facts.device_below_all(np.concatenate([convs, back])))
+    took = total_ns(facts, np.intersect1d(work, facts.kernels))
     if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
         return []
     row = facts.figures.step_of[convs]

@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.kinds import SliceKind
+from core.rule_tools.collective_kinds import ALL_REDUCE, kinds_of, with_gradients
 from core.rule_tools.communication import collectives
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -41,10 +42,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     forward = facts.matching(r"^DistributedDataParallel\.forward", SliceKind.RANGE, SliceKind.CPU_OP)
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
     comm = collectives(facts)
-    comm = comm[[("allreduce" in trace.name(int(c)).lower().replace("_", "")) for c in comm]] if len(comm) else comm
+    comm = comm[kinds_of(facts, comm) == ALL_REDUCE]
     need(comm, "the trace holds no all-reduce.")
     need(forward, PARALLEL)
     need(len(optimizer) >= 2, "fewer than two steps of an optimizer of torch were recorded.")
+    comm = comm[with_gradients(facts, comm, np.full(len(comm), ALL_REDUCE))]
     if len(forward) < 2 * (len(optimizer) - 1):
         return []
     bounds = trace.slices.start_ns[np.sort(forward)]
@@ -67,7 +69,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Gradients are averaged {per:.0f} times per optimizer step",
             "Gradients are collected over {per:.0f} micro steps, but sent in each of them: {count} "
             "{count|collective|collectives} "
-            "({took_ms:time}) could be left out.",
+            "({step_took_ms:time} per step) could be left out.",
             Fix(
                 "Send only in the last micro step.",
                 "for micro in batches:\n    model(micro).backward()",
@@ -77,7 +79,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "The forward pass must be inside no_sync, too.",
             ),
             [evidence(facts, "Needless collectives", len(needless), "", needless)],
-            values={"per": per, "count": len(needless), "took_ms": total_ns(facts, needless) / 1e6},
+            values={
+                "per": per,
+                "count": len(needless),
+                "step_took_ms": facts.per_step(total_ns(facts, needless)) / 1e6,
+            },
             anchors=needless,
             at=-1,
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(n) for n in needless), 0.0)],

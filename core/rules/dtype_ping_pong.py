@@ -25,6 +25,8 @@ TraceLens categories; MindStudio's advice on redundant casts.
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
@@ -53,8 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     out = []
     for ids in group_by_frame(ctx, facts, ops[took_ns > 0].tolist()).values():
-        work = facts.device_below_all(ids)
-        work = work[trace.slices.kind[work] == SliceKind.KERNEL]
+        work = np.intersect1d(facts.device_below_all(ids), facts.kernels)
         took = total_ns(facts, work)
         if took < 0.2 * total:
             continue

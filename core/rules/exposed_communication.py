@@ -2,7 +2,8 @@
 
 What it finds
 -------------
-All-reduces that start after the last kernel of the backward pass and have nothing beside them, in most steps.
+All-reduces and reduce-scatters of gradients that start after the last kernel of the backward pass and have nothing
+beside them.
 
 Why it costs time
 -----------------
@@ -12,11 +13,13 @@ pass.
 Blind spots
 -----------
 The last bucket always ends after the backward pass; only what exceeds a part of the step counts. In the first
-iteration buckets are rebuilt.
+iteration buckets are rebuilt. Collectives of the model itself (tensor parallelism, experts, pipelines) are not judged:
+the next computation needs them.
 
 How to fix
 ----------
-Smaller buckets, ``gradient_as_bucket_view``, ``static_graph``.
+Smaller buckets, ``gradient_as_bucket_view``, ``static_graph``; units of FSDP layer by layer;
+``DistributedDataParallel`` where gradients are averaged by hand.
 
 Sources
 -------
@@ -28,8 +31,9 @@ from __future__ import annotations
 import numpy as np
 
 from core.kinds import SliceKind
-from core.rule_tools.communication import collectives, exposed_ns
-from core.rule_tools.facts import facts_of
+from core.rule_tools.collective_kinds import DDP, FSDP, kinds_of, marked, with_gradients
+from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import COLLECTIVES, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -52,6 +56,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     nodes = facts.matching(r"^autograd::engine::evaluate_function", SliceKind.CPU_OP)
     need(comm, COLLECTIVES)
     need(nodes, "the trace holds no backward pass.")
+    sent = comm[with_gradients(facts, comm, kinds_of(facts, comm))]
     launch = trace.links.launch_of[facts.kernels]
     inside = facts.inside(np.maximum(launch, 0), nodes) & (launch >= 0)
     plain = ~np.isin(facts.kernels, comm)
@@ -62,10 +67,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if not len(mine):
             continue
         end = int(trace.end_ns[mine].max())
-        late.extend(int(c) for c in comm[ctx.figures.step_of[comm] == row] if trace.slices.start_ns[c] >= end)
+        late.extend(int(c) for c in sent[ctx.figures.step_of[sent] == row] if trace.slices.start_ns[c] >= end)
     ids = np.asarray(late, dtype=np.int32)
     exposed = int(exposed_ns(facts, ids).sum()) if len(ids) else 0
-    whole = facts.sustained_ns * max(facts.n_steps, 1)
+    whole = step_time_ns(facts)
     if exposed < ctx.params["min_share"] * whole:
         return []
     return [
@@ -74,24 +79,16 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             "Gradients are sent after backward: {share_pct:.0f} % of the step",
             "Gradients are sent only after the backward pass: {share_pct:.0f} % of the step. "
-            "{count} {count|collective starts|collectives start} when the backward pass is over, and nothing runs "
-            "beside them "
-            "for {exposed_ms:time}. Sent "
-            "layer by layer, most of it would hide behind the computation; the saving assumes that {left_pct:.0f} % of "
-            "it stays.",
-            Fix(
-                "Send gradients while the backward pass runs.",
-                "model = DistributedDataParallel(model, bucket_cap_mb=1000)",
-                "model = DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True, "
-                "static_graph=True)",
-                "https://pytorch.org/docs/stable/notes/ddp.html",
-                "static_graph needs the same graph in every step.",
-            ),
+            "Nothing runs beside them for {step_exposed_ms:time} of each step ({count} "
+            "{count|collective|collectives} in {steps} {steps|step|steps}). Sent layer by layer, most of it would hide "
+            "behind the computation; the saving assumes that {left_pct:.0f} % of it stays.",
+            _fix(facts),
             [evidence(facts, "Collectives after the backward pass", len(ids), "", ids)],
             values={
                 "share_pct": 100 * exposed / whole,
                 "count": len(ids),
-                "exposed_ms": exposed / 1e6,
+                "steps": max(facts.n_steps, 1),
+                "step_exposed_ms": facts.per_step(exposed) / 1e6,
                 "left_pct": 100 * ctx.params["left"],
             },
             anchors=ids,
@@ -99,3 +96,28 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(late), ctx.params["left"])],
         )
     ]
+
+
+def _fix(facts: Facts) -> Fix:
+    if marked(facts, FSDP):
+        return Fix(
+            "Make each block of layers a unit of its own for FSDP, so that its gradients are sent while the backward "
+            "pass goes on.",
+            url="https://pytorch.org/docs/stable/fsdp.html",
+            risk="Smaller units send more and smaller messages.",
+        )
+    if marked(facts, DDP):
+        return Fix(
+            "Send gradients while the backward pass runs.",
+            "model = DistributedDataParallel(model, bucket_cap_mb=1000)",
+            "model = DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True, static_graph=True)",
+            "https://pytorch.org/docs/stable/notes/ddp.html",
+            "static_graph needs the same graph in every step.",
+        )
+    return Fix(
+        "Let DistributedDataParallel send gradients while the backward pass runs.",
+        "loss.backward()\nfor p in model.parameters():\n    dist.all_reduce(p.grad)",
+        "model = DistributedDataParallel(model)     # once, before the optimizer is made\n\nloss.backward()",
+        "https://pytorch.org/docs/stable/notes/ddp.html",
+        "It averages gradients, and needs every rank to run the same layers.",
+    )

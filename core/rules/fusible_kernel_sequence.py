@@ -25,6 +25,8 @@ HolisticTraceAnalysis (frequent kernel sequences); MindStudio's fusible operator
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.rule_tools.backward import nodes_of
 from core.rule_tools.facts import facts_of
 from core.rule_tools.fusion import elementwise_runs
@@ -54,7 +56,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             continue
         ops = [op for s in starts for op in by_start[s]]
         nodes = nodes_of(facts, ops)  # a compiler fuses the backward pass as well
-        work = facts.device_below_all([*ops, *nodes])
+        work = np.intersect1d(facts.device_below_all([*ops, *nodes]), facts.kernels)
         took = total_ns(facts, work)
         if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
             continue

@@ -11,7 +11,8 @@ The training process waits for the next batch of its workers, so the GPU runs ou
 
 Blind spots
 -----------
-The first batch of an epoch takes long by nature (the workers start) and a single long wait is not reported. Worker
+The first batch of an epoch takes long by nature (the workers start) and a single long wait is not reported, nor is a
+step that holds nothing but the loader: it asked for the batch after the last one. Worker
 processes are not in the trace: which transform is slow cannot be said from it. Nor is it how many cores are free: where
 the CPU does the computing, the saving is an upper bound, and the text says so.
 
@@ -53,17 +54,18 @@ RULE = Rule(
     ),
 )
 _ON_GPU = (
-    "The worker processes deliver batches more slowly than the GPU uses them up: the training process waited "
-    "{each_ms:time} for each of {count} {count|batch|batches}, during {idle_ms:time} of which the GPU had nothing "
-    "to do. Worker "
-    "processes are not in this trace, so it cannot say which part of the loading is slow. The saving assumes "
-    "{workers:.0f} times as many workers, which do not slow each other down."
+    "The worker processes deliver batches more slowly than the GPU uses them up: in each step the training process "
+    "waits {wait_ms:time} for them, during {idle_ms:time} of which the GPU has nothing to do ({count} "
+    "{count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). Worker processes are not in this "
+    "trace, so it cannot say which part of the loading is slow. The saving assumes {workers:.0f} times as many "
+    "workers, "
+    "which do not slow each other down."
 )
 _ON_CPU = (
-    "The worker processes deliver batches more slowly than the training uses them up: it waited {each_ms:time} for "
-    "each of {count} {count|batch|batches}. Worker processes are not in this trace, so it cannot say which part of the "
-    "loading is "
-    "slow. The saving is an upper bound: it assumes {workers:.0f} times as many workers on cores that are free. How "
+    "The worker processes deliver batches more slowly than the training uses them up: in each step it waits "
+    "{wait_ms:time} for them ({count} {count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). "
+    "Worker processes are not in this trace, so it cannot say which part of the loading is slow. The saving is an "
+    "upper bound: it assumes {workers:.0f} times as many workers on cores that are free. How "
     "many are free is not in the trace; where the training itself uses all of them, more workers make it slower."
 )
 _WORKERS = 2  # of the example in the fix
@@ -78,6 +80,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     found = loader_finding(facts, WITH_WORKERS, ctx.params["min_share"])
     if found is None:
         return []
+    need(
+        len(found.slices) > 1, "the steps hold a single batch, which may be the first of its epoch. Record more steps."
+    )
     long = facts.trace.slices.dur_ns[list(found.slices)] >= ctx.params["min_share"] * found.step_ns
     rows = facts.figures.step_of[np.asarray(found.slices)][long]
     if len(np.unique(rows)) < max(ctx.params["min_steps"] * facts.n_steps, 1):

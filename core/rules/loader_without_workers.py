@@ -46,17 +46,18 @@ RULE = Rule(
 )
 _ON_GPU = (
     "The data loader works in the training process itself and takes {share_pct:.0f} % of the step. "
-    "Each batch is read and put together by the thread that also starts the GPU's work: {each_ms:time} for each of "
-    "{count} {count|batch|batches}, during {idle_ms:time} of which the GPU had nothing to do. Worker processes "
-    "prepare the next "
-    "batches while the GPU computes this one. The saving assumes {workers:.0f} {workers|worker|workers} that do not "
+    "Each batch is read and put together by the thread that also starts the GPU's work: {wait_ms:time} per step, "
+    "during {idle_ms:time} of which the GPU has nothing to do ({count} {count|batch|batches} in {steps} "
+    "{steps|step|steps}, {each_ms:time} for each). Worker processes prepare the next batches while the GPU computes "
+    "this one. The saving assumes {workers:.0f} {workers|worker|workers} that do not "
     "slow each other "
     "down."
 )
 _ON_CPU = (
     "The data loader works in the training process itself and takes {share_pct:.0f} % of the step. "
-    "Each batch is read and put together by the thread that also runs the training: {each_ms:time} for each of "
-    "{count} {count|batch|batches}. Worker processes prepare the next batches beside it. The saving is an upper bound: "
+    "Each batch is read and put together by the thread that also runs the training: {wait_ms:time} per step ({count} "
+    "{count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). Worker processes prepare the next "
+    "batches beside it. The saving is an upper bound: "
     "it assumes "
     "{workers:.0f} {workers|worker|workers} on cores that are free. How many are free is not in the trace; where the "
     "training itself "

@@ -14,7 +14,7 @@ Barriers and metrics are small by nature, but few.
 
 How to fix
 ----------
-Larger buckets; one collective for several tensors.
+Larger buckets or units of FSDP; one collective for several tensors. Code is only offered for gradients.
 
 Sources
 -------
@@ -25,11 +25,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.rule_tools.collective_kinds import DDP, FSDP, kinds_of, marked, with_gradients
 from core.rule_tools.communication import collectives, message_bytes
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import COLLECTIVES, need
 from core.suggestions import Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="many-small-collectives",
@@ -62,25 +64,49 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "{per_step:.0f} small collectives per step, typically of {typical_bytes:size}",
-            "{count} {count|collective|collectives} took {took_ms:time}. Of messages this small nearly all is "
+            "They take {step_took_ms:time} of each step ({count} {count|collective|collectives} in {steps} "
+            "{steps|step|steps}). Of messages this small nearly all is "
             "start-up: fewer and larger ones cost "
             "less.",
-            Fix(
-                "Send several tensors at once.",
-                "for p in model.parameters():\n    dist.all_reduce(p.grad)",
-                "model = DistributedDataParallel(model, bucket_cap_mb=25)      # or "
-                "torch._utils._flatten_dense_tensors",
-                "https://pytorch.org/docs/stable/notes/ddp.html",
-                "",
-            ),
+            _fix(facts, comm),
             [evidence(facts, "Collectives", len(comm), "", comm)],
             values={
                 "per_step": len(comm) / max(facts.n_steps, 1),
                 "typical_bytes": typical,
                 "count": len(comm),
-                "took_ms": total_ns(facts, comm) / 1e6,
+                "steps": max(facts.n_steps, 1),
+                "step_took_ms": facts.per_step(total_ns(facts, comm)) / 1e6,
             },
             anchors=comm,
             at=-1,
         )
     ]
+
+
+def _fix(facts: Facts, comm: I32) -> Fix:
+    if marked(facts, FSDP):
+        return Fix(
+            "Make the units of FSDP larger: a block of layers each instead of one layer.",
+            url="https://pytorch.org/docs/stable/fsdp.html",
+            risk="Larger units gather more weights at a time, which takes memory.",
+        )
+    if 2 * with_gradients(facts, comm, kinds_of(facts, comm)).sum() < len(comm):
+        return Fix(
+            "Join what several of them send into one tensor, or let several layers share one exchange; for messages "
+            "this small, an implementation made for low latency helps as well.",
+            url="https://pytorch.org/docs/stable/distributed.html",
+            risk="Joined tensors have to be copied together and apart.",
+        )
+    if marked(facts, DDP):
+        return Fix(
+            "Send several tensors at once: leave the buckets as large as they are by default.",
+            "model = DistributedDataParallel(model, bucket_cap_mb=1)",
+            "model = DistributedDataParallel(model, bucket_cap_mb=25)",
+            "https://pytorch.org/docs/stable/notes/ddp.html",
+        )
+    return Fix(
+        "Send several tensors at once.",
+        "for p in model.parameters():\n    dist.all_reduce(p.grad)",
+        "model = DistributedDataParallel(model, bucket_cap_mb=25)      # or torch._utils._flatten_dense_tensors",
+        "https://pytorch.org/docs/stable/notes/ddp.html",
+    )

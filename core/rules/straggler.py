@@ -11,7 +11,7 @@ All ranks leave a collective together, so all run at the pace of the slowest.
 Blind spots
 -----------
 Clocks of several machines differ: the arrival is compared by the collective's duration, which is short on the rank
-that came last.
+that came last. Sends and receives of a pipeline are left out: their two ends do different things.
 
 How to fix
 ----------
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.rule_tools.collective_kinds import POINT_TO_POINT, kinds_of
 from core.rule_tools.communication import collectives_by_rank
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
@@ -44,6 +45,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
     ranks = collectives_by_rank(facts)
+    ranks = {r: ids[kinds_of(facts, ids) != POINT_TO_POINT] for r, ids in ranks.items()}
     ranks = {r: ids for r, ids in ranks.items() if len(ids)}
     need(len(ranks) >= 2, "fewer than two of the open ranks hold communication between GPUs.")
     n = min(len(ids) for ids in ranks.values())
@@ -69,11 +71,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "and the other ranks wait in "
             "them. All ranks run at its pace.",
             Fix(
-                "Give the ranks equal work.",
-                "DistributedSampler(data)",
-                "# batches of like length on every rank, the same number of batches, no logging on one rank only",
-                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-                "A slow machine looks the same as uneven work.",
+                "Give the ranks equal work: inputs of like length, as many batches for each, no logging or saving on "
+                "one rank only.",
+                url="https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+                risk="A slow machine looks the same as uneven work.",
             ),
             [evidence(facts, "Collectives compared", int(same.sum()), "", ids)],
             values={"rank": order[slow], "lost_ms": lost / 1e6, "count": int(same.sum())},

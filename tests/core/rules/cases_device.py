@@ -229,9 +229,11 @@ def _ranks(slow_us: float) -> Trace:
     return open_trace(paths)
 
 
-def _small_collectives(times: int) -> Trace:
+def _small_collectives(times: int, backward: bool = True) -> Trace:
     builder = steps(3, 8000.0)
     for i in range(3):
+        if backward:
+            builder.op("autograd::engine::evaluate_function: MmBackward0", i * 8000.0 + 5, 10)
         for j in range(times):
             at = i * 8000.0 + 20 + j * 100
             builder.op("c10d::allreduce_", at, 40)

@@ -226,3 +226,38 @@ def test_a_batch_that_blocks_and_is_not_overlapped_is_priced_with_both_fixes(
     assert analysis.plan[-1].predicted_step_ns == pytest.approx(1000 * truth, rel=0.02)
     waits = {s.rule_id: s.saving.pct for s in analysis.suggestions if s.rule_id != "copy-not-overlapped"}
     assert (waits["blocking-pinned-copy" if pinned else "pageable-batch-copy"] or 0) < 1
+
+
+def test_a_step_that_only_ends_the_epoch_says_nothing_of_the_loader() -> None:
+    name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+    def trace(batches: int, ended: bool) -> Trace:
+        builder = TraceBuilder()
+        for number in range(batches + ended):
+            at = number * 1000.0
+            builder.step(number, at, 990).range(name, at + 5, 800)
+            if number < batches:
+                builder.op("aten::mm", at + 820, 100)
+        return built(builder)
+
+    assert run_rule("loader-starves-step", trace(0, True)).outcome is Outcome.CLEAN
+    single = run_rule("loader-starves-step", trace(1, True))
+    assert single.outcome is Outcome.NOT_CHECKED
+    assert "a single batch" in single.reason
+    (found,) = run_rule("loader-starves-step", trace(3, True)).suggestions
+    assert found.occurrences == 3
+
+
+def test_a_kernel_below_two_operators_of_a_convolution_counts_once() -> None:
+    builder = TraceBuilder()
+    for number in range(3):
+        at = number * 1000.0
+        builder.step(number, at, 990)
+        builder.op("aten::cudnn_convolution", at + 10, 40, Input_Dims=[[8, 3, 32, 32], [16, 3, 3, 3]])
+        builder.launch("implicit_gemm", at + 20, 5, at + 60, 200)
+        builder.op("aten::cudnn_convolution_backward", at + 100, 90, Input_Dims=[[8, 3, 32, 32]])
+        builder.op("aten::cudnn_convolution_backward_weight", at + 110, 50, Input_Dims=[[8, 3, 32, 32]])
+        builder.launch("wgrad", at + 120, 5, at + 300, 500)
+        builder.op("aten::relu", at + 200, 40).launch("relu", at + 210, 5, at + 800, 100)
+    (found,) = run_rule("algorithm-search-each-step", built(builder)).suggestions
+    assert found.values["share_pct"] == pytest.approx(100 * 700 / 800)

@@ -1,0 +1,123 @@
+"""Advice about collectives fits what they are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.figures.compute import compute_figures
+from core.rule_tools.collective_kinds import kinds_of
+from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
+from core.rule_tools.facts import Facts
+from core.suggestions import Outcome, Suggestion
+from core.trace import Trace
+from tests.core.rules.kit import built, run_rule, steps
+
+REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+GATHER = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+STEP_US = 4000.0
+
+
+def _layers(kernel: str, *, above: str = "", backward: bool = False, mark: str = "", **args: Any) -> Trace:
+    """Three steps of 24 layers: a product, then a collective that nothing overlaps; perhaps a backward pass."""
+    builder = steps(3, STEP_US)
+    for i in range(3):
+        start = i * STEP_US
+        if mark:
+            builder.range(mark, start + 10, 20)
+        for j in range(24):
+            at = start + 40 + j * 140
+            if backward and j >= 12:
+                builder.op("autograd::engine::evaluate_function: MmBackward0", at, 30)
+            else:
+                builder.op("aten::mm", at, 30)
+            builder.launch("gemm", at + 5, 5, at + 10, 60)
+            if above:
+                builder.range(above, at + 40, 30)
+            builder.op("record_param_comms", at + 41, 20)
+            builder.launch(kernel, at + 45, 5, at + 75, 60, stream=20, In_msg_nelems=256, dtype="Half", **args)
+    return built(builder)
+
+
+def _share(trace: Trace) -> Suggestion:
+    (found,) = run_rule("communication-share", trace).suggestions
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "words"),
+    [
+        (REDUCE, {}, "not gradients"),
+        (REDUCE, {"backward": True}, "not gradients"),  # half of them in the forward pass
+        (SEND_RECV, {"Collective_name": "all_to_allv"}, "Split the batch"),
+        (SEND_RECV, {"above": "nccl:all_to_all"}, "Split the batch"),
+        (SEND_RECV, {"above": "nccl:recv 2->3", "backward": True}, "micro-batches"),
+        (GATHER, {}, "before it is needed"),
+        ("ncclDevKernel_Broadcast_RING_LL(int)", {}, "as early as its input is ready"),
+    ],
+)
+def test_collectives_of_the_model_itself_get_advice_in_words(kernel: str, options: dict[str, Any], words: str) -> None:
+    found = _share(_layers(kernel, **options))
+    assert words in found.fix.summary
+    assert (found.fix.before, found.fix.after) == ("", "")
+    assert found.effects == ()
+    assert "DistributedDataParallel" not in found.fix.summary + found.explanation
+
+
+def test_weights_of_fsdp_are_prefetched() -> None:
+    found = _share(_layers(GATHER, backward=True, mark="FullyShardedDataParallel.forward"))
+    assert "prefetch" in found.fix.summary
+    assert len(found.effects) == 1
+
+
+def test_gradients_of_ddp_may_be_compressed_and_only_they_are_counted_on() -> None:
+    trace = _layers(REDUCE, backward=True, mark="DistributedDataParallel.forward")
+    found = _share(trace)
+    assert "bf16_compress_hook" in found.fix.after
+    assert len(found.effects[0].slices) == 3 * 12  # not those of the forward pass
+
+
+def test_small_messages_of_the_forward_pass_are_not_called_gradients() -> None:
+    (found,) = run_rule("many-small-collectives", _layers(REDUCE)).suggestions
+    assert found.fix.before == found.fix.after == ""
+    (ddp,) = run_rule("many-small-collectives", _layers(REDUCE, backward=True, mark="FSDP::pre_forward")).suggestions
+    assert "units of FSDP" in ddp.fix.summary
+
+
+def test_only_gradients_are_sent_after_the_backward_pass() -> None:
+    def trace(kernel: str, mark: str = "", **args: Any) -> Trace:
+        builder = steps(3, 8000.0)
+        for i in range(3):
+            at = i * 8000.0 + 20
+            if mark:
+                builder.range(mark, at, 20)
+            builder.op("aten::mm", at + 30, 20).launch("gemm", at + 35, 5, at + 45, 300)
+            builder.op("autograd::engine::evaluate_function: MmBackward0", at + 60, 40)
+            builder.launch("gemm", at + 70, 5, at + 400, 1000)
+            builder.op("record_param_comms", at + 110, 20)
+            builder.launch(kernel, at + 115, 5, at + 1500, 3000, stream=20, **args)
+        return built(builder)
+
+    (by_hand,) = run_rule("exposed-communication", trace(REDUCE)).suggestions
+    assert "dist.all_reduce(p.grad)" in by_hand.fix.before
+    (ddp,) = run_rule("exposed-communication", trace(REDUCE, "DistributedDataParallel.forward")).suggestions
+    assert "bucket_cap_mb" in ddp.fix.before
+    assert run_rule("exposed-communication", trace(SEND_RECV, Collective_name="send")).outcome is Outcome.CLEAN
+
+
+def test_two_gpus_of_one_process_share_a_step() -> None:
+    builder = steps(3, 2000.0)
+    for i in range(3):
+        for device in (0, 1):
+            at = i * 2000.0 + 20 + device * 30
+            builder.op("c10d::allreduce_", at, 20)
+            builder.launch(REDUCE, at + 2, 5, at + 10, 1800, device=device, stream=20)
+            builder.launch(REDUCE, at + 8, 5, at + 12, 1500, device=device, stream=21)
+    trace = built(builder)
+    facts = Facts(trace, compute_figures(trace))
+    comm = collectives(facts)
+    assert set(kinds_of(facts, comm)) == {"all-reduce"}
+    assert exposed_ns(facts, comm).sum() == 6 * 1_800_000
+    assert exposed_ns(facts, comm).sum() <= step_time_ns(facts)
