@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,23 @@ SPENT_IN_ONE_STEP = (
 )
 MADE = (
     "Making what is copied takes {made_ms:time} of CPU time more. In all, the fix frees the CPU for {gone_ms:time}, "
-    "the waiting included."
+    "the waiting included; where that is more than it saves, the CPU only waits at a later line instead."
 )
 MADE_PER_STEP = (
     "Making what is copied takes the CPU {made_ms:time} a step more. In all, the fix frees the CPU for {gone_ms:time} "
-    "a step, the waiting included."
+    "a step, the waiting included; where that is more than it saves, the CPU only waits at a later line instead."
 )
+# labels of times of the whole recording, and what they are called per step
+PER_STEP = {
+    "Their time": "Their time per step",
+    "Their CPU time": "Their CPU time per step",
+    "CPU time": "CPU time per step",
+    "GPU time": "GPU time per step",
+    "CPU time inside them": "CPU time inside them per step",
+    "CPU time in their calls": "CPU time in their calls per step",
+    "CPU time of making what is copied": "CPU time per step of making what is copied",
+    "GPU idle until the next launch": "GPU idle per step until the next launch",
+}
 
 
 @dataclass(frozen=True)
@@ -175,8 +186,8 @@ def sync_suggestions(
         if extra:
             effects.append(Effect(EffectKind.REMOVE_WORK, tuple(extra)))
             told |= _made(facts, extra, [*slices, *extra])
-            label = "CPU time of making what is copied"
-            more = (*more, evidence(facts, label, total_ns(facts, extra) / MS, "ms", extra))
+            made = evidence(facts, "CPU time of making what is copied", total_ns(facts, extra) / MS, "ms", extra)
+            more = (*more, *_by_step(facts, (made,)))
             sentences.append(MADE_PER_STEP if facts.n_steps else MADE)
         fix = (advise(facts, group) if advise is not None else None) or texts.fix
         only_last = all(is_last_of_all(facts, o) for o in group.occurrences)
@@ -223,19 +234,20 @@ def _targets(
 
 def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[Evidence, ...]:
     calls, by_step = ids_tuple(group.calls), facts.n_steps > 1
+    covered = facts.per_step(_covered_ns(facts, group)) if by_step else _covered_ns(facts, group)
     longest = max(group.occurrences, key=lambda o: host_time_ns(facts, o))
     out = [
         Evidence(
             "Operations that block the CPU", len(group.occurrences), "", ids_tuple(o.anchor for o in group.occurrences)
         ),
-        *(
-            [Evidence("CPU time inside them per step", round(values["step_host_ms"], 4), "ms", calls)]
-            if by_step
-            else []
+        Evidence(
+            "CPU time inside them per step" if by_step else "CPU time inside the blocking calls",
+            round(values["step_host_ms" if by_step else "host_ms"], 4),
+            "ms",
+            calls,
         ),
-        Evidence("CPU time inside the blocking calls", round(values["host_ms"], 4), "ms", calls),
-        Evidence("of it, waiting for the GPU", round(values["wait_ms"], 4), "ms", calls),
-        Evidence("of that, while the GPU was computing", round(_covered_ns(facts, group) / MS, 4), "ms", calls),
+        Evidence("of it, waiting for the GPU", round(values["step_wait_ms" if by_step else "wait_ms"], 4), "ms", calls),
+        Evidence("of that, while the GPU was computing", round(covered / MS, 4), "ms", calls),
         Evidence("The longest one", round(host_time_ns(facts, longest) / MS, 4), "ms", longest.calls),
     ]
     copies = ids_tuple(c for o in group.occurrences for c in o.copies)
@@ -290,10 +302,22 @@ def suggestion(
         occurrences=occurrences or len(spots),
         steps=facts.rows_of(spots) if len(spots) else (),
         source=_source(ctx, facts, place, [] if at is not None else spots, hint),
-        evidence=tuple(evidence),
+        evidence=tuple(evidence) if informational else _by_step(facts, evidence),
         fix=fix,
         effects=tuple(effects),
         informational=informational,
+    )
+
+
+def _by_step(facts: Facts, shown: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Times of all counted steps together, given per step as savings are; as they are where at most one step counts."""
+    if facts.n_steps < 2:
+        return tuple(shown)
+    return tuple(
+        replace(one, label=PER_STEP[one.label], value=round(facts.per_step(float(one.value)), 4))
+        if one.label in PER_STEP and isinstance(one.value, int | float)
+        else one
+        for one in shown
     )
 
 

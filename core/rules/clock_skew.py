@@ -56,8 +56,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "{count} GPU {count|slice starts|slices start} before their own launch",
-            "{count} {count|piece|pieces} of GPU work start before their own launch, by up to {worst_us:time}. "
-            "The clocks of CPU and GPU are not aligned in this recording: times between the two are wrong by as much.",
+            "The clocks of CPU and GPU are not aligned in this recording: times between the two are wrong by up to "
+            "{worst_us:time}.",
             Fix("Record again with a newer driver and torch."),
             [evidence(facts, "Work that starts too early", int(bad.sum()), "", work[bad])],
             values={"count": int(bad.sum()), "worst_us": worst},

@@ -45,7 +45,7 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="The same small tensor is copied to the GPU again and again",
     why=(
-        "The same small tensor is copied from the CPU to the GPU again and again. A tensor of {each_bytes:size} "
+        "A tensor of {each_bytes:size} "
         "that lives on the CPU is sent to the GPU {count} {count|time|times}, though its size never changes. For "
         "such a copy the CPU waits until the GPU has done everything before it."
     ),

@@ -41,7 +41,7 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="Python tests a GPU tensor and waits for the answer",
     why=(
-        "Python tests a tensor that is on the GPU, and the CPU waits for the answer. An if, while or assert on a "
+        "An if, while or assert on a "
         "tensor needs its value now, so the CPU stops until the GPU has computed it. Meanwhile no new work is "
         "queued."
     ),

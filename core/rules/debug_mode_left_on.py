@@ -92,7 +92,6 @@ def _blocking_launches(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Every launch waits for its kernel: CUDA_LAUNCH_BLOCKING?",
-            "Every launch waits until its kernel has ended: CUDA_LAUNCH_BLOCKING seems to be set. "
             "{count} of {of} launches returned only after their kernel was done. So the CPU and the GPU take turns "
             "instead of working side by side: the CPU spent {took_ms:time} in these calls.",
             Fix("Unset the variable.", "CUDA_LAUNCH_BLOCKING=1 python train.py", "python train.py", URL),

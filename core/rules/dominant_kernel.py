@@ -62,10 +62,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "{share_pct:.0f} % of the kernel time in one kernel: {short}",
-            "One kernel takes {share_pct:.0f} % of the kernel time: {kernel}. "
-            "{count} {count|launch|launches} took {took_ms:time}. {kernel} is where the GPU spends its time; "
-            "Nsight Compute tells what "
-            "limits it.",
+            "{count} {count|launch|launches} of {kernel} took {took_ms:time}. Nsight Compute tells what limits it.",
             Fix(
                 "Measure this kernel.",
                 "",

@@ -65,7 +65,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "Copies that only change type or layout: {share_pct:.0f} % of GPU time",
-                "Copies that only change type or layout take {share_pct:.0f} % of the GPU's time. "
                 "{count} {count|operator|operators} ({names}) copy data within the GPU and compute nothing: "
                 "{took_ms:time}"
                 ". Not all of "

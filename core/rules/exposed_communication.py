@@ -78,8 +78,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Gradients are sent after backward: {share_pct:.0f} % of the step",
-            "Gradients are sent only after the backward pass: {share_pct:.0f} % of the step. "
-            "Nothing runs beside them for {step_exposed_ms:time} of each step ({count} "
+            "Nothing runs beside these collectives for {step_exposed_ms:time} of each step ({count} "
             "{count|collective|collectives} in {steps} {steps|step|steps}). Sent layer by layer, most of it would hide "
             "behind the computation; the saving assumes that {left_pct:.0f} % of it stays.",
             _fix(facts),

@@ -60,7 +60,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The batch is normalised in {passes:.0f} separate passes",
-            "The batch is converted and normalised in {passes:.0f} separate passes over it. "
             "Each pass reads the whole batch from the GPU's memory and writes it back: {took_ms:time} for {count} "
             "{count|kernel|kernels}. In one pass it would take about {one_ms:time}.",
             Fix(

@@ -66,8 +66,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "Small kernels could be fused: {share_pct:.0f} % of the kernel time",
-                "Sequences of {length:.0f} element-wise kernels could be fused: {share_pct:.0f} % of the kernel time. "
-                "{count} {count|time|times}, several small operators pass over the same data one after the other "
+                "{count} {count|time|times}, {length:.0f} small element-wise operators pass over the same data one "
+                "after the other "
                 "({names}, ...): "
                 "{took_ms:time}. A compiler can make one kernel of each sequence, which reads and "
                 "writes memory once. "

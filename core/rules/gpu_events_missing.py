@@ -48,7 +48,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The GPU's work is missing: {count} {count|call|calls} started some",
-            "The GPU's work was not recorded, although {count} {count|call|calls} started some. "
             "What the GPU did is unknown, so nothing can be said about its use or about waits. Most "
             "often the driver forbids profiling to ordinary users, or another profiler was running.",
             Fix(

@@ -42,14 +42,13 @@ RULE = Rule(
 )
 _OF_MODULE = r"torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): zero_grad$"
 _ON_GPU = (
-    "Gradients are filled with zeros in every step instead of being dropped. "
-    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:time} of CPU time and "
-    "{device_ms:time} of the GPU. "
+    "Each of {times} {times|call|calls} fills {each:.0f} {each|tensor|tensors} with zeros: {each_host_ms:time} of CPU "
+    "time and {each_device_ms:time} of the GPU. "
     "Dropped gradients need neither, and the next backward pass writes them instead of adding to them."
 )
 _ON_CPU = (
-    "Gradients are filled with zeros in every step instead of being dropped. "
-    "{count} {count|tensor was|tensors were} cleared in {times} {times|call|calls}: {host_ms:time}. Dropped "
+    "Each of {times} {times|call|calls} fills {each:.0f} {each|tensor|tensors} with zeros: {each_host_ms:time}. "
+    "Dropped "
     "gradients need no clearing, and the next "
     "backward pass writes them instead of adding to them."
 )
@@ -100,8 +99,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             values={
                 "count": len(ops),
                 "times": len(used),
-                "host_ms": total_ns(facts, ops) / 1e6,
-                "device_ms": total_ns(facts, work) / 1e6 if len(work) else 0.0,
+                "each": round(len(ops) / len(used)),
+                "each_host_ms": total_ns(facts, ops) / len(used) / 1e6,
+                "each_device_ms": total_ns(facts, work) / len(used) / 1e6 if len(work) else 0.0,
             },
             anchors=ops,
             effects=[Effect(EffectKind.REMOVE_WORK, tuple(ops))],

@@ -36,13 +36,11 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, 
 
 RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand", needs=Needs.OPS)
 _ON_GPU = (
-    "This looks like {what} written out by hand: {per_time} operators where one would do. "
     "{count} {count|time|times}, {per_time} small operators one after the other take {host_ms:time} of CPU time to "
     "launch "
     "{kernels} {kernels|kernel|kernels}, which run for {device_ms:time}. The built-in needs one or two launches."
 )
 _ON_CPU = (
-    "This looks like {what} written out by hand: {per_time} operators where one would do. "
     "{count} {count|time|times}, {per_time} small operators run one after the other, {host_ms:time} "
     "altogether; each reads and writes "
     "memory by itself. The built-in goes over the data once or twice."

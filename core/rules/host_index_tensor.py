@@ -40,8 +40,8 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a CPU tensor",
     why=(
-        "A GPU tensor is indexed with a tensor that is on the CPU, which is copied over each time. The index "
-        "({each_bytes:size}) is on the CPU, so PyTorch copies it to the GPU inside `{op}` and waits for the copy."
+        "The index ({each_bytes:size}) is made or kept on the CPU, so PyTorch copies it over inside `{op}`, each time "
+        "anew, and waits for the copy."
     ),
     fix=Fix(
         summary="Keep the index on the GPU.",

@@ -41,9 +41,8 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="A GPU tensor is indexed with a Python list or range",
     why=(
-        "A GPU tensor is indexed with a Python list or range, which is copied to the GPU each time. Python's "
-        "numbers are first made into a CPU tensor of {each_bytes:size} and then copied to the GPU, and the CPU "
-        "waits for that copy."
+        "Each time, Python's numbers are first made into a CPU tensor of {each_bytes:size} and then copied to the GPU, "
+        "and the CPU waits for that copy."
     ),
     fix=Fix(
         summary="Make the index on the GPU.",

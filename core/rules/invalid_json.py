@@ -47,8 +47,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "The file ends early: what came after is missing"
             if trace.report.is_cut_off
             else "The damaged file was repaired: {count} {count|event|events} concerned",
-            "The file was damaged and has been repaired (events concerned: {count}). "
-            "The most important: {title} {advice}",
+            "{title} {advice}",
             Fix("Record again, or live with the loss."),
             [evidence(facts, "What is left begins here", len(trace.slices), "slices", some)],
             values={

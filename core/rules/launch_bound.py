@@ -87,11 +87,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The CPU launches too slowly: the GPU is busy {busy_pct:.0f} %",
-            "The GPU is busy only {busy_pct:.0f} % of the time: the CPU cannot launch its short kernels fast enough. "
             "The typical one of {count} {count|kernel|kernels} lasts {typical_us:time}, but the CPU spends "
             "{host_us:time} in "
             "operators for each kernel that it starts. So the GPU finishes its work and waits for the next launch: "
-            "{idle_pct:.0f} % of the time it was idle because the CPU was still busy launching. The "
+            "{idle_pct:.0f} % of the time it was idle until the CPU, still in operators or Python, launched more. The "
             "saving assumes that "
             "a graph leaves {left_pct:.0f} % of the CPU's part.",
             Fix(
@@ -106,7 +105,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             [
                 evidence(facts, "Kernels", len(kernels), "", kernels),
                 evidence(facts, "Typical (median) duration", typical_us, "us", kernels),
-                evidence(facts, "GPU idle while the CPU was launching", by_launch / 1e6, "ms", blamed or launches),
+                evidence(facts, "GPU idle until the next launch", by_launch / 1e6, "ms", blamed or launches),
             ],
             values={
                 "busy_pct": busy,

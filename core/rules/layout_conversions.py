@@ -59,7 +59,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Convolutions convert layouts: {share_pct:.0f} % of the kernel time",
-            "Convolutions convert their data to another layout and back: {share_pct:.0f} % of the kernel time. "
             "{count} {count|kernel|kernels} only rearrange data between 'channels first' and 'channels last', "
             "{took_ms:time}. With "
             "the model in channels_last from the start none of them is needed.",

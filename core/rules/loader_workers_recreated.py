@@ -61,7 +61,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "The loader's workers are started anew {count} {count|time|times}",
-                "The data loader's worker processes are started anew again and again ({count} {count|time|times}). "
                 "Each time the loop over the loader begins, its workers are started again: {took_ms:time} "
                 "altogether in "
                 "this recording, and the first batch after it comes late.",

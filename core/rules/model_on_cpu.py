@@ -74,9 +74,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "The model runs on the CPU although there is a GPU",
-            "The model runs on the CPU although there is a GPU: {device}. "
             "{count} {count|heavy operator|heavy operators} computed on the CPU for {took_ms:time}, and nothing was "
-            "launched on the GPU.",
+            "launched on {device}.",
             Fix(
                 "Move the model and its inputs to the GPU.",
                 "model = Net()\nout = model(x)",

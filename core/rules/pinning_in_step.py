@@ -45,7 +45,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "Memory is pinned on the thread that launches work",
-                "Memory is pinned on the thread that launches the GPU's work. "
                 "Pinning a tensor asks the operating system to lock its pages and blocks the CPU: {took_ms:time} for "
                 "{count} {count|call|calls}. The DataLoader can do it on a thread of its own.",
                 Fix(

@@ -37,7 +37,7 @@ RULE = Rule(id="scalar-read-back", title="A number is read back from the GPU", n
 TEXTS = SyncTexts(
     title="`{op}` reads a number back and waits",
     why=(
-        "`{op}` reads a number back from the GPU, and the CPU waits for it. To read one number, the CPU must wait "
+        "To read one number, the CPU must wait "
         "until the GPU has finished all the work queued before it. While the CPU waits it cannot queue new work, so "
         "the GPU has nothing to do afterwards."
     ),

@@ -52,21 +52,18 @@ RULE = Rule(
     ),
 )
 _ON_GPU = (
-    "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step. "
-    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:time} of CPU time "
-    "for kernels of "
+    "Each call of {optimizer} runs {per_step:.0f} small operators, which take {host_ms:time} of CPU time for kernels "
+    "of "
     "{device_ms:time}. The fused form does the same in a few launches. The saving assumes that {left_pct:.0f} % of "
     "the CPU time is left."
 )
 _ON_CPU = (
-    "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step. "
-    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:time}; each goes "
+    "Each call of {optimizer} runs {per_step:.0f} small operators, {host_ms:time}; each of them goes "
     "over memory by itself. The fused "
     "form goes over each parameter once. The saving assumes that {left_pct:.0f} % of the time is left."
 )
 _ON_CPU_FOREACH = (
-    "The optimizer updates its parameters one by one: {per_step:.0f} small operators per step. "
-    "{optimizer} ran {count} {count|operator|operators} in {times} {times|step|steps}, {host_ms:time}. They are so "
+    "Each call of {optimizer} runs {per_step:.0f} small operators, {host_ms:time}. They are so "
     "short that most of the time goes into starting them. Work on lists of tensors starts fewer. The saving assumes "
     "that {left_pct:.0f} % of the time is left."
 )
@@ -123,8 +120,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                     "count": len(ops),
                     "times": len(ids),
                     "per_step": len(ops) / len(ids),
-                    "host_ms": host / 1e6,
-                    "device_ms": total_ns(facts, work) / 1e6,
+                    "host_ms": host / len(ids) / 1e6,
+                    "device_ms": total_ns(facts, work) / len(ids) / 1e6,
                     "left_pct": 100 * factor,
                     "op_path": name,
                 },

@@ -66,9 +66,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             "Products without tensor cores: {share_pct:.0f} % of the kernel time",
-            "The tensor cores are idle: {share_pct:.0f} % of the kernel time goes to products they could compute. "
-            "{count} {count|matrix product|matrix products} and convolutions took {took_ms:time} in single "
-            "precision. In "
+            "{count} {count|matrix product or convolution|matrix products and convolutions} took {took_ms:time} in "
+            "single "
+            "precision, while the tensor cores were idle. In "
             "mixed precision the "
             "tensor cores do them. The saving assumes that {left_pct:.0f} % of the time is left.",
             Fix(

@@ -33,9 +33,8 @@ RULE = Rule(id="tensor-read-back", title="A tensor is copied back to the CPU", n
 TEXTS = SyncTexts(
     title="A tensor is copied to the CPU, which waits for it",
     why=(
-        "A tensor is copied from the GPU to the CPU, and the CPU waits for it. On average {each_bytes:size} were "
-        "copied back each time. The copy can only start once everything before it is done, and the CPU queues "
-        "nothing meanwhile."
+        "On average {each_bytes:size} were copied back each time. The copy can only start once everything before it on "
+        "the GPU is done, and the CPU queues nothing meanwhile."
     ),
     fix=Fix(
         summary="Keep it on the GPU; move it rarely, or without waiting.",
