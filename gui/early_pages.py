@@ -1,15 +1,16 @@
-"""Pages of traces, made a part at a time before their trace is shown: the window stays alive in between."""
+"""Pages of traces, made a part at a time before their trace is first shown: the window stays alive in between."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, Qt, QTimer
 from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from gui.document_page import DocumentPage
+from gui.gentle import TURN_MS
 from gui.session import Document, Session
 from gui.settings import Settings
 
@@ -31,6 +32,7 @@ class EarlyPages:
     def __init__(self, session: Session, settings: Settings, stack: QStackedWidget) -> None:
         self._session, self._settings, self._stack = session, settings, stack
         self._made: dict[Document, DocumentPage] = {}
+        self._under_way: dict[Document, Generator[None]] = {}
         session.provide("page_parts", self.parts)
 
     def parts(self, document: Document) -> Generator[None]:
@@ -75,9 +77,40 @@ class EarlyPages:
                 part.grab()
                 yield
 
+    def has(self, document: Document) -> bool:
+        """All parts of the page of a document are made."""
+        return document in self._made and document not in self._under_way
+
+    def make(self, document: Document, then: Callable[[Document], None]) -> None:
+        """Make the page of a document, a part in each turn of the event loop, and call ``then`` when it is there."""
+        if document not in self._under_way:
+            self._under_way[document] = self.parts(document)
+            QTimer.singleShot(TURN_MS, document, lambda: self._make_on(document, then))
+
+    def _make_on(self, document: Document, then: Callable[[Document], None]) -> None:
+        parts = self._under_way.get(document)
+        if parts is None:  # it was taken, or its trace closed
+            return
+        if next(parts, parts) is not parts:
+            if document in self._under_way:
+                QTimer.singleShot(TURN_MS, document, lambda: self._make_on(document, then))
+            return
+        self._under_way.pop(document, None)
+        then(document)
+
+    def drop(self, document: Document) -> None:
+        """Its trace is closed: a page that was never shown goes."""
+        parts, page = self._under_way.pop(document, None), self._made.pop(document, None)
+        if page is not None:
+            self._stack.removeWidget(page)
+            page.deleteLater()
+        if parts is not None:
+            QTimer.singleShot(0, self._stack, parts.close)  # it may be at work right now
+
     def take(self, document: Document) -> DocumentPage:
         """Return the page of a document, whole and in its place."""
         page = self._made.pop(document, None)
+        self._under_way.pop(document, None)
         if page is None:
             page = DocumentPage(self._session, document, self._settings, self._stack)
         page.finish()

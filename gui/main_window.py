@@ -43,15 +43,20 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
     -------
     closing()
         Everything is still there.
+    pageMade(document)
+        Its page is there, and about to be shown for the first time.
     """
 
     closing = Signal()
+    pageMade = Signal(object)
 
     def __init__(self, session: Session, settings: Settings) -> None:
         super().__init__()
         self.session, self.settings = session, settings
         self.opener = Opener(session, settings, self)
-        self.pages: dict[object, QWidget] = {}  # Document, or panel id of a page -> widget
+        # Document, or panel id of a page -> widget; one is made when it is first shown
+        self.pages: dict[object, QWidget] = {}
+        self._tabbed: list[Document] = []  # documents that have a tab
         self.work: dict[str, WorkLine] = {}
         self.setWindowTitle("StepLens")
         self.setAcceptDrops(True)
@@ -224,37 +229,48 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
 
     def _sync_documents(self) -> None:
         for document in self.session.documents:
-            if document not in self.pages:
-                self.pages[document] = self.early.take(document)
+            if document not in self._tabbed:
+                self._tabbed.append(document)
                 self._add_tab(document, document.title)
                 document.suggestionChanged.connect(partial(store.save, document))
                 document.marksChanged.connect(partial(store.save, document))
-        for key in [k for k in self.pages if isinstance(k, Document) and k not in self.session.documents]:
-            self._drop_page(key)
+        for document in [d for d in self._tabbed if d not in self.session.documents]:
+            self._tabbed.remove(document)
+            self._drop_page(document)
         if self.session.current is None and not self.top.tabs.count():
             self.show_page("start")
 
+    def _page_of(self, document: Document) -> DocumentPage:
+        """Page of a document, made when first asked for."""
+        page = self.pages.get(document)
+        if not isinstance(page, DocumentPage):
+            page = self.pages[document] = self.early.take(document)
+            self.pageMade.emit(document)
+        return page
+
     def _drop_page(self, key: object) -> None:
-        page = self.pages.pop(key)
+        page = self.pages.pop(key, None)
         if isinstance(page, DocumentPage):
             page.save_layout()
-            store.save(page.document)
+        if isinstance(key, Document):
+            self.early.drop(key)
+            store.save(key)
         index = self._tab_of(key)
         if index >= 0:
             self.top.tabs.blockSignals(True)
             self.top.tabs.removeTab(index)
             self.top.tabs.blockSignals(False)
             self._name_tabs()
-        self.stack.removeWidget(page)
-        page.setParent(None)
-        page.deleteLater()
+        if page is not None:
+            self.stack.removeWidget(page)
+            page.setParent(None)
+            page.deleteLater()
 
     def _show_current(self) -> None:
         document = self.session.current
         if document is not None:
             self._sync_documents()
-            page = self.pages[document]
-            assert isinstance(page, DocumentPage)
+            page = self._page_of(document)
             self.stack.setCurrentWidget(page)
             page.lay_out(self.width(), self.stack.height() or self.height())
             self._choose_tab(document)

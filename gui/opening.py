@@ -93,11 +93,6 @@ def _is_large(path: Path) -> bool:
         return False
 
 
-def _nothing() -> Generator[None]:
-    """No parts."""
-    yield from ()
-
-
 def title_of(trace: Trace, run: RunRecord | None) -> str:
     """Name of a trace: its file, the folder of several ranks, or script and time of the run that made it."""
     title = name_of(trace, run)
@@ -157,7 +152,7 @@ class Opener(QObject):
     Signals
     -------
     started(key, title), progressed(key, fraction, note), ended(key)
-        For the lines that show running work; ``key`` is the path as text.
+        Of running work; ``key`` is the path as text.
     """
 
     started = Signal(str, str)
@@ -174,7 +169,7 @@ class Opener(QObject):
         self._arriving: dict[str, tuple[Document, Generator[None]]] = {}  # read, its page is being made
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
-        self._open_count = 0
+        self._open_count, self._preferred = 0, ""  # which is to be in front, wherever its tab stands
         self._let_go = QTimer(self)  # a closed trace may refer to itself in circles, and be gigabytes
         self._let_go.setSingleShot(True)
         self._let_go.setInterval(LET_GO_MS)
@@ -192,7 +187,7 @@ class Opener(QObject):
     def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
         """Open each path in a tab; one that is open already is shown instead."""
         if not self._jobs:
-            self._asked = []
+            self._asked, self._preferred = [], ""
         for path in paths:
             path = Path(path).absolute()
             shown = [d for d in self._session.documents if d.trace.sources and d.trace.path == path]
@@ -201,6 +196,14 @@ class Opener(QObject):
             elif str(path) not in self._jobs:
                 self._asked.append(str(path))
                 self._start(path, run_folder)
+
+    def open_again(self, paths: list[tuple[Path, Path | None]], front: str) -> None:
+        """Open traces in this order, each with its run folder; ``front`` is read and shown first."""
+        for path, run_folder in sorted(paths, key=lambda one: str(one[0]) != front):
+            self._session.open([path], run_folder)
+        order = [str(path) for path, _ in paths]
+        self._asked.sort(key=lambda key: order.index(key) if key in order else -1)
+        self._preferred = front
 
     def cancel(self, key: str) -> None:
         """Call off one opening; nothing changes."""
@@ -244,7 +247,7 @@ class Opener(QObject):
             self._helpers[document] = loaded.helper
         try:
             self._fill(document, path, run_folder, loaded)
-            self._arriving[key] = document, self._session.ask("page_parts", document) or _nothing()
+            self._arriving[key] = document, self._page_parts(key, document)
         except Exception as error:  # else its line would stay busy, and the path could not be opened again
             self._let_helper_go(document)
             self._failed(key, error)
@@ -270,11 +273,23 @@ class Opener(QObject):
             self._session.remember(path, self._settings.get("files/recent_max"))
         document.analysis_running = True  # soon: the page says so from the start
 
+    def _page_parts(self, key: str, document: Document) -> Generator[None]:
+        """Make the page of a trace that is going to be in front; any other is made when it is first shown."""
+        while any(self._rank(other) < self._rank(key) for other in self._arriving):
+            yield
+        if self._comes_to_front(key):
+            yield from self._session.ask("page_parts", document) or ()
+
+    def _comes_to_front(self, key: str) -> bool:
+        """Whether nothing is shown yet that was asked for with this trace and stands before it."""
+        shown = str(self._session.current.property("asked")) if self._session.current is not None else ""
+        return shown not in self._asked or self._rank(key) < self._rank(shown)
+
     def _arrive(self, key: str) -> None:
         """Have the page made, a part in each turn of the event loop; then show the trace and diagnose it."""
-        if key not in self._arriving:  # called off
+        document, parts = self._arriving.get(key, (None, None))
+        if document is None or parts is None:  # called off
             return
-        document, parts = self._arriving[key]
         try:
             if next(parts, parts) is not parts or key not in self._arriving:
                 QTimer.singleShot(TURN_MS, self, partial(self._arrive, key))
@@ -294,14 +309,15 @@ class Opener(QObject):
     def _add(self, document: Document, key: str) -> None:
         """Tabs stand in the order in which the files were named, whichever was read first; the first is in front."""
         document.setProperty("asked", key)
-        session, place = self._session, self._place(key)
-        after = [k for k, d in enumerate(session.documents) if self._place(str(d.property("asked"))) > place >= 0]
-        current = session.current
-        front = current is None or not 0 <= self._place(str(current.property("asked"))) < place
-        session.add_document(document, after[0] if after else None, front=front)
+        held, place = self._session.documents, self._place(key)
+        after = next((k for k, d in enumerate(held) if self._place(str(d.property("asked"))) > place >= 0), None)
+        self._session.add_document(document, after, front=self._comes_to_front(key))
 
     def _place(self, key: str) -> int:
         return self._asked.index(key) if key in self._asked else -1
+
+    def _rank(self, key: str) -> int:
+        return -1 if key == self._preferred else self._place(key)
 
     def _failed(self, key: str, error: BaseException) -> None:
         self._jobs.pop(key, None)

@@ -49,6 +49,7 @@ class Resume(QObject):
         for changed in (self._session.currentChanged, self._session.pageRequested):
             changed.connect(self._later)
         self._session.documentsChanged.connect(self._documents)
+        window.pageMade.connect(self._page_made)
         window.opener.ended.connect(self._ended)
         window.closing.connect(self._close)
 
@@ -64,13 +65,16 @@ class Resume(QObject):
                 changed.connect(self._later)
             document.layoutChanged.connect(partial(self._layout_changed, document))
             document.destroyed.connect(partial(self._known.discard, document))
-            page = self._window.pages.get(document)
-            if isinstance(page, DocumentPage):
-                page.bottom.currentChanged.connect(self._later)
             self._bring_back(document)
         self._known &= set(self._session.documents)
         self._suggestions = {d: key for d, key in self._suggestions.items() if d in self._known}
         self._later()
+
+    def _page_made(self, document: Document) -> None:
+        page = self._window.pages.get(document)
+        if isinstance(page, DocumentPage):
+            page.show_panel(document.panel)
+            page.bottom.currentChanged.connect(self._later)
 
     def _layout_changed(self, document: Document) -> None:
         self._arranged.add(document)
@@ -174,7 +178,7 @@ class Resume(QObject):
             chosen.tracks if chosen is not None else (),
             suggestion.key if suggestion is not None else self._suggestions.get(document, ""),
             document.small_shown,
-            page.shown_panel() if isinstance(page, DocumentPage) else "",
+            page.shown_panel() if isinstance(page, DocumentPage) else document.panel,
         )
 
     # Bringing back -----------------------------------------------------------------------------------------------
@@ -206,9 +210,11 @@ class Resume(QObject):
         self._front, self._compared, self._order = last.front, last.compared, last.tabs
         for page in last.pages:
             self._session.pageRequested.emit(page)
+        asked = []
         for shown in last.documents:
             folder_of_run = Path(shown.run_folder) if shown.run_folder and exists(shown.run_folder) else None
-            self._session.open([Path(shown.path)], folder_of_run)
+            asked.append((Path(shown.path), folder_of_run))
+        self._window.opener.open_again(asked, last.front)
 
     def _bring_back(self, document: Document) -> None:
         """A trace that was asked for is there: show it as it was. Its suggestions come later."""
@@ -227,6 +233,7 @@ class Resume(QObject):
             if shown.suggestion:
                 self._suggestions[document] = shown.suggestion
                 document.analysisChanged.connect(partial(self._analysed, document))
+        document.panel = shown.tab
         page = self._window.pages.get(document)
         if shown.tab and isinstance(page, DocumentPage):
             page.show_panel(shown.tab)

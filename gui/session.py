@@ -86,6 +86,7 @@ class Document(QObject):
         self.prepared: Any = None  # `gui.timeline.prepared.Prepared`, made where the trace was read
         self.search_query: Any = None  # `gui.models.query.Query` behind search_text
         self.title = trace.path.name if trace.sources else ""
+        self.panel = ""  # the view under the timeline that its page is to show; "" the one used last
         self._slow = Listeners(self)
         self.analysisChanged.connect(self._analysis_changed)
 

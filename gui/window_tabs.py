@@ -12,6 +12,7 @@ from gui.session import Document
 from gui.widgets.labels import button, plain_tip, restyle
 
 if TYPE_CHECKING:
+    from gui.early_pages import EarlyPages
     from gui.session import Session
     from gui.topbar import TopBar
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
             """Show a page of the whole app."""
 
         def _drop_page(self, key: object) -> None: ...
+
+        early: EarlyPages
 
 else:
     _Base = object
@@ -55,8 +58,10 @@ class WindowTabs(_Base):
         titles = [d.title for d in documents]
         for document, path, name in zip(documents, paths, names.told_apart(titles, paths), strict=True):
             index = self._tab_of(document)
+            shown = name.replace("&", "&&")
+            if index >= 0 and self.top.tabs.tabText(index) != shown:
+                self.top.tabs.setTabText(index, shown)
             if index >= 0:
-                self.top.tabs.setTabText(index, name.replace("&", "&&"))
                 self.top.tabs.setTabToolTip(index, plain_tip(f"{document.title}\n{path}" if path else document.title))
 
     def _place_of(self, key: object) -> int:
@@ -84,9 +89,18 @@ class WindowTabs(_Base):
     def _tab_chosen(self, index: int) -> None:
         key = self.key_of_tab(index)
         if isinstance(key, Document):
-            self.session.set_current(key)
+            if key in self.pages or self.early.has(key):
+                self.session.set_current(key)
+            else:
+                self.early.make(key, self._page_there)
         elif isinstance(key, str):
             self.show_page(key)
+
+    def _page_there(self, document: Document) -> None:
+        """The page of a tab that was chosen is made: show it, unless another one was chosen meanwhile."""
+        tabs = self.top.tabs
+        if self.key_of_tab(tabs.currentIndex()) is document and not tabs.property("none"):
+            self.session.set_current(document)
 
     def _tab_clicked(self, index: int) -> None:
         if index >= 0 and self._start_shown():

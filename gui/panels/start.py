@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QDateTime, QLocale, Qt
-from PySide6.QtGui import QAction, QGuiApplication, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QAction, QGuiApplication, QMouseEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -83,6 +83,7 @@ class StartPage(QScrollArea):
         box.addLayout(self._ways())
         self._recent_title = heading(self.tr("Recent traces"), 1)
         self._recent = QVBoxLayout()
+        self._rows: dict[Recent, QWidget] = {}
         self._recent.setSpacing(0)
         recent = QVBoxLayout()
         recent.setSpacing(6)
@@ -98,7 +99,7 @@ class StartPage(QScrollArea):
         row.addWidget(column, 100)
         row.addStretch(1)
         self.setWidget(inner)
-        session.recentChanged.connect(self.show_recent)
+        session.recentChanged.connect(self._recent_changed)
         session.servicesChanged.connect(self._enable)
         self.show_recent()
         self._enable()
@@ -215,16 +216,33 @@ class StartPage(QScrollArea):
             if not can:
                 made.setToolTip(self.tr("This installation lacks the part that does this."))
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """List what was opened meanwhile."""
+        super().showEvent(event)
+        if list(self._rows) != self._session.recent:
+            self.show_recent()
+
     def show_recent(self) -> None:
         """List the recent files; those that are gone are greyed out."""
+        self._show_rows({})
+
+    def _recent_changed(self) -> None:
+        """Traces that are opened together change the list one by one, most of them behind another page."""
+        if self.isVisible():
+            self._show_rows(self._rows)
+
+    def _show_rows(self, kept: dict[Recent, QWidget]) -> None:
+        """Fill the list with rows, those of ``kept`` as they are."""
+        rows = {entry: kept.get(entry) or self._recent_row(entry) for entry in self._session.recent}
         while (item := self._recent.takeAt(0)) is not None:
             widget = item.widget()
-            if widget is not None:
+            if widget is not None and widget not in rows.values():
                 widget.hide()
                 widget.deleteLater()
-        self._recent_title.setVisible(bool(self._session.recent))
-        for entry in self._session.recent:
-            self._recent.addWidget(self._recent_row(entry))
+        self._rows = rows
+        self._recent_title.setVisible(bool(rows))
+        for row in rows.values():
+            self._recent.addWidget(row)
 
     def _recent_row(self, entry: Recent) -> QWidget:
         there = entry.path.exists()

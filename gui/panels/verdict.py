@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from core.analysis import Analysis
@@ -54,10 +54,7 @@ class Metric(QWidget):
         unknown = shown.is_unknown
         self.name.setText(shown.name)
         self.value.setText(shown.value)
-        restyle(self.value, "role", "faint" if unknown else "")
-        font = QFont(self.value.font())
-        font.setWeight(QFont.Weight.Normal if unknown else QFont.Weight.Bold)
-        self.value.setFont(font)
+        restyle(self.value, "role", "unknown" if unknown else "")
         tip = shown.explanation()
         self.setToolTip(plain_tip(tip))
         self.setAccessibleName(f"{shown.name}: {shown.value}")

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from core.lanes import LaneIndex
@@ -80,9 +80,21 @@ class TimelineView(QWidget):
         document.analysisChanged.connect(self._analysis_changed)
         document.highlightChanged.connect(self._reveal_highlight)
         document.selectionChanged.connect(self._reveal_selection)
-        document.viewport.fit()
+        view = document.viewport
+        if (view.start_ns, view.end_ns) == (view.first_ns, view.last_ns):  # nobody has chosen another one
+            view.fit()
+        self._reveals = document.selected_slice >= 0 or bool(document.highlighted)  # when it is first shown
         self._analysis_changed()
         self.empty_rows.settle()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        if self._reveals:  # chosen before there was a view that could have brought it into view
+            self._reveals = False
+            QTimer.singleShot(0, self, self._reveal_first)
+
+    def _reveal_first(self) -> None:
+        self._reveal_highlight()
+        self._reveal_selection()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         low = event.size().height() < self.canvas.outer(LOW_PX)

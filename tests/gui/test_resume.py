@@ -46,8 +46,10 @@ def arrange(window: MainWindow, paths: list[Path], waits) -> None:
 def as_left(window: MainWindow) -> dict[str, object]:
     """What a user would miss."""
     documents = window.session.documents
-    first = documents[0]
+    first, current = documents[0], window.session.current
+    window.session.set_current(first)  # its page is made when it is shown
     page = window.pages[first]
+    window.session.set_current(current)
     suggestion = first.suggestion(first.current_suggestion)
     return {
         "tabs": [d.trace.path.name for d in documents],
