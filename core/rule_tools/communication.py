@@ -34,8 +34,11 @@ def _by_name(facts: Facts) -> I32:
     return held  # type: ignore[no-any-return]
 
 
-def exposed_ns(facts: Facts, comm: I32) -> I64:
-    """int64[k], ns: of each collective, the time in which its device computes nothing; what two share counts once."""
+def exposed_ns(facts: Facts, comm: I32, once: bool = True) -> I64:
+    """int64[k], ns: of each collective, the time in which its device computes nothing; what two share counts once.
+
+    With ``once`` False, it counts for each of the two.
+    """
     sl, trace, device = facts.trace.slices, facts.trace, view_of(facts.trace).device
     other = np.setdiff1d(trace.device_ids, collectives(facts))
     out = np.zeros(len(comm), dtype=np.int64)
@@ -44,7 +47,8 @@ def exposed_ns(facts: Facts, comm: I32) -> I64:
         rows = rows[np.argsort(sl.start_ns[comm[rows]], kind="stable")]
         beside, end = other[device[other] == one], trace.end_ns[comm[rows]]
         start = sl.start_ns[comm[rows]].copy()
-        start[1:] = np.minimum(np.maximum(start[1:], np.maximum.accumulate(end)[:-1]), end[1:])
+        if once:
+            start[1:] = np.minimum(np.maximum(start[1:], np.maximum.accumulate(end)[:-1]), end[1:])
         out[rows] = outside_ns(union(sl.start_ns[beside], trace.end_ns[beside]), start, end)
     return out
 

@@ -44,6 +44,8 @@ MADE_PER_STEP = (
     "Making what is copied takes the CPU {made_ms:time} a step more. In all, the fix frees the CPU for {gone_ms:time} "
     "a step, the waiting included; where that is more than it saves, the CPU only waits at a later line instead."
 )
+TOOK = "{took_ms:time}"  # by convention a time of all that a rule looked at
+TOOK_PER_STEP = "{took_ms:time} in {of_steps} {of_steps|step|steps} is {of_step_ms:time} per step."
 # labels of times of the whole recording, and what they are called per step
 PER_STEP = {
     "Their time": "Their time per step",
@@ -294,11 +296,13 @@ def suggestion(
     facts = facts_of(ctx)
     spots = anchors if isinstance(anchors, np.ndarray) else list(anchors)
     place = at if at is not None else (int(spots[0]) if len(spots) else None)
+    told = {} if informational else _took_per_step(facts, title + why, spots, values or {})
     return Suggestion(
         rule_id=rule_id,
         title=title,
-        values=values or {},
+        values=(values or {}) | told,
         why=why,
+        more=(TOOK_PER_STEP,) if told else (),
         occurrences=occurrences or len(spots),
         steps=facts.rows_of(spots) if len(spots) else (),
         source=_source(ctx, facts, place, [] if at is not None else spots, hint),
@@ -309,13 +313,26 @@ def suggestion(
     )
 
 
+def _took_per_step(facts: Facts, words: str, spots: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """Values for `TOOK_PER_STEP` where the explanation gives, once, a time of all counted steps; else empty."""
+    if facts.n_steps < 2 or words.count(TOOK) != 1 or not _counted(facts, spots):
+        return {}
+    return {"of_steps": facts.n_steps, "of_step_ms": facts.per_step(values["took_ms"])}
+
+
+def _counted(facts: Facts, ids: Any) -> bool:
+    """Whether all of these slices lie in steps that count, so that their time can be told per step."""
+    rows = np.asarray(ids, dtype=np.int32)
+    return len(facts.in_steps(rows)) == len(rows)
+
+
 def _by_step(facts: Facts, shown: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Times of all counted steps together, given per step as savings are; as they are where at most one step counts."""
     if facts.n_steps < 2:
         return tuple(shown)
     return tuple(
         replace(one, label=PER_STEP[one.label], value=round(facts.per_step(float(one.value)), 4))
-        if one.label in PER_STEP and isinstance(one.value, int | float)
+        if one.label in PER_STEP and isinstance(one.value, int | float) and _counted(facts, one.slices)
         else one
         for one in shown
     )

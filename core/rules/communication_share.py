@@ -54,6 +54,7 @@ from core.tables import I32, Bool
 RULE = Rule(
     id="communication-share",
     title="Communication is exposed",
+    severity_floor="medium",
     needs=Needs.DEVICE | Needs.STEPS,
     params=(
         Param("min_share", 0.1, "share of the step", "the threshold of torch-tb-profiler"),
@@ -142,7 +143,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     kinds = kinds_of(facts, comm)
     kind = main_kind(kinds, alone)
     fix, hidden, what = _advice(facts, comm, kinds, kind)
-    effect = tuple(int(c) for c in comm[hidden & (alone > 0)])
+    effect = tuple(int(c) for c in comm[hidden & (exposed_ns(facts, comm, once=False) > 0)])
     return [
         suggestion(
             ctx,

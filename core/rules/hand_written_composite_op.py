@@ -36,12 +36,12 @@ from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, 
 
 RULE = Rule(id="hand-written-composite-op", title="A built-in is written out by hand", needs=Needs.OPS)
 _ON_GPU = (
-    "{count} {count|time|times}, {per_time} small operators one after the other take {host_ms:time} of CPU time to "
+    "{count} {count|time|times}, {per_time} small operators one after the other take {took_ms:time} of CPU time to "
     "launch "
     "{kernels} {kernels|kernel|kernels}, which run for {device_ms:time}. The built-in needs one or two launches."
 )
 _ON_CPU = (
-    "{count} {count|time|times}, {per_time} small operators run one after the other, {host_ms:time} "
+    "{count} {count|time|times}, {per_time} small operators run one after the other, {took_ms:time} "
     "altogether; each reads and writes "
     "memory by itself. The built-in goes over the data once or twice."
 )
@@ -96,7 +96,7 @@ def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int
             "what": chain.what,
             "count": len(members),
             "per_time": len(members[0]),
-            "host_ms": host / 1e6,
+            "took_ms": host / 1e6,
             "kernels": len(kernels),
             "device_ms": device / 1e6,
             "op_path": chain.what,

@@ -61,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 ctx,
                 RULE.id,
                 "The loader's workers are started anew {count} {count|time|times}",
-                "Each time the loop over the loader begins, its workers are started again: {took_ms:time} "
+                "Each time the loop over the loader begins, its workers are started again: {start_ms:time} "
                 "altogether in "
                 "this recording, and the first batch after it comes late.",
                 Fix(
@@ -76,7 +76,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                     evidence(facts, "Starts", len(ids), "", ids),
                     evidence(facts, "Time spent starting", took / 1e6, "ms", ids),
                 ],
-                values={"count": len(ids), "took_ms": took / 1e6},
+                values={"count": len(ids), "start_ms": took / 1e6},
                 anchors=ids,
                 # between two epochs no step runs: then the time of a step does not hold it, and the saving is unknown
                 effects=[Effect(EffectKind.REMOVE_WORK, tuple(within))] if within else [],

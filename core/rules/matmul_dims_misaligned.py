@@ -79,7 +79,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Matrix sizes are no multiple of {multiple:.0f}, such as {size}",
             "Half-precision products have sizes that are no multiple of {multiple:.0f}: {sizes}. "
             "Tensor cores work on tiles. Of the longest products of one step, {count} {count|has|have} odd sizes and "
-            "{count|takes|take} {took_ms:time}; padded to a multiple of {multiple:.0f} they may run "
+            "{count|takes|take} {longest_ms:time}; padded to a multiple of {multiple:.0f} they may run "
             "faster. How much depends on the library: try it.",
             Fix(
                 "Pad the sizes.",
@@ -94,7 +94,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "size": min(sizes, key=len),
                 "sizes": ", ".join(sorted(sizes)[:3]),
                 "count": len(odd),
-                "took_ms": took / 1e6,
+                "longest_ms": took / 1e6,
             },
             anchors=odd,
         )

@@ -52,6 +52,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         optimizer if len(optimizer) else marked if len(marked) else work[np.argsort(-ctx.trace.slices.dur_ns[work])][:1]
     )
     title = "No steps are marked, so there is no time per step"
+    steps = ctx.figures.steps
+    inferred = int(steps.inferred.sum()) if len(steps) else 0
+    if inferred:
+        title = "No steps are marked; {inferred} were worked out from other marks"
     if len(marked):
         title = "One marked step holds about {inside} iterations, so there is no time per iteration"
     return [
@@ -60,7 +64,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             RULE.id,
             title,
             "The profiler only knows where an iteration ends when the program calls prof.step(). This trace has "
-            "{marked} marked steps; {inferred} iterations could be worked out from other marks.",
+            "{marked} marked {marked|step|steps}; {inferred} {inferred|iteration|iterations} could be worked out from "
+            "other marks.",
             Fix(
                 "Call prof.step() after each iteration.",
                 "with torch.profiler.profile() as prof:\n    for batch in loader:\n        train(batch)",
@@ -73,7 +78,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             values={
                 "marked": len(marked),
                 "inside": inside,
-                "inferred": int(ctx.figures.steps.inferred.sum()) if len(ctx.figures.steps) else 0,
+                "inferred": inferred,
             },
             anchors=shown[:1],
             at=-1,

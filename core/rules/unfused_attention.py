@@ -52,7 +52,7 @@ _ON_GPU = (
     "{count} {count|time|times} the scores of all pairs of tokens are computed, written to memory, read again for the "
     "softmax, and "
     "read again for the second product: {took_ms:time} of kernels. The fused form never writes them. The saving "
-    "assumes that it takes {factor_pct:.0f} % of that time."
+    "assumes that it takes {factor_pct:.0f} % of that time, and of the CPU's part."
 )
 _ON_CPU = (
     "{count} {count|time|times} the scores of all pairs of tokens are computed, written to memory, read again for the "

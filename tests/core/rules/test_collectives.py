@@ -121,3 +121,18 @@ def test_two_gpus_of_one_process_share_a_step() -> None:
     assert set(kinds_of(facts, comm)) == {"all-reduce"}
     assert exposed_ns(facts, comm).sum() == 6 * 1_800_000
     assert exposed_ns(facts, comm).sum() <= step_time_ns(facts)
+
+
+def test_of_two_collectives_at_once_both_are_hidden() -> None:
+    builder = steps(3, 4000.0)
+    for i in range(3):
+        at = i * 4000.0 + 20
+        builder.range("DistributedDataParallel.forward", at, 20)
+        builder.op("autograd::engine::evaluate_function: MmBackward0", at + 30, 20)
+        builder.launch("gemm", at + 35, 5, at + 60, 500)
+        builder.op("c10d::allreduce_", at + 60, 20)
+        builder.launch(REDUCE, at + 62, 5, at + 600, 1800, stream=20)
+        builder.launch(REDUCE, at + 70, 5, at + 700, 1500, stream=21)
+    found = _share(built(builder))
+    assert len(found.effects[0].slices) == 6
+    assert found.values["step_exposed_ms"] == pytest.approx(1.8)

@@ -261,3 +261,14 @@ def test_a_kernel_below_two_operators_of_a_convolution_counts_once() -> None:
         builder.op("aten::relu", at + 200, 40).launch("relu", at + 210, 5, at + 800, 100)
     (found,) = run_rule("algorithm-search-each-step", built(builder)).suggestions
     assert found.values["share_pct"] == pytest.approx(100 * 700 / 800)
+
+
+def test_steps_that_were_worked_out_are_not_said_to_be_missing() -> None:
+    builder = TraceBuilder()
+    for number in range(5):
+        at = number * 1000.0
+        builder.op("aten::mm", at + 10, 60).launch("gemm", at + 20, 5, at + 40, 300)
+        builder.range("Optimizer.step#SGD.step", at + 500, 100)
+        builder.op("aten::add_", at + 510, 60)
+    (found,) = run_rule("no-steps-marked", built(builder)).suggestions
+    assert "worked out" in found.headline
