@@ -45,10 +45,9 @@ RULE = Rule(
 
 _BATCHES = ("pageable-batch-copy", "blocking-pinned-copy")
 _WHY = (
-    "Copies to the GPU run while it computes nothing: {share_pct:.0f} % of the step. "
-    "{count} {count|copy lies|copies lie} on the stream of the kernels, so the kernels wait for them: "
-    "{exposed_ms:time} in which "
-    "only a copy ran. The GPU can copy and compute at once when the copies have a stream of their own."
+    "{count} {count|copy lies|copies lie} on the stream of the kernels, so the kernels wait for them: for "
+    "{step_exposed_ms:time} of each step only a copy runs. The GPU can copy and compute at once when the copies have "
+    "a stream of their own."
 )
 _WHY_BLOCKING = (
     _WHY + " The CPU waits for these copies, too. That takes pinned memory and non_blocking=True; without a stream of "
@@ -96,6 +95,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     exposed = int(alone.sum())
     if exposed < ctx.params["min_share"] * facts.sustained_ns * max(facts.n_steps, 1):
         return []
+    step_exposed_ms = facts.per_step(exposed) / 1e6
     calls = [int(c) for c in np.unique(trace.links.launch_of[copies]) if c >= 0]
     own = set(copies.tolist())
     waiting = [c for o in batches if own.intersection(o.copies) for c in o.calls]
@@ -111,11 +111,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             _FIX_BLOCKING if waiting else _FIX,
             [
                 evidence(facts, "Copies", len(copies), "", copies),
-                evidence(facts, "Time in which only they ran", exposed / 1e6, "ms", copies[alone > 0]),
+                evidence(facts, "Time per step in which only they ran", step_exposed_ms, "ms", copies[alone > 0]),
             ],
             values={
                 "count": len(copies),
-                "exposed_ms": exposed / 1e6,
+                "step_exposed_ms": step_exposed_ms,
                 "share_pct": 100.0 * exposed / max(facts.sustained_ns * max(facts.n_steps, 1), 1),
             },
             anchors=calls,

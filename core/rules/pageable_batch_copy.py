@@ -41,7 +41,7 @@ RULE = Rule(
 TEXTS = SyncTexts(
     title="The CPU waits while data is copied from pageable memory",
     why=(
-        "Data goes to the GPU from pageable memory, and the CPU waits for the copy. Ordinary (pageable) memory "
+        "Ordinary (pageable) memory "
         "cannot be copied to the GPU directly: the driver stages it, and the CPU has to wait. With pinned memory "
         "the call returns at once and the copy runs beside the computation. On average {each_bytes:size} were "
         "copied each time."
