@@ -15,6 +15,7 @@ MAX_LANES = {TrackKind.CPU_OPS: 12, TrackKind.CPU_PYTHON: 14}  # others: MANY
 MANY = 8
 MINOR_SHARE = 0.02  # a thread with less of its process's slices, and no launches, is a minor one
 MANY_THREADS = 3
+MANY_PROCESSES, OPEN_PROCESSES = 32, 4  # of more ranks only the first are open: the others, and the devices, stay near
 
 
 def _tr(text: str) -> str:
@@ -30,8 +31,11 @@ def build_rows(trace: Trace, index: LaneIndex) -> list[Row]:
     if np.isin(trace.slices.kind, HOST_CALLS).any():
         rows.append(Row("syncs", RowKind.SYNCS, _tr("Sync points"), pinned=True, default_pinned=True))
     used: set[int] = set()
-    for process_id in _process_order(trace):
-        rows += _process_rows(trace, process_id, used)
+    processes = [made for p in _process_order(trace) if (made := _process_rows(trace, p, used))]
+    for place, made in enumerate(processes):
+        if len(processes) > MANY_PROCESSES and place >= OPEN_PROCESSES:
+            made[0].expanded = made[0].default_expanded = False
+        rows += made
     devices = sorted({int(d) for d in trace.tracks.device if d >= 0})
     for device in devices:
         rows += _device_rows(trace, device, used)

@@ -287,7 +287,7 @@ class StepStrip(Scaled):
                 continue
             short = name.rsplit(" ", 1)[-1] if end - x < advance(name) else name
             draw_text(painter, QRectF(x, 0, max(end - x, advance(short) + 1.0), 12), short, pal.dim)
-            free_px = x + max(advance(short), end - x if end - x > 14 else 0) + 4.0
+            free_px = x + max(advance(short), end - x if end - x > 14 else 0) + 12.0
 
     def _outline_steps(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
         """Outline the steps whose middle is in view, unless that is most of the trace."""

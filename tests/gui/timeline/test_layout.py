@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from core.importing import open_trace
 from core.kinds import TrackKind
 from core.lanes import LaneIndex
 from core.trace import Trace
@@ -262,3 +263,15 @@ def test_a_python_stack_that_fits_is_shown_whole(tmp_path: Path) -> None:
     fit(roomy, 600)
     assert len(roomy.lanes_of(row)) == 3
     assert roomy.lane_position(row, rows(roomy.index.trace, "torch/b.py(2): g")[0]) == 2
+
+
+@pytest.mark.parametrize(("count", "opened"), [(8, 8), (40, 4)])
+def test_of_very_many_ranks_only_the_first_are_open(tmp_path: Path, count: int, opened: int) -> None:
+    for rank in range(count):
+        made = TraceBuilder(pid=rank + 1, tid=rank + 1, distributedInfo={"rank": rank})
+        made.op("aten::mm", 10, 100).launch("gemm", 20, 5, 40, 70).write(tmp_path / f"rank{rank}.trace.json")
+    held = layout_of(open_trace(tmp_path))
+    groups = [row for row in held.scrolled if row.kind is RowKind.GROUP and row.key.startswith("p/")]
+    assert len(groups) == count
+    assert [row.expanded for row in groups] == [place < opened for place in range(count)]
+    assert held.state()["expanded"] == {}  # as by default: nothing that the user did
