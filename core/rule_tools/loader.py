@@ -113,7 +113,7 @@ def idle_evidence(facts: Facts, found: LoaderFinding) -> tuple[Evidence, ...]:
     """The part of the loader's time that left the GPU idle; nothing where none of its work was recorded."""
     if not facts.trace.has_device_work:
         return ()
-    return (Evidence("of it, the GPU had nothing to do", round(found.idle_ns / 1e6, 4), "ms", found.slices),)
+    return (Evidence("of it, the GPU had nothing to do", round(found.idle_ns / 1e6, 6), "ms", found.slices),)
 
 
 def worker_call(workers: float, *, pinned: bool, more: str = "") -> str:

@@ -244,13 +244,13 @@ def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[
         ),
         Evidence(
             "CPU time inside them per step" if by_step else "CPU time inside the blocking calls",
-            round(values["step_host_ms" if by_step else "host_ms"], 4),
+            round(values["step_host_ms" if by_step else "host_ms"], 6),
             "ms",
             calls,
         ),
-        Evidence("of it, waiting for the GPU", round(values["step_wait_ms" if by_step else "wait_ms"], 4), "ms", calls),
-        Evidence("of that, while the GPU was computing", round(covered / MS, 4), "ms", calls),
-        Evidence("The longest one", round(host_time_ns(facts, longest) / MS, 4), "ms", longest.calls),
+        Evidence("of it, waiting for the GPU", round(values["step_wait_ms" if by_step else "wait_ms"], 6), "ms", calls),
+        Evidence("of that, while the GPU was computing", round(covered / MS, 6), "ms", calls),
+        Evidence("The longest one", round(host_time_ns(facts, longest) / MS, 6), "ms", longest.calls),
     ]
     copies = ids_tuple(c for o in group.occurrences for c in o.copies)
     if copies:
@@ -315,7 +315,7 @@ def suggestion(
 
 def _took_per_step(facts: Facts, words: str, spots: Any, values: dict[str, Any]) -> dict[str, Any]:
     """Values for `TOOK_PER_STEP` where the explanation gives, once, a time of all counted steps; else empty."""
-    if facts.n_steps < 2 or words.count(TOOK) != 1 or not _counted(facts, spots):
+    if facts.n_steps < 2 or words.count(TOOK) != 1 or "took_ms" not in values or not _counted(facts, spots):
         return {}
     return {"of_steps": facts.n_steps, "of_step_ms": facts.per_step(values["took_ms"])}
 
@@ -331,7 +331,7 @@ def _by_step(facts: Facts, shown: Sequence[Evidence]) -> tuple[Evidence, ...]:
     if facts.n_steps < 2:
         return tuple(shown)
     return tuple(
-        replace(one, label=PER_STEP[one.label], value=round(facts.per_step(float(one.value)), 4))
+        replace(one, label=PER_STEP[one.label], value=round(facts.per_step(float(one.value)), 6))
         if one.label in PER_STEP and isinstance(one.value, int | float) and _counted(facts, one.slices)
         else one
         for one in shown
@@ -353,7 +353,7 @@ def _source(ctx: RuleContext, facts: Facts, place: int | None, spots: Any, hint:
 
 def evidence(facts: Facts, label: str, value: float | int | str | None, unit: str, ids: Iterable[Any]) -> Evidence:
     """Evidence with plain ints; numbers are rounded to what can be read."""
-    shown = round(value, 4) if isinstance(value, float) else value
+    shown = round(value, 6) if isinstance(value, float) else value
     return Evidence(label, shown, unit, ids_tuple(ids))
 
 

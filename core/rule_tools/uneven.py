@@ -52,7 +52,7 @@ def uneven(facts: Facts, occurrences: Sequence[Occurrence]) -> tuple[dict[str, A
         "typical_ms": typical / 1e6,
     }
     others = [c for row, mine in calls.items() if row != worst for c in mine]
-    found = [Evidence("In the step with the longest wait", round(took[worst] / 1e6, 4), "ms", tuple(calls[worst]))]
+    found = [Evidence("In the step with the longest wait", round(took[worst] / 1e6, 6), "ms", tuple(calls[worst]))]
     if others:
-        found.append(Evidence("In a typical step (median)", round(typical / 1e6, 4), "ms", tuple(others)))
+        found.append(Evidence("In a typical step (median)", round(typical / 1e6, 6), "ms", tuple(others)))
     return values, tuple(found)

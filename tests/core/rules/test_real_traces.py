@@ -45,6 +45,8 @@ def test_no_rule_fails_and_every_claim_has_its_slices(path: Path) -> None:
         assert "{" not in suggestion.headline.replace("{...}", "")
         for evidence in suggestion.evidence:
             assert evidence.slices, (suggestion.rule_id, evidence.label)
+        shares = {name: value for name, value in suggestion.values.items() if name.endswith("_pct")}
+        assert all(0 <= value <= 100.001 for value in shares.values()), (suggestion.rule_id, shares)
 
 
 def test_a_loader_without_workers_comes_before_the_waits_it_hides() -> None:

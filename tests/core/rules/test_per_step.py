@@ -1,0 +1,56 @@
+"""Times on a card are those of a step, as savings are."""
+
+from __future__ import annotations
+
+from core.rule_tools.report import PER_STEP
+from core.suggestions import Suggestion
+from core.trace import Trace
+from tests.core.rules.kit import built, run_rule, steps
+from tests.trace_builder import TraceBuilder
+
+
+def _pinned(builder: TraceBuilder, count: int) -> Trace:
+    for number in range(count):
+        at = number * 1000.0 + 10
+        builder.op("aten::pin_memory", at, 200)
+        builder.op("aten::mm", at + 300, 60).launch("gemm", at + 310, 5, at + 330, 100)
+    return built(builder)
+
+
+def _zeroed(builder: TraceBuilder, count: int) -> Suggestion:
+    for number in range(count):
+        at = number * 1000.0 + 10
+        builder.op("aten::mm", at, 60).launch("gemm", at + 10, 5, at + 20, 100)
+        builder.range("Optimizer.zero_grad#SGD.zero_grad", at + 100, 200)
+        for tensor in range(3):
+            builder.op("aten::zero_", at + 110 + 50 * tensor, 40)
+            builder.launch("fill", at + 120 + 50 * tensor, 5, at + 130 + 50 * tensor, 10)
+    (found,) = run_rule("gradients-zeroed", built(builder)).suggestions
+    return found
+
+
+def _times(found: Suggestion) -> dict[str, object]:
+    return {one.label: one.value for one in found.evidence if one.unit == "ms"}
+
+
+def test_evidence_of_several_steps_is_told_per_step() -> None:
+    found = _zeroed(steps(4), 4)
+    assert _times(found) == {"CPU time per step": 0.12, "GPU time per step": 0.03}
+    assert "120 µs of CPU time" in found.explanation
+
+
+def test_without_steps_and_in_a_single_one_it_is_told_of_all() -> None:
+    assert _times(_zeroed(TraceBuilder(), 4)) == {"CPU time": 0.48, "GPU time": 0.12}
+    assert _times(_zeroed(steps(1), 1)) == {"CPU time": 0.12, "GPU time": 0.03}
+
+
+def test_a_time_of_all_steps_in_a_sentence_is_told_per_step_as_well() -> None:
+    (found,) = run_rule("pinning-in-step", _pinned(steps(4), 4)).suggestions
+    assert "800 µs for 4 calls" in found.explanation
+    assert found.explanation.endswith("800 µs in 4 steps is 200 µs per step.")
+    (single,) = run_rule("pinning-in-step", _pinned(steps(1), 1)).suggestions
+    assert "per step" not in single.explanation
+
+
+def test_every_label_that_is_told_per_step_says_so() -> None:
+    assert all("per step" in label for label in PER_STEP.values())
