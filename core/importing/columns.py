@@ -112,14 +112,25 @@ def dtype_of(group: type[Group], name: str) -> type[np.generic]:
     return _DTYPES[str(group.__annotations__[name])]
 
 
+_dtypes_of: dict[str, tuple[tuple[str, type[np.generic]], ...]] = {}  # by name of the group
+
+
+def _dtypes(group: type[Group]) -> tuple[tuple[str, type[np.generic]], ...]:
+    """Columns of a group and their dtypes; kept, as a folder of ranks asks for them thousands of times."""
+    kept = _dtypes_of.get(group.__name__)
+    if kept is None:
+        kept = _dtypes_of[group.__name__] = tuple((f.name, dtype_of(group, f.name)) for f in fields(group))
+    return kept
+
+
 def group_of(group: type[_G], columns: dict[str, Sequence[Any]]) -> _G:
     """Make a group from lists."""
-    return group(**{f.name: np.array(columns[f.name], dtype=dtype_of(group, f.name)) for f in fields(group)})
+    return group(**{name: np.array(columns[name], dtype=dtype) for name, dtype in _dtypes(group)})
 
 
 def empty(group: type[_G]) -> _G:
     """Make a group without rows."""
-    return group(**{f.name: np.empty(0, dtype=dtype_of(group, f.name)) for f in fields(group)})
+    return group(**{name: np.empty(0, dtype=dtype) for name, dtype in _dtypes(group)})
 
 
 STRING_COLUMNS = frozenset({"category", "name", "pid", "tid"})
