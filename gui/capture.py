@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import threading
 from dataclasses import replace
@@ -23,7 +24,31 @@ from profiling.spec import RunSpec, from_json
 
 FLUSH_MS = 50
 CLOSE_SECONDS = 5.0
+_LINE = re.compile(r"[^\r\n]*[\r\n]|[^\r\n]+")
+MOST_LINE_CHARS = 20_000  # nobody reads on; the file with the output has all of it
 MOST_PENDING_CHARS = 400_000  # a flood: what the window could not show anyway is left out
+
+
+class LongLines:
+    """Cuts lines that are too long to be shown, however they arrive: they must not push out what stands around them."""
+
+    def __init__(self) -> None:
+        self._open_chars: dict[str, int] = {}  # of the line that has not ended yet, by stream
+
+    def shortened(self, stream: str, text: str) -> str:
+        """Return what is kept of a piece; the view cuts such a line further, and marks it as cut."""
+        at = self._open_chars.get(stream, 0)
+        if at + len(text) <= MOST_LINE_CHARS:
+            end = max(text.rfind("\n"), text.rfind("\r"))
+            self._open_chars[stream] = at + len(text) if end < 0 else len(text) - end - 1
+            return text
+        kept: list[str] = []
+        for line in _LINE.findall(text):
+            body = line.rstrip("\r\n")
+            kept.append(body[: max(MOST_LINE_CHARS - at, 0)] + line[len(body) :])
+            at = 0 if len(line) > len(body) else at + len(body)
+        self._open_chars[stream] = at
+        return "".join(kept)
 
 
 class Capture(QObject):
@@ -61,6 +86,7 @@ class Capture(QObject):
         self._pieces: list[tuple[str, str]] = []
         self._pending_chars = 0
         self._dropped_chars = 0
+        self._long_lines = LongLines()
         self._newest: Progress | None = None
         self._finished: RunResult | None = None
         self._titles: dict[Path, str] = {}
@@ -89,6 +115,7 @@ class Capture(QObject):
         self._pieces, self._pending_chars, self._dropped_chars = [], 0, 0
         self.open_when_done = open_when_done
         try:
+            self._long_lines = LongLines()
             run = Run(spec, self._take_output, self._take_progress, self._take_result)
             run.start()
         except ProfilingError as error:
@@ -123,6 +150,7 @@ class Capture(QObject):
 
     def _take_output(self, stream: str, text: str) -> None:
         with self._lock:
+            text = self._long_lines.shortened(stream, text)
             self._pieces.append((stream, text))
             self._pending_chars += len(text)
             while self._pending_chars > MOST_PENDING_CHARS and len(self._pieces) > 1:

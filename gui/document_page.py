@@ -53,6 +53,7 @@ class DocumentPage(QWidget):
     ) -> None:
         super().__init__(parent)
         self._session, self.document, self._settings = session, document, settings
+        self._bands: dict[str, QWidget] = {}  # there before the parts: the page may be resized before its first one
         self._parts = self._make_parts()
         if at_once:
             self.finish()
@@ -75,7 +76,6 @@ class DocumentPage(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        self._bands: dict[str, QWidget] = {}
         for spec in panels.of_area("band"):
             self._bands[spec.id] = spec.create(session, document)
             box.addWidget(self._bands[spec.id])

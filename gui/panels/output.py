@@ -209,12 +209,13 @@ class OutputPage(QWidget):
         steps = self._capture.result.manifest.get("steps") or {}
         lines = []
         if steps.get("recorded"):
-            first, last = steps["recorded"][0], steps["recorded"][-1]
-            lines.append(
-                self.tr("Steps {first} to {last} of {count} are recorded; they were found from {source}.").format(
-                    first=first, last=last, count=steps["count"], source=spoken(source_in_words(steps["source"]))
-                )
+            first, last, source = steps["recorded"][0], steps["recorded"][-1], source_in_words(steps["source"])
+            words = (
+                self.tr("Steps {first} to {last} are recorded.")  # a script that was killed could not say more
+                if source.key == "source-none" or not steps.get("count")
+                else self.tr("Steps {first} to {last} of {count} are recorded; they were found from {source}.")
             )
+            lines.append(words.format(first=first, last=last, count=steps.get("count"), source=spoken(source)))
         if steps.get("wall_step_us"):
             lines.append(
                 self.tr("A step takes {wall} without the profiler and {profiled} with it.").format(

@@ -15,7 +15,7 @@ from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from gui.capture import split_arguments
+from gui.capture import MOST_LINE_CHARS, Capture, LongLines, split_arguments
 from gui.panels.launch import LaunchPage
 from gui.panels.output import OutputPage, short_path
 from gui.panels.runs import RunsPage
@@ -399,3 +399,27 @@ def test_what_was_ticked_for_a_run_is_ticked_at_the_next_start(session: Session,
     again.steps.tick(["measure_wall"])
     assert page._settings is not None
     page._settings.set("runs/step_choices", ["measure_wall"])
+
+
+def test_a_line_of_megabytes_does_not_push_out_what_stands_around_it(session: Session) -> None:
+    capture = Capture(session)
+    shown: list[tuple[str, str]] = []
+    capture.output.connect(shown.extend)
+    capture._take_output("stdout", "".join(f"line {k:06d}\n" for k in range(1000)))
+    for _ in range(40):
+        capture._take_output("stdout", "y" * 65_536)
+    capture._take_output("stderr", "warn 099990\n")
+    capture._take_output("stdout", "\nthe end\n")
+    capture.flush()
+    text = "".join(piece for stream, piece in shown if stream)
+    assert "line 000000\n" in text
+    assert "line 000999\n" in text
+    assert text.endswith("y" + "warn 099990\n" + "\nthe end\n")
+    assert text.count("y") == MOST_LINE_CHARS
+
+
+def test_progress_bars_are_no_long_line() -> None:
+    lines = LongLines()
+    kept = "".join(lines.shortened("stderr", f"\rstep {k}") for k in range(10_000))
+    assert kept.endswith("\rstep 9999")
+    assert kept.count("\r") == 10_000
