@@ -27,9 +27,11 @@ from gui.timeline.row import (
 if TYPE_CHECKING:
     from gui.timeline.layout import Layout
 
+HOPELESS_SCREENS = 4
+
 
 def fit(layout: Layout, height_px: int) -> None:
-    """Show fewer lanes of deep rows until CPU and device stand together in a canvas of this height.
+    """Show fewer lanes of deep rows until CPU and device stand together in a canvas of this height, if they can.
 
     Where all rows leave room, deep ones show more of their lanes, then lanes and counters grow. Rows that the user
     has sized stay; the lanes left out are reached by scrolling inside the row.
@@ -43,7 +45,7 @@ def fit(layout: Layout, height_px: int) -> None:
     layout.lane_px, layout.module_lanes = LANE_PX, MODULE_LANES
     layout.pad_px, layout.group_px = PAD_PX, GROUP_PX
     layout.place(publish=False)
-    layout.cramped = _excess_px(layout, height_px) > 0
+    layout.cramped = _excess_px(layout, height_px) > 0 and not _is_hopeless(layout, height_px)
     if layout.cramped:
         if _shrink(layout, height_px, free) > 0:
             layout.module_lanes, layout.pad_px, layout.group_px = 1, LOW_PAD_PX, LOW_GROUP_PX
@@ -65,6 +67,13 @@ def _excess_px(layout: Layout, height_px: int) -> int:
     """By how much the last of the streams lies too low, as the rows are placed."""
     streams = _streams(layout)
     return layout.pinned_px + streams[-1].y + streams[-1].height - height_px if streams else 0
+
+
+def _is_hopeless(layout: Layout, height_px: int) -> bool:
+    """Whether the streams lie screens below however low the rows above are, as with hundreds of ranks."""
+    last = _streams(layout)[-1]
+    above = sum(row.y < last.y for row in layout.scrolled)
+    return layout.pinned_px + LOW_GROUP_PX * above > HOPELESS_SCREENS * max(height_px, 1)
 
 
 def _shrink(

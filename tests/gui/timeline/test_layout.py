@@ -275,3 +275,19 @@ def test_of_very_many_ranks_only_the_first_are_open(tmp_path: Path, count: int, 
     assert len(groups) == count
     assert [row.expanded for row in groups] == [place < opened for place in range(count)]
     assert held.state()["expanded"] == {}  # as by default: nothing that the user did
+
+
+def test_rows_that_no_squeezing_brings_into_view_keep_their_lanes(tmp_path: Path) -> None:
+    for rank in range(30):
+        made = TraceBuilder(pid=rank + 1, tid=rank + 1, distributedInfo={"rank": rank})
+        for depth in range(8):
+            made.op("aten::mm", 10 + depth, 100 - 2 * depth)
+        made.launch("gemm", 20, 5, 40, 70).write(tmp_path / f"rank{rank}.trace.json")
+    held = layout_of(open_trace(tmp_path))
+    ops = [row for row in held.scrolled if row.track_kind == TrackKind.CPU_OPS]
+    whole = [row.shown_lanes for row in ops]
+    held.fit(200)
+    assert [row.shown_lanes for row in ops] == whole
+    assert not held.cramped and held.module_lanes > 1
+    held.fit(900)  # here they come nearer
+    assert held.cramped and sum(row.shown_lanes for row in ops) < sum(whole)
