@@ -195,14 +195,11 @@ class Minimap(Scaled):
     def _busiest(self) -> Lane | None:
         """Outermost lane of the operators of the main thread, else of the thread with most of them."""
         tracks = self._document.trace.tracks
-        best, most = -1, 0
         for kind in (TrackKind.CPU_OPS, TrackKind.CPU_RANGES, TrackKind.CPU_PYTHON, TrackKind.OTHER):
-            for track in np.flatnonzero(tracks.kind == kind).tolist():
-                count = int(tracks.end_id[track] - tracks.first_id[track])
-                if count > most:
-                    best, most = track, count
-            if best >= 0:
-                return self._index.lane(best, 0)
+            mine = np.flatnonzero(tracks.kind == kind)
+            counts = tracks.end_id[mine] - tracks.first_id[mine]
+            if counts.any():
+                return self._index.lane(int(mine[counts.argmax()]), 0)
         return None
 
     def _device_lanes(self) -> list[Lane]:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
+from core.importing import open_trace
 from core.trace import Trace
 from gui.document_page import DocumentPage
 from gui.main_window import MainWindow
@@ -23,9 +24,10 @@ def paths(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def opened(window: MainWindow, qtbot: QtBot, paths: list[Path]) -> MainWindow:
-    window.session.open(paths)
-    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=20_000)
+def opened(window: MainWindow, paths: list[Path]) -> MainWindow:
+    """Three traces, the first in front; the others were never shown."""
+    for path in paths:
+        window.session.add_document(Document(open_trace(path)), front=path == paths[0])
     return window
 
 
@@ -33,18 +35,24 @@ def shown_documents(window: MainWindow) -> list[Document]:
     return [page.document for page in window.stack.findChildren(DocumentPage)]
 
 
-def test_of_several_traces_only_the_page_in_front_is_made(opened: MainWindow, paths: list[Path]) -> None:
-    assert [d.trace.path for d in opened.session.documents] == paths
+def test_of_several_traces_those_behind_have_no_page(opened: MainWindow) -> None:
     assert opened.top.tabs.count() == 3
-    assert opened.session.current is opened.session.documents[0]
-    first = opened.session.documents[0]
-    assert first in shown_documents(opened)
-    assert len(shown_documents(opened)) < 3
-    assert all(d.analysis is not None for d in opened.session.documents)
+    assert shown_documents(opened) == [opened.session.documents[0]]
+
+
+def test_of_traces_opened_together_the_first_is_in_front_and_all_are_diagnosed(
+    window: MainWindow, qtbot: QtBot, paths: list[Path]
+) -> None:
+    window.session.open(paths)
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=20_000)
+    assert [d.trace.path for d in window.session.documents] == paths
+    assert window.session.current is window.session.documents[0]
+    assert all(d.analysis is not None for d in window.session.documents)
 
 
 def test_a_tab_that_is_chosen_gets_its_page_in_parts(opened: MainWindow, qtbot: QtBot) -> None:
     last = opened.session.documents[2]
+    last.zoom_to(1_000_500, 1_001_500)
     before = (last.viewport.start_ns, last.viewport.end_ns)
     opened.top.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: opened.session.current is last)
