@@ -86,6 +86,7 @@ class Analysis:
 # What to say where no suggestion has anything to offer, by `outlook`; sentences that agree with the verdict.
 OUTLOOKS: Mapping[str, str] = {
     "cut_off": "The file ends early, so what a fix would save is unknown: there is no plan.",
+    "empty": "There is nothing to diagnose. Check that the profiled code ran between start and stop of the profiler.",
     "no_device": "No device work was recorded, so nothing can be said about waits for a device, and nothing was found "
     "that would save the CPU's time.",
     "healthy": "Healthy: nothing that StepLens checks would save 1 % or more. To go faster, look at the kernels "
@@ -108,6 +109,8 @@ def outlook(trace: Trace, analysis: Analysis) -> str:
         return "cut_off"
     if analysis.headlined():
         return ""
+    if not len(trace.slices):
+        return "empty"
     if not trace.has_device_work:
         return "no_device"
     known = {"healthy": "healthy", "device_bound": "device", "unknown": "unknown"}

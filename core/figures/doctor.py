@@ -48,6 +48,10 @@ _IMPORT_FLAGS = {
     "crossing": (FLAG_CROSSING, "Time that two of them share is counted once."),
     "no-duration": (FLAG_NO_DURATION, "They are counted in no sum."),
     "unfinished": (FLAG_UNFINISHED, "They are counted in no sum."),
+    "file-left-out": (0, "What they hold is in no figure."),
+    "clocks-not-comparable": (0, "Nothing can be said about what one rank waits for in another."),
+    "no-events": (0, "There is nothing to judge."),
+    "no-usable-events": (0, "There is nothing to judge."),
 }
 
 

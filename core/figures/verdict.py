@@ -94,7 +94,7 @@ TEMPLATES: Mapping[str, str] = {
     "loader_cpu": "The data loader takes {share_pct:.0f} % of the step.",
     "cut_off": "The file ends early: what came after is missing, and GPU work may be among it. What is left is shown, "
     "but what limits the step cannot be judged from it.",
-    "empty": "The trace holds no work that could be judged.",
+    "empty": "This trace has no events: nothing was recorded in its window.",
 }
 
 
@@ -279,14 +279,14 @@ def judge_without_device(
     ``left_alone``: operators and calls of the runtime were recorded, and no call launches anything. ``foreign``: tracks
     are named as another program names a device's.
     """
+    if not has_slices:
+        return _verdict("unknown", "empty")
     if foreign:
         return _verdict("unknown", "foreign_device")
     if left_alone:
         return _verdict("unknown", "left_alone")
     if names_device:
         return _verdict("unknown", "no_device_events")
-    if not has_slices:
-        return _verdict("unknown", "empty")
     if loader_share is not None and loader_share >= 0.3:
         return _verdict("input_bound", "loader_cpu", share_pct=100.0 * loader_share)
     return _verdict("unknown", "cpu_only")

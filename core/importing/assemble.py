@@ -40,6 +40,7 @@ from core.trace import EventReader, Trace, TraceSource
 from core.words import visible
 
 Tick = Callable[[], None]
+_WATCHER = "<steplens>/guard("  # how its frames are named, see `profiling._child_guard`
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
 
 
@@ -66,6 +67,8 @@ def assemble(
     columns.slices = empty(SliceColumns)
     tick()
     kinds = kinds_of(columns, slices)
+    if (kept := _without_watcher(columns, slices, kinds)) is not None:
+        slices, kinds, unfinished = slices.rows(kept), kinds[kept], unfinished[kept]
     tick()
     _note_unnumbered_steps(columns, slices, kinds)
     tick()
@@ -99,6 +102,23 @@ def assemble(
         report=make_report(columns),
         reader=reader,
     )
+
+
+def _without_watcher(columns: EventColumns, slices: SliceColumns, kinds: U8) -> Bool | None:
+    """bool[n]: what is not the thread with which StepLens watches a script that it runs; None where there is no such.
+
+    That thread is in the script's process, so the profiler records its frames among the script's own.
+    """
+    loops = [i for i, name in enumerate(columns.strings) if name.startswith(_WATCHER) and name.endswith(": _loop")]
+    if not loops:
+        return None
+    frames = kinds == SliceKind.PYTHON
+    thread = slices.pid.astype(np.int64) * (len(columns.strings) + 1) + slices.tid
+    ours: Bool = frames & np.isin(thread, np.unique(thread[frames & np.isin(slices.name, loops)]))
+    if not ours.any():
+        return None
+    columns.note("profiler-span", columns.strings[loops[0]], int(ours.sum()))
+    return ~ours
 
 
 def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, tick: Tick = lambda: None) -> I64:

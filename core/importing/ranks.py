@@ -79,6 +79,8 @@ def _in_folder(folder: Path) -> list[Path]:
     try:
         for pattern in ("*", "*/*"):
             held = [p for p in folder.glob(pattern) if _meant(p.relative_to(folder)) and p.is_file()]
+            if (folder / "run.json").is_file():  # of several ranks: notes of the lines lie beside each trace
+                held = [p for p in held if not p.name.endswith(".lines.json")]
             named = [p for p in held if "trace" in p.name.lower()]
             if named or held:
                 return sorted(named or held, key=_natural)

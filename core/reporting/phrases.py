@@ -83,7 +83,9 @@ def no_sync_points(trace: Trace) -> str:
 
 def verdict_word(trace: Trace, verdict: str) -> str:
     """The verdict in a word or two, the same as in the window: a CPU recording is no riddle."""
-    if verdict == "unknown" and not trace.report.is_cut_off and not trace.has_device_work and len(trace.slices):
+    if verdict == "unknown" and not trace.report.is_cut_off and not trace.has_device_work:
+        if not len(trace.slices):
+            return "No events"
         return "No device work" if trace.meta.devices or is_foreign(trace) else "CPU only"
     return VERDICTS.get(verdict, verdict)
 

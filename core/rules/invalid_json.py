@@ -29,13 +29,24 @@ from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
 
+# What valid files hold, too: the report on the import tells of it, and no damage is to be repaired.
+_SOUND = (
+    "no-duration",
+    "unfinished",
+    "unmatched-end",
+    "file-left-out",
+    "clocks-not-comparable",
+    "no-events",
+    "no-usable-events",
+)
+
 RULE = Rule(id="invalid-json", title="The file was repaired", needs=Needs.NOTHING, params=())
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
-    notes = [n for n in trace.report.notes if n.severity in ("warning", "error") and n.count]
+    notes = [n for n in trace.report.notes if n.severity in ("warning", "error") and n.count and n.code not in _SOUND]
     if not notes or not len(trace.slices):
         return []
     worst = max(notes, key=lambda n: (n.severity == "error", n.count))

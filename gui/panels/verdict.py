@@ -206,6 +206,8 @@ class VerdictBand(QFrame):
     def _word(self, verdict: str) -> str:
         trace = self._document.trace
         if verdict == "unknown" and not trace.has_device_work and not trace.report.is_cut_off:
+            if not len(trace.slices):
+                return self.tr("No events")
             return self.tr("No device work") if trace.meta.devices or is_foreign(trace) else self.tr("CPU only")
         return text.verdict(verdict)
 

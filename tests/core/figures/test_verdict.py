@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from core.analysis import analyze
+from core.analysis import analyze, outlook
 from core.figures.compute import compute_figures, final_verdict
 from core.figures.model import Budget
 from core.figures.verdict import TEMPLATES, judge
 from core.kinds import GapCause
+from core.reporting.phrases import verdict_word
 from core.words import fill
 from tests.trace_builder import TraceBuilder
 
@@ -342,3 +343,16 @@ def test_tracks_that_another_program_names_as_a_device_are_not_called_cpu_work()
     summary = compute_figures(builder.build()).summary
     assert summary.verdict == "unknown"
     assert "how busy that device was is unknown" in summary.verdict_text
+
+
+def test_a_trace_without_events_is_called_that():
+    trace = TraceBuilder().build()
+    analysis = analyze(trace)
+    assert analysis.figures.summary.verdict_text.startswith("This trace has no events")
+    assert verdict_word(trace, "unknown") == "No events"
+    assert outlook(trace, analysis) == "empty"
+
+
+def test_what_valid_files_hold_too_is_no_damage():
+    unfinished = TraceBuilder().step(1, 0, 100).slice("cpu_op", "aten::mm", 10, None)
+    assert "invalid-json" not in {s.rule_id for s in analyze(unfinished.build()).suggestions}
