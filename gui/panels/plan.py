@@ -16,6 +16,7 @@ from gui import plan_order, suggestion_text, text
 from gui.panels import PanelSpec
 from gui.session import CHOSEN, DONE, SET_ASIDE, Document, Session
 from gui.suggestion_body import BodyMaker
+from gui.text_size import px
 from gui.widgets.card import Card
 from gui.widgets.chain import Chain
 from gui.widgets.charts import FallingBars
@@ -121,7 +122,7 @@ class PlanPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """In a low window the bars give way to the cards."""
         super().resizeEvent(event)
-        low = event.size().height() < LOW_PX
+        low = event.size().height() < px(LOW_PX)
         if low != self._low:
             self._low = low
             QTimer.singleShot(0, self, self._show_plan)  # not while the layout is at work

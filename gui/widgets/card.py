@@ -104,13 +104,14 @@ class Card(QFrame):
             worth.addWidget(line, 0, Qt.AlignmentFlag.AlignRight)
         self.place = label(text.breakable(place), "dim", wrap=True)
         self.place.setMinimumWidth(60)
-        self.mark = label("", "faint")
+        self.mark = label("", "faint", wrap=True)
+        self.mark.setMinimumWidth(60)
         self._grid = grid = QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(1)
-        grid.addWidget(self.tick, 0, 0, 3, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.mark, 2, 1, 1, 2)
+        grid.addWidget(self.tick, 0, 0, 4, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.mark, 3, 1, 1, 2)
         grid.setColumnStretch(1, 1)
         self._narrow: bool | None = None
         self._arrange(False)
@@ -121,27 +122,35 @@ class Card(QFrame):
         self.setAccessibleName(f"{title}. {place}. {saving} {basis}".rstrip())
 
     def _arrange(self, narrow: bool) -> None:
-        """The saving beside the title; in a narrow plan beside the place, so that the title has the whole width."""
+        """The saving beside the title; in a narrow card each has the whole width, one below the other."""
         if narrow == self._narrow:
             return
         self._narrow = narrow
-        right = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
+        side = Qt.AlignmentFlag.AlignLeft if narrow else Qt.AlignmentFlag.AlignRight
         for widget in (self.title, self.worth, self.place):
             self._grid.removeWidget(widget)
         self._grid.addWidget(self.title, 0, 1, 1, 2 if narrow else 1)
-        self._grid.addWidget(self.worth, 1 if narrow else 0, 2, right)
-        self._grid.addWidget(self.place, 1, 1, 1, 1 if narrow else 2)  # below the saving as well: a place is long
+        if narrow:
+            self._grid.addWidget(self.worth, 1, 1, 1, 2, Qt.AlignmentFlag.AlignTop | side)
+        else:
+            self._grid.addWidget(self.worth, 0, 2, Qt.AlignmentFlag.AlignTop | side)
+        worth = self.worth.layout()
+        assert worth is not None
+        for line in (self.saving, self.basis):
+            worth.setAlignment(line, side)
+        self._grid.addWidget(self.place, 2, 1, 1, 2)  # below the saving as well: a place is long
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Grow with the text."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "tick"):
             self.tick.setFixedSize(px(TICK_PX), px(TICK_PX))
+            self._arrange(self.width() < px(NARROW_PX))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give the title the whole width where there is little."""
         super().resizeEvent(event)
-        self._arrange(event.size().width() < NARROW_PX)
+        self._arrange(event.size().width() < px(NARROW_PX))
 
     def set_state(self, *, opened: bool, state: str, mark: str, saved: bool) -> None:
         """Show the card open or closed, and its state (of `gui.session`)."""
@@ -206,7 +215,7 @@ class Card(QFrame):
             box.addWidget(button(self.tr("Read more about it"), partial(_browse, body.url), "link", body.url))
         row = FlowLayout(spacing=6)
         for action in body.actions:
-            made = button(action.text, action.run, "primary" if action.primary else "", action.tip)
+            made = button(action.text, action.run, "primary" if action.primary else "", action.tip, yields=True)
             made.setEnabled(action.enabled)
             row.addWidget(made)
         box.addLayout(row)
@@ -215,16 +224,16 @@ class Card(QFrame):
     def _add_fix(self, box: QVBoxLayout, body: Body) -> None:
         """The diff of the user's own code, or an example and why there is no diff."""
         if body.deriving:
-            box.addWidget(label(self.tr("Working out the change of your code…"), "dim"))
+            box.addWidget(label(self.tr("Working out the change of your code…"), "dim", wrap=True))
         elif body.own_diff:
-            box.addWidget(label(self.tr("The fix in your own code"), "dim"))
+            box.addWidget(label(self.tr("The fix in your own code"), "dim", wrap=True))
             box.addWidget(UnifiedDiff(body.own_diff, self.tr("The fix in your own code")))
         elif body.before or body.after:
             if body.why_example:
                 words = self.tr("The fix as an example. {reason}").format(reason=body.why_example)
                 box.addWidget(label(text.breakable(words), "dim", wrap=True))
             elif body.code:
-                box.addWidget(label(self.tr("The fix as an example"), "dim"))
+                box.addWidget(label(self.tr("The fix as an example"), "dim", wrap=True))
             box.addWidget(CodeDiff(body.before, body.after, self.tr("The fix as code")))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name

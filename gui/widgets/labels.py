@@ -63,9 +63,11 @@ def heading(text: str, delta: float = 2.0) -> QLabel:
     return made
 
 
-def button(text: str, handler: Callable[[], object] | None = None, role: str = "", tip: str = "") -> QPushButton:
-    """Push button; ``role`` is primary, flat, link, chip, tick or empty."""
-    made = (Link if role == "link" else QPushButton)(text.replace("&", "&&"))
+def button(
+    text: str, handler: Callable[[], object] | None = None, role: str = "", tip: str = "", *, yields: bool = False
+) -> QPushButton:
+    """Push button; ``role`` is primary, flat, link, chip, tick or empty. ``yields``: it may be cut, as links may."""
+    made = (Link if yields or role == "link" else QPushButton)(text.replace("&", "&&"))
     made.setAccessibleName(text)
     if role:
         made.setProperty("role", role)
@@ -80,7 +82,7 @@ def button(text: str, handler: Callable[[], object] | None = None, role: str = "
 
 
 class Link(QPushButton):
-    """A link that gives way in the middle where there is no room for all of it."""
+    """A link or button that gives way in the middle where there is no room for all of it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -95,8 +97,12 @@ class Link(QPushButton):
         """Draw as much of the text as fits."""
         painter, option = QStylePainter(self), QStyleOptionButton()
         self.initStyleOption(option)
-        fitting = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
-        option.text = fitting  # type: ignore[attr-defined]
+        wanted = self.sizeHint().width()
+        if self.width() < wanted:
+            metrics = self.fontMetrics()
+            room = self.width() - max(0, wanted - metrics.horizontalAdvance(self.text()))  # less its edges
+            fitting = metrics.elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room)
+            option.text = fitting  # type: ignore[attr-defined]
         painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
         painter.end()
 

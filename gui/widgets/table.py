@@ -63,10 +63,13 @@ class Table(QTableView):
         self.doubleClicked.connect(self._opened)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Grow with the text."""
+        """Grow with the text: rows, and columns that the user has not sized."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self.verticalHeader().setDefaultSectionSize(px(ROW_PX))
+        if event.type() != QEvent.Type.FontChange or not hasattr(self, "_wanted_px"):
+            return
+        self.verticalHeader().setDefaultSectionSize(px(ROW_PX))
+        if self._wanted_px and not self._sized_by_user():
+            self.fit_columns(self._first_px)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Enter opens, Ctrl+C copies."""
@@ -102,7 +105,7 @@ class Table(QTableView):
             self.fit_names()
             return
         width = self.viewport().width()
-        most = max(TEXT_PX, width * 3 // 10)
+        most = max(px(TEXT_PX), width * 3 // 10)
         given = [min(wanted, most) for wanted in self._wanted_px[1:]]
         spare = width - 4 - sum(given) - max(min(self._wanted_px[0], MOST_NAMES_PX), min(self._first_px, width // 3))
         for place, wanted in enumerate(self._wanted_px[1:]):

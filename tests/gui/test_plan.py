@@ -6,15 +6,16 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QInputDialog, QPushButton, QTextEdit
+from PySide6.QtWidgets import QApplication, QInputDialog, QLabel, QPushButton, QTextEdit
 from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
 from core.suggestions import Saving
 from core.trace import Trace
-from gui import store, text, theme
+from gui import store, text, text_size, theme
 from gui.main_window import MainWindow
-from gui.session import DISMISSED, DONE, Document
+from gui.screenshot import settle
+from gui.session import ALLOWED, DISMISSED, DONE, Document
 from gui.widgets.card import Card
 from gui.widgets.code import CodeDiff, diff_lines
 from tests.gui.conftest import known_analysis
@@ -300,3 +301,34 @@ def test_a_narrow_card_gives_its_title_the_whole_width(window: MainWindow, docum
     window.resize(900, 700)
     qtbot.waitUntil(lambda: card.worth.geometry().top() > card.title.geometry().top())
     assert card.title.geometry().right() >= card.worth.geometry().left()
+
+
+def cut_off(card: Card) -> list[str]:
+    """Labels of a card of which a part lies outside of it."""
+    return [
+        w.text()
+        for w in card.findChildren(QLabel)
+        if w.isVisible() and w.mapTo(card, w.rect().topRight()).x() > card.width()
+    ]
+
+
+def test_no_line_of_a_card_widens_it(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    window.resize(900, 700)
+    document.set_suggestion_state(
+        0, ALLOWED, "the data set is small, and it is on purpose that nothing is loaded beside it"
+    )
+    try:
+        for percent in (100, 200):
+            text_size.choose(window.session, window.settings, percent)
+            document.show_suggestion(0)
+            settle()
+            shown = panel(window)
+            assert [
+                c.title.text() for c in shown._cards if c.isVisible() and c.width() > shown.area.viewport().width()
+            ] == []
+            assert [words for card in shown._cards for words in cut_off(card)] == []
+            first = shown._cards[0]
+            assert first.mark.height() > 2 * first.mark.fontMetrics().lineSpacing()  # it is wrapped
+            assert first.place.geometry().top() >= first.worth.geometry().bottom()  # each on a line of its own
+    finally:
+        text_size.choose(window.session, window.settings, 100)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QTableView
 
+from gui import text_size
 from gui.main_window import MainWindow
 from gui.screenshot import settle
 from gui.session import Document
@@ -42,3 +43,21 @@ def test_what_the_user_has_sized_stays(window: MainWindow, document: Document) -
     window.resize(1900, 900)
     settle()
     assert table.columnWidth(1) == 333
+
+
+def test_columns_follow_the_text_size(window: MainWindow, document: Document) -> None:
+    window.resize(1400, 800)
+    table = rules_table(window)
+    settle()
+    try:
+        text_size.choose(window.session, window.settings, 150)
+        settle()
+        large = [table.columnWidth(k) for k in range(table.model().columnCount())]
+        table.fit_columns(table._first_px)
+        assert large == [table.columnWidth(k) for k in range(table.model().columnCount())]
+        table.setColumnWidth(1, 333)
+        text_size.choose(window.session, window.settings, 100)
+        settle()
+        assert table.columnWidth(1) == 333
+    finally:
+        text_size.choose(window.session, window.settings, 100)
