@@ -183,6 +183,8 @@ def _device(view: View) -> list[DoctorNote]:
         notes.append(_note("graph-captured", captured, launches=len(captured), all=len(launches)))
     if len(lost) > _LOST_SHARE * len(launches):
         notes.append(_note("orphan-kernels/many", lost, launches=len(lost), all=len(launches), orphans=len(orphans)))
+    elif len(orphans) and not len(view.host_calls):
+        notes.append(_note("orphan-kernels/no-launches", orphans, orphans=len(orphans)))
     elif len(orphans) or len(lost):
         examples = np.concatenate((orphans[: _EXAMPLES // 2], lost[: _EXAMPLES // 2]))
         notes.append(_note("orphan-kernels", examples, orphans=len(orphans), launches=len(lost)))

@@ -112,6 +112,12 @@ TEXTS: Mapping[str, NoteText] = {
         "Such work is counted as work, but in no step and under no operator.",
         "Usually they lie at the border of the recording; record more steps, or with larger profiler buffers.",
     ),
+    "orphan-kernels/no-launches": NoteText(
+        "info",
+        "No launch was recorded for any of the {orphans} {orphans|piece|pieces} of device work.",
+        "Each counts in the step in which it starts, and under no operator.",
+        "Record ProfilerActivity.CPU as well: launches and operators come with it.",
+    ),
     "orphan-kernels/many": NoteText(
         "warning",
         "{launches} of {all} {all|launch|launches} {launches|has|have} no device work in the trace.",

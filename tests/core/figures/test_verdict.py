@@ -356,3 +356,10 @@ def test_a_trace_without_events_is_called_that():
 def test_what_valid_files_hold_too_is_no_damage():
     unfinished = TraceBuilder().step(1, 0, 100).slice("cpu_op", "aten::mm", 10, None)
     assert "invalid-json" not in {s.rule_id for s in analyze(unfinished.build()).suggestions}
+
+
+def test_device_work_of_a_trace_without_calls_is_in_the_step_in_which_it_starts():
+    figures = compute_figures(TraceBuilder().step(1, 0, 100).kernel("k", 5, 20).kernel("k", 40, 20).build())
+    assert figures.summary.kernels_per_step == 2
+    note = next(n for n in figures.doctor if n.code == "orphan-kernels")
+    assert "in the step in which it starts" in note.consequence
