@@ -210,10 +210,7 @@ class Document(QObject):
 
     def step_suggestion(self, offset: int) -> None:
         """Show the next (+1) or previous (-1) open suggestion, around the ends."""
-        found = self.analysis.suggestions if self.analysis else ()
-        shown = self._steppable()
-        over = (DONE, LATER, CHOSEN, *SET_ASIDE)
-        order = [i for i in shown if self.suggestion_state.get(found[i].key) not in over] or shown
+        order = self._open_ones() or self._steppable()
         if not order:
             return
         if self.current_suggestion in order:
@@ -222,6 +219,11 @@ class Document(QObject):
             later = [k for k, i in enumerate(order) if i > self.current_suggestion]
             at = (later[0] if later else 0) if offset > 0 else (later[0] - 1 if later else len(order) - 1)
         self.show_suggestion(order[at])
+
+    def _open_ones(self) -> list[int]:
+        found = self.analysis.suggestions if self.analysis else ()
+        over = (DONE, LATER, CHOSEN, *SET_ASIDE)
+        return [i for i in self._steppable() if self.suggestion_state.get(found[i].key) not in over]
 
     def _steppable(self) -> list[int]:
         """Suggestions to walk through: no notes, and small ones only when they were asked for."""
@@ -244,6 +246,12 @@ class Document(QObject):
             self.dismiss_reason[suggestion.key] = reason
         else:
             self.dismiss_reason.pop(suggestion.key, None)
+        if state in SET_ASIDE and index == self.current_suggestion:
+            self.current_suggestion = -1  # it is no part of the plan any more; the next one is, if there is one
+            others = self._open_ones()
+            if others:
+                self.show_suggestion(next((i for i in others if i > index), others[0]))
+                return
         self.suggestionChanged.emit()
 
     def set_marks(self, marks: list[Mark]) -> None:

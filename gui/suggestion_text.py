@@ -249,16 +249,16 @@ def falling(now: float, analysis: Analysis, left_out: Sequence[bool]) -> list[fl
 
 def mark(state: str, reason: str, fix_state: Any) -> str:
     """What the user made of a suggestion, or what became of its fix: a few words for its card."""
-    if state == ALLOWED:
-        return translate("plan", "allowed: {reason}").format(reason=reason) if reason else translate("plan", "allowed")
+    allowed = translate("plan", "allowed: {reason}").format(reason=reason) if reason else translate("plan", "allowed")
     marks = {
+        ALLOWED: allowed,
         DONE: translate("plan", "done"),
         CHOSEN: translate("plan", "ticked"),
         DISMISSED: translate("plan", "dismissed"),
         LATER: translate("plan", "later"),
     }
-    known = marks.get(state, "")
-    return known if state in (DISMISSED, LATER) else became(fix_state) or known
+    known, result = marks.get(state, ""), became(fix_state)
+    return " · ".join(w for w in (known, result) if w) if state in (LATER, *SET_ASIDE) else result or known
 
 
 def set_aside(document: Document) -> dict[str, str]:

@@ -262,7 +262,9 @@ class PlanPanel(QWidget):
         analysis = self._document.analysis
         now = analysis.figures.summary.sustained_step_ns if analysis else None
         plan = analysis.plan if analysis else ()
-        known = now is not None and bool(plan)
+        states = [[self._state(s) for i in step.suggestions if (s := self._document.suggestion(i))] for step in plan]
+        aside = [any(state in SET_ASIDE for state in of_step) for of_step in states]
+        known = now is not None and not all(aside)  # else nothing is left to foretell
         self.total.setVisible(known)
         for widget in (self.bars, self.caption):
             widget.setVisible(known and not self._low)
@@ -270,8 +272,6 @@ class PlanPanel(QWidget):
             return
         assert now is not None
         assert analysis is not None
-        states = [[self._state(analysis.suggestions[i]) for i in step.suggestions] for step in plan]
-        aside = [any(state in SET_ASIDE for state in of_step) for of_step in states]
         values = suggestion_text.falling(now, analysis, aside)
         kept = [of_step for of_step, is_out in zip(states, aside, strict=True) if not is_out]
         done = [k for k, of_step in enumerate(kept, 1) if all(state in (DONE, CHOSEN) for state in of_step)]
@@ -318,6 +318,9 @@ class PlanPanel(QWidget):
     def show_states(self) -> None:
         """Show which card is open and what the user made of each."""
         document = self._document
+        if self._first in self._ticked_at(*SET_ASIDE):  # the next one is open in its stead
+            self._first = -1
+            QTimer.singleShot(0, self, self._open_first)
         for index, card in enumerate(self._cards):
             self._show_card(index)
             if index == document.current_suggestion:
@@ -344,7 +347,7 @@ class PlanPanel(QWidget):
             card.rebuild()
         analysis = document.analysis
         saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
-        saves = saves and not (analysis is not None and analysis.is_left_out(index))
+        saves = saves and state not in SET_ASIDE and not (analysis is not None and analysis.is_left_out(index))
         opened = index == (chosen if chosen >= 0 else self._first)
         card.set_state(opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational)
 

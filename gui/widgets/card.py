@@ -159,7 +159,8 @@ class Card(QFrame):
         done = state == "done"
         self.state = state
         chosen = state == "chosen"
-        self.tick.setText("✓" if done or chosen else self._number)
+        aside = state in ("dismissed", "allowed")
+        self.tick.setText("✓" if done or chosen else "–" if aside else self._number)
         restyle(self.tick, "state", "done" if done else "current" if opened or chosen else "")
         restyle(self.title, "role", "faint" if state in ("done", "dismissed", "allowed") and not opened else "")
         restyle(self.saving, "role", "saved" if saved else "faint")

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 from core.analysis import Analysis
 from core.suggestions import Saving
 from core.trace import Trace
-from gui import store, text, text_size, theme
+from gui import store, suggestion_text, text, text_size, theme
+from gui.loop_own import FixState
 from gui.main_window import MainWindow
 from gui.screenshot import settle
 from gui.session import ALLOWED, DISMISSED, DONE, Document
@@ -146,6 +147,7 @@ def test_dismiss_keeps_the_reason(window: MainWindow, document: Document) -> Non
     key = document.analysis.suggestions[1].key  # type: ignore[union-attr]
     assert document.suggestion_state[key] == DISMISSED
     assert document.dismiss_reason[key] == "meant for logging"
+    document.show_suggestion(1)
     button(cards(window)[1], "Take back").click()
     assert key not in document.suggestion_state
 
@@ -332,3 +334,33 @@ def test_no_line_of_a_card_widens_it(window: MainWindow, document: Document, qtb
             assert first.place.geometry().top() >= first.worth.geometry().bottom()  # each on a line of its own
     finally:
         text_size.choose(window.session, window.settings, 100)
+
+
+def test_what_is_allowed_leaves_at_once_and_keeps_what_was_measured(window: MainWindow, document: Document) -> None:
+    document.show_suggestion(0)
+    document.set_suggestion_state(0, ALLOWED, "on purpose")
+    first, second = cards(window)[:2]
+    assert document.current_suggestion == 1
+    assert second.property("open") == "true"
+    assert first.property("open") == "false"
+    assert first.tick.text() == "–"
+    assert first.saving.property("role") == "faint"
+    document.set_suggestion_state(1, ALLOWED)
+    assert document.current_suggestion == -1
+    assert [c.property("open") for c in cards(window)[:2]] == ["false", "false"]
+    shown = panel(window)  # nothing is left to foretell: no lone bar, and no 0 %
+    assert not any(w.isVisible() for w in (shown.total, shown.bars, shown.caption))
+    state = FixState("measured", number=1)
+    words = suggestion_text.mark(ALLOWED, "on purpose", state)
+    assert words == "allowed: on purpose · ran in round 1: what it brought is unknown"
+    document.set_suggestion_state(0, "")
+    assert shown.total.isVisible()
+    assert first.tick.text() == "1"
+
+
+def test_the_card_that_opened_by_itself_leaves_as_well(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    first, second = cards(window)[:2]
+    qtbot.waitUntil(lambda: first.property("open") == "true")
+    document.set_suggestion_state(0, ALLOWED, "on purpose")
+    assert first.property("open") == "false"
+    qtbot.waitUntil(lambda: second.property("open") == "true")
