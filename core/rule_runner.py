@@ -21,6 +21,7 @@ import core.rules
 from core.errors import Cancelled
 from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind
+from core.recorded import has_shapes
 from core.source import SourceFinder
 from core.suggestions import Needs, NotChecked, Outcome, Rule, RuleContext, RuleResult, Suggestion, numbered
 from core.time_limit import TookTooLong, within
@@ -275,7 +276,7 @@ def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
         )
     if SliceKind.PYTHON not in kinds:
         out[Needs.STACKS] = "The trace holds no Python stacks. Record with torch.profiler.profile(with_stack=True)."
-    if not _has_shapes(trace):
+    if not has_shapes(trace):
         out[Needs.SHAPES] = "The trace holds no tensor shapes. Record with torch.profiler.profile(record_shapes=True)."
     if not len(trace.memory):
         out[Needs.MEMORY] = "The trace holds no memory events. Record with torch.profiler.profile(profile_memory=True)."
@@ -300,19 +301,3 @@ def _no_device_reason(trace: Trace, kinds: set[int]) -> str:
     if SliceKind.CPU_OP not in kinds:
         return "The trace holds no GPU work."
     return "The trace holds no GPU work: it was recorded on the CPU only."
-
-
-def _has_shapes(trace: Trace) -> bool:
-    """The header says so, or (where it is silent) one of the first ops carries its dimensions."""
-    if trace.meta.record_shapes is not None:
-        return trace.meta.record_shapes
-    ops = (trace.slices.kind == SliceKind.CPU_OP).nonzero()[0]
-    near = ops[:1200]  # close together in the file: further on it would have to be unpacked first
-    for slice_id in near[:: max(len(near) // 12, 1)][:12]:
-        try:
-            args = trace.args(int(slice_id))
-        except Exception:  # the file may be gone: then shapes cannot be read either
-            return False
-        if args.get("Input Dims") or args.get("Input dims"):
-            return True
-    return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from core.kinds import SliceKind
+from core.call_stacks import has_call_stacks
+from core.recorded import has_python_stacks, has_shapes
 from core.words import fill
 from gui import text
 from gui.ranks import steps_text
@@ -131,15 +132,19 @@ class StatusBar(QFrame):
         facts += sorted({d.name for d in meta.devices if d.name})[:2]
         flags = self._recorded(document)
         none = self.tr("recorded without stacks, shapes, memory")
-        facts.append(self.tr("recorded with {flags}").format(flags=", ".join(flags)) if flags else none)
+        if flags or document.analysis is not None:  # before it nothing is denied that events may yet show
+            facts.append(self.tr("recorded with {flags}").format(flags=", ".join(flags)) if flags else none)
         return facts
 
     def _recorded(self, document: Document) -> list[str]:
         trace = document.trace
         flags = []
-        if trace.meta.with_stack or bool((trace.slices.kind == SliceKind.PYTHON).any()):
+        looked = document.analysis is not None  # then events were looked at for the figures, and this is fast
+        if has_python_stacks(trace):
             flags.append(self.tr("stacks"))
-        if trace.meta.record_shapes:
+        elif looked and has_call_stacks(trace):
+            flags.append(self.tr("call stacks of operators"))
+        if has_shapes(trace) if looked else trace.meta.record_shapes:
             flags.append(self.tr("shapes"))
         if len(trace.memory):  # what was asked for and never came is not recorded
             flags.append(self.tr("memory"))

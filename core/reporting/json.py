@@ -9,7 +9,8 @@ import orjson
 from core.analysis import Analysis
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.figures.shares import device_shares, step_threads, steps_covered_ns
-from core.kinds import CopyDirection, SliceKind, SyncKind
+from core.kinds import CopyDirection, SyncKind
+from core.recorded import has_python_stacks, has_shapes
 from core.run_folder import finder_for
 from core.source import SourceFinder
 from core.suggestions import SourceRef, Suggestion
@@ -95,24 +96,10 @@ def trace_values(trace: Trace) -> dict[str, Any]:
         "rank": meta.rank,
         "world_size": meta.world_size,
         "has_gpu": trace.has_device_work,
-        "has_stacks": bool((trace.slices.kind == SliceKind.PYTHON).any()),
+        "has_stacks": has_python_stacks(trace),
         "has_shapes": has_shapes(trace),
         "has_memory": bool(len(trace.memory)),
     }
-
-
-def has_shapes(trace: Trace) -> bool:
-    """Shapes were recorded: the header says so, or, where it is silent, one of the first operators carries them."""
-    if trace.meta.record_shapes is not None:
-        return trace.meta.record_shapes
-    operators = (trace.slices.kind == SliceKind.CPU_OP).nonzero()[0]
-    for slice_id in operators[:: max(1, len(operators) // 16)][:16]:
-        try:
-            if "Input Dims" in trace.args(int(slice_id)):
-                return True
-        except Exception:  # noqa: BLE001, S112 - a file gone since it was read decides nothing
-            return False
-    return False
 
 
 def step_values(trace: Trace, figures: Figures) -> list[dict[str, Any]]:

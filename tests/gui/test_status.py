@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLabel
 
+from core.analysis import analyze
 from gui import statusbar
 from gui.main_window import MainWindow
 from gui.screenshot import settle
 from gui.session import Document
+from tests.trace_builder import TraceBuilder
 
 
 def test_a_message_leaves_after_a_while(window: MainWindow, document: Document) -> None:
@@ -48,3 +52,17 @@ def test_what_is_folded_open_on_the_start_page_leaves_its_link_where_it_was(wind
     words = " ".join(made.text() for made in page._fold.findChildren(QLabel))
     assert "the three before them are left out" in words
     assert "wait=1, warmup=2, active=6" in words
+
+
+def test_what_was_recorded_is_told_from_the_events_where_the_header_is_silent(
+    window: MainWindow, tmp_path: Path
+) -> None:
+    builder = TraceBuilder()
+    builder.op("aten::mm", 0, 5, **{"Input Dims": [[2, 3]], "Call stack": "train.py(12): <module>"})
+    document = Document(builder.build(tmp_path / "old.json"))
+    assert not [fact for fact in window.status.facts(document) if fact.startswith("recorded")]  # not known yet
+    document.analysis = analyze(document.trace)
+    assert "recorded with call stacks of operators, shapes" in window.status.facts(document)
+    other = Document(TraceBuilder().op("aten::mm", 0, 5).build(tmp_path / "none.json"))
+    other.analysis = analyze(other.trace)
+    assert "recorded without stacks, shapes, memory" in window.status.facts(other)
