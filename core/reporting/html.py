@@ -12,7 +12,7 @@ from core.figures.model import StatTable
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
-from core.reporting import picture
+from core.reporting import cpu_time, picture
 from core.reporting.page_style import style
 from core.reporting.phrases import (
     BUSY,
@@ -72,6 +72,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None, a
         _budget(analysis),
         _timeline(trace, analysis),
         _plan(trace, analysis, aside),
+        _cpu_time(trace, analysis),
         _syncs(trace, analysis, finder),
         _doctor(analysis),
         _tables(trace, analysis),
@@ -304,6 +305,16 @@ def _own_fix(edit: ProposedEdit) -> str:
     )
 
 
+def _cpu_time(trace: Trace, analysis: Analysis) -> Iterator[str]:
+    found, words = cpu_time.sections(trace, analysis), cpu_time.loader_words(trace, analysis)
+    if found or words:
+        yield f"<h2>{cpu_time.TITLE}</h2>" + (f"<p>{e(words)}</p>" if words else "")
+    for section in found:
+        yield f'<h3>{e(section.title)}</h3><p class="faint">{e(section.note)}</p>'
+        rows = ((duration(p.time_ns), percent(p.share_pct), f"{p.calls:,}", p.name) for p in section.parts)
+        yield _table(("time", "share", "calls", "name"), rows, 3)
+
+
 def _syncs(trace: Trace, analysis: Analysis, finder: SourceFinder) -> Iterator[str]:
     if not trace.has_device_work and not len(analysis.figures.syncs):
         return
@@ -340,24 +351,25 @@ def _tables(trace: Trace, analysis: Analysis) -> Iterator[str]:
         if len(table):
             total = f"{min(TOP_ROWS, len(table))} of {len(table)}"
             yield f'<details{" open" if device else ""}><summary>{title} <span class="faint">{total}</span></summary>'
-            yield _table(*_stat_rows(trace, table, device), 4 if device else 5) + "</details>"
+            head, rows = _stat_rows(trace, table, device)
+            yield _table(head, rows, len(head) - 1) + "</details>"
 
 
 def _stat_rows(trace: Trace, table: StatTable, device: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     rows: list[tuple[str, ...]] = []
+    times: tuple[int, ...]
+    has_device = trace.has_device_work
     for i in range(min(TOP_ROWS, len(table))):
         name, calls = clip(trace.strings[int(table.name_id[i])], NAME_CHARACTERS), f"{int(table.calls[i]):,}"
         if device:
             times = (int(table.device_total_ns[i]), int(table.min_ns[i]), int(table.max_ns[i]))
         else:
-            times = (int(table.host_total_ns[i]), int(table.host_self_ns[i]), int(table.device_total_ns[i]))
-        cells = [duration(times[0]), calls, duration(times[1]), duration(times[2])]
-        if not device:
-            cells.append(duration(int(table.max_ns[i])))
-        rows.append((*cells, name))
+            below = (int(table.device_total_ns[i]),) if has_device else ()  # unknown, not 0, where none was recorded
+            times = (int(table.host_total_ns[i]), int(table.host_self_ns[i]), *below, int(table.max_ns[i]))
+        rows.append((duration(times[0]), calls, *map(duration, times[1:]), name))
     if device:
         return ("total", "calls", "shortest", "longest", "name"), rows
-    return ("CPU total", "calls", "CPU self", "device below", "longest", "name"), rows
+    return ("CPU total", "calls", "CPU self", *(("device below",) if has_device else ()), "longest", "name"), rows
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], numbers: int) -> str:

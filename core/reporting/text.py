@@ -13,6 +13,7 @@ from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
+from core.reporting import cpu_time
 from core.reporting.phrases import (
     BUSY,
     CAUSES,
@@ -108,6 +109,7 @@ def report(
         _set_aside(aside, page),
         _other_suggestions(analysis, page),
         _sync_points(trace, analysis, page, finder or finder_for(trace)),
+        cpu_time.lines(trace, analysis, page),
         _doctor(analysis, page),
         _not_checked(analysis, page),
     )
@@ -370,12 +372,9 @@ def _doctor(analysis: Analysis, page: Page) -> Iterator[str]:
     if not analysis.figures.doctor:
         return
     yield from page.title("Things to know before trusting a figure")
-    rows = []
-    for note in analysis.figures.doctor:
-        row = " ".join(text for text in (note.title, note.consequence, note.cure) if text)
-        if row not in rows:
-            rows.append(row)
-            yield from page.wrap(row, "    ", "  ! " if note.severity != "info" else "  · ")
+    rows = {" ".join(t for t in (n.title, n.consequence, n.cure) if t): n.severity for n in analysis.figures.doctor}
+    for row, severity in rows.items():
+        yield from page.wrap(row, "    ", "  ! " if severity != "info" else "  · ")
 
 
 def _not_checked(analysis: Analysis, page: Page) -> Iterator[str]:

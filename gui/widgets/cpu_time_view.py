@@ -7,14 +7,13 @@ from functools import partial
 import numpy as np
 
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
-from core.intervals import union
+from core.reporting.cpu_time import full_steps
 from gui import text
 from gui.session import Document, Session
 from gui.widgets.cpu_time import CpuTime, Share
 from gui.widgets.labels import button
 
 ROWS = 6
-NEARLY_ALL = 0.95  # of the recording lies in steps: its totals over their number are then times per step
 LOADER = BREAKDOWN_PARTS.index("dataloader")
 
 
@@ -75,13 +74,7 @@ class CpuTimeView(CpuTime):
             self.add_widget(button(words, partial(self._session.panelRequested.emit, panel_id), "link"))
 
     def _steps_of_all(self) -> int:
-        """Number of steps that totals may be divided by; 0 where much lies outside them, as when a run was stopped."""
-        if self._shown is None or not len(self._shown.steps):
-            return 0
-        steps = self._shown.steps
-        first, last = self._document.trace.span_ns
-        covered = union(steps.start_ns, steps.end_ns).total_ns
-        return len(steps) if covered >= NEARLY_ALL * (last - first) else 0
+        return full_steps(self._document.trace, self._shown) if self._shown is not None else 0
 
     def _of_ns(self, steps: int, stats: StatTable, *, whole: bool) -> float:
         """What the shares are of: all operators' own time; for modules a step, or the trace where none is marked."""

@@ -66,7 +66,7 @@ def test_trace_without_device_or_steps():
     text = report(trace, analyze(trace))
     assert "No step is marked in this trace" in text
     assert "unknown: no device work was recorded" in text
-    assert "0 %" not in text
+    assert " 0 %" not in text
 
 
 def test_names_cannot_write_to_the_terminal():

@@ -1,0 +1,124 @@
+"""Where the CPU's time goes, for the reports of a trace in which no device worked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.analysis import Analysis
+from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
+from core.intervals import union
+from core.reporting.phrases import printable
+from core.reporting.units import duration, percent
+from core.trace import Trace
+
+if TYPE_CHECKING:
+    from core.reporting.text import Page
+
+TITLE = "Where the CPU time goes"
+ROWS = 8
+NEARLY_ALL = 0.95  # of the recording lies in steps: its totals over their number are then times per step
+LOADER = BREAKDOWN_PARTS.index("dataloader")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A name with its time (ns, per step where steps fill the recording), the share of all, and its calls in all."""
+
+    name: str
+    time_ns: float
+    share_pct: float
+    calls: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """Parts of one kind, most time first; ``note`` says what the times are of."""
+
+    title: str
+    note: str
+    parts: tuple[Part, ...]
+
+
+def sections(trace: Trace, analysis: Analysis) -> list[Section]:
+    """Operators by time of their own and modules with all that they call; none where a device worked."""
+    if trace.has_device_work:
+        return []
+    figures = analysis.figures
+    steps = full_steps(trace, figures)
+    per = "Per step" if steps else "In the whole recording"
+    own = float(figures.operators.host_self_ns.sum()) / max(steps, 1)
+    step_ns = float((figures.steps.end_ns - figures.steps.start_ns).mean()) if steps else 0.0
+    first, last = trace.span_ns
+    whole_ns = step_ns or float(last - first)
+    found = [
+        _section(
+            trace,
+            figures.operators,
+            "Operators",
+            f"{per}, by time of their own, without what they call; of {duration(own)} in all.",
+            steps,
+            own,
+        ),
+        _section(
+            trace,
+            figures.modules,
+            "Modules",
+            f"{per}, with all that they call; of {duration(whole_ns)}. One module's time holds its parts'.",
+            steps,
+            whole_ns,
+            whole=True,
+        ),
+    ]
+    return [section for section in found if section.parts]
+
+
+def full_steps(trace: Trace, figures: Figures) -> int:
+    """Number of steps that totals may be divided by; 0 where much lies outside them, as when a run was stopped."""
+    first, last = trace.span_ns
+    covered_ns = union(figures.steps.start_ns, figures.steps.end_ns).total_ns
+    return len(figures.steps) if covered_ns >= NEARLY_ALL * (last - first) else 0
+
+
+def _section(
+    trace: Trace, stats: StatTable, title: str, note: str, steps: int, of_ns: float, *, whole: bool = False
+) -> Section:
+    times = stats.host_total_ns if whole else stats.host_self_ns
+    parts = []
+    for row in np.argsort(-times, kind="stable")[:ROWS].tolist():
+        time_ns = float(times[row]) / max(steps, 1)
+        if time_ns > 0 and of_ns > 0:
+            name = trace.strings[int(stats.name_id[row])].removeprefix("nn.Module: ")
+            parts.append(Part(name, time_ns, min(100 * time_ns / of_ns, 100.0), int(stats.calls[row])))
+    return Section(title, note, tuple(parts))
+
+
+def loader_words(trace: Trace, analysis: Analysis) -> str:
+    """What the steps wait for the next batch; nothing where a device worked or they do not wait."""
+    chosen = analysis.figures.step_figures.counted
+    if trace.has_device_work or not chosen.any():
+        return ""
+    parts = analysis.figures.step_figures.breakdown_ns[chosen].sum(axis=0)
+    if not parts[LOADER]:
+        return ""
+    share, time_ns = percent(100 * float(parts[LOADER]) / float(parts.sum())), float(parts[LOADER]) / int(chosen.sum())
+    return f"The steps spend {share} of their time waiting for the next batch: {duration(time_ns)} per step."
+
+
+def lines(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
+    """Lines of the section for a report of text."""
+    found, words = sections(trace, analysis), loader_words(trace, analysis)
+    if not found and not words:
+        return
+    yield from page.title(TITLE)
+    if words:
+        yield from page.wrap(words, "  ")
+    for section in found:
+        yield from page.wrap(f"{section.title}. {section.note}", "  ")
+        for part in section.parts:
+            share = f"{duration(part.time_ns):>11} {percent(part.share_pct):>6} {part.calls:>8,}x  "
+            name = printable(part.name).replace("\n", " ")
+            yield share + name[: max(20, page.width - len(share))]
