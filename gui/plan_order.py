@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QCoreApplication
 
 from core.analysis import Analysis
@@ -40,6 +42,12 @@ def headings(analysis: Analysis, step_ns: float | None = None) -> dict[int, str]
         words = translate("plan", "These {count} hide one another's waits: together {saving}")
         found |= dict.fromkeys(range(first - 1, last), words.format(count=last - first + 1, saving=saved))
     return found
+
+
+def bars(analysis: Analysis, left_out: Sequence[bool]) -> list[tuple[int, str]]:
+    """Position and title of the first card of each step of the plan that is not left out: one for each falling bar."""
+    kept = (step.suggestions[0] for step, is_out in zip(analysis.plan, left_out, strict=True) if not is_out)
+    return [(i, text.filled(analysis.suggestions[i].title, analysis.suggestions[i].values)) for i in kept]
 
 
 def in_words(analysis: Analysis) -> str:

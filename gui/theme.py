@@ -232,6 +232,7 @@ QFrame#status { background: @panel; border: none; border-top: 1px solid @border;
 QFrame#bottom { background: @window; border: none; }
 QLabel#dim, QLabel[role="dim"] { color: @dim; }
 QLabel[role="faint"] { color: @faint; }
+QLabel[role="main"] { font-weight: bold; }
 QLabel[role="unknown"] { color: @faint; font-weight: normal; }
 QLabel[role="wait"] { color: @wait; }
 QLabel[role="saved"] { color: @saved; }

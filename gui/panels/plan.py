@@ -49,6 +49,7 @@ class PlanPanel(QWidget):
         font.setBold(True)
         self.total.setFont(font)
         self.bars = FallingBars()
+        self.bars.picked.connect(self._choose)
         self.caption = label("", "faint", wrap=True)
         self.message = label("", "dim", wrap=True)
         self._column = QVBoxLayout()
@@ -281,7 +282,7 @@ class PlanPanel(QWidget):
         change = text.change(100 * (end - now) / now)
         self.total.setText(words.format(now=text.duration(now), end=text.duration(end), change=change))
         restyle(self.total, "role", "saved" if end < now else "dim")
-        self.bars.show_values(values, done)
+        self.bars.show_values(values, done, plan_order.bars(analysis, aside))
         self._show_caption(analysis, now)
 
     def _show_caption(self, analysis: Analysis, now: float) -> None:

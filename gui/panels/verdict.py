@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
@@ -53,8 +55,9 @@ class Metric(QWidget):
         """Show one figure."""
         unknown = shown.is_unknown
         self.name.setText(shown.name)
+        restyle(self.name, "role", "main" if shown.is_main else "dim")
         self.value.setText(shown.value)
-        restyle(self.value, "role", "unknown" if unknown else "")
+        restyle(self.value, "role", "unknown" if unknown else "dim" if shown.is_aside else "")
         tip = shown.explanation()
         self.setToolTip(plain_tip(tip))
         self.setAccessibleName(f"{shown.name}: {shown.value}")
@@ -173,7 +176,7 @@ class VerdictBand(QFrame):
             self.word.setToolTip(plain_tip(text.verdict_meaning(summary.verdict)))
             self._say(self._sentence(figures))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
-        shown = self._shown = self._figures(analysis)
+        shown = self._shown = self._main_first(self._figures(analysis))
         for place, metric in enumerate(self._metrics):
             if place < len(shown):
                 metric.show_figure(shown[place])
@@ -228,6 +231,16 @@ class VerdictBand(QFrame):
         if not trace.has_device_work and not trace.meta.devices:  # recorded without one: nothing of it is unknown
             return self._step_figures(analysis)
         return [*self._step_figures(analysis), *self._device_figures(analysis)]
+
+    def _main_first(self, shown: list[Shown]) -> list[Shown]:
+        """Mark the sustained step as the one to go by, where it is known, and the other step times as others."""
+        tr, main = self.tr, shown[0]
+        others = {tr("Host step"), tr("Wall, no profiler"), tr("Period"), tr("Device step")}
+        if main.is_unknown or main.value == ELLIPSIS:
+            return shown
+        words = self.tr("The one to go by. {meaning}").format(meaning=main.meaning)
+        rest = [replace(one, is_aside=True) if one.name in others else one for one in shown[1:]]
+        return [replace(main, is_main=True, meaning=words), *rest]
 
     def _step_figures(self, analysis: Analysis) -> list[Shown]:
         tr, ns, trace, summary = self.tr, text.duration, self._document.trace, analysis.figures.summary

@@ -103,23 +103,71 @@ class Histogram(QWidget):
 
 
 class FallingBars(QWidget):
-    """Step time now and after each fix of the plan; ticked ones are drawn as done."""
+    """Step time now and after each fix of the plan; ticked ones are drawn as done, and a click opens one's card."""
+
+    picked = Signal(int)  # what `show_values` was given as the bar's number
 
     def __init__(self) -> None:
         super().__init__()
+        self._cards: list[tuple[int, str]] = []
+        self.setMouseTracking(True)
         self._values: list[float] = []
         self._done: frozenset[int] = frozenset()
         self.setFixedHeight(72)
 
-    def show_values(self, values: Sequence[float], done: Iterable[int] = ()) -> None:
-        """``values`` in ns, the first is now; ``done`` are positions of bars whose fix is ticked."""
-        self._values, self._done = list(values), frozenset(done)
+    def show_values(
+        self, values: Sequence[float], done: Iterable[int] = (), cards: Sequence[tuple[int, str]] = ()
+    ) -> None:
+        """``values`` in ns, the first is now; ``done`` are positions of bars whose fix is ticked.
+
+        ``cards`` has number and title of the fix that leads to each bar after the first.
+        """
+        self._values, self._done, self._cards = list(values), frozenset(done), list(cards)
         self.setAccessibleName(
             self.tr("Predicted step time after each fix: {times}").format(
                 times=", ".join(text.duration(v) for v in self._values)
             )
         )
         self.update()
+
+    def _pitch_px(self) -> float:
+        return min(self.width() / max(len(self._values), 1), 72.0)
+
+    def bar_at(self, x_px: float) -> int:
+        """Position of the bar at a place; -1 beside them."""
+        k = int(x_px // self._pitch_px()) if x_px >= 0 else -1
+        return k if k < len(self._values) else -1
+
+    def words_at(self, x_px: float) -> str:
+        """What the bar at a place says."""
+        k = self.bar_at(x_px)
+        if k < 0:
+            return ""
+        time = text.duration(self._values[k])
+        if k == 0:
+            return self.tr("The step now: {time}.").format(time=time)
+        if k > len(self._cards):
+            return time
+        words = self.tr("{time} after this fix, predicted: {title}. A click opens its card.")
+        return words.format(time=time, title=self._cards[k - 1][1])
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltip: what the bar under the pointer says."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), plain_tip(self.words_at(event.pos().x())), self)
+            return True
+        return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Show that a bar can be clicked."""
+        can = 0 < self.bar_at(event.position().x()) <= len(self._cards)
+        self.setCursor(Qt.CursorShape.PointingHandCursor if can else Qt.CursorShape.ArrowCursor)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Ask for the card of the bar."""
+        k = self.bar_at(event.position().x())
+        if event.button() == Qt.MouseButton.LeftButton and 0 < k <= len(self._cards):
+            self.picked.emit(self._cards[k - 1][0])
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
@@ -129,7 +177,7 @@ class FallingBars(QWidget):
         t, painter = theme.current(), QPainter(self)
         painter.setFont(_small(self))
         line, top = painter.fontMetrics().height(), max(self._values)
-        pitch = min(self.width() / len(self._values), 72.0)
+        pitch = self._pitch_px()
         area_px, unit = self.height() - line - 6, _unit_of(top)
         for k, value in enumerate(self._values):
             height = max(2.0, area_px * value / top) if top > 0 else 2.0

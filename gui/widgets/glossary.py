@@ -20,6 +20,8 @@ class Shown:
     value: str
     meaning: str
     how: str = ""
+    is_main: bool = False  # of several step times, the one to go by
+    is_aside: bool = False  # another of them
 
     @property
     def is_unknown(self) -> bool:
@@ -43,9 +45,11 @@ class FiguresPage(QDialog):
         lines = QVBoxLayout(inner)
         lines.setContentsMargins(20, 16, 20, 8)
         lines.setSpacing(2)
+        go_by = self.tr("{name} (the one to go by)")
         for shown in figures:
             top = QHBoxLayout()
-            top.addWidget(heading(shown.name, 1))
+            name = go_by.format(name=shown.name) if shown.is_main else shown.name
+            top.addWidget(heading(name, 1))
             top.addStretch(1)
             top.addWidget(heading(shown.value, 1))
             lines.addLayout(top)

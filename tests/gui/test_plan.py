@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QInputDialog, QLabel, QPushButton, QTextEdit
 from pytestqt.qtbot import QtBot
@@ -364,3 +364,17 @@ def test_the_card_that_opened_by_itself_leaves_as_well(window: MainWindow, docum
     document.set_suggestion_state(0, ALLOWED, "on purpose")
     assert first.property("open") == "false"
     qtbot.waitUntil(lambda: second.property("open") == "true")
+
+
+def test_a_click_on_a_bar_opens_its_card(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    bars = panel(window).bars
+    pitch = bars._pitch_px()
+    assert "Many small kernels" in bars.words_at(2.5 * pitch)
+    assert "now" in bars.words_at(0.5 * pitch)
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=QPoint(round(2.5 * pitch), 40))
+    assert document.current_suggestion == 1
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=QPoint(round(0.5 * pitch), 40))  # that is now
+    assert document.current_suggestion == 1
+    document.set_suggestion_state(0, DISMISSED)
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=QPoint(round(1.5 * bars._pitch_px()), 40))
+    assert document.current_suggestion == 1

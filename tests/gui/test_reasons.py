@@ -144,3 +144,18 @@ def test_each_verdict_is_explained(window: MainWindow, document: Document) -> No
     }  # fmt: skip
     assert len(words) == 7
     assert band_of(window).word.toolTip()
+
+
+def test_of_the_step_times_the_sustained_one_is_marked_as_the_one_to_go_by(
+    window: MainWindow, document: Document
+) -> None:
+    metrics = {m.name.text(): m for m in band_of(window)._metrics if not m.isHidden()}
+    main = metrics["Sustained step"]
+    assert main.name.property("role") == "main"
+    assert main.name.font().bold()
+    assert main.value.property("role") == ""
+    assert "The one to go by" in main.toolTip()
+    for name in ("Host step", "Period", "Device step"):
+        assert metrics[name].value.property("role") in ("dim", "unknown")
+        assert not metrics[name].name.font().bold()
+    assert metrics["GPU busy"].value.property("role") == ""
