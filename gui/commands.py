@@ -95,7 +95,7 @@ COMMANDS = (
     ),
     Command("close", "File", QT_TRANSLATE_NOOP("commands", "Close tab"), ("Ctrl+W",), lambda w: w.close_tab()),
     Command("settings", "File", QT_TRANSLATE_NOOP("commands", "Settings…"), ("Ctrl+,",), lambda w: w.settings_dialog()),
-    Command("quit", "File", QT_TRANSLATE_NOOP("commands", "Quit"), ("Ctrl+Q",), lambda w: w.close()),
+    Command("quit", "File", QT_TRANSLATE_NOOP("commands", "Quit"), ("Ctrl+Q",), lambda w: w.quit()),
     Command(
         "typical-step",
         "View",

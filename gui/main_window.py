@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from core.words import visible
-from gui import commands, errors, jobs, names, panels, reading_order, store, theme
+from gui import commands, errors, jobs, names, panels, quitting, reading_order, store, theme
 from gui.document_page import DocumentPage
 from gui.early_pages import EarlyPages
 from gui.opening import Opener
@@ -149,6 +149,8 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         self.top.searched.connect(self.search)
         self.top.search.stepped.connect(self.step_hit)
         self.top.search.left.connect(self.focus_timeline)
+        session.runChanged.connect(self._run_changed)
+        session.provide("keep_layout", self._keep_layout)
         self._recent_changed()
         self._enable_commands()
 
@@ -206,8 +208,8 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
                 return
             self.pages[panel_id] = spec.create(self.session, None)
             self.stack.addWidget(self.pages[panel_id])
-            if panel_id != "start":
-                self._add_tab(panel_id, QCoreApplication.translate("panels", spec.title))
+        if panel_id != "start" and self._tab_of(panel_id) < 0:
+            self._add_tab(panel_id, QCoreApplication.translate("panels", getattr(panels.load(panel_id), "title", "")))
         if self.stack.currentWidget() is not self.pages[panel_id]:
             self.banner.clear()  # it was about what was shown before
         self.session.set_current(None)
@@ -248,6 +250,18 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
             self.pageMade.emit(document)
         return page
 
+    def _run_changed(self) -> None:
+        if quitting.RUN_PAGE in self.pages and self._tab_of(quitting.RUN_PAGE) < 0:
+            quitting.say_ended(self.session)
+
+    def _keep_layout(self, document: Document) -> str:
+        """Write down how the tracks of a trace stand; return the view under them that is in front."""
+        page = self.pages.get(document)
+        if not isinstance(page, DocumentPage):
+            return ""
+        page.save_layout()
+        return page.shown_panel()
+
     def _drop_page(self, key: object) -> None:
         page = self.pages.pop(key, None)
         if isinstance(page, DocumentPage):
@@ -255,12 +269,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         if isinstance(key, Document):
             self.early.drop(key)
             store.save(key)
-        index = self._tab_of(key)
-        if index >= 0:
-            self.top.tabs.blockSignals(True)
-            self.top.tabs.removeTab(index)
-            self.top.tabs.blockSignals(False)
-            self._name_tabs()
+        self._hide_tab(key)
         if page is not None:
             self.stack.removeWidget(page)
             page.setParent(None)
@@ -368,8 +377,16 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
             width = min(max(MIN_SIZE[0], screen.width() * 9 // 10), 1600)
             self.resize(width, min(max(MIN_SIZE[1], screen.height() * 9 // 10), 1000))
 
+    def quit(self) -> None:
+        """Close the window, unless a script runs that the user wants to go on."""
+        if quitting.may_close(self, self.session):
+            self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Keep the window's state and the users' marks; stop what runs."""
+        if event.spontaneous() and not quitting.may_close(self, self.session):  # by its frame, not by a signal
+            event.ignore()
+            return
         self.closing.emit()
         self.settings.set("window/geometry", QByteArray(self.saveGeometry()))
         for page in self.pages.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,8 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
 from core.run_folder import name_of
 from core.words import visible
-from gui import helpers, jobs, own_rules, source_folders, store, text, warmup
+from gui import helpers, jobs, own_rules, rereading, source_folders, store, text, warmup
+from gui.diagnosing import Consent, analyze_document
 from gui.gentle import TURN_MS
 from gui.session import Document, Session
 from gui.settings import Settings
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 FIRST_PAINT_MS = 30  # the first frame has the interpreter to itself, then the diagnosis begins
 LARGE_BYTES = 2 << 20  # on disk; a .gz of this size holds ten times as much
 LET_GO_MS = 400  # after a trace is closed; whatever painted it has gone by then
-MANY = 20_000  # slices; fewer are diagnosed before a process has started
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
 
 
@@ -59,6 +59,7 @@ class Loaded:
     finder: SourceFinder
     prepared: Prepared
     helper: Helper | None
+    stamp: rereading.Stamp = ()
 
 
 def load_document(path: Path, progress: jobs.Progress) -> Loaded:
@@ -66,6 +67,7 @@ def load_document(path: Path, progress: jobs.Progress) -> Loaded:
     from core import cache, memory
     from core.run_folder import finder_for, run_of
 
+    stamp = rereading.stamp_of(path)  # before it is read: what is written meanwhile is a change
     helper = helpers.take(progress, start_one=_is_large(path))
     try:
         if helper is None:
@@ -77,7 +79,7 @@ def load_document(path: Path, progress: jobs.Progress) -> Loaded:
 
         prepared = prepare(trace)
         memory.give_back()
-        return Loaded(trace, run_of(trace.path), finder_for(trace), prepared, helper)
+        return Loaded(trace, run_of(trace.path), finder_for(trace), prepared, helper, stamp)
     except BaseException:
         if helper is not None:
             helpers.give_back(helper)
@@ -101,51 +103,6 @@ def title_of(trace: Trace, run: RunRecord | None) -> str:
     return visible(title)
 
 
-@dataclass(frozen=True)
-class Consent:
-    """Folders that the user has allowed: with own rules, which are run, and with sources, which are read."""
-
-    rules: tuple[Path, ...] = ()
-    sources: tuple[Path, ...] = ()
-
-
-def analyze_document(
-    document: Document,
-    helper: Helper | None,
-    consent: Consent,
-    on_partial: Callable[[Analysis], None],
-    progress: jobs.Progress,
-) -> Analysis:
-    """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage.
-
-    The helper that has read the trace does it, where there is one, and ends; else another one.
-    """
-    if helper is None:
-        helper = helpers.take(progress, start_one=len(document.trace.slices) >= MANY)
-        if helper is not None:
-            helper.adopt(document.trace)
-    prepared: Prepared = document.prepared
-
-    def hand_on(analysis: Analysis) -> None:
-        prepared.take_figures(analysis.figures)
-        on_partial(analysis)
-
-    if helper is not None:
-        found = helper.analyze(hand_on, progress, consent.rules, consent.sources)
-    else:
-        from core.analysis import analyze
-
-        found = analyze(
-            document.trace,
-            progress=progress,
-            on_partial=hand_on,
-            source=document.finder,
-            extra_folders=consent.rules,
-        )
-    prepared.take_figures(found.figures)
-    return found
-
-
 class Opener(QObject):
     """Answers `Session.openRequested`.
 
@@ -167,6 +124,7 @@ class Opener(QObject):
         self._analyses: dict[Document, jobs.Job] = {}
         self._helpers: dict[Document, Helper] = {}  # who has read a trace and is going to diagnose it
         self._arriving: dict[str, tuple[Document, Generator[None]]] = {}  # read, its page is being made
+        self._replaced: dict[str, Document] = {}  # shown until its file, which has changed, is read again
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
         self._open_count, self._preferred = 0, ""  # which is to be in front, wherever its tab stands
@@ -185,15 +143,17 @@ class Opener(QObject):
         return bool(self._jobs or self._waiting or self._analyses)
 
     def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
-        """Open each path in a tab; one that is open already is shown instead."""
+        """Open each path in a tab; one that is open already is shown instead, and read again where it has changed."""
         if not self._jobs:
             self._asked, self._preferred = [], ""
         for path in paths:
             path = Path(path).absolute()
-            shown = [d for d in self._session.documents if d.trace.sources and d.trace.path == path]
-            if shown:
-                self._session.set_current(shown[0])
-            elif str(path) not in self._jobs:
+            shown = rereading.open_from(self._session, path)
+            if shown is not None and rereading.is_still_shown(self._session, shown, path):
+                continue
+            if str(path) not in self._jobs:
+                if shown is not None:
+                    self._replaced[str(path)] = shown
                 self._asked.append(str(path))
                 self._start(path, run_folder)
 
@@ -208,6 +168,7 @@ class Opener(QObject):
     def cancel(self, key: str) -> None:
         """Call off one opening; nothing changes."""
         job = self._jobs.pop(key, None)
+        self._replaced.pop(key, None)
         document, parts = self._arriving.pop(key, (None, None))
         if document is not None and parts is not None:
             QTimer.singleShot(0, self, parts.close)  # it may be at work right now
@@ -269,6 +230,10 @@ class Opener(QObject):
             document.finder = finder_for(trace, folders)
         document.run_folder = run_folder or (run.folder if run is not None else None)
         store.restore(document)
+        rereading.remember(document, loaded.stamp)
+        old = self._replaced.get(str(path))
+        if old is not None and old in self._session.documents:
+            rereading.carry_over(self._session, old, document)
         if path.parent != tour_story.FOLDER:  # the example is at hand anyway; it would push the user's own files out
             self._session.remember(path, self._settings.get("files/recent_max"))
         document.analysis_running = True  # soon: the page says so from the start
@@ -283,7 +248,7 @@ class Opener(QObject):
     def _comes_to_front(self, key: str) -> bool:
         """Whether nothing is shown yet that was asked for with this trace and stands before it."""
         shown = str(self._session.current.property("asked")) if self._session.current is not None else ""
-        return shown not in self._asked or self._rank(key) < self._rank(shown)
+        return shown not in self._asked or shown == key or self._rank(key) < self._rank(shown)
 
     def _arrive(self, key: str) -> None:
         """Have the page made, a part in each turn of the event loop; then show the trace and diagnose it."""
@@ -309,6 +274,10 @@ class Opener(QObject):
     def _add(self, document: Document, key: str) -> None:
         """Tabs stand in the order in which the files were named, whichever was read first; the first is in front."""
         document.setProperty("asked", key)
+        old = self._replaced.pop(key, None)
+        if old is not None and old in self._session.documents:
+            rereading.take_place(self._session, old, document, front=self._comes_to_front(key))
+            return
         held, place = self._session.documents, self._place(key)
         after = next((k for k, d in enumerate(held) if self._place(str(d.property("asked"))) > place >= 0), None)
         self._session.add_document(document, after, front=self._comes_to_front(key))
@@ -321,6 +290,7 @@ class Opener(QObject):
 
     def _failed(self, key: str, error: BaseException) -> None:
         self._jobs.pop(key, None)
+        self._replaced.pop(key, None)
         self.ended.emit(key)
         self._session.raise_error(error)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
 
-from gui import names
+from gui import names, quitting
 from gui.session import Document
 from gui.widgets.labels import button, plain_tip, restyle
 
@@ -113,11 +113,24 @@ class WindowTabs(_Base):
         if isinstance(key, Document):
             self.session.close_document(key)
         elif isinstance(key, str):
-            self._drop_page(key)
+            if key == quitting.RUN_PAGE and quitting.run_is_on(self.session):
+                self._hide_tab(key)
+                quitting.say_hidden(self.session)
+            else:
+                self._drop_page(key)
             documents = self.session.documents
             self.session.set_current(documents[-1] if documents else None)
             if not documents:
                 self.show_page("start")
+
+    def _hide_tab(self, key: object) -> None:
+        """Take a tab away; its page stays as it is, and comes back when it is asked for."""
+        index = self._tab_of(key)
+        if index >= 0:
+            self.top.tabs.blockSignals(True)
+            self.top.tabs.removeTab(index)
+            self.top.tabs.blockSignals(False)
+            self._name_tabs()
 
     def close_tab(self) -> None:
         """Close the tab in front, be it a trace or a page."""

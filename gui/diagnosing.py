@@ -1,0 +1,63 @@
+"""The diagnosis of an opened trace, in a worker thread: in a helper process where that pays, else right there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gui import helpers, jobs
+from gui.session import Document
+
+if TYPE_CHECKING:
+    from core.analysis import Analysis
+    from gui.helper_process import Helper
+    from gui.timeline.prepared import Prepared
+
+MANY = 20_000  # slices; fewer are diagnosed before a process has started
+
+
+@dataclass(frozen=True)
+class Consent:
+    """Folders that the user has allowed: with own rules, which are run, and with sources, which are read."""
+
+    rules: tuple[Path, ...] = ()
+    sources: tuple[Path, ...] = ()
+
+
+def analyze_document(
+    document: Document,
+    helper: Helper | None,
+    consent: Consent,
+    on_partial: Callable[[Analysis], None],
+    progress: jobs.Progress,
+) -> Analysis:
+    """Figures, rules, prices (runs in a worker thread); ``on_partial`` gets what is there after each stage.
+
+    The helper that has read the trace does it, where there is one, and ends; else another one.
+    """
+    if helper is None:
+        helper = helpers.take(progress, start_one=len(document.trace.slices) >= MANY)
+        if helper is not None:
+            helper.adopt(document.trace)
+    prepared: Prepared = document.prepared
+
+    def hand_on(analysis: Analysis) -> None:
+        prepared.take_figures(analysis.figures)
+        on_partial(analysis)
+
+    if helper is not None:
+        found = helper.analyze(hand_on, progress, consent.rules, consent.sources)
+    else:
+        from core.analysis import analyze
+
+        found = analyze(
+            document.trace,
+            progress=progress,
+            on_partial=hand_on,
+            source=document.finder,
+            extra_folders=consent.rules,
+        )
+    prepared.take_figures(found.figures)
+    return found
