@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
-from gui.widgets.labels import label
+from gui.widgets.labels import label, plain_tip
 
 
 class Chain(QFrame):
@@ -14,7 +14,17 @@ class Chain(QFrame):
         super().__init__()
         self.setProperty("role", "chain")
         self.words = label(words, "dim", wrap=True)
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(8, 0, 0, 0)
+        why = self.tr("Each frees a wait that the next one then shows: most of the gain appears with the last.")
+        self.why = label(why, "faint", wrap=True)
+        self.setToolTip(plain_tip(f"{words}. {why}"))  # of the line at the side
+        box = QVBoxLayout(self)
+        box.setContentsMargins(8, 0, 0, 0)
+        box.setSpacing(8)
+        head = QVBoxLayout()
+        head.setSpacing(1)
+        head.addWidget(self.words)
+        head.addWidget(self.why)
+        box.addLayout(head)
+        self.column = QVBoxLayout()
         self.column.setSpacing(8)
-        self.column.addWidget(self.words)
+        box.addLayout(self.column)

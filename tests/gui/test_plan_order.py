@@ -36,10 +36,12 @@ def test_cards_that_only_pay_together_stand_under_one_heading(window) -> None:
     panel = PlanPanel(window.session, document)
     for _ in range(2):  # made anew, it stands there once
         (chain,) = panel._chains
-        cards = [chain.column.itemAt(i).widget() for i in range(1, chain.column.count())]
+        cards = [chain.column.itemAt(i).widget() for i in range(chain.column.count())]
         assert cards == panel._cards[1:3]
         assert panel._column.itemAt(0).widget() is panel._cards[0]
         assert panel._column.itemAt(1).widget() is chain
+        assert "appears with the last" in chain.why.text()
+        assert "hide one another" in chain.toolTip()  # what the line at the side is
         panel._make_cards(document.analysis.suggestions)
     panel.deleteLater()
 
