@@ -197,7 +197,7 @@ class Child:
                 self.recorder.finish(abrupt)
                 self.foreign.finish()
                 if self.losses is not None:
-                    self.losses.write()
+                    self.report.saved(lambda _: self.losses.write(), "", "not-written")
                 if self.recorder.number or not self.config["spawned"]:
                     self.report.send("summary", **self.recorder.summary())
         except Exception as error:

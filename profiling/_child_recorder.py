@@ -183,7 +183,7 @@ class Recorder:
 
     def _end_sync(self):
         self.watch.stop()
-        self.watch.save(self.report.in_folder("sync_lines.json"))
+        self.report.saved(self.watch.save, self.report.in_folder("sync_lines.json"), "lines")
         self.to(PRIME, 1)
 
     def _begin_prime(self):
@@ -272,7 +272,8 @@ class Recorder:
         if self.traces:
             stem += "-%d" % (len(self.traces) + 1)
         path = self.report.in_folder(stem + ".json")
-        session.save(path)
+        if not self.report.saved(session.save, path):
+            return
         lines = self.report.in_folder("lines.json" if stem == "trace" else stem + ".lines.json")
         if self.config["options"]["stacks"]:
             try:

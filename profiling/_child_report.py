@@ -4,11 +4,24 @@ Runs in the user's interpreter: standard library only, Python 3.8. A file and no
 inherited by the script's children, nothing can block, and what was said survives a process that dies hard.
 """
 
+import errno
 import signal
 import threading
 import time
 from json import dumps
-from os import O_APPEND, O_CREAT, O_WRONLY, close, getpid, open, sep, write  # noqa: A004 - a script may replace them
+from os import (  # noqa: A004 - a script may replace them
+    O_APPEND,
+    O_CREAT,
+    O_WRONLY,
+    close,
+    getpid,
+    makedirs,
+    open,
+    sep,
+    write,
+)
+
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 class Report:
@@ -37,6 +50,7 @@ class Report:
             try:
                 handle = open(self._path, O_WRONLY | O_APPEND | O_CREAT, 0o600)
             except OSError:
+                makedirs(self._place.now(), exist_ok=True)  # it may have been moved or deleted
                 handle = open(self.in_folder(), O_WRONLY | O_APPEND | O_CREAT, 0o600)
             try:
                 write(handle, line)
@@ -59,6 +73,16 @@ class Report:
     def notice(self, key, **values):
         """Something that the user should know about this run; the launcher has the words (``sentences.py``)."""
         self.send("notice", key=key, values=values)
+
+    def saved(self, save, path, key=""):
+        """Write a file by ``save(path)``; where that fails, tell why (without a key: of a trace), return False."""
+        try:
+            save(path)
+        except OSError as error:
+            ending = "-full" if error.errno in FULL else "-large" if error.errno == errno.EFBIG else ""
+            self.notice(key or "unsaved" + ending, error=error.strerror or str(error))
+            return False
+        return True
 
 
 class Undisturbed:

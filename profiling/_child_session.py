@@ -175,10 +175,23 @@ class Session:
         return len(self._profile.profiler.kineto_results.events())
 
     def save(self, path):
-        """Write the trace. Kineto copies ``path`` into the file as its name, so there is no moving it afterwards."""
-        self._profile.export_chrome_trace(path)
-        if self.open_step is not None:
-            _rename_unfinished(path, self.open_step)
+        """Write the trace. Kineto copies ``path`` into the file as its name, so there is no moving it afterwards.
+
+        Raises ``OSError`` where the file is not whole: Kineto itself tells that to nobody but stderr.
+        """
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)  # it may have been deleted
+            self._profile.export_chrome_trace(path)
+            check_whole(path)
+            if self.open_step is not None:
+                _rename_unfinished(path, self.open_step)
+        except OSError:
+            for left in (path, path + ".partial", path + ".tmp"):  # a full disk needs the room
+                try:
+                    os.unlink(left)
+                except OSError:
+                    pass
+            raise
 
     def save_lines(self, path, is_users):
         """Write which line of the user's code made each call, see ``docs/capture.md``.
@@ -203,6 +216,22 @@ class _AtThreadEnd:
             self._act()
         except Exception:
             pass
+
+
+def check_whole(path):
+    """Raise the ``OSError`` that kept a trace from being written whole; nothing where it is."""
+    try:
+        with open(path, "rb") as source:
+            source.seek(max(os.path.getsize(path) - 64, 0))
+            if source.read().rstrip().endswith(b"}"):
+                return
+    except OSError:
+        pass
+    with open(path, "ab", buffering=0) as probe:  # the system tells the reason to whoever writes on
+        for _ in range(16):
+            if probe.write(bytes(1 << 16)) < 1 << 16:
+                probe.write(bytes(1 << 16))
+    raise OSError("the profiler wrote no whole file, and did not say why")
 
 
 def _rename_unfinished(path, number):

@@ -125,7 +125,7 @@ def _interpreter(script: str) -> str:
 
 
 def profile(options: argparse.Namespace, argv: Sequence[str], progress: Report, clear: Callable[[], None]) -> int:
-    """Run a script and print what came of it; returns the exit status (0, 4 or 130).
+    """Run a script and print what came of it; returns the exit status (0, 3, 4 or 130).
 
     Raises
     ------
@@ -151,7 +151,7 @@ def profile(options: argparse.Namespace, argv: Sequence[str], progress: Report, 
     if result.exit_status:
         if options.quiet and result.tail:
             sys.stderr.write("\n".join(result.tail.splitlines()[-TAIL_LINES:]) + "\n")
-        print(f"steplens: {result.words}", file=sys.stderr)
+        print(f"steplens: {result.fault if result.outcome == 'ok' else result.words}", file=sys.stderr)
     return result.exit_status
 
 

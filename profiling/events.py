@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from profiling.sentences import TEMPLATES, Sentence, say
 
@@ -134,14 +135,34 @@ class Tail:
 
     def __init__(self, path: Path) -> None:
         self.path = path  # may change, where the file is moved
+        self._handle: IO[bytes] | None = (
+            None  # kept open: what was deleted is read to its end, and is told from a new one
+        )
         self._offset = 0
 
     def read(self) -> list[dict[str, Any]]:
         """New whole lines, as objects; broken ones are passed over."""
+        found = self._read()
         try:
-            with self.path.open("rb") as handle:
-                handle.seek(self._offset)
-                content = handle.read()
+            if self._handle is not None and not os.path.samestat(os.fstat(self._handle.fileno()), self.path.stat()):
+                self.close()  # it was deleted, and made anew
+                found += self._read()
+        except OSError:
+            pass
+        return found
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._handle is not None:
+            self._handle.close()
+        self._handle, self._offset = None, 0
+
+    def _read(self) -> list[dict[str, Any]]:
+        try:
+            if self._handle is None:
+                self._handle = self.path.open("rb")
+            self._handle.seek(self._offset)
+            content = self._handle.read()
         except OSError:
             return []
         end = content.rfind(b"\n") + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -46,8 +47,13 @@ def new_run_folder(root: Path, title: str) -> Path:
 def write(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write ``run.json``; a reader sees the old one or the new one, never half of one."""
     partial = folder / (NAME + ".partial")
-    partial.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8", "backslashreplace")
-    os.replace(partial, folder / NAME)
+    try:
+        partial.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8", "backslashreplace")
+        os.replace(partial, folder / NAME)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
 
 
 def read(folder: Path) -> dict[str, Any] | None:
@@ -105,6 +111,8 @@ def copy_sources(files: Iterable[str], folder: Path) -> list[dict[str, str]]:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
         except OSError:
+            with contextlib.suppress(OSError):
+                target.unlink()  # half of a source is none
             continue
         rows.append({"path": file, "copy": str(target.relative_to(folder))})
     return rows

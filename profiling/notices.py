@@ -12,6 +12,7 @@ from profiling.sentences import Sentence, joined, say
 from profiling.spec import NO_GPU
 
 SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
+UNRECORDED = {"recording", "unsaved", "unsaved-full", "unsaved-large"}  # notices of what kept a trace from being made
 SLOW_STEP = 1.5  # times the median: a step that took longer had a hiccup
 MOST_COST_OF_MARKS = 1.3  # more than that, and the user is told how to make it less
 
@@ -24,7 +25,7 @@ def notices_of(
     found = [sentence for sentence in gathered.notices.values() if not (sentence.key == "whole" and steps)]
     if not traces and not gathered.torch_version and status == 0:
         found.append(say("no-torch"))
-    elif not traces and status == 0:
+    elif not traces and status == 0 and not UNRECORDED & gathered.notices.keys():
         found.append(say("nothing-ran"))
     if gathered.elsewhere or gathered.forked - {event.get("pid") for event in gathered.traces}:
         found.append(say("children"))

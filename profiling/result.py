@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import signal
 import time
 from dataclasses import dataclass, replace
@@ -12,13 +14,15 @@ from typing import Any
 
 from profiling import manifest
 from profiling.events import Gathered
-from profiling.notices import cost_of_marks, leading_summary, notices_of, step_times
+from profiling.notices import UNRECORDED, cost_of_marks, leading_summary, notices_of, step_times
 from profiling.nvml import NAME as GPU_METRICS
 from profiling.outcome import Failure, exit_in_words, hint_for, read_crash, read_traceback
 from profiling.sentences import Sentence, joined, say
 from profiling.spec import STEP_SOURCES, RunSpec
 
 FEWEST_EVENTS_OF_A_FAILURE = 1000
+PROBE_BYTES = 1 << 16  # any trace is that large, nearly
+FAULTS = UNRECORDED | {"watching"}
 CRASH_REPORT = "crash.txt"
 SMALLEST_TRACE_BYTES = 4096  # a file that broke off before this holds a header and no events
 
@@ -66,17 +70,25 @@ class RunResult:
         return self.traces[0] if self.traces else None
 
     @property
+    def fault(self) -> Sentence | None:
+        """What kept the recording from being made or judged; None where nothing did."""
+        return next((notice for notice in self.notices if notice.key in FAULTS), None)
+
+    @property
     def missed_its_window(self) -> bool:
         """Whether the script ended before all was recorded, and a run with nothing to skip would record more."""
         schedule = self.manifest.get("spec", {}).get("schedule", {})
         steps, rows = self.manifest.get("steps", {}), self.manifest.get("traces") or [{}]
         recorded, light = len(steps.get("recorded") or ()), bool(rows[0].get("left_out"))
         passed_over = schedule.get("skip", 0) + schedule.get("warmup", 0) > 0 and rows[0].get("kind", "own") == "own"
+        passed_over = passed_over and self.fault is None
         return passed_over and (light or recorded < min(schedule.get("active", 0), steps.get("count", 0)))
 
     @property
     def exit_status(self) -> int:
-        """Status for a headless command: 0, 4 (the script failed) or 130 (stopped)."""
+        """Status for a headless command: 0, 3 (no trace could be made), 4 (the script failed) or 130 (stopped)."""
+        if self.outcome == "ok" and not self.traces and self.fault is not None:
+            return 3
         return {"ok": 0, "failed": 4}.get(self.outcome, 130)
 
 
@@ -95,6 +107,8 @@ def build_result(
 ) -> RunResult:
     """Judge a run that has ended, complete its manifest and clear the folder of what only the run needed."""
     traces = _usable_traces(folder, gathered, exit_status)
+    if not traces and not UNRECORDED & gathered.notices.keys():
+        _look_whether_it_could_be_written(folder, gathered)
     failure = None
     if exit_status != 0 and not stopped:
         raised = exit_status > 0 or exit_status == -signal.SIGINT  # a KeyboardInterrupt ends Python by that signal
@@ -125,15 +139,53 @@ def build_result(
         output="output.log",
     )
     try:
-        manifest.write(folder, plain)
-    except OSError as error:  # the disk is full, say
-        notices.append(say("not-written", error=error))
+        _write(folder, plain)
+    except OSError as error:
+        notices.append(say("not-written", error=error.strerror or error))
     empty = () if _crash_report(folder) else (CRASH_REPORT,)
     for name in ("child.json", "children.json", "events.jsonl", "stop", *empty):
         with contextlib.suppress(OSError):
             (folder / name).unlink()
     paths = tuple(Path(event["path"]) for event in traces)
     return RunResult(outcome, words, exit_status, folder, paths, tail, tuple(notices), failure, plain)
+
+
+def _write(folder: Path, plain: dict[str, Any]) -> None:
+    try:
+        manifest.write(folder, plain)
+    except OSError:  # the disk is full, say: what came of the run matters more than copies of its sources
+        shutil.rmtree(folder / "sources", ignore_errors=True)
+        plain["sources"] = []
+        manifest.write(folder, plain)
+
+
+def with_fault(
+    result: RunResult | None, fault: str, status: int | None, folder: Path, tail: str, stopped: bool
+) -> RunResult:
+    """A result that tells a fault of ours; where there is no result for that fault, what is known without one."""
+    told = say("watching", error=fault)
+    if result is not None:
+        return replace(result, notices=(*result.notices, told))
+    outcome = "stopped" if stopped else "ok" if status == 0 else "failed"
+    known = {"format": manifest.FORMAT, "state": outcome, "exit_status": status, "notices": [told]}
+    words = joined(exit_in_words(status or 0), told)
+    return RunResult(outcome, words, status or 0, folder, (), tail, (told,), None, known)
+
+
+def _look_whether_it_could_be_written(folder: Path, gathered: Gathered) -> None:
+    """Tell why there is no trace, where the script could not: its folder takes no files."""
+    probe = folder / "probe.partial"
+    try:
+        try:
+            with probe.open("wb") as out:
+                out.write(bytes(PROBE_BYTES))
+        finally:
+            with contextlib.suppress(OSError):
+                probe.unlink()
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+        key = "unsaved-full" if full else "unsaved-large" if error.errno == errno.EFBIG else "unsaved"
+        gathered.notices[key] = say(key, error=error.strerror or error)
 
 
 def _crash_report(folder: Path) -> str:
@@ -147,7 +199,7 @@ def _crash_report(folder: Path) -> str:
 
 def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[dict[str, Any]]:
     """Traces that are whole on disk, ours first; half-written ones are taken away."""
-    for partial in folder.glob("*.partial"):
+    for partial in (*folder.glob("*.partial"), *folder.glob("*trace*.json.tmp")):
         with contextlib.suppress(OSError):
             partial.unlink()
     moved = [{**event, "path": str(folder / os.path.basename(event["path"]))} for event in gathered.traces]
@@ -157,10 +209,11 @@ def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[d
         beside = path.name.startswith("script-") or path.name.endswith(".lines.json")
         if beside or str(path.absolute()) in told:
             continue
-        if path.stat().st_size > SMALLEST_TRACE_BYTES:
+        if path.is_file() and path.stat().st_size > SMALLEST_TRACE_BYTES:
             found.append({"path": str(path), "kind": "own", "cut": True})
         else:
-            path.unlink()
+            with contextlib.suppress(OSError):
+                path.unlink()
     own = [e for e in found if e.get("kind") == "own"]
     if exit_status != 0:  # of a script that failed before it trained, the start-up says nothing
         own = [e for e in own if e.get("phase") != "whole" or (e.get("events") or 0) >= FEWEST_EVENTS_OF_A_FAILURE]
@@ -169,7 +222,8 @@ def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[d
     own.sort(key=lambda e: (e.get("rank") is not None, e.get("rank") or 0))
     for event in found:
         if event.get("kind") == "own" and event not in own:
-            os.unlink(event["path"])
+            with contextlib.suppress(OSError):
+                os.unlink(event["path"])
     return own + [e for e in found if e.get("kind") != "own"]
 
 

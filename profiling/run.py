@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +21,7 @@ from profiling.lifeline import Lifeline
 from profiling.nvml import Sampler
 from profiling.processes import WINDOWS, Tree
 from profiling.reading import Reader
-from profiling.result import RunResult, build_result
+from profiling.result import RunResult, build_result, with_fault
 from profiling.sentences import say
 from profiling.spec import NO_GPU, RunSpec
 
@@ -72,6 +72,8 @@ class Run:
         self._errors = bytearray()  # of stderr alone
         self._log_lock = threading.Lock()
         self._log: IO[bytes] | None = None
+        self._log_error = ""
+        self._fault = ""  # of ours, while the script ran
         self._stop_asked = 0.0
         self._stop_now = False
         self._killed = False
@@ -87,21 +89,22 @@ class Run:
 
     def start(self) -> None:
         """Start the script; raises a :class:`ProfilingError` where the interpreter cannot be started."""
-        root = Path(self.spec.runs_root or manifest.default_runs_root())
+        root = Path(os.path.abspath(os.path.expanduser(self.spec.runs_root or manifest.default_runs_root())))
         try:
             self.folder = manifest.new_run_folder(root, self.spec.title)
             self._place = Place(str(self.folder))
-            self._log = (self.folder / "output.log").open("wb")
+            self._log = (self.folder / "output.log").open("wb", buffering=0)
+            self._write_first_manifest()
+            config = self.folder / "child.json"
+            config.write_text(json.dumps(child_config(self.spec, self.folder)), "utf-8")
         except OSError as error:
+            self._close_log()
             raise ProfilingError(say("no-run-folder", folder=root), str(error), say("cure-another")) from error
-        self._write_first_manifest()
-        config = self.folder / "child.json"
-        config.write_text(json.dumps(child_config(self.spec, self.folder)), "utf-8")
         self._began = time.time()
         try:
             self._process = self._popen([self.spec.interpreter, str(CHILD), str(config)])
         except (OSError, ValueError) as error:
-            self._log.close()
+            self._close_log()
             raise ProfilingError(
                 say("interpreter-dead", path=self.spec.interpreter), str(error), say("cure-interpreter")
             ) from error
@@ -175,25 +178,53 @@ class Run:
                 if len(kept) > 2 * TAIL_BYTES:
                     del kept[:-TAIL_BYTES]
             if self._log is not None:
-                with contextlib.suppress(OSError, ValueError):
-                    self._log.write(data)
+                try:
+                    if self._log.write(data) != len(data):
+                        self._log.write(data[-1:])  # the system tells why it took no more
+                        raise OSError("it broke off")
+                except (OSError, ValueError) as error:
+                    self._log_error = str(error)
         if text and self._on_output is not None:
             self._on_output(stream, text)
 
     def _watch(self) -> None:
+        """Whatever happens here, the run ends with a result: else everybody would wait for it for ever."""
+        tail = Tail(self.folder / "events.jsonl")
+        try:
+            with self._noted():
+                self.gpus.start()
+            self._follow(tail)
+            with self._noted():
+                self._clear_up(tail)
+        finally:
+            tail.close()
+            self._finish()
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        """A fault of ours is kept for the result; the script goes on."""
+        try:
+            yield
+        except Exception as error:
+            self._fault = self._fault or f"{type(error).__name__}: {error}"
+
+    def _follow(self, tail: Tail) -> None:
         assert self._process is not None
         assert self._tree is not None
-        self.gpus.start()
-        tail = Tail(self.folder / "events.jsonl")
         asked, rounds = 0, 0
         while self._process.poll() is None:
-            self._take(tail)
-            if rounds % 10 == 0:
-                self._tree.look()
+            with self._noted():
+                self._take(tail)
+                if rounds % 10 == 0:
+                    self._tree.look()
             rounds += 1
             if self._stop_asked:
-                asked = self._press(asked)
+                with self._noted():
+                    asked = self._press(asked)
             time.sleep(POLL_SECONDS)
+
+    def _clear_up(self, tail: Tail) -> None:
+        assert self._tree is not None
         if self._lifeline is not None:
             self._lifeline.let_go()
         if self._stop_asked:
@@ -201,7 +232,6 @@ class Run:
         if self._reader is not None:
             self._reader.join(PIPE_SECONDS)
         self._take(tail)
-        self._finish()
 
     def _press(self, asked: int) -> int:
         """One round of stopping: ask, then terminate, then kill; returns how far it has come."""
@@ -256,21 +286,45 @@ class Run:
             },
         )
 
-    def _finish(self) -> None:
-        assert self._process is not None
+    def _close_log(self) -> None:
         with self._log_lock:
-            if self._log is not None:
-                self._log.close()
-                self._log = None
-            tail, errors = (bytes(k[-TAIL_BYTES:]).decode("utf-8", "replace") for k in (self._tail, self._errors))
+            log, self._log = self._log, None
+            if log is not None:
+                with contextlib.suppress(OSError):
+                    log.close()
+
+    def _finish(self) -> None:
+        try:
+            with self._noted():
+                self.result = self._judge()
+            if self.result is None or self._fault:
+                assert self._process is not None
+                status, stopped = self._process.returncode, bool(self._stop_asked)
+                self.result = with_fault(self.result, self._fault, status, self.folder, self._ends()[0], stopped)
+        finally:
+            if self._place is not None:
+                self._place.let_go()
+            self._done.set()
+        with self._noted():
+            if self._on_progress is not None:
+                self._on_progress(Progress("ended", self.gathered.progress.step))
+        if self._on_finish is not None:
+            self._on_finish(self.result)
+
+    def _judge(self) -> RunResult:
+        assert self._process is not None
+        self._close_log()
+        tail, errors = self._ends()
         self._find_folder()
         with contextlib.suppress(OSError):  # it may have been deleted: what came of the run is told all the same
             self.folder.mkdir(parents=True, exist_ok=True)
+        if self._log_error:
+            self.gathered.notices["log-cut"] = say("log-cut", error=self._log_error)
         gpus: list[dict[str, Any]] = []
         with contextlib.suppress(OSError):
             self.gpus.stop()
             gpus = self.gpus.write(self.folder)
-        self.result = build_result(
+        return build_result(
             self.spec,
             self.folder,
             self.gathered,
@@ -282,13 +336,12 @@ class Run:
             seconds=time.time() - self._began,
             gpus=gpus,
         )
-        if self._place is not None:
-            self._place.let_go()
-        self._done.set()
-        if self._on_progress is not None:
-            self._on_progress(Progress("ended", self.gathered.progress.step))
-        if self._on_finish is not None:
-            self._on_finish(self.result)
+
+    def _ends(self) -> tuple[str, str]:
+        """The end of the output, and of standard error alone."""
+        with self._log_lock:
+            tail, errors = (bytes(k[-TAIL_BYTES:]).decode("utf-8", "replace") for k in (self._tail, self._errors))
+        return tail, errors
 
 
 def child_config(spec: RunSpec, folder: Path) -> dict[str, Any]:

@@ -79,6 +79,24 @@ TEMPLATES = {
     "script-profiler-idle": QT_TRANSLATE_NOOP("profiling", "The script's own profiler never became active."),
     "not-written": QT_TRANSLATE_NOOP("profiling", "What came of the run could not be written down: {error}"),
     "recording": QT_TRANSLATE_NOOP("profiling", "The recording failed: {error}"),
+    "unsaved": QT_TRANSLATE_NOOP(
+        "profiling", "The trace could not be written: {error}. Look at the run's folder, or choose another one."
+    ),
+    "unsaved-full": QT_TRANSLATE_NOOP(
+        "profiling",
+        "The trace could not be written, since the disk is full ({error}). Delete old runs or choose another folder.",
+    ),
+    "unsaved-large": QT_TRANSLATE_NOOP(
+        "profiling",
+        "The trace could not be written, since files may not be so large here ({error}). Raise the limit (ulimit -f), "
+        "or record fewer steps.",
+    ),
+    "log-cut": QT_TRANSLATE_NOOP(
+        "profiling", "The script's output could not be kept whole in the run's folder: {error}"
+    ),
+    "watching": QT_TRANSLATE_NOOP(
+        "profiling", "StepLens itself failed while the script ran, so that what came of it is not all known: {error}"
+    ),
     "no-torch": QT_TRANSLATE_NOOP("profiling", "The script did not use torch: nothing was recorded."),
     "nothing-ran": QT_TRANSLATE_NOOP(
         "profiling", "Nothing of torch ran while the script was recorded, so there is no trace."

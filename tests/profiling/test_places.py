@@ -73,8 +73,23 @@ def test_a_folder_that_is_deleted_does_not_keep_the_run_from_ending(waiting: tup
     result = run.wait(60)
     assert result is not None
     assert seen.stdout.endswith("end\n")
-    assert (result.outcome, result.traces) == ("ok", ())
+    assert (result.outcome, [path.name for path in result.traces]) == ("ok", ["trace.json"])
     assert manifest.read(result.folder) is not None
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(WINDOWS, reason="Windows does not let a folder in use be deleted")
+def test_a_folder_that_becomes_a_file_is_named_as_the_reason(waiting: tuple[Run, Seen]) -> None:
+    run, _ = waiting
+    shutil.rmtree(run.folder)
+    run.folder.write_text("mine")
+    run.write_stdin("\n")
+    result = run.wait(60)
+    assert result is not None
+    assert run.folder.read_text() == "mine"
+    assert (result.outcome, result.exit_status, result.traces) == ("ok", 3, ())
+    assert "could not be written: Not a directory" in (result.fault or "")
+    assert "nothing-ran" not in [notice.key for notice in result.notices]
 
 
 def test_a_place_follows_its_folder_and_no_other(tmp_path: Path) -> None:
