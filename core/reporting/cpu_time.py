@@ -10,6 +10,7 @@ import numpy as np
 
 from core.analysis import Analysis
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
+from core.figures.verdict import TEMPLATES
 from core.intervals import union
 from core.reporting.phrases import printable
 from core.reporting.units import duration, percent
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 TITLE = "Where the CPU time goes"
 ROWS = 8
+NAME_CHARACTERS = 60  # in a sentence
 NEARLY_ALL = 0.95  # of the recording lies in steps: its totals over their number are then times per step
+OPERATORS = BREAKDOWN_PARTS.index("cpu_exec")
 LOADER = BREAKDOWN_PARTS.index("dataloader")
 
 
@@ -74,6 +77,31 @@ def sections(trace: Trace, analysis: Analysis) -> list[Section]:
         ),
     ]
     return [section for section in found if section.parts]
+
+
+def largest(trace: Trace, figures: Figures) -> tuple[str, dict[str, str]]:
+    """Sentence, as a template with its values, on what takes most of the CPU; empty where it is not the CPU's alone."""
+    times = figures.operators.host_self_ns
+    if figures.summary.verdict_template != TEMPLATES["cpu_only"] or not len(times) or times.max() <= 0:
+        return "", {}
+    row = int(times.argmax())
+    name = trace.strings[int(figures.operators.name_id[row])]
+    values = {
+        "name": name if len(name) <= NAME_CHARACTERS else name[: NAME_CHARACTERS - 1] + "…",
+        "most": percent(100 * float(times[row]) / float(times.sum())),
+    }
+    counted = figures.step_figures.counted
+    parts = figures.step_figures.breakdown_ns[counted].sum(axis=0) if counted.any() else np.zeros(len(BREAKDOWN_PARTS))
+    if parts.sum() <= 0:
+        return "Of the operators' own time {name} takes the most, {most}.", values
+    values["share"] = percent(100 * float(parts[OPERATORS]) / float(parts.sum()))
+    return "Operators take {share} of a step; of their own time {name} takes the most, {most}.", values
+
+
+def verdict_text(trace: Trace, analysis: Analysis) -> str:
+    """The verdict's sentence, and for the CPU alone what takes most of it."""
+    template, values = largest(trace, analysis.figures)
+    return f"{analysis.figures.summary.verdict_text} {template.format(**values)}".strip()
 
 
 def full_steps(trace: Trace, figures: Figures) -> int:

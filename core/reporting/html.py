@@ -104,8 +104,8 @@ def _head(trace: Trace) -> Iterator[str]:
 def _verdict(trace: Trace, analysis: Analysis) -> Iterator[str]:
     summary = analysis.figures.summary
     colour = {"healthy": "saved", "unknown": "warn"}.get(summary.verdict, "wait")
-    word = verdict_word(trace, summary.verdict)
-    yield f'<div class="verdict"><b class="{colour}">{e(word)}</b><span>{e(summary.verdict_text)}</span></div>'
+    word, words = verdict_word(trace, summary.verdict), cpu_time.verdict_text(trace, analysis)
+    yield f'<div class="verdict"><b class="{colour}">{e(word)}</b><span>{e(words)}</span></div>'
 
 
 def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:

@@ -138,8 +138,8 @@ def _verdict(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     colour = {"healthy": "green", "unknown": "yellow"}.get(summary.verdict, "red")
     yield ""
     yield page.paint(word, "bold", colour)
-    if summary.verdict_text:
-        yield from page.wrap(summary.verdict_text, "  ")
+    if words := cpu_time.verdict_text(trace, analysis):
+        yield from page.wrap(words, "  ")
 
 
 def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
