@@ -28,9 +28,10 @@ from gui.errors import as_text
 from gui.panels import PanelSpec
 from gui.said import spoken
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.calm import CalmCombo
 from gui.widgets.labels import Elided, button, heading, label, named
-from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, form_card
+from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, centred, form_card
 from gui.widgets.python_field import PythonAnswer, PythonField
 from gui.widgets.script_hint import ScriptHint
 from profiling.errors import ProfilingError
@@ -57,8 +58,7 @@ class LaunchPage(QWidget):
         self._found: Preflight | None = None
         self._own: tuple[RunSpec, bool] | None = None  # the user's form, while one of the example is shown
         self._picked = False  # the user chose the interpreter: it is not changed with the script
-        column = QWidget()
-        column.setMaximumWidth(WIDTH_PX)
+        self._column = column = QWidget()
         self._box = QVBoxLayout(column)
         self._box.setContentsMargins(24, 28, 24, 24)
         self._box.setSpacing(14)
@@ -77,17 +77,10 @@ class LaunchPage(QWidget):
             made.changed.connect(self._update)
             self._box.addWidget(made)
         self._box.addStretch(1)
-        inner = QWidget()
-        inner.setObjectName("scrolled")
-        row = QHBoxLayout(inner)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addStretch(1)
-        row.addWidget(column, 100)
-        row.addStretch(1)
         scroll = named(QScrollArea(), self.tr("Profile a script"))
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(inner)
+        scroll.setWidget(centred(column))
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(0)
@@ -97,6 +90,7 @@ class LaunchPage(QWidget):
         self._looking = self._timer(LOOK_MS, self.offer_interpreters)  # while a path is typed
         self.script.textChanged.connect(self._looking.start)
         session.runChanged.connect(self._take_wish)
+        session.textSizeChanged.connect(self._timer(0, self._fit).start)  # once their fields have their sizes
         if self._settings is not None:
             self.script.setText(self._settings.get("runs/last_script"))
             self.steps.tick(self._settings.get("runs/step_choices"))
@@ -172,6 +166,10 @@ class LaunchPage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Sizes of fields are known with their style."""
         super().showEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        self._column.setMaximumWidth(px(WIDTH_PX))
         for form in (self._form, self.record.form, self.steps.form):
             align_labels(form)
 

@@ -23,6 +23,8 @@ from core.words import visible
 from gui import names
 from gui.panels import PanelSpec
 from gui.session import Document, Recent, Session
+from gui.text_size import px
+from gui.widgets.flow import FlowLayout
 from gui.widgets.fold import Fold
 from gui.widgets.labels import Elided, button, heading, label, plain_tip
 from gui.widgets.pictures import Pictogram, WaitPicture
@@ -71,8 +73,7 @@ class StartPage(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inner = QWidget()
         inner.setObjectName("scrolled")
-        column = QWidget()
-        column.setMaximumWidth(WIDTH_PX)
+        self._column = column = QWidget()
         column.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._box = box = QVBoxLayout(column)
         box.setContentsMargins(24, 32, 24, 24)
@@ -101,6 +102,7 @@ class StartPage(QScrollArea):
         self.setWidget(inner)
         session.recentChanged.connect(self._recent_changed)
         session.servicesChanged.connect(self._enable)
+        session.textSizeChanged.connect(self._text_size_changed)
         self.show_recent()
         self._enable()
         self.setFocusProxy(self.open_button)
@@ -108,9 +110,18 @@ class StartPage(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """The ways in beside or under each other."""
         super().resizeEvent(event)
+        self._fit()
+
+    def _text_size_changed(self) -> None:
+        self._fit()
+        self.show_recent()  # their buttons follow too
+
+    def _fit(self) -> None:
+        """Lay out for the page's size and the size of its texts."""
+        self._column.setMaximumWidth(px(WIDTH_PX))
         self._above.changeSize(0, int(ABOVE_SHARE * self.viewport().height()))
         self._box.invalidate()
-        narrow = self.viewport().width() < NARROW_PX
+        narrow = self.viewport().width() < px(NARROW_PX)
         direction = QBoxLayout.Direction
         self._cards.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
         self._picture.setVisible(not narrow)
@@ -173,15 +184,16 @@ class StartPage(QScrollArea):
         top = QHBoxLayout()
         top.setSpacing(12)
         top.addWidget(Pictogram(sign))
-        top.addWidget(heading(title, 2), 1)
+        named = heading(title, 2)
+        named.setWordWrap(True)
+        top.addWidget(named, 1)
         box.addLayout(top)
         said = label(words, "dim", wrap=True)
         said.setAlignment(Qt.AlignmentFlag.AlignTop)
         box.addWidget(said, 1)
-        row = QHBoxLayout()
+        row = FlowLayout()
         for pressed in (action, *more):
             row.addWidget(pressed)
-        row.addStretch(1)
         box.addLayout(row)
         return card, action
 
@@ -259,7 +271,7 @@ class StartPage(QScrollArea):
         box.addWidget(label(self._when(entry) if there else self.tr("not there any more"), "faint"))
         forget = button("×", partial(self._forget, entry), "flat", self.tr("Take it off this list"))
         forget.setAccessibleName(self.tr("Take {name} off this list").format(name=visible(entry.path.name)))
-        forget.setFixedSize(22, 20)
+        forget.setFixedSize(px(22), px(20))
         forget.setStyleSheet("padding: 0;")
         box.addWidget(forget)
         copy = QAction(self.tr("Copy the path"), row)

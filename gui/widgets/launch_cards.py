@@ -13,13 +13,16 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from gui.widgets.calm import CalmCombo, CalmSpin
+from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import heading, label, named, plain_tip
+from gui.widgets.wrapping_check import WrappingCheck
 from profiling.spec import Options, RunSpec, Schedule
 
 
@@ -66,24 +69,23 @@ class RecordCard(_Card):
                 ("cuda_sync_events", self.tr("CUDA synchronisation events"), self.tr("newer torch only; little")),
             )
         ):
-            box = QCheckBox(title)
+            box = WrappingCheck(title)
             box.setChecked(getattr(default, name))
             box.toggled.connect(self._changed)
             self.options[name] = box
-            grid.addWidget(box, row, 0)
-            grid.addWidget(label(cost, "faint"), row, 1)
+            grid.addWidget(box, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(label(cost, "faint", wrap=True), row, 1)
         grid.setColumnStretch(1, 1)
         form.addRow(grid)
-        self.lines = QCheckBox(self.tr("Mark every statement of these functions"))
+        self.lines = WrappingCheck(self.tr("Mark every statement of these functions"))
         self.line_patterns = named(QLineEdit(), self.tr("Functions whose statements are marked"))
         self.line_patterns.setPlaceholderText(self.tr("train.py:Loss.forward, * for all of your own"))
         self.line_patterns.setMinimumHeight(28)
         self.lines.toggled.connect(self._changed)
         self.lines.toggled.connect(self.line_patterns.setEnabled)
         self.line_patterns.setEnabled(False)
-        self.lines.setMinimumHeight(28)  # its box stands beside the middle of the field
-        grid.addWidget(self.lines, 6, 0)
-        grid.addWidget(self.line_patterns, 6, 1)
+        grid.addWidget(self.lines, 6, 0, 1, 2)  # alone in its line: the words of the others stand near their boxes
+        grid.addWidget(self.line_patterns, 7, 1)
 
     def fill(self, spec: RunSpec) -> None:
         """Show what a spec says."""
@@ -119,10 +121,10 @@ class StepsCard(_Card):
             self.source.addItem(title, key)
         form.addRow(self.tr("A step is"), self.source)
         self._add_numbers(form)
-        self.wall = QCheckBox(self.tr("Time a few steps without the profiler first: the true step time"))
+        self.wall = WrappingCheck(self.tr("Time a few steps without the profiler first: the true step time"))
         self.wall.setChecked(True)
         form.addRow("", self.wall)
-        self.stop_after = QCheckBox(
+        self.stop_after = WrappingCheck(
             self.tr("End the script once the chosen steps are recorded (its finally and atexit still run)")
         )
         form.addRow("", self.stop_after)
@@ -131,8 +133,7 @@ class StepsCard(_Card):
     def _add_numbers(self, form: QFormLayout) -> None:
         """How many steps are skipped, warm up and are recorded."""
         self.numbers: dict[str, QSpinBox] = {}
-        row = QHBoxLayout()
-        row.setSpacing(10)
+        row = FlowLayout(10)
         default = Schedule()
         for name, title, low, tip in (
             ("skip", self.tr("skip"), 0, self.tr("Steps at the beginning that run as if nothing watched them.")),
@@ -157,18 +158,20 @@ class StepsCard(_Card):
             box.setAccessibleDescription(tip)
             box.setToolTip(plain_tip(tip))
             box.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            box.setFixedWidth(64)
+            box.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
             self.numbers[name] = box
             shown = label(title, "dim")
             shown.setToolTip(plain_tip(tip))
-            row.addWidget(shown)
-            row.addWidget(box)
-        row.addStretch(1)
+            pair = QWidget()  # a number stays beside its name
+            inner = beside(shown, box)
+            inner.setContentsMargins(0, 0, 0, 0)
+            pair.setLayout(inner)
+            row.addWidget(pair)
         form.addRow(self.tr("Steps"), row)
 
     def _add_results(self, form: QFormLayout) -> None:
         """What is kept to compare results by."""
-        self.parameters = QCheckBox(self.tr("Keep sums of the parameters at the end, to compare results by"))
+        self.parameters = WrappingCheck(self.tr("Keep sums of the parameters at the end, to compare results by"))
         self.parameters.setToolTip(
             plain_tip(
                 self.tr(
@@ -185,7 +188,7 @@ class StepsCard(_Card):
         self.after.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.after.setSuffix(self.tr(" steps"))
         self.after.setAccessibleName(self.tr("Sums of the parameters after"))
-        self.after.setFixedWidth(110)
+        self.after.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout()
         row.setSpacing(10)
         row.setContentsMargins(26, 0, 0, 0)  # it belongs to the box above
@@ -267,6 +270,18 @@ def beside(field: QWidget, *more: QWidget) -> QHBoxLayout:
     for widget in more:
         row.addWidget(widget)
     return row
+
+
+def centred(column: QWidget) -> QWidget:
+    """A column in the middle of what is scrolled, as wide as it may be."""
+    inner = QWidget()
+    inner.setObjectName("scrolled")
+    row = QHBoxLayout(inner)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.addStretch(1)
+    row.addWidget(column, 100)
+    row.addStretch(1)
+    return inner
 
 
 def form_card(title: str) -> tuple[QFrame, QFormLayout]:

@@ -53,33 +53,44 @@ _IDLE = (0.565, 0.675)
 class WaitPicture(QWidget):
     """CPU and GPU on one timeline: the CPU waits for the GPU, and then the GPU has nothing to do."""
 
-    NAMES_PX, ROW_PX = 40, 22
+    NAMES_PX, ROW_PX, GAP_PX = 40, 22, 12
 
     def __init__(self) -> None:
         super().__init__()
-        self.setMinimumSize(240, 112)
         self.setAccessibleName(
             self.tr("Picture: the CPU waits until the GPU is done, and then the GPU has nothing to do.")
         )
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Twice as wide as high, and more."""
-        return QSize(340, 112)
+        return QSize(340, self.minimumSizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Two rows, and a line of words above and below them; the names at their left."""
+        names, row = self._measures()
+        return QSize(names + 200, 2 * (self.fontMetrics().height() + row) + self.GAP_PX + 22)
+
+    def _measures(self) -> tuple[int, int]:
+        """Width of the names and height of a row, px: as much as the texts need."""
+        fit = self.fontMetrics()
+        widest = max(fit.horizontalAdvance(name) for name in (self.tr("CPU"), self.tr("GPU")))
+        return max(self.NAMES_PX, widest + 10), max(self.ROW_PX, fit.height())
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw two rows, the wait between them, and what it costs."""
         t, painter, middle = theme.current(), QPainter(self), int(Qt.AlignmentFlag.AlignVCenter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        width, line, row = self.width() - self.NAMES_PX - 1, painter.fontMetrics().height(), self.ROW_PX
-        cpu, gpu = line + 6.0, line + 6.0 + row + 12
+        names, row = self._measures()
+        width, line = self.width() - names - 1, painter.fontMetrics().height()
+        cpu, gpu = line + 6.0, line + 6.0 + row + self.GAP_PX
 
         def box(ends: tuple[float, float], y: float) -> QRectF:
-            return QRectF(self.NAMES_PX + ends[0] * width, y, max((ends[1] - ends[0]) * width - 1, 1), row)
+            return QRectF(names + ends[0] * width, y, max((ends[1] - ends[0]) * width - 1, 1), row)
 
         painter.setPen(QColor(t.dim))
         for name, y in ((self.tr("CPU"), cpu), (self.tr("GPU"), gpu)):
-            painter.drawText(QRectF(0, y, self.NAMES_PX, row), middle, name)
+            painter.drawText(QRectF(0, y, names, row), middle, name)
         painter.setPen(Qt.PenStyle.NoPen)
         for kind, runs, y in ((SliceKind.CPU_OP, _CPU, cpu), (SliceKind.KERNEL, _GPU, gpu)):
             painter.setBrush(QColor(theme.slice_color(kind, t.dark)))
