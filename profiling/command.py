@@ -78,7 +78,7 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
         env[name] = value
     script = options.script or ""
     if is_notebook(script) and os.path.isfile(script):
-        made = make_script(script)
+        made = make_script(script, _absolute(options.interpreter))
         told = f"its code is run from {made.path}; lines that only a notebook understands: {made.left_out}."
         print(f"{script} is a notebook: {told}", file=sys.stderr)
         script = str(made.path)

@@ -91,7 +91,7 @@ def torch_version(path: str) -> str | None:
     Nothing is started: the folders of packages are looked through, those of the user and of the system where the
     interpreter takes them in. Empty where torch is there and its version cannot be read.
     """
-    for folder in _packages(path):
+    for folder in packages_of(path):
         try:
             text = (folder / "torch" / "version.py").read_text("utf-8", "replace")
         except OSError:
@@ -101,7 +101,7 @@ def torch_version(path: str) -> str | None:
     return None
 
 
-def _packages(path: str) -> Iterator[Path]:
+def packages_of(path: str) -> Iterator[Path]:
     """Folders in which an interpreter looks for packages, in its order."""
     prefix = Path(os.path.abspath(path)).parent.parent
     config = prefix / "pyvenv.cfg"

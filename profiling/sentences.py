@@ -303,6 +303,12 @@ TEMPLATES = {
     "no-script": QT_TRANSLATE_NOOP("profiling", "The script {path} does not exist."),
     "is-notebook": QT_TRANSLATE_NOOP("profiling", "{path} is a notebook, not a script."),
     "no-notebook": QT_TRANSLATE_NOOP("profiling", "The notebook {path} cannot be read."),
+    "cell-await": QT_TRANSLATE_NOOP(
+        "profiling", "Cell {number} of {path} ({line}) uses await outside of a function, which no script can."
+    ),
+    "cure-await": QT_TRANSLATE_NOOP("profiling", "Put it into an async function and call that by asyncio.run(...)."),
+    "cell-broken": QT_TRANSLATE_NOOP("profiling", "Cell {number} of {path} ({line}) is not valid Python."),
+    "cure-cell": QT_TRANSLATE_NOOP("profiling", "Correct the cell and save the notebook."),
     "no-script-beside": QT_TRANSLATE_NOOP("profiling", "No script can be written beside {path}."),
     "cure-notebook": QT_TRANSLATE_NOOP("profiling", "Save it as a Python script, and choose that."),
     "cure-path": QT_TRANSLATE_NOOP("profiling", "Check the path."),

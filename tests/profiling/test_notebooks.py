@@ -29,6 +29,12 @@ def cells(*sources: Any) -> dict[str, Any]:
         ("torch?\nx = 1", "# torch?\nx = 1", 1),
         ("%%time\nx = 1", "# %%time\nx = 1", 1),
         ("%%bash\nrm x\nls", "# %%bash\n# rm x\n# ls", 3),
+        ("%time y = 3", "y = 3", 0),
+        ("if x:\n    %time y = f(-1)", "if x:\n    y = f(-1)", 0),
+        ("%prun -s cumulative -q train(x)", "train(x)", 0),
+        ("%timeit y = 3", "# %timeit y = 3", 1),
+        ("%time", "# %time", 1),
+        ("%%prun -q\nx = 1", "# %%prun -q\nx = 1", 1),
         ("x = (a\n% b)", "x = (a\n% b)", 0),
         ('s = """\n!no\n"""', 's = """\n!no\n"""', 0),
         (["import torch\n", "x = 1"], "import torch\nx = 1", 0),
@@ -70,3 +76,39 @@ def test_a_notebook_is_no_script(tmp_path: Path) -> None:
     (tmp_path / "train.ipynb").write_text("{}")
     with pytest.raises(ProfilingError, match="is a notebook"):
         RunSpec(sys.executable, str(tmp_path / "train.ipynb")).check()
+
+
+def test_imports_from_the_future_go_to_the_top() -> None:
+    later = "é = 1; from __future__ import (annotations,\n  division); b = 2"
+    text, _ = to_source(cells("display(1)", later, "from __future__ import annotations"), "a.ipynb")
+    assert text.split("\n\n")[1] == "from __future__ import annotations, division"
+    assert "# %% cell 2\né = 1; pass; b = 2\n" in text
+    compile(text, "a.py", "exec")
+
+
+@pytest.mark.parametrize("name", ["random", "torch", "pytest", "main"])
+def test_a_script_does_not_stand_in_the_way_of_a_module(tmp_path: Path, name: str) -> None:
+    notebook = tmp_path / f"{name}.ipynb"
+    notebook.write_text(json.dumps(cells("import random")))
+    made = make_script(str(notebook)).path
+    assert made.name == ("main.py" if name == "main" else f"{name}_notebook.py")
+    assert make_script(str(notebook)).path == made
+
+
+def test_a_cell_that_no_script_can_run_is_named(tmp_path: Path) -> None:
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text(json.dumps(cells("x = 1", "import asyncio\nawait asyncio.sleep(0)")))
+    with pytest.raises(ProfilingError, match=r"Cell 2 of train\.ipynb \(import asyncio\) uses await"):
+        make_script(str(notebook))
+    for wrong in ("x = (", "return 3", "x = '\0'"):
+        notebook.write_text(json.dumps(cells("%time x = 1", wrong)))
+        with pytest.raises(ProfilingError, match=r"Cell 2 of .* is not valid Python"):
+            make_script(str(notebook))
+    assert not (tmp_path / "train.py").exists()
+
+
+def test_what_only_a_newer_python_understands_is_left_to_it(tmp_path: Path) -> None:
+    newer = tmp_path / "python"
+    newer.write_text("#!/bin/sh\nexit 0\n")
+    newer.chmod(0o755)
+    assert "x = $3" in to_source(cells("x = $3"), "a.ipynb", [str(newer)])[0]
