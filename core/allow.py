@@ -32,7 +32,8 @@ HEADER = """\
 """
 SEVERITIES = ("low", "medium", "high")
 _KEYS = {"rule": str, "file": str, "function": str, "line": int, "op": str, "reason": str}
-_SAVING = re.compile(r"saving>=(\d+(?:\.\d+)?)(%|us|µs|ms|s)?")
+# The words may be left out where the unit says that a saving is meant.
+_SAVING = re.compile(r"saving>=(\d+(?:\.\d+)?)(%|us|µs|ms|s)?|(\d+(?:\.\d+)?)(%|us|µs|ms|s)")
 _US_PER = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 
 
@@ -210,7 +211,7 @@ class Gate:
 def parse_gate(spec: str, known_rules: Iterable[str]) -> Gate:
     """Parse ``--fail-on``: terms separated by commas, of which one is enough to fail.
 
-    A term is a rule id (or a pattern), ``low``/``medium``/``high`` (that severity or more), ``saving>=5%``,
+    A term is a rule id (or a pattern), ``low``/``medium``/``high`` (that severity or more), ``saving>=5%`` or ``5%``,
     ``saving>=200us`` (or ms, s; of a step), or ``any``.
 
     Raises
@@ -227,7 +228,7 @@ def parse_gate(spec: str, known_rules: Iterable[str]) -> Gate:
     for term in terms:
         saving = _SAVING.fullmatch(term.replace(" ", "").lower())
         if saving is not None:
-            value, unit = float(saving[1]), saving[2] or "%"
+            value, unit = float(saving[1] or saving[3]), saving[2] or saving[4] or "%"
             if unit == "%":
                 saving_pct = value if saving_pct is None else min(saving_pct, value)
             else:
