@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+# ruff: noqa: E402 - the first lines come before the other imports
+import _signal  # type: ignore[import-not-found]  # signal itself takes longer to load
+import os
+
+if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))  # Ctrl+C while the modules load: nothing has begun yet
+
 import argparse
 import contextlib
 import difflib
+import errno
 import math
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -62,6 +69,10 @@ def _failed(error: Exception) -> int:
         return CANCELLED
     if isinstance(error, TraceError):
         say(f"error: {' '.join(str(error).split())}")
+        return UNUSABLE_INPUT
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = str(error.filename)
+        say(f"error: {name[:60]}...: this path of {len(name)} characters is longer than the system allows.")
         return UNUSABLE_INPUT
     if isinstance(error, MemoryError):
         say("error: there is not enough memory to open this trace. Record fewer steps, or close other programs.")
@@ -158,6 +169,7 @@ def report_command(options: argparse.Namespace, progress: Progress) -> int:
         from core.files import check_output, write_atomically
         from core.reporting import html
 
+    _check_ending(options.out, ".html", ".htm")
     check_output(options.out, (".html", ".htm"), [options.trace])
     trace, analysis = _analysed(options.trace, progress, 0.0, 0.95)
     write_atomically(options.out, html.page(trace, analysis).encode("utf-8", "replace"))
@@ -166,10 +178,16 @@ def report_command(options: argparse.Namespace, progress: Progress) -> int:
     return DONE
 
 
+def _check_ending(path: Path, *endings: str) -> None:
+    if path.suffix.lower() not in endings:
+        raise UsageError(f"{path}: the output must end in {' or '.join(endings)}")
+
+
 def screenshot_command(options: argparse.Namespace, progress: Progress) -> int:
     """Write a picture of the window."""
     from core.files import check_output
 
+    _check_ending(options.out, ".png")
     check_output(options.out, (".png",), [options.trace])
     if (options.start_us is None) != (options.end_us is None):
         raise UsageError("--start-us and --end-us go together")
@@ -323,12 +341,25 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     if arguments[0] == "profile" and "--" in arguments:
         border = arguments.index("--")
         arguments, rest = arguments[:border], arguments[border + 1 :]
-    options, unknown = _parser(arguments[0]).parse_known_args(arguments)
+    parser = _parser(arguments[0])
+    if arguments[0] not in COMMANDS and not any(o.startswith(arguments[0]) for o in ("--version", "--help", "-h")):
+        parser.error(f"unrecognized arguments: {arguments[0]}")  # argparse would only miss the command
+    options, unknown = parser.parse_known_args(arguments)
     if unknown:  # argparse itself would show the usage of main.py, which has none of the command's options
         options.usage_of.error(f"unrecognized arguments: {' '.join(unknown)}")
     options.script_arguments = rest
     return options
 
 
+def _started() -> int:
+    """Run as a program: Ctrl+C is from here on what Python makes of it."""
+    try:
+        if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return main()
+    except KeyboardInterrupt:  # before main could take it
+        return CANCELLED
+
+
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(_started())

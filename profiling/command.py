@@ -9,7 +9,6 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from profiling.errors import ProfilingError
 from profiling.events import Progress
 from profiling.interpreters import find_interpreters
 from profiling.notebooks import is_notebook, make_script
@@ -19,6 +18,7 @@ from profiling.run import run_blocking
 from profiling.spec import STEP_SOURCES, Options, RunSpec, Schedule, package_module
 
 TAIL_LINES = 20
+LONGEST_SECONDS = 1e6  # what a timer can wait for without an overflow
 RELATIVE_IMPORT = "attempted relative import with no known parent package"
 Report = Callable[[float | None, str], None]
 
@@ -33,8 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where it runs")
     where.add_argument("--interpreter", metavar="PATH", help="the Python that has torch (looked for beside the script)")
     where.add_argument("--cwd", default="", metavar="DIR", help="folder to start in (the script's)")
-    where.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable; may repeat")
-    where.add_argument("--gpu", default="", metavar="N", help="GPUs it sees: 0, or 0,1, or none (all)")
+    where.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable; may repeat", type=_variable
+    )
+    where.add_argument("--gpu", type=_gpus, default="", metavar="N", help="GPUs it sees: 0, or 0,1, or none (all)")
     where.add_argument("--runs", default="", metavar="DIR", help="folder that receives the run's folder")
     where.add_argument("--name", default="", help="what the run is called")
     window = parser.add_argument_group("which steps")
@@ -46,13 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("repeat", "how often"),
     ):
         default = getattr(schedule, name)
-        window.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{text} ({default})")
+        count = _steps if name in ("skip", "warmup") else _one_or_more
+        window.add_argument(f"--{name}", type=count, default=default, metavar="N", help=f"{text} ({default})")
     window.add_argument("--steps", choices=STEP_SOURCES, default="auto", help="what ends a step (auto)")
     window.add_argument("--stop-after-window", action="store_true", help="end the script once the steps are recorded")
     window.add_argument("--no-wall", action="store_true", help="do not time steps without the profiler")
     window.add_argument("--parameters", action="store_true", help="keep sums of the parameters, to compare runs by")
-    window.add_argument("--parameters-after", type=int, default=0, metavar="N", help="keep them after N steps, too")
-    window.add_argument("--whole-seconds", type=float, default=20.0, metavar="S", help="longest stretch without steps")
+    window.add_argument("--parameters-after", type=_steps, default=0, metavar="N", help="keep them after N steps, too")
+    window.add_argument(
+        "--whole-seconds", type=_seconds, default=20.0, metavar="S", help="longest stretch without steps"
+    )
     what = parser.add_argument_group("what is recorded")
     for name in ("shapes", "memory", "stacks"):
         what.add_argument(f"--no-{name}", action="store_true", help=f"leave {name} out")
@@ -60,6 +65,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         what.add_argument(f"--{name}", action="store_true", help=f"record {name.replace('-', ' ')} too")
     what.add_argument("--line-ranges", action="append", default=[], metavar="FILE:FUNCTION", help="a range per line")
     what.add_argument("--no-sync-lines", action="store_true", help="do not look for the lines that wait (CUDA)")
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=VALUE")
+    return name, value
+
+
+def _whole(text: str, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+    return number
+
+
+def _steps(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _one_or_more(text: str) -> int:
+    return _whole(text, 1)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < LONGEST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds
+
+
+def _gpus(text: str) -> str:
+    if text and not all(part.strip() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r} names no GPU: write 0, or 0,1, or none")
+    return text
 
 
 def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
@@ -70,12 +116,6 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
     ProfilingError
         When they cannot be followed.
     """
-    env = {}
-    for pair in options.env:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise ProfilingError(f"--env {pair}: write NAME=VALUE.")
-        env[name] = value
     script = options.script or ""
     if is_notebook(script) and os.path.isfile(script):
         made = make_script(script, _absolute(options.interpreter))
@@ -88,7 +128,7 @@ def spec_of(options: argparse.Namespace, argv: Sequence[str]) -> RunSpec:
         module=options.module or "",
         argv=tuple(argv),
         cwd=options.cwd,
-        env=env,
+        env=dict(options.env),
         schedule=Schedule(options.skip, options.warmup, options.active, options.repeat),
         options=Options(
             not options.no_shapes,

@@ -15,7 +15,6 @@ import pytest
 import main
 from core.run_folder import read_run
 from profiling.command import add_arguments, spec_of
-from profiling.errors import ProfilingError
 from profiling.lifeline import Lifeline
 from profiling.processes import started_at
 
@@ -89,11 +88,11 @@ def test_script_that_fails(script, tmp_path):
         (("a.py", "-m", "b"), 2),
         (("a.py", "--active", "x"), 2),
         (("a.py", "--steps", "x"), 2),
-        (("nowhere.py", "--active", "0"), 3),
+        (("nowhere.py", "--active", "0"), 2),
         (("nowhere.py",), 3),
         (("main.py", "--cwd", "/no/such/folder"), 3),
         (("main.py", "--interpreter", "/no/such/python", "--runs", "{tmp}"), 3),
-        (("main.py", "--env", "x"), 3),
+        (("main.py", "--env", "x"), 2),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, status, tmp_path, capsys, monkeypatch):
@@ -124,8 +123,8 @@ def test_options_reach_the_run():
     assert not spec.options.stacks
     assert spec.options.flops
     assert spec.line_ranges == ("a.py:f",)
-    with pytest.raises(ProfilingError, match="NAME=VALUE"):
-        spec_of(parser.parse_args(["x.py", "--env", "=1"]), [])
+    with pytest.raises(SystemExit):
+        parser.parse_args(["x.py", "--env", "=1"])
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process can be killed so here")
