@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from core.errors import TraceError
+from core.importing import refusals
 from core.importing.aside import aside
 from core.importing.columns import EventColumns
+from core.importing.dicts import DROPPING
 from core.importing.gather import Gathering
-from core.importing.pieces import DROPPING, PieceResult, decode_piece, walk_piece
+from core.importing.pieces import PieceResult, decode_piece, walk_piece
 from core.importing.scan import (
     EVENT_LIMIT_BYTES,
     HEADER_LIMIT_BYTES,
@@ -30,6 +31,7 @@ _BORDER_WINDOW_BYTES = 1 << 16  # an event's border is looked for in as much of 
 WASTE_LIMIT = 100_000  # entries without use, each looked at by itself: as many as nearly all of a file is no trace
 PIECE_BYTES = 1 << 20  # decoded in about 7 ms: a window in the same process is not held up for longer
 _JSON = re.compile(rb"[\[\s]*(?:[{\"\]\-0-9]|true|false|null)")  # the first value of a list, or its end
+_GAP = b" \t\r\n,\x00"  # what may stand between events
 Tick = Callable[[], None]
 Read = Callable[[], bytes]
 
@@ -176,22 +178,22 @@ class _Reading:
         if columns.events and layout.form != "object" and not _any_event(columns):
             if not is_json:  # such as a .toml file, whose sections begin like lists
                 raise foreign(self._text.path.name, b"?", self._text.read_bytes)
-            raise TraceError(
-                f"{self._text.path.name} is not a Chrome or PyTorch trace.",
-                f"It holds a list of {columns.events} entries, none of which is an event.",
-                "Open the .json or .json.gz file that torch.profiler wrote.",
-                0,
-            )
+            raise refusals.no_event(self._text.path.name, columns.events)
+        if self._is_ruined(columns):
+            raise refusals.nothing_readable(self._text.path.name, layout.start)
         if not any(map(len, (columns.slices, columns.memory, columns.instants, columns.counters))):
-            unusable = any(columns.problems.get(code) for code in DROPPING)
-            self._note("no-usable-events" if unusable else "no-events", "", 1)
+            self._note("no-usable-events" if any(map(columns.problems.get, DROPPING)) else "no-events", "", 1)
         return Decoded(columns, {**layout.header, **footer}, self._text.read_bytes, self._raw)
+
+    def _is_ruined(self, columns: EventColumns) -> bool:
+        """Whether something stands where the events should be, and none of it could be read."""
+        unread = columns.problems.get("event-unreadable", 0)
+        return unread == columns.events and not _any_event(columns) and bool(unread or self._carry.strip(_GAP))
 
     def _head(self) -> tuple[Layout, bytes]:
         """Read until the list of events begins."""
         parts: list[bytes] = []
-        size = 0
-        looked_at = 0
+        size = looked_at = 0
         while True:
             block = self._text.read(BLOCK_BYTES)
             self._tick()
@@ -201,11 +203,10 @@ class _Reading:
                 continue
             text = b"".join(parts)
             parts, looked_at = [text], size
-            final = not block
-            layout = find_events(text, final)
+            layout = find_events(text, final=not block)
             if layout is not None:
                 return layout, text[layout.start :]
-            if final or size >= HEADER_LIMIT_BYTES:
+            if not block or size >= HEADER_LIMIT_BYTES:
                 raise foreign(self._text.path.name, text, self._text.read_bytes)
 
     def _events(self, buffer: bytes) -> None:
@@ -291,7 +292,7 @@ class _Reading:
         whole = self._carry + text
         self._carry = b""
         base = self._base - (len(whole) - len(text))
-        self._take(walk_piece(whole, base, self._raw, final=True, tick=self._tick), whole, base)
+        self._take(self._walk(whole, base, final=True), whole, base)
 
     def _submit(self, piece: bytes) -> None:
         future = self._decoder.submit(piece, self._base, self._raw)
@@ -316,27 +317,33 @@ class _Reading:
             if self._carry and len(self._carry) + size < min(self._retry_bytes, EVENT_LIMIT_BYTES):
                 self._carry += piece  # nothing could be told from half as much: looking again for each piece is dear
                 continue
-            if self._carry:
+            if self._carry or result.hopeless:
                 piece = self._carry + piece
                 base -= len(self._carry)
                 self._carry = b""
-                result = walk_piece(piece, base, self._raw, tick=self._tick)
+                result = self._walk(piece, base)
             self._take(result, piece, base)
+
+    def _walk(self, text: bytes, base: int, final: bool = False) -> PieceResult:
+        """Read entry by entry: to the end, unless the file will be refused for what was found up to there."""
+        result = walk_piece(text, base, self._raw, final, self._tick, WASTE_LIMIT)
+        if result.hopeless and not self._mostly_waste(result):
+            result = walk_piece(text, base, self._raw, final, self._tick, len(text))
+        return result
+
+    def _mostly_waste(self, result: PieceResult) -> bool:
+        wasted, events = self._wasted + result.wasted, self._events_read + result.columns.events
+        return wasted > WASTE_LIMIT and wasted > 0.99 * events
 
     def _take(self, result: PieceResult, piece: bytes, base: int) -> None:
         if result.raw_backslashes and not self._raw:
             raise _RawBackslashes
         columns = result.columns
+        if self._mostly_waste(result):
+            raise refusals.mostly_waste(self._text.path.name, WASTE_LIMIT, base + result.consumed)
         self._wasted += result.wasted
         self._events_read += columns.events
         self._gathering.add(columns)
-        if self._wasted > WASTE_LIMIT and self._wasted > 0.99 * self._events_read:
-            raise TraceError(
-                f"{self._text.path.name} holds more than {WASTE_LIMIT:,} entries that are no events.",
-                f"They are nearly all of what stands in its first {base:,} bytes.",
-                "The file is damaged, or it is no trace. Profile again, or copy the file again.",
-                base,
-            )
         self._trailing_comma = result.trailing_comma
         if result.ended:
             self._ended, self._closed = True, result.closed
@@ -345,18 +352,12 @@ class _Reading:
         self._carry = piece[result.consumed :]
         self._retry_bytes = 0 if result.consumed else 2 * len(self._carry)
         if len(self._carry) > EVENT_LIMIT_BYTES:
-            offset = base + result.consumed
-            raise TraceError(
-                f"{self._text.path.name} holds one value of more than {EVENT_LIMIT_BYTES >> 20} MB.",
-                f"It starts at byte {offset} and has no end within reach; an event is never that large.",
-                "The file is damaged there, or it is no trace.",
-                offset,
-            )
+            raise refusals.huge_value(self._text.path.name, EVENT_LIMIT_BYTES, base + result.consumed)
 
     def _finish(self, layout: Layout) -> dict[str, Any]:
         """Read what stands behind the list, and say in what state the end of the file is."""
         if not self._ended:
-            cut_off = bool(self._carry.strip(b" \t\r\n,\x00"))
+            cut_off = bool(self._carry.strip(_GAP))
             if cut_off or (self._trailing_comma and layout.form in ("object", "nested")):
                 self._note("truncated", "", 1)
             elif layout.form == "lines":

@@ -27,6 +27,7 @@ _INSTANT = ("name", "pid", "tid", "time_ns", "start", "length")
 _COUNTER = ("name", "pid", "time_ns", "value")
 _I32_MAX = (1 << 31) - 1
 _STRING_ID_BASE = 1 << 61
+DROPPING = ("not-an-event", "no-phase", "unknown-phase", "no-time", "event-unreadable")
 
 
 class DictDecoder:
@@ -73,6 +74,15 @@ class DictDecoder:
         self._out.events += count
         self.fillers += count
         self._out.note("not-an-event", repr(entry)[:80], count)
+
+    @property
+    def events(self) -> int:
+        """Entries taken so far."""
+        return self._out.events
+
+    def wasted(self) -> int:
+        """Entries looked at one by one that yielded nothing."""
+        return sum(self._out.problems.get(code, 0) for code in DROPPING) - self.fillers
 
     def note(self, code: str, count: int) -> None:
         """Count a repair."""

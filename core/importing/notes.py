@@ -112,6 +112,12 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "The file is not valid JSON: {count} {count|number is written as a word|numbers are written as words}.",
         "Words such as nan, inf and N/A were read as what they say.",
     ),
+    "huge-numbers-repaired": (
+        "warning",
+        False,
+        "{count} {count|event holds|events hold} numbers too large for any use.",
+        "Each was left out of its event; an event whose time is such a number has no usable time.",
+    ),
     "commas-repaired": (
         "info",
         False,

@@ -16,18 +16,16 @@ from core.importing.columns import EventColumns
 from core.importing.dicts import DictDecoder
 from core.importing.fast import Irregular, decode_regular
 from core.importing.numbers import EXACT_BELOW_US
-from core.importing.repair import double_backslashes, has_bad_escape
+from core.importing.repair import double_backslashes, doubled_backslashes, has_bad_escape
 from core.importing.scan import FILLER, Found, Walk
 from core.importing.spans import spans_of
 
 _LOOK_BYTES = 4096  # of a piece: entries that hold nothing would cost 100 bytes each on the fast road
 _TICK_EVERY = 256
-_BACKSLASH, _QUOTE = b'\\"'
+_PATIENCE = 2_000  # entries without use, from the beginning of a piece that may lie in the midst of one huge event
+_BACKSLASH = 92
 Tick = Callable[[], None]
 _EXACT = msgspec.json.Decoder(float_hook=Decimal)
-
-
-DROPPING = ("not-an-event", "no-phase", "unknown-phase", "no-time", "event-unreadable")
 
 
 @dataclass
@@ -37,7 +35,8 @@ class PieceResult:
     ``consumed``: bytes understood; what is left belongs to an event that goes on in the next piece. ``ended``: the
     list of events ended there (``closed``: by its bracket). ``raw_backslashes``: the file's writer escapes nothing,
     so the file must be read again in that light. ``trailing_comma``: a comma was the last thing seen. ``wasted``:
-    entries looked at one by one that yielded nothing.
+    entries looked at one by one that yielded nothing. ``hopeless``: there were so many of these, and hardly another,
+    that the rest was not looked at.
     """
 
     columns: EventColumns
@@ -47,6 +46,7 @@ class PieceResult:
     raw_backslashes: bool = False
     trailing_comma: bool = False
     wasted: int = 0
+    hopeless: bool = False
 
 
 def decode_piece(text: bytes, base: int, raw_backslashes: bool = False, tick: Tick = lambda: None) -> PieceResult:
@@ -70,15 +70,14 @@ def decode_piece(text: bytes, base: int, raw_backslashes: bool = False, tick: Ti
             return PieceResult(decode(text, base), len(text))
         except Irregular:
             pass
-    return walk_piece(text, base, raw_backslashes, tick=tick)
+    return walk_piece(text, base, raw_backslashes, tick=tick, patience=_PATIENCE)
 
 
 def _decode_unescaped(text: bytes, base: int) -> EventColumns:
     """`decode_regular` of a text whose writer escaped no backslash: each is doubled, and the offsets are set right."""
     doubled = double_backslashes(text)
     columns = decode_regular(doubled, 0)
-    codes = np.frombuffer(text, np.uint8)
-    single = np.flatnonzero((codes == _BACKSLASH) & (np.append(codes[1:], 0) != _QUOTE))
+    single = doubled_backslashes(text)
     added = single + np.arange(len(single))  # where each stands in the doubled text
     for group in (columns.slices, columns.instants):
         end = group.start + group.length
@@ -94,22 +93,32 @@ def _decode_unescaped(text: bytes, base: int) -> EventColumns:
 
 
 def walk_piece(
-    text: bytes, base: int, raw_backslashes: bool = False, final: bool = False, tick: Tick = lambda: None
+    text: bytes,
+    base: int,
+    raw_backslashes: bool = False,
+    final: bool = False,
+    tick: Tick = lambda: None,
+    patience: int = 1 << 62,
 ) -> PieceResult:
-    """Decode event by event, repairing what needs it; ``final`` says that no more text follows."""
+    """Decode event by event, repairing what needs it.
+
+    ``final`` says that no more text follows; ``patience`` how many entries may yield nothing where hardly any does.
+    """
     decoder = DictDecoder()
     walk = Walk(text, raw_backslashes, final)
     for number, found in enumerate(walk):
         if not number % _TICK_EVERY:
             tick()
+            wasted = decoder.wasted()
+            if wasted > patience and wasted > 0.99 * decoder.events:
+                return PieceResult(decoder.finish(), found.start, wasted=wasted, hopeless=True)
         damaged = not found.readable or "backslashes-repaired" in found.repairs
         if damaged and not raw_backslashes and _escapes_nothing(text[found.start : found.end]):
             return PieceResult(decoder.finish(), 0, raw_backslashes=True)
         _take(decoder, found, text, base)
     decoder.note("commas-repaired", walk.extra_commas)
-    columns = decoder.finish()
-    wasted = sum(columns.problems[code] for code in DROPPING) - decoder.fillers
-    return PieceResult(columns, walk.consumed, walk.ended, walk.closed, False, walk.trailing_comma, wasted)
+    wasted = decoder.wasted()
+    return PieceResult(decoder.finish(), walk.consumed, walk.ended, walk.closed, False, walk.trailing_comma, wasted)
 
 
 def _escapes_nothing(text: bytes) -> bool:

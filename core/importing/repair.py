@@ -6,17 +6,25 @@ the fault itself (a kernel may well be called ``inf, nan, N/A``).
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import suppress
 from typing import Any
 
 import msgspec
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# Possessive, and never begun at a quotation mark that is escaped: one without end is looked along once, not once for
+# each mark in it. Numbers are taken whole for the same reason.
+_STRING = rb'(?<!\\)"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TOKENS = re.compile(
-    _STRING + rb"|[-+]?\d+\.#[A-Z]+|[-+]?\b(?:nan|inf(?:inity)?|n/?a|none|undefined)\b(?:\([a-z0-9]*\))?", re.I | re.S
+    _STRING + rb"|[-+]?(?<!\d)\d++\.#[A-Z]+"
+    rb"|[-+]?\b(?:nan|inf(?:inity)?|n/?a|none|undefined)\b(?:\([a-z0-9]*\))?",
+    re.I | re.S,
 )
+_NUMBERS = re.compile(_STRING + rb"|-?\d++(?:\.\d++)?+(?:[eE][-+]?+\d++)?+", re.S)
 _COMMAS = re.compile(_STRING + rb"|,(?=\s*[}\]])|(?<=[\[{,])\s*,", re.S)
 _STRINGS = re.compile(_STRING, re.S)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
@@ -24,10 +32,16 @@ _SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\\\"
 )
 _BAD_ESCAPE = re.compile(rb'\\(?:\\|["/bfnrt]|u[0-9a-fA-F]{4})|(\\)')
+_BACKSLASH, _QUOTE = b'\\"'
 _SINGLE_BACKSLASH = re.compile(rb'\\(?!")')
+# A string whose backslashes all stand in pairs is escaped as it should be; so is the end of one that ends in a pair.
+_PAIRED = rb'(?<!\\)"[^"\\]*+(?:(?:\\\\)++(?!\\)[^"\\]*+)++"|(?<!\\)(?:\\\\)++(?=")'
+_UNPAIRED_BACKSLASH = re.compile(rb"(" + _PAIRED + rb')|(\\)(?!")', re.S)
+_CLOSING_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)*+)\\(?="\s*+(?:[}\]]|,\s*+["{\[]|\Z))')
 _CLOSES = re.compile(rb'\s*(?:[}\]:]|,\s*(?:["{\[\-\d]|true|false|null)|\Z)')
 _REPLACEMENT = "\ufffd".encode()
 _ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")
+_TOO_DEEP = re.compile("recursion|depth limit", re.I)  # as orjson says it: no repair helps there
 MAX_REPAIRED_BYTES = 16 << 20
 MAX_VALUE_BYTES = 2 << 20
 _RAW_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -43,8 +57,24 @@ def has_bad_escape(text: bytes) -> bool:
 
 
 def double_backslashes(text: bytes) -> bytes:
-    """Escape the backslashes of a writer that escapes none; one before a quotation mark is taken for an escape."""
-    return _SINGLE_BACKSLASH.sub(rb"\\\\", text)
+    r"""Escape the backslashes of a writer that escapes none; one before a quotation mark is taken for an escape.
+
+    Some writers escape here and not there: ``"C:\\dir"`` and the end of ``"C:\dir\\"`` stay as they are.
+    """
+    if b"\\\\" not in text:
+        return _SINGLE_BACKSLASH.sub(rb"\\\\", text)
+    return _UNPAIRED_BACKSLASH.sub(rb"\1\2\2", text)
+
+
+def doubled_backslashes(text: bytes) -> NDArray[np.intp]:
+    """int[n]: offsets of the backslashes that `double_backslashes` doubles."""
+    codes = np.frombuffer(text, np.uint8)
+    doubled = (codes == _BACKSLASH) & (np.append(codes[1:], 0) != _QUOTE)
+    if b"\\\\" in text:
+        for found in _UNPAIRED_BACKSLASH.finditer(text):
+            if not found.group(2):
+                doubled[found.start() : found.end()] = False
+    return np.flatnonzero(doubled)
 
 
 def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[str, ...]]:
@@ -74,8 +104,9 @@ def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[
     try:
         return orjson.loads(text), tuple(repairs)
     except orjson.JSONDecodeError as error:
-        if len(text) > MAX_REPAIRED_BYTES or "recursion" in str(error).lower():
+        if len(text) > MAX_REPAIRED_BYTES or _TOO_DEEP.search(str(error)):
             raise Unreadable from error
+    given, taken = text, tuple(repairs)
     for code, repair in _REPAIRS:
         fixed = repair(text)
         if fixed == text:
@@ -86,7 +117,10 @@ def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[
             return orjson.loads(text), tuple(repairs)
         except orjson.JSONDecodeError:
             continue
-    raise Unreadable
+    try:  # a path that ends in a backslash, which then seems to escape the quotation mark
+        return orjson.loads(_CLOSING_BACKSLASH.sub(rb"\1\\\\", _escapes(given))), taken or ("backslashes-repaired",)
+    except orjson.JSONDecodeError as error:
+        raise Unreadable from error
 
 
 def parse_object(text: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -148,6 +182,20 @@ def _escapes(text: bytes) -> bytes:
     return _BAD_ESCAPE.sub(lambda m: rb"\\" if m.group(1) else m.group(), text)
 
 
+def _huge_numbers(text: bytes) -> bytes:
+    """Put null for the numbers that no float holds; what is of use is never that large."""
+    return _NUMBERS.sub(lambda m: b"null" if _is_huge(m.group()) else m.group(), text)
+
+
+def _is_huge(token: bytes) -> bool:
+    if token[:1] == b'"' or not (len(token) > 300 or b"e" in token or b"E" in token):
+        return False
+    try:
+        return math.isinf(float(token))  # in time that grows with its length, unlike int()
+    except ValueError:
+        return False
+
+
 def _words(text: bytes) -> bytes:
     return _TOKENS.sub(lambda m: m.group() if m.group()[:1] == b'"' else b'"' + m.group() + b'"', text)
 
@@ -185,6 +233,7 @@ _REPAIRS = (
     ("invalid-utf8-repaired", _utf8),
     ("control-characters-repaired", _control),
     ("surrogates-repaired", _surrogates),
+    ("huge-numbers-repaired", _huge_numbers),
     ("bare-words-repaired", _words),
     ("commas-repaired", _commas),
     ("backslashes-repaired", _escapes),

@@ -1,0 +1,47 @@
+"""Why a file whose list of events was found is refused all the same, and what to do about it."""
+
+from __future__ import annotations
+
+from core.errors import TraceError
+
+_AGAIN = "The file is damaged, or it is no trace. Profile again, or copy the file again."
+
+
+def no_event(name: str, entries: int) -> TraceError:
+    """A list, but of something else."""
+    return TraceError(
+        f"{name} is not a Chrome or PyTorch trace.",
+        f"It holds a list of {entries} entries, none of which is an event.",
+        "Open the .json or .json.gz file that torch.profiler wrote.",
+        0,
+    )
+
+
+def mostly_waste(name: str, limit: int, offset: int) -> TraceError:
+    """Entry after entry that is no event."""
+    return TraceError(
+        f"{name} holds more than {limit:,} entries that are no events.",
+        f"They are nearly all of what stands in its first {offset:,} bytes.",
+        _AGAIN,
+        offset,
+    )
+
+
+def huge_value(name: str, limit_bytes: int, offset: int) -> TraceError:
+    """One entry that is larger than any event."""
+    return TraceError(
+        f"{name} holds one value of more than {limit_bytes >> 20} MB.",
+        f"It starts at byte {offset} and has no end within reach; an event is never that large.",
+        "The file is damaged there, or it is no trace.",
+        offset,
+    )
+
+
+def nothing_readable(name: str, offset: int) -> TraceError:
+    """Text where events should be, and not one of them whole."""
+    return TraceError(
+        f"{name} is damaged: none of its events can be read.",
+        f"What stands from byte {offset} on breaks off, or is no JSON, and no repair helped.",
+        "The job probably ended while it was writing; profile again, or copy the file again.",
+        offset,
+    )
