@@ -50,6 +50,13 @@ def bars(analysis: Analysis, left_out: Sequence[bool]) -> list[tuple[int, str]]:
     return [(i, text.filled(analysis.suggestions[i].title, analysis.suggestions[i].values)) for i in kept]
 
 
+def small_words(analysis: Analysis, count: int) -> str:
+    """Title over the suggestions that save next to nothing; without steps it is a share of no step."""
+    if not len(analysis.figures.steps):
+        return translate("plan", "Smaller, below 1 %: {count}").format(count=count)
+    return translate("plan", "Smaller, below 1 % of the step: {count}").format(count=count)
+
+
 def in_words(analysis: Analysis) -> str:
     """Say why the cards stand in this order; nothing where there is one card or none."""
     if len(analysis.plan) < 2:

@@ -21,6 +21,7 @@ from gui.widgets.card import Card
 from gui.widgets.chain import Chain
 from gui.widgets.charts import FallingBars
 from gui.widgets.cpu_time_view import CpuTimeView
+from gui.widgets.cut_name import CutText
 from gui.widgets.fold import Fold
 from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.outcomes import OutcomeList
@@ -44,7 +45,7 @@ class PlanPanel(QWidget):
         self._first = -1  # the card that is open until one is chosen
         self._low = False  # there is no room for the bars: the cards are what counts
         self._priced: tuple[int, ...] = ()  # what the caption's prediction is of
-        self.total = label("")
+        self.total = CutText()
         font = self.total.font()
         font.setBold(True)
         self.total.setFont(font)
@@ -85,7 +86,7 @@ class PlanPanel(QWidget):
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(inner)
-        self.previous = button(self.tr("← Previous"), partial(self._document.step_suggestion, -1), "flat")
+        self.previous = button(self.tr("← Previous"), partial(self._document.step_suggestion, -1), "flat", yields=True)
         self.previous.setToolTip(self.tr("Previous suggestion (P or Shift+N)"))
         self.next = button(self.tr("Next →"), partial(self._document.step_suggestion, 1), "flat")
         self.next.setToolTip(self.tr("Next suggestion (N)"))
@@ -189,7 +190,7 @@ class PlanPanel(QWidget):
             else:
                 self._column_under(headings.get(index, "")).addWidget(card)
         small, notes = self._small.column.count(), self._notes.column.count()
-        self._small.set_words(self.tr("Smaller, below 1 % of the step: {count}").format(count=small) if small else "")
+        self._small.set_words(plan_order.small_words(analysis, small) if analysis and small else "")
         if small and self._document.small_shown and not self._small.opened:
             self._small.open()
         self._notes.set_words(self.tr("Good to know: {count}").format(count=notes) if notes else "")

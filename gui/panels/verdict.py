@@ -20,6 +20,7 @@ from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
 from gui.widgets.budget_bar import BudgetBar, Part
+from gui.widgets.cut_name import CutName, CutValue
 from gui.widgets.glossary import FiguresPage, Shown
 from gui.widgets.labels import Elided, heading, label, plain_tip, restyle
 
@@ -44,8 +45,8 @@ class Metric(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setCursor(Qt.CursorShape.WhatsThisCursor)
-        self.name = label("", "dim")
-        self.value = heading("", 2.5)
+        self.name = CutName("dim")
+        self.value = CutValue(2.5)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(1)
@@ -130,7 +131,7 @@ class VerdictBand(QFrame):
 
     def _fit(self) -> None:
         self._place(self.width() >= px(WIDE_PX))
-        self._row.setSpacing(28 if self.width() > 1000 else 16)
+        self._row.setSpacing(28 if self.width() > px(1000) else 16 if self.width() > px(500) else 8)
         page_px = self._page_px or self.window().height()
         low = not self._wide and page_px < px(LOW_PX)  # a low window has no line to spare for one word
         very_low = page_px < px(VERY_LOW_PX)

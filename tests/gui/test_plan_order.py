@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from core.analysis import analyze
 from core.importing import open_trace
@@ -51,3 +52,10 @@ def test_a_plan_of_one_card_needs_no_order() -> None:
     assert plan_order.in_words(analysis) == ""
     alone = replace(analysis, plan=(PlanStep((0,), ("x",), 90), PlanStep((1,), ("y",), 80)))
     assert plan_order.in_words(alone) == "A card says what it saves after the fixes above it; next is what saves most."
+
+
+def test_what_is_smaller_is_a_share_of_the_step_only_where_there_are_steps(tmp_path: Path) -> None:
+    marked = analyze(TraceBuilder().step(0, 0, 990).op("aten::mm", 10, 100).build(tmp_path / "a.json"))
+    unmarked = analyze(TraceBuilder().op("aten::mm", 10, 100).build(tmp_path / "b.json"))
+    assert plan_order.small_words(marked, 2) == "Smaller, below 1 % of the step: 2"
+    assert plan_order.small_words(unmarked, 2) == "Smaller, below 1 %: 2"

@@ -10,8 +10,10 @@ from pytestqt.qtbot import QtBot
 
 from gui import text_size
 from gui.main_window import MainWindow
+from gui.panels.plan import PlanPanel
 from gui.screenshot import settle
-from gui.widgets.labels import Elided
+from gui.session import Document
+from gui.widgets.labels import Elided, Link
 from gui.widgets.pictures import WaitPicture
 from gui.widgets.wrapping_check import WrappingCheck
 
@@ -74,3 +76,21 @@ def test_a_check_box_wraps_and_every_line_of_it_can_be_pressed(qtbot: QtBot) -> 
     paper = image.pixelColor(150, 1)
     last = range(narrow - box.fontMetrics().height(), narrow)
     assert any(image.pixelColor(x, y) != paper for y in last for x in range(20, 160))
+
+
+def test_figures_and_the_plan_give_way_with_dots(window: MainWindow, document: Document) -> None:
+    window.resize(900, 600)
+    text_size.choose(window.session, window.settings, 200)
+    settle()
+    page = window.current_page()
+    assert page is not None
+    for metric in page.band("verdict")._metrics:  # type: ignore[union-attr]
+        if metric.isVisible():
+            assert isinstance(metric.value, Elided) and isinstance(metric.name, Elided)
+            assert not metric.name.toolTip() and metric.toolTip()  # the definition, over a name that is cut too
+            assert metric.geometry().right() <= metric.parentWidget().width()
+    plan = window.findChild(PlanPanel)
+    assert plan is not None
+    assert plan.next.width() >= plan.next.sizeHint().width()
+    assert isinstance(plan.previous, Link)  # its words give way in their middle
+    assert plan.total.toolTip() or plan.total.width() >= plan.total.sizeHint().width() - 2

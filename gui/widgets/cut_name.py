@@ -1,0 +1,49 @@
+"""Short texts beside others: whole where there is room, cut with dots where there is none."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QSizePolicy
+
+from gui.widgets.labels import Elided
+
+
+class CutText(Elided):
+    """As wide as its text, as any label; it gives way at its end."""
+
+    def __init__(self, role: str = "") -> None:
+        super().__init__("", role, at_end=True)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def set_text(self, text: str) -> None:
+        """Replace the text; thin spaces before units stay."""
+        super().set_text(text)
+        self._text = text
+        self._tell_whole()
+
+    def text(self) -> str:
+        """Return the text, whole."""
+        return self.full_text()
+
+
+class CutName(CutText):
+    """Its tooltip is that of what it names: the definition says more than the whole name would."""
+
+    def _tell_whole(self) -> None:
+        """Nothing of its own."""
+
+
+class CutValue(CutName):
+    """A figure, bold and ``delta`` points larger than the text: cut last of all, and never without dots."""
+
+    def __init__(self, delta: float) -> None:
+        super().__init__()
+        font = QFont(self.font())
+        font.setPointSizeF(font.pointSizeF() + delta)
+        font.setWeight(QFont.Weight.Bold)
+        self.setFont(font)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """All of it."""
+        return self.sizeHint()
