@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -72,8 +74,7 @@ class Run:
         self._errors = bytearray()  # of stderr alone
         self._log_lock = threading.Lock()
         self._log: IO[bytes] | None = None
-        self._log_error = ""
-        self._fault = ""  # of ours, while the script ran
+        self._log_error = self._fault = ""  # why the log broke off; a fault of ours while the script ran
         self._stop_asked = 0.0
         self._stop_now = False
         self._killed = False
@@ -99,7 +100,11 @@ class Run:
             config.write_text(json.dumps(child_config(self.spec, self.folder)), "utf-8")
         except OSError as error:
             self._close_log()
-            raise ProfilingError(say("no-run-folder", folder=root), str(error), say("cure-another")) from error
+            if self._place is not None:  # what was made holds nothing yet
+                self._place.let_go()
+                shutil.rmtree(self.folder, ignore_errors=True)
+            cure = say("cure-disk" if error.errno == errno.ENOSPC else "cure-another")
+            raise ProfilingError(say("no-run-folder", folder=root), f"{error.strerror or error}.", cure) from error
         self._began = time.time()
         try:
             self._process = self._popen([self.spec.interpreter, str(CHILD), str(config)])

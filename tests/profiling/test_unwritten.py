@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 
 import pytest
 
+from profiling import manifest
 from profiling import run as runs
+from profiling.errors import ProfilingError
 from profiling.events import Tail
 from profiling.processes import WINDOWS
 from profiling.spec import RunSpec
@@ -53,6 +56,18 @@ def test_a_full_disk_cuts_the_log_and_not_the_run(tmp_path: Path) -> None:
     assert result is not None
     assert (seen.stdout, result.outcome) == ("hello\n", "ok")
     assert any(notice.key == "log-cut" and "No space left" in notice for notice in result.notices)
+
+
+def test_a_disk_that_is_full_beforehand_is_told_and_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(manifest, "write", full)
+    with pytest.raises(ProfilingError, match="No space left"):
+        runs.Run(quick(tmp_path)).start()
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
 @pytest.mark.parametrize("status", [0, 3])
