@@ -17,6 +17,7 @@ from core.rule_tools.intervals import covered_ns, union
 from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_last_of_all
 from core.rule_tools.uneven import SENTENCE, uneven
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
+from core.tables import I32
 
 MS = 1e6
 MOST_NAMED = 64  # occurrences whose range is looked at for its name
@@ -355,6 +356,16 @@ def evidence(facts: Facts, label: str, value: float | int | str | None, unit: st
     """Evidence with plain ints; numbers are rounded to what can be read."""
     shown = round(value, 6) if isinstance(value, float) else value
     return Evidence(label, shown, unit, ids_tuple(ids))
+
+
+def counted_kernels(facts: Facts, work: I32) -> I32:
+    """int32[k]: the kernels of the counted steps among device work that may be named several times, each once."""
+    once, kernels = np.unique(work), facts.kernels  # in table order, so that no table of all of them is made
+    if not len(kernels):
+        return kernels
+    at = np.minimum(np.searchsorted(kernels, once), len(kernels) - 1)
+    found: I32 = once[kernels[at] == once]
+    return found
 
 
 def total_ns(facts: Facts, ids: Any) -> int:

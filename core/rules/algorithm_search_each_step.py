@@ -30,7 +30,7 @@ import numpy as np
 
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
-from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.report import counted_kernels, evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
@@ -90,7 +90,7 @@ def _worth_a_try(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
     back = facts.in_steps(facts.ops("aten::convolution_backward"))
     # older torch nests the backward operators' names below one another: each kernel counts once
     work = np.unique(facts.device_below_all(np.concatenate([convs, back])))
-    took = total_ns(facts, np.intersect1d(work, facts.kernels))
+    took = total_ns(facts, counted_kernels(facts, work))
     if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
         return []
     row = facts.figures.step_of[convs]

@@ -25,11 +25,9 @@ TraceLens categories; MindStudio's advice on redundant casts.
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
-from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.rule_tools.report import counted_kernels, evidence, group_by_frame, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -55,7 +53,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     out = []
     for ids in group_by_frame(ctx, facts, ops[took_ns > 0].tolist()).values():
-        work = np.intersect1d(facts.device_below_all(ids), facts.kernels)
+        work = counted_kernels(facts, facts.device_below_all(ids))
         took = total_ns(facts, work)
         if took < 0.2 * total:
             continue

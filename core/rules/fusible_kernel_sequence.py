@@ -25,12 +25,10 @@ HolisticTraceAnalysis (frequent kernel sequences); MindStudio's fusible operator
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.backward import nodes_of
 from core.rule_tools.facts import facts_of
 from core.rule_tools.fusion import elementwise_runs
-from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.rule_tools.report import counted_kernels, evidence, group_by_frame, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -56,7 +54,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             continue
         ops = [op for s in starts for op in by_start[s]]
         nodes = nodes_of(facts, ops)  # a compiler fuses the backward pass as well
-        work = np.intersect1d(facts.device_below_all([*ops, *nodes]), facts.kernels)
+        work = counted_kernels(facts, facts.device_below_all([*ops, *nodes]))
         took = total_ns(facts, work)
         if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
             continue

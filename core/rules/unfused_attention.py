@@ -26,12 +26,10 @@ PyTorch performance tuning guide; FlashAttention; measured on recorded vision-tr
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.attention import find_attention
 from core.rule_tools.backward import nodes_of_runs
 from core.rule_tools.facts import facts_of
-from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.rule_tools.report import counted_kernels, evidence, group_by_frame, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -72,7 +70,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     for starts in group_by_frame(ctx, facts, found).values():
         ops = [op for s in starts for op in found[s]]
         nodes = nodes_of_runs(facts, (found[s] for s in starts))  # the fused form has a fused backward, too
-        work = np.intersect1d(facts.device_below_all([*ops, *nodes]), facts.kernels)
+        work = counted_kernels(facts, facts.device_below_all([*ops, *nodes]))
         took = total_ns(facts, [*ops, *nodes] if facts.on_cpu else work) if facts.on_cpu or len(work) else 0
         if took < ctx.params["min_share"] * max(whole, 1):
             continue
