@@ -90,7 +90,8 @@ def test_a_jump_far_away_is_painted_at_once(make_view: Callable[..., TimelineVie
     port = view.document.viewport
     view.document.zoom_to(port.span_ns / 2, port.span_ns / 2 + 20_000)
     frame = view.canvas.frame()
-    painter = QPainter(QImage(frame.width_px, frame.height_px, QImage.Format.Format_RGB32))
+    image = QImage(frame.width_px, frame.height_px, QImage.Format.Format_RGB32)  # it must outlive its painter
+    painter = QPainter(image)
     row = next(r for r in view.rows.rows if r.track_id == 1)
     boxes = view.canvas._painter._boxes(frame, row)
     assert boxes.bin_ns == frame.bin_ns
