@@ -8,6 +8,7 @@ import numpy as np
 
 from core.errors import TraceError
 from core.kinds import SliceKind
+from core.tables import I64
 from core.trace import Trace
 
 # Operators called from the user's own code more often than others: some carry a stack where any do.
@@ -24,14 +25,18 @@ def has_call_stacks(trace: Trace) -> bool:
     return found
 
 
-def _look(trace: Trace) -> bool:
+def first_operators(trace: Trace) -> I64:
+    """int64[n]: operators written near the file's beginning: compressed files are read from there on, so these fast."""
     ops = np.flatnonzero(trace.slices.kind == SliceKind.CPU_OP)
-    if not len(ops):
-        return False
-    # Compressed files are read from their beginning on: only what lies near to it is read fast. Those versions of torch
-    # wrote operators in order of time, so that a step's beginning, in the user's own code, comes first.
     place = trace.slices.event_start[ops]
-    near = ops[place <= int(place.min()) + _NEAR_BYTES]
+    return ops[place <= int(place.min()) + _NEAR_BYTES] if len(ops) else ops
+
+
+def _look(trace: Trace) -> bool:
+    near = first_operators(trace)
+    if not len(near):
+        return False
+    # Those versions of torch wrote operators in order of time: a step's beginning, in the user's own code, comes first.
     samples = [near[:: max(len(near) // 12, 1)][:12]]
     for name in _LIKELY:
         name_id = trace.strings.id_of(name)

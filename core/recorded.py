@@ -6,12 +6,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from core.call_stacks import first_operators
 from core.errors import TraceError
 from core.kinds import SliceKind
 from core.trace import Trace
 
 LOOKED_AT = 24  # operators
-_NEAR_BYTES = 1 << 20  # compressed files are read from their beginning on: only what lies near to it is read fast
 _known: WeakKeyDictionary[Trace, bool] = WeakKeyDictionary()
 
 
@@ -34,11 +34,7 @@ def has_shapes(trace: Trace) -> bool:
 
 
 def _look(trace: Trace) -> bool:
-    ops = np.flatnonzero(trace.slices.kind == SliceKind.CPU_OP)
-    if not len(ops):
-        return False
-    place = trace.slices.event_start[ops]
-    near = ops[place <= int(place.min()) + _NEAR_BYTES]
+    near = first_operators(trace)
     near = near[np.argsort(trace.slices.event_start[near], kind="stable")]
     try:
         for op in near[:: max(len(near) // LOOKED_AT, 1)][:LOOKED_AT].tolist():
