@@ -6,11 +6,11 @@ import math
 from enum import Enum
 
 import numpy as np
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter
 
 from gui import text
-from gui.timeline.labels import slice_font
+from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import Palette
 from gui.timeline.rects import draw_rects
 
@@ -62,8 +62,7 @@ def paint_axis(
     ns_per_px = (end - start) / max(rect.width(), 1)
     times, step = ticks(start, end, origin_ns, ns_per_px)
     painter.setFont(slice_font())
-    painter.setPen(QPen(palette.line, 1))
-    painter.drawLine(QLineF(rect.left(), rect.bottom() - 0.5, rect.right(), rect.bottom() - 0.5))
+    painter.fillRect(QRectF(rect.left(), rect.bottom() - 1, rect.width(), 1), palette.line)
     minor = step / 5
     first, last = math.ceil((start - origin_ns) / minor), math.floor((end - origin_ns) / minor)
     small = origin_ns + np.arange(first, min(last, first + 2000) + 1) * minor
@@ -77,10 +76,8 @@ def paint_axis(
     one = np.ones(len(at))
     painter.setBrush(palette.dim)
     draw_rects(painter, np.column_stack((at, one * (rect.bottom() - 8), one, one * 7)))
-    painter.setPen(palette.muted)
-    metrics = painter.fontMetrics()
-    line = rect.top() + 2 + (rect.height() - 8 + metrics.ascent() - metrics.descent()) / 2
     for time, x_px in zip(times, at.tolist(), strict=True):
-        if x_px + TICK_PX - 4 <= rect.right() + 30:  # laying these texts out to keep them costs more than they live
+        if x_px + TICK_PX - 4 <= rect.right() + 30:
             words = tick_text(time - origin_ns, step, min(farthest, (end - start) * 50))
-            painter.drawText(QPointF(x_px + 4, line), words)
+            place = QRectF(x_px + 4, rect.top() + 2, TICK_PX, rect.height() - 8)
+            draw_text(painter, place, words, palette.muted, elide=False)

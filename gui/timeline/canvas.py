@@ -27,13 +27,13 @@ from gui.timeline.rects import draw_rects
 from gui.timeline.row import Row, RowKind
 from gui.timeline.scaled import Scaled
 from gui.timeline.slices import SlicePainter
+from gui.timeline.still import Still
 from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
 from gui.timeline.waits import sync_lane
 
 MIN_HEIGHT_PX = 190
 CATCH_UP_MS = 14
 STEP_NAME_PX = 45  # room that the name of a step wants
-SPARE_PX = 128  # by which the kept picture is larger than the canvas, device pixels
 
 
 class Canvas(Scaled):
@@ -66,8 +66,7 @@ class Canvas(Scaled):
         self._coarse = prepared.coarse_looks
         self._alike = np.zeros(len(document.trace.slices), np.uint8)
         self._painter = SlicePainter()
-        self._base: QPixmap | None = None
-        self._base_key: tuple[object, ...] = ()
+        self._still = Still()
         self._headers = HeaderColumn()
         self._catch_up = QTimer(self)  # what a frame left over comes with the next one, after waiting input
         self._catch_up.setSingleShot(True)
@@ -104,7 +103,7 @@ class Canvas(Scaled):
         self._looks = looks(self.document.trace, True) if by_name else self._by_kind
         self._coarse = coarse(self._looks)
         self._painter.forget()
-        self._base = None
+        self._still.forget()
         self.update()
 
     def frame(self, width_px: int | None = None, height_px: int | None = None) -> Frame:
@@ -156,7 +155,7 @@ class Canvas(Scaled):
 
     def rescaled(self) -> None:
         """Suit the rows to the new size."""
-        self._base = None
+        self._still.forget()
         self.fit_rows()
 
     def fit_rows(self) -> None:
@@ -206,26 +205,19 @@ class Canvas(Scaled):
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         frame = self.frame()
-        key = self._key(frame)
-        if self._base is None or key != self._base_key:
-            self._base = self._make_base(frame)
-            self._base_key = key
-        painter = self.own_painter()
-        painter.drawPixmap(QPointF(0, 0), self._base)
+        painter, size = self.own_painter(), QSize(frame.width_px, frame.height_px)
+        self._still.paint(painter, self._key(frame), size, frame.dpr, lambda on: self.paint_base(on, frame))
         self.paint_above(painter, frame)
         painter.end()
         if self._painter.incomplete:
-            self._base_key = ()
+            self._still.forget()
             self._catch_up.start()
 
     def _key(self, frame: Frame) -> tuple[object, ...]:
         return (
             frame.start_ns,
             frame.end_ns,
-            frame.width_px,
-            frame.height_px,
             frame.scroll_px,
-            frame.dpr,
             frame.palette.dark,
             self.rows.version,
             id(frame.figures),
@@ -243,22 +235,6 @@ class Canvas(Scaled):
         painter.end()
         yield
         self._painter.warm(frame, visible)
-
-    def _make_base(self, frame: Frame) -> QPixmap:
-        size = QSize(frame.width_px, frame.height_px) * frame.dpr
-        pixmap = self._base
-        if (
-            pixmap is None
-            or pixmap.width() < size.width()
-            or pixmap.height() < size.height()
-            or (pixmap.width() > size.width() + 2 * SPARE_PX or pixmap.height() > size.height() + 2 * SPARE_PX)
-        ):
-            pixmap = QPixmap(size + QSize(SPARE_PX, SPARE_PX))  # room for a window that is being made larger
-        pixmap.setDevicePixelRatio(frame.dpr)
-        painter = QPainter(pixmap)
-        self.paint_base(painter, frame)
-        painter.end()
-        return pixmap
 
     def paint_base(self, painter: QPainter, frame: Frame) -> None:
         """Everything that stays while only pointer and selection move."""

@@ -19,6 +19,8 @@ MIN_WIDTH_PX = 22  # narrower slices carry no label
 PADDING_PX = 4
 NEW_PER_FRAME = 150  # texts rendered in one frame at most; the rest follows in the next
 ATLAS_PX, FIRST_PX = 2048, 256  # width and greatest height of the picture that holds the texts; its first height
+ELIDE_PX = 4  # texts are cut at multiples of it, so that one is not laid out anew for each pixel of a changing room
+MUCH_PX = 1 << 20  # room for any text: what fits is laid out once for all widths
 _RIGHT = int(Qt.AlignmentFlag.AlignRight)
 _FontKey = tuple[int, QFont.Weight]  # size, px, and weight: what the fonts of the timeline differ in
 
@@ -177,13 +179,17 @@ def _line(text: str, font: _FontKey, width_px: int) -> _Line:
     shown = text
     if width_px >= 0:
         line = " ".join(text[:400].split())
-        shown = QFontMetrics(shaped).elidedText(line, Qt.TextElideMode.ElideRight, width_px)
+        shown = line if width_px == MUCH_PX else _elided(line, shaped, width_px)
     static = QStaticText(shown)
     static.setTextFormat(Qt.TextFormat.PlainText)
     static.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
     static.prepare(QTransform(), shaped)
     metrics = QFontMetricsF(shaped)
     return _Line(static, metrics.horizontalAdvance(shown), metrics.height())
+
+
+def _elided(line: str, font: QFont, width_px: int) -> str:
+    return QFontMetrics(font).elidedText(line, Qt.TextElideMode.ElideRight, width_px)
 
 
 def draw_text(
@@ -194,7 +200,10 @@ def draw_text(
     ``flags``: to the left or the right, vertically in the middle in any case.
     """
     font = painter.font()
-    line = _line(text, (font.pixelSize(), font.weight()), int(rect.width()) if elide else -1)
+    key = (font.pixelSize(), font.weight())
+    line = _line(text, key, MUCH_PX if elide else -1)
+    if elide and line.width > rect.width():
+        line = _line(text, key, max(int(rect.width()) // ELIDE_PX * ELIDE_PX, 0))
     x = rect.right() - line.width if flags & _RIGHT else rect.left()
     painter.setPen(colour)
     painter.drawStaticText(QPointF(x, rect.top() + (rect.height() - line.height) / 2), line.text)

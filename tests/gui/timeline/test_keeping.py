@@ -6,14 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtCore import QRectF, QSize
+from PySide6.QtGui import QColor, QImage, QPainter
 
 from benchmarks.synthetic import make_trace
 from core.lanes import LaneIndex
 from core.search import search
-from gui.timeline import slices
+from gui.timeline import labels, slices
 from gui.timeline.hits import hit_lanes
+from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.row import ROOMY_LANE_PX, ROOMY_MODULE_LANES
+from gui.timeline.still import Still
 from gui.timeline.view import TimelineView
 
 
@@ -141,3 +144,53 @@ def test_deep_stacks_stay_bounded_and_reach_their_end(make_view: Callable[..., T
     settled(view)
     assert row.height < 14 * ROOMY_LANE_PX + 8
     assert view.canvas.frame().rect_of(deepest) is not None
+
+
+def test_what_moves_is_drawn_once_and_what_rests_is_kept(make_view: Callable[..., TimelineView]) -> None:
+    still, image = Still(), QImage(40, 20, QImage.Format.Format_RGB32)
+    drawn: list[QPainter] = []
+
+    def paint(key: int) -> QPainter:
+        def draw(on: QPainter) -> None:
+            drawn.append(on)
+            on.fillRect(0, 0, 40, 20, QColor(key, 80, 120))
+
+        painter = QPainter(image)
+        still.paint(painter, (key,), QSize(40, 20), 1.0, draw)
+        painter.end()
+        assert image.pixelColor(39, 19) == QColor(key, 80, 120)
+        return painter
+
+    for key in (1, 2, 3):
+        assert paint(key) is drawn[-1]  # straight
+        assert len(drawn) == key
+    paint(3)  # at rest: into a picture
+    paint(3)
+    assert len(drawn) == 4
+    still.forget()
+    paint(3)
+    assert len(drawn) == 5
+
+
+def test_between_device_pixels_all_is_drawn_into_the_picture(make_view: Callable[..., TimelineView]) -> None:
+    still, image, on = Still(), QImage(40, 20, QImage.Format.Format_RGB32), []
+    painter = QPainter(image)
+    painter.translate(0.25, 0)
+    still.paint(painter, (1,), QSize(40, 20), 1.0, on.append)
+    painter.end()
+    assert on
+    assert painter not in on
+
+
+def test_a_text_is_laid_out_once_for_all_rooms_it_fits(make_view: Callable[..., TimelineView]) -> None:
+    image = QImage(300, 40, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    painter.setFont(slice_font())
+    labels._line.cache_clear()
+    for room in (150, 170, 200):
+        draw_text(painter, QRectF(0, 0, room, 20), "12 ms", QColor("white"))
+    assert labels._line.cache_info().misses == 1
+    shown = labels._line("a name " * 9, (11, slice_font().weight()), 60)
+    assert shown.text.text().endswith("…")
+    assert shown.width <= 60
+    painter.end()
