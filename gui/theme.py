@@ -241,6 +241,7 @@ QFrame[role="card"] { background: @card; border: 1px solid @border; border-radiu
 QFrame[role="card"][open="true"] { border: 1px solid @accent; }
 QFrame[role="card"]:hover { border: 1px solid @accent; }
 QFrame[role="chain"] { border: none; border-left: 2px solid @wait; }
+QFrame[role="sticky"] { background: @card; border: none; border-top: 1px solid @border; }
 QFrame[role="code"] { background: @window; border: 1px solid @border; border-radius: 6px; }
 QFrame[role="banner"] { background: @removed; border: none; border-bottom: 1px solid @wait; }
 QFrame[role="drop"] { background: @panel; border: 2px dashed @faint; border-radius: 8px; }

@@ -28,9 +28,9 @@ from core.reporting.phrases import (
     note_rows,
     occurrences,
     place,
+    plan_words,
     printable,
     replay_words,
-    slowed_words,
     step_thread_lines,
     steps_in_means,
     verdict_word,
@@ -211,8 +211,7 @@ def _plan(trace: Trace, analysis: Analysis, aside: SetAside) -> Iterator[str]:
     if key := outlook(trace, analysis):
         colour = ' class="saved"' if key == "healthy" and not aside else ""
         yield f"<p{colour}>{e(NOTHING_ELSE if aside else OUTLOOKS[key])}</p>"
-    if analysis.plan and (slower := slowed_words(trace, analysis)):
-        yield f"<p>{e(slower)}</p>"
+    yield from (f"<p>{e(words)}</p>" for words in plan_words(trace, analysis))
     if analysis.plan and now:
         yield picture.falling_bars([now, *(float(p.predicted_step_ns) for p in analysis.plan)], bool(unit.recorded_ns))
     numbers, after = analysis.numbers(), {i: step for step in analysis.plan for i in step.suggestions}

@@ -11,12 +11,13 @@ from core.figures.lookup import view_of
 from core.figures.model import Summary
 from core.figures.shares import device_label, device_shares, is_foreign, step_threads, steps_covered_ns
 from core.kinds import GapCause
+from core.plan_lead import lead
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
 from core.suggestions import SourceRef, Suggestion
 from core.trace import Trace
 from core.unprofiled import Slowed, slowed
-from core.words import counted
+from core.words import counted, fill
 
 VERDICTS = {
     "healthy": "Healthy",
@@ -239,6 +240,17 @@ def note_rows(notes: Iterable[Suggestion]) -> list[str]:
             where = f"in the range {inside}"
         rows[f"{note.headline} — {where}" if where else note.headline] += 1
     return [row if times == 1 else f"{row} ({times} places)" for row, times in rows.items()]
+
+
+def plan_words(trace: Trace, analysis: Analysis) -> list[str]:
+    """Sentences above the cards of a plan: what the times are worth, and how the cards answer the verdict."""
+    found = lead(analysis)
+    words = [slowed_words(trace, analysis)] if analysis.plan else []
+    if found is not None:
+        words.append(fill(found.template, found.values))
+        if found.card >= 0:
+            words[-1] += f" It is called “{analysis.suggestions[found.card].headline}”."
+    return [w for w in words if w]
 
 
 def slowed_words(trace: Trace, analysis: Analysis) -> str:

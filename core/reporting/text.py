@@ -28,9 +28,9 @@ from core.reporting.phrases import (
     note_rows,
     occurrences,
     place,
+    plan_words,
     printable,
     replay_words,
-    slowed_words,
     step_thread_lines,
     steps_in_means,
     verdict_word,
@@ -220,7 +220,7 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool, is_part: bo
         yield from page.title("Suggestions")
     if key := outlook(trace, analysis):
         yield from page.wrap(NOTHING_ELSE if is_part else OUTLOOKS[key], "  ")
-    if analysis.plan and (words := slowed_words(trace, analysis)):
+    for words in plan_words(trace, analysis):
         yield from page.wrap(words, "  ")
     after = {i: step for step in analysis.plan for i in step.suggestions}
     numbers = analysis.numbers()

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from core.analysis import Analysis
@@ -14,6 +14,8 @@ from core.project import predicted_step
 from core.suggestions import Suggestion
 from gui import plan_order, suggestion_text, text
 from gui.panels import PanelSpec
+from gui.plan_lead import LeadLine
+from gui.plan_ticked import TickedRow
 from gui.session import CHOSEN, DONE, SET_ASIDE, Document, Session
 from gui.suggestion_body import BodyMaker
 from gui.text_size import px
@@ -25,6 +27,7 @@ from gui.widgets.cut_name import CutText
 from gui.widgets.fold import Fold
 from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.outcomes import OutcomeList
+from gui.widgets.sticky_actions import StickyActions
 
 OPEN_MS = 20  # from the shown plan to its first open card
 LOW_PX = 260  # of the panel: with the bars, less than a card would be seen
@@ -53,6 +56,7 @@ class PlanPanel(QWidget):
         self.bars.picked.connect(self._choose)
         self.caption = label("", "faint", wrap=True)
         self.message = label("", "dim", wrap=True)
+        self.lead = LeadLine(self._choose)
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
         self._small, self._notes = Fold(), Fold()
@@ -76,6 +80,7 @@ class PlanPanel(QWidget):
         column = QVBoxLayout(inner)
         column.setContentsMargins(12, 2, 12, 12)
         column.setSpacing(8)
+        column.addWidget(self.lead)
         column.addLayout(self._column)
         column.addWidget(self._small)
         column.addWidget(self._notes)
@@ -91,13 +96,9 @@ class PlanPanel(QWidget):
         self.next = button(self.tr("Next →"), partial(self._document.step_suggestion, 1), "flat")
         self.next.setToolTip(self.tr("Next suggestion (N)"))
         self.at = label("", "dim")
-        self.apply = button("", self._apply_chosen, "primary")
-        self.clear = button(self.tr("Clear"), self._clear_chosen, "flat", self.tr("Take all ticks away"))
-        self.ticked = QFrame()
-        row = QHBoxLayout(self.ticked)
-        row.setContentsMargins(16, 6, 10, 2)
-        row.addWidget(self.apply, 1)
-        row.addWidget(self.clear)
+        self.ticked = TickedRow(self._session, self._document, self._ticked_at)
+        self.apply = self.ticked.apply
+        self.sticky = StickyActions(self.area)
         foot = QHBoxLayout()
         foot.setContentsMargins(10, 4, 10, 6)
         foot.addWidget(self.previous)
@@ -239,26 +240,11 @@ class PlanPanel(QWidget):
         found = self._document.analysis.suggestions if self._document.analysis else ()
         return [index for index, suggestion in enumerate(found) if self._state(suggestion) in states]
 
-    def _apply_chosen(self) -> None:
-        self._session.ask("apply_fixes", self._document, *self._ticked_at(CHOSEN))
-
-    def _clear_chosen(self) -> None:
-        for index in self._ticked_at(CHOSEN):
-            self._document.set_suggestion_state(index, "")
-
-    def _show_chosen(self) -> None:
-        count = len(self._ticked_at(CHOSEN))
-        self.ticked.setVisible(bool(count))
-        self.apply.setText(
-            self.tr("Apply what is ticked, re-run…")
-            if count == 1
-            else self.tr("Apply the {count} ticked in one round…").format(count=count)
-        )
-
     def _show_message(self) -> None:
         words = suggestion_text.message(self._session, self._document)
         self.message.setText(words)
         self.message.setVisible(bool(words))
+        self.lead.show_lead(self._document)
 
     def _show_plan(self) -> None:
         analysis = self._document.analysis
@@ -334,7 +320,7 @@ class PlanPanel(QWidget):
         self.at.setText(self.tr("{number} of {count}").format(number=number, count=len(counted)) if number else "")
         self.previous.setEnabled(bool(self._cards))
         self.next.setEnabled(bool(self._cards))
-        self._show_chosen()
+        self.ticked.show_count()
         self._show_plan()
 
     def _show_card(self, index: int) -> None:
@@ -352,6 +338,8 @@ class PlanPanel(QWidget):
         saves = saves and state not in SET_ASIDE and not (analysis is not None and analysis.is_left_out(index))
         opened = index == (chosen if chosen >= 0 else self._first)
         card.set_state(opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational)
+        if opened:
+            self.sticky.follow(card)
 
     def _counted(self) -> list[int]:
         """Cards that are part of the list: notes and what is set aside never are, small ones while they are shown."""

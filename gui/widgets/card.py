@@ -83,6 +83,8 @@ class Card(QFrame):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self._make_body, self._number = body, number
         self._body: QWidget | None = None
+        self.actions_row: QWidget | None = None  # of the built body
+        self.shown_actions: tuple[Action, ...] = ()
         self.state = ""
         tip = self.tr("Tick it: the predicted step counts it as fixed, and what is ticked can be applied in one round.")
         self.tick = button(number, self.ticked.emit, "tick", tip)
@@ -184,7 +186,7 @@ class Card(QFrame):
             self._body.hide()
             self._body.setParent(None)
             self._body.deleteLater()
-            self._body = None
+            self._body, self.actions_row, self.shown_actions = None, None, ()
 
     def _build(self, body: Body) -> QWidget:
         widget = QWidget()
@@ -214,12 +216,14 @@ class Card(QFrame):
             box.addWidget(label(self.tr("What could go wrong: {risk}").format(risk=body.risk), "dim", wrap=True))
         if body.url:
             box.addWidget(button(self.tr("Read more about it"), partial(_browse, body.url), "link", body.url))
+        self.actions_row, self.shown_actions = QWidget(), body.actions
         row = FlowLayout(spacing=6)
+        self.actions_row.setLayout(row)
         for action in body.actions:
             made = button(action.text, action.run, "primary" if action.primary else "", action.tip, yields=True)
             made.setEnabled(action.enabled)
             row.addWidget(made)
-        box.addLayout(row)
+        box.addWidget(self.actions_row)
         return widget
 
     def _add_fix(self, box: QVBoxLayout, body: Body) -> None:
