@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 from core.reporting.terminal import Progress, drop_output, page, say, write
 
 if TYPE_CHECKING:
+    from core.allow import Allowed
     from core.analysis import Analysis
+    from core.set_aside import SetAside
     from core.trace import Trace
 
 DONE, WRONG_ARGUMENTS, UNUSABLE_INPUT, SCRIPT_FAILED, GATE_NOT_MET, CANCELLED = 0, 2, 3, 4, 5, 130
@@ -113,7 +115,6 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
         from core.allow import parse_gate, read_allow_file, split_allowed
         from core.reporting import json, phrases, text
         from core.rule_runner import load_rules
-        from core.set_aside import set_aside
 
     allowed = read_allow_file(options.allow) if options.allow else []
     gate = None
@@ -123,18 +124,14 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
         except ValueError as error:
             raise UsageError(str(error)) from error
     trace, analysis = _analysed(options.trace, progress, 0.0, 1.0)
-    new, meant, unused = split_allowed(analysis.suggestions, allowed)
     if options.json:
         progress.clear()
         write(json.to_bytes(json.document(trace, analysis)))
+        _without_allowed(None, analysis, options.allow, allowed, progress)
     else:
-        rest, aside = set_aside(trace, analysis, {s.key: f"allowed: {entry.reason}" for s, entry in meant})
-        progress.clear()
+        rest, aside = _without_allowed(trace, analysis, options.allow, allowed, progress)
         write(text.report(trace, rest, page(), every=options.all, aside=aside).encode("utf-8", "replace"))
-    for entry in unused:
-        say(f"{options.allow}: nothing here fits the entry for {entry.rule} ({entry.reason}); is it still needed?")
-    if meant:
-        say(f"{len(meant)} of {len(analysis.suggestions)} suggestions are allowed by {options.allow}")
+    new, _, _ = split_allowed(analysis.suggestions, allowed)
     if gate is None:
         return DONE
     for result in gate.unchecked(analysis.rules):
@@ -144,6 +141,24 @@ def analyze_command(options: argparse.Namespace, progress: Progress) -> int:
         where = f" ({phrases.place(suggestion.source)})" if suggestion.source else ""
         say(f"--fail-on {options.fail_on}: {suggestion.rule_id}: {phrases.printable(suggestion.headline)}{where}")
     return GATE_NOT_MET if failing else DONE
+
+
+def _without_allowed(
+    trace: Trace | None, analysis: Analysis, file: Path | None, allowed: Sequence[Allowed], progress: Progress
+) -> tuple[Analysis, SetAside]:
+    """Take what a file allows out of an analysis (where there is a trace to price it by), and tell what it allows."""
+    from core.allow import split_allowed
+    from core.set_aside import set_aside
+
+    _, meant, unused = split_allowed(analysis.suggestions, allowed)
+    words = {s.key: f"allowed: {entry.reason}" for s, entry in meant}
+    found = set_aside(trace, analysis, words) if trace is not None else (analysis, ())
+    progress.clear()
+    for entry in unused:
+        say(f"{file}: nothing here fits the entry for {entry.rule} ({entry.reason}); is it still needed?")
+    if meant:
+        say(f"{len(meant)} of {len(analysis.suggestions)} suggestions are allowed by {file}")
+    return found
 
 
 def compare_command(options: argparse.Namespace, progress: Progress) -> int:
@@ -166,13 +181,16 @@ def compare_command(options: argparse.Namespace, progress: Progress) -> int:
 def report_command(options: argparse.Namespace, progress: Progress) -> int:
     """Write one self-contained page."""
     with _uninterrupted():
+        from core.allow import read_allow_file
         from core.files import check_output, write_atomically
         from core.reporting import html
 
     _check_ending(options.out, ".html", ".htm")
-    check_output(options.out, (".html", ".htm"), [options.trace])
+    check_output(options.out, (".html", ".htm"), [options.trace, *([options.allow] if options.allow else [])])
+    allowed = read_allow_file(options.allow) if options.allow else []
     trace, analysis = _analysed(options.trace, progress, 0.0, 0.95)
-    write_atomically(options.out, html.page(trace, analysis).encode("utf-8", "replace"))
+    rest, aside = _without_allowed(trace, analysis, options.allow, allowed, progress)
+    write_atomically(options.out, html.page(trace, rest, aside=aside).encode("utf-8", "replace"))
     progress.clear()
     write(os.fsencode(options.out) + b"\n")
     return DONE
@@ -332,6 +350,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     report = command("report", report_command, "one self-contained page to send to a colleague")
     report.add_argument("trace", type=_path, metavar="TRACE")
     report.add_argument("out", type=_path, metavar="OUT.html")
+    report.add_argument("--allow", type=_path, metavar="FILE", help="findings that are meant (docs/headless.md)")
     return parser
 
 

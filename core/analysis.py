@@ -30,6 +30,7 @@ class Analysis:
     plan: tuple[PlanStep, ...] = ()
     rules: tuple[RuleResult, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    aside: frozenset[str] = frozenset()  # keys of suggestions that were set aside: the plan is priced without them
 
     def is_small(self, index: int) -> bool:
         """Whether a suggestion saves too little to be shown unasked; an unknown saving is not called small.
@@ -37,7 +38,7 @@ class Analysis:
         What is in the plan never is: there it may belong to others that save nothing without it.
         """
         suggestion = self.suggestions[index]
-        if any(index in step.suggestions for step in self.plan):
+        if suggestion.key in self.aside or any(index in step.suggestions for step in self.plan):
             return False
         saving, summary = suggestion.saving, self.figures.summary
         if suggestion.informational or suggestion.severity != "low" or saving.pct is None:
@@ -53,13 +54,14 @@ class Analysis:
         """
         planned = [i for step in self.plan for i in step.suggestions]
         if not planned:
-            listed = [i for i, s in enumerate(self.suggestions) if not s.informational]
+            listed = [i for i, s in enumerate(self.suggestions) if not s.informational and s.key not in self.aside]
             planned = sorted(listed, key=self.is_small)
         return {i: number for number, i in enumerate(planned, 1)}
 
     def is_left_out(self, index: int) -> bool:
         """Whether a fix saves something alone, and next to nothing after those of the plan: so it is not in it."""
-        saving = self.suggestions[index].saving if self.plan else Saving()
+        suggestion = self.suggestions[index]
+        saving = suggestion.saving if self.plan and suggestion.key not in self.aside else Saving()
         return saving.together_ns is None and (saving.ns or 0) > 0
 
     @property

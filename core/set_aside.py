@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from core.analysis import Analysis
@@ -35,3 +35,32 @@ def set_aside(trace: Trace, analysis: Analysis, words: Mapping[str, str]) -> tup
     results = [replace(r, suggestions=tuple(s for s in r.suggestions if s.key not in words)) for r in analysis.rules]
     fresh = price(trace, analysis.figures, results)
     return replace(fresh, figures=analysis.figures, rules=analysis.rules), gone
+
+
+def priced_without(trace: Trace, analysis: Analysis, keys: Collection[str]) -> Analysis:
+    """Price an analysis as `set_aside` does, and keep what is set aside in it: last, and without a place in the plan.
+
+    Parameters
+    ----------
+    trace, analysis
+        A trace and its finished analysis, or what this function made of it.
+    keys
+        Keys of what is set aside now; of none, all are priced together again.
+
+    Returns
+    -------
+    Analysis
+        Figures and outcomes of rules unchanged; ``aside`` holds the keys.
+    """
+    from core.pricing import price
+
+    results = [replace(r, suggestions=tuple(s for s in r.suggestions if s.key not in keys)) for r in analysis.rules]
+    fresh = price(trace, analysis.figures, results)
+    gone = tuple(replace(s, saving=replace(s.saving, together_ns=None)) for s in analysis.suggestions if s.key in keys)
+    return replace(
+        fresh,
+        figures=analysis.figures,
+        suggestions=fresh.suggestions + gone,
+        rules=analysis.rules,
+        aside=frozenset(s.key for s in gone),
+    )

@@ -94,7 +94,7 @@ def _connect_parts(session: Session, settings: Settings) -> None:
     import importlib
     import importlib.util
 
-    for name in ("gui.capture", "gui.loop", "gui.own_rules", "gui.source_folders"):
+    for name in ("gui.capture", "gui.loop", "gui.own_rules", "gui.repricing", "gui.source_folders"):
         if importlib.util.find_spec(name) is not None:
             importlib.import_module(name).install(session, settings)
 

@@ -191,6 +191,20 @@ def test_report(run, traces, tmp_path):
     assert out.read_text("utf-8").startswith("<!doctype html>")
 
 
+def test_a_report_takes_out_what_is_allowed(run, traces, tmp_path):
+    out, allow = tmp_path / "out.html", tmp_path / "allow.toml"
+    allow.write_text('[[allow]]\nrule = "scalar-read-back"\nreason = "meant"\n')
+    done = run("report", traces[0], out, "--allow", allow)
+    assert done.status == 0
+    assert "are allowed by" in done.errors
+    page = out.read_text("utf-8")
+    assert "allowed: meant" in page[page.index("Not counted in the plan") :]
+    allow.write_text("nonsense")
+    out.unlink()
+    assert run("report", traces[0], out, "--allow", allow).status == 3
+    assert not out.exists()
+
+
 def test_outputs_never_destroy(run, traces, tmp_path):
     link = tmp_path / "link.html"
     link.symlink_to(traces[0])

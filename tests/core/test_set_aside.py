@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.reporting import html, text
-from core.set_aside import set_aside
+from core.set_aside import priced_without, set_aside
 from tests.core.reporting.cases import analysed, training
 
 
@@ -42,3 +42,19 @@ def test_reports_list_it_apart(case):
         assert "allowed: meant" in said
         assert "Nothing else was found" in " ".join(said.split())
         assert "Healthy: nothing" not in said
+
+
+def test_kept_in_the_list_it_is_priced_as_the_reports_do(case):
+    trace, analysis = case
+    first = analysis.suggestions[analysis.plan[0].suggestions[0]]
+    rest, _ = set_aside(trace, analysis, {first.key: "dismissed"})
+    kept = priced_without(trace, analysis, {first.key})
+    assert kept.aside == {first.key}
+    assert kept.plan == rest.plan
+    assert kept.suggestions[:-1] == rest.suggestions
+    assert kept.suggestions[-1].key == first.key
+    assert len(kept.suggestions) - 1 not in kept.numbers()
+    assert not kept.is_left_out(len(kept.suggestions) - 1)
+    again = priced_without(trace, kept, ())
+    assert again.plan == analysis.plan
+    assert again.suggestions == analysis.suggestions
