@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from core.errors import TraceError
+from core.importing.reader import FileReader
 from core.kinds import SliceKind
 from core.tables import I64
 from core.trace import Trace
@@ -46,6 +47,28 @@ def _look(trace: Trace) -> bool:
     wanted = np.unique(np.concatenate(samples))
     wanted = wanted[np.argsort(trace.slices.event_start[wanted], kind="stable")]  # compressed files are read onwards
     try:
-        return any(trace.args(op).get("Call stack") for op in wanted.tolist())
+        return may_hold(trace, wanted, b"Call stack") and any(
+            trace.args(op).get("Call stack") for op in wanted.tolist()
+        )
     except (TraceError, OSError):
         return False
+
+
+def may_hold(trace: Trace, ids: I64, words: bytes) -> bool:
+    """Whether the text of any of these events holds some words: an argument whose name nothing holds is in none.
+
+    Raises
+    ------
+    TraceError
+        When the file changed or vanished since it was opened, or cannot be read.
+    """
+    if not isinstance(trace.reader, FileReader):
+        return True
+    slices = trace.slices
+    source = trace.processes.source_id[trace.tracks.process_id[slices.track_id[ids]]]
+    for one in set(source.tolist()):
+        mine = ids[(source == one) & (slices.event_start[ids] >= 0)]
+        places = zip(slices.event_start[mine].tolist(), slices.event_bytes[mine].tolist(), strict=True)
+        if trace.reader.holds(one, places, words):
+            return True
+    return False

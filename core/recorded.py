@@ -6,9 +6,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from core.call_stacks import first_operators
+from core.call_stacks import first_operators, may_hold
 from core.errors import TraceError
 from core.kinds import SliceKind
+from core.tables import I64
 from core.trace import Trace
 
 LOOKED_AT = 24  # operators
@@ -36,11 +37,14 @@ def has_shapes(trace: Trace) -> bool:
 def _look(trace: Trace) -> bool:
     near = first_operators(trace)
     near = near[np.argsort(trace.slices.event_start[near], kind="stable")]
+    near = near[:: max(len(near) // LOOKED_AT, 1)][:LOOKED_AT]
     try:
-        for op in near[:: max(len(near) // LOOKED_AT, 1)][:LOOKED_AT].tolist():
-            args = trace.args(op)
-            if args.get("Input Dims") or args.get("Input dims"):
-                return True
+        # Where shapes were recorded, the first has them mostly; where none was, no text has the words.
+        return _has_shapes(trace, near[:1]) or (may_hold(trace, near[1:], b'"Input ') and _has_shapes(trace, near[1:]))
     except (TraceError, OSError):
         return False
-    return False
+
+
+def _has_shapes(trace: Trace, ops: I64) -> bool:
+    every = (trace.args(op) for op in ops.tolist())
+    return any(args.get("Input Dims") or args.get("Input dims") for args in every)

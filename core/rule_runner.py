@@ -171,7 +171,9 @@ def run_rules(
     for at, item in enumerate(_ours_first(tuple(extra_folders), partial(report, 1.0, ""))):
         tell = partial(report, min(at / len(ours), 1.0), item.rule.id)
         tell()
-        values = {p.name: p.default for p in item.rule.params} | dict((params or {}).get(item.rule.id, {}))
+        values = {p.name: p.default for p in item.rule.params}
+        if params and item.rule.id in params:
+            values |= params[item.rule.id]
         context = RuleContext(trace, figures, values, finder, shared)
         result = _run_own(item, context, missing, tell) if item.own else _run_one(item, context, missing)
         if item.own and result.outcome is Outcome.FAILED:

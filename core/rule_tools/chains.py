@@ -10,6 +10,7 @@ import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
+from core.tables import I32, I64
 
 # ops that only look at a tensor in another way, or that autograd puts in between: they do not break a chain
 _VIEWS = frozenset(
@@ -193,7 +194,7 @@ CHAINS = (  # longer ones first: an operator belongs to the first chain that hol
 
 def find_chains(facts: Facts, chain: Chain) -> list[list[int]]:
     """Slices of each occurrence of a chain among sibling ops in counted steps; views between are skipped."""
-    key = f"chain {chain.what} {CHAINS.index(chain)}"
+    key = f"chain {id(chain)}"  # comparing chains takes longer than looking for one; they live as long as the program
     held = facts.memo.get(key)
     if held is None:
         held = facts.memo[key] = list(_find(facts, chain))
@@ -201,27 +202,34 @@ def find_chains(facts: Facts, chain: Chain) -> list[list[int]]:
 
 
 def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
-    names = facts.trace.slices.name_id
-    wanted = [frozenset(facts.trace.strings.id_of(n) for n in part) for part in chain.ops]
-    if any(part <= {-1} for part in wanted):
+    wanted = [[i for n in part if (i := facts.trace.strings.id_of(n)) >= 0] for part in chain.ops]
+    if not all(wanted):
         return
-    starts = facts.name_table(wanted[0])
-    for row in sibling_rows(facts):
-        hit = np.flatnonzero(starts[names[row]])
-        done = -1
-        for first in hit:
-            if first <= done:
-                continue
-            end = int(first) + 1
-            ok = True
-            for part in wanted[1:]:
-                if end >= len(row) or int(names[row[end]]) not in part:
-                    ok = False
-                    break
-                end += 1
-            if ok:
-                done = end - 1
-                yield [int(i) for i in row[first:end]]
+    ops, row = joined_rows(facts)
+    names = facts.trace.slices.name_id[ops]
+    last = len(ops) - len(wanted)
+    starts = np.flatnonzero(facts.name_table(wanted[0])[names])
+    starts = starts[starts <= last]
+    for at, part in enumerate(wanted[1:], 1):
+        if not len(starts):
+            return
+        starts = starts[facts.name_table(part)[names[starts + at]]]
+    starts = starts[row[starts] == row[starts + len(wanted) - 1]]
+    done = -1
+    for first in starts.tolist():
+        if first > done:
+            done = first + len(wanted) - 1
+            yield ops[first : done + 1].tolist()
+
+
+def joined_rows(facts: Facts) -> tuple[I32, I64]:
+    """int32[n] and int64[n]: operators of all `sibling_rows`, row after row, and the number of the row of each."""
+    held = facts.memo.get("sibling rows joined")
+    if held is None:
+        rows = sibling_rows(facts)
+        ops = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
+        held = facts.memo["sibling rows joined"] = ops, np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+    return held  # type: ignore[no-any-return]
 
 
 def sibling_rows(facts: Facts) -> list[np.ndarray]:

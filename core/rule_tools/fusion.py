@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from core.kinds import SliceKind
-from core.rule_tools.chains import CHAINS, find_chains, sibling_rows
+from core.rule_tools.chains import CHAINS, find_chains, joined_rows
 from core.rule_tools.facts import Facts
 from core.rule_tools.normalise import normalise_runs
 from core.tables import Bool
@@ -40,20 +40,17 @@ def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
     taken = {op for chain in CHAINS for ops in find_chains(facts, chain) for op in ops}
     taken |= {op for run in normalise_runs(facts, 3) for op in run}
     good = facts.where(_ELEMENTWISE.match, SliceKind.CPU_OP)
-    fitting = facts.name_table(np.unique(sl.name_id[good]).tolist())
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
     spans = [(int(sl.start_ns[o]), int(facts.trace.end_ns[o])) for o in optimizer]
     out: list[list[int]] = []
-    single = _launches_one(facts, good, taken)
-    for row in sibling_rows(facts):
-        fits = fitting[sl.name_id[row]]
-        if int(fits.sum()) < min_length:
-            continue
-        fits &= single[row]
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], fits.astype(np.int8), [0]])))
-        for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-            if last - first >= min_length:
-                out.append(row[first:last].tolist())
+    ops, row = joined_rows(facts)
+    fits = _launches_one(facts, good, taken)[ops]
+    head = np.append(True, row[1:] != row[:-1])[: len(row)]
+    begins = np.flatnonzero(fits & (head | ~np.append(True, fits[:-1])[: len(fits)]))
+    ends = np.flatnonzero(fits & np.append(head[1:] | ~fits[1:], True)[: len(fits)]) + 1
+    long = ends - begins >= min_length
+    for first, last in zip(begins[long].tolist(), ends[long].tolist(), strict=True):
+        out.append(ops[first:last].tolist())
     return [run for run in out if not _in_spans(int(sl.start_ns[run[0]]), spans)]
 
 

@@ -51,8 +51,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     total = int(took_ns.sum())
     if total < ctx.params["min_share"] * max(total_ns(facts, facts.work), 1):
         return []
+    took_of = dict(zip(ops.tolist(), took_ns.tolist(), strict=True))
     out = []
     for ids in group_by_frame(ctx, facts, ops[took_ns > 0].tolist()).values():
+        if sum(took_of[i] for i in ids) < 0.2 * total:  # at most that
+            continue
         work = counted_kernels(facts, facts.device_below_all(ids))
         took = total_ns(facts, work)
         if took < 0.2 * total:

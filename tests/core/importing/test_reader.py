@@ -27,6 +27,26 @@ def test_every_event_is_found_again(tmp_path, packed):
         assert data[trace.slices.event_start[row] :][: trace.slices.event_bytes[row]].startswith(b'{"ph":"X"')
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_words_are_found_in_events_without_parsing_them(tmp_path, packed):
+    data = _many().to_json()
+    path = tmp_path / ("t.json.gz" if packed else "t.json")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    trace = open_trace(path)
+    places = list(zip(trace.slices.event_start.tolist(), trace.slices.event_bytes.tolist(), strict=True))
+    assert trace.reader.holds(0, [places[2999], places[7]], b"2999")
+    assert not trace.reader.holds(0, [places[2998], places[7]], b"2999")
+
+
+def test_events_longer_than_what_is_read_ahead_are_whole(tmp_path):
+    builder = TraceBuilder()
+    for i in range(3):
+        builder.op("aten::op", i * 10, 5, number=i, words="x" * (1 << 16))
+    trace = open_trace(builder.write(tmp_path / "t.json"))
+    for row in (0, 2, 1, 2):
+        assert trace.args(row) == {"number": row, "words": "x" * (1 << 16)}
+
+
 def test_a_file_that_changed_or_vanished(tmp_path):
     path = _many(5).write(tmp_path / "t.json")
     trace = open_trace(path)
