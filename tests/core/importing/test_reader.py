@@ -34,8 +34,8 @@ def test_words_are_found_in_events_without_parsing_them(tmp_path, packed):
     path.write_bytes(gzip.compress(data) if packed else data)
     trace = open_trace(path)
     places = list(zip(trace.slices.event_start.tolist(), trace.slices.event_bytes.tolist(), strict=True))
-    assert trace.reader.holds(0, [places[2999], places[7]], b"2999")
-    assert not trace.reader.holds(0, [places[2998], places[7]], b"2999")
+    assert trace.reader.holds(0, [places[2999], places[7]], b'"number":2999')
+    assert not trace.reader.holds(0, [places[2998], places[7]], b'"number":2999')
 
 
 def test_events_longer_than_what_is_read_ahead_are_whole(tmp_path):
