@@ -44,7 +44,8 @@ def test_events_longer_than_what_is_read_ahead_are_whole(tmp_path):
         builder.op("aten::op", i * 10, 5, number=i, words="x" * (1 << 16))
     trace = open_trace(builder.write(tmp_path / "t.json"))
     for row in (0, 2, 1, 2):
-        assert trace.args(row) == {"number": row, "words": "x" * (1 << 16)}
+        args = trace.args(row)
+        assert (args["number"], len(args["words"])) == (row, 1 << 16)
 
 
 def test_a_file_that_changed_or_vanished(tmp_path):
