@@ -73,6 +73,7 @@ class Iteration:
     copy: str = ""  # folder with the changed sources, "" for the user's own
     figures: Figures = Figures()
     state: str = "ok"
+    by: str = ""  # which process runs it, while it is running
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,11 @@ class Project:
         """Number of the next iteration; the baseline is 0."""
         return 1 + max((i.number for i in self.iterations), default=-1)
 
+    def with_others(self, base: Project | None = None) -> Project:
+        """The project with what another window has written since this one wrote ``base``; nothing is written."""
+        there = load_project(self.folder)
+        return self if there is None else _merged(self, there, base)
+
     def save(self, base: Project | None = None) -> Project:
         """Write ``project.json``, with the rounds that another window has written there meanwhile.
 
@@ -133,8 +139,7 @@ class Project:
         except OSError as error:
             raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
         _keep_what_is_not_ours(self.folder / NAME)
-        there = load_project(self.folder)
-        merged = self if there is None else _merged(self, there, base)
+        merged = self.with_others(base)
         values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in merged.iterations]}
         write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
         return merged
@@ -221,7 +226,7 @@ def _iteration(row: Any) -> Iteration | None:
 def _checked(found: Iteration) -> Iteration | None:
     """The iteration, where what is reckoned with and sorted by is of its kind."""
     shown = found.figures
-    texts = (found.run_folder, found.copy, found.state, shown.verdict, *shown.rules)
+    texts = (found.run_folder, found.copy, found.state, found.by, shown.verdict, *shown.rules)
     texts += tuple(text for fix in found.fixes for text in (fix.rule_id, fix.title, fix.place, fix.summary, fix.diff))
     numbers = [getattr(shown, f.name) for f in fields(Figures) if f.name not in ("verdict", "rules")]
     numbers += [found.created_s, found.predicted_ns, *(fix.saving_ns for fix in found.fixes)]

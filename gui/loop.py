@@ -99,6 +99,8 @@ class Loop(QObject):
         """The project of a folder, as it is now; rounds that a crash has cut off do not run any more."""
         known = self._projects.get(str(folder))
         found = load_project(folder) if known is None else None
+        if found is not None:
+            self._written.setdefault(str(folder), found)  # what another window changes from now on is its own word
         return self.rounds.settled(found) if found is not None else known
 
     def project_with(self, run_folder: Path) -> Project | None:
@@ -115,6 +117,16 @@ class Loop(QObject):
         self.project = project
         self.tell()
         return project
+
+    def look_again(self) -> None:
+        """Take over what another window has written of the project that is looked at, as how a round of it ended."""
+        if self.project is None:
+            return
+        written = self._written.get(str(self.project.folder))
+        fresh = self.rounds.settled(self.project.with_others(written or self.project))
+        if fresh != self.project:
+            self._projects[str(fresh.folder)] = self._written[str(fresh.folder)] = self.project = fresh
+            self.tell()
 
     def _documents(self) -> None:
         for document in self._session.documents:

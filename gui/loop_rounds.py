@@ -23,6 +23,7 @@ from core.project import AppliedFix, Figures, Iteration, Project, fix_of
 from core.run_folder import RunRecord, read_run
 from core.trace import Trace
 from gui import jobs
+from gui.elsewhere import mark, runs_elsewhere
 from gui.session import Document, Session
 
 if TYPE_CHECKING:
@@ -55,12 +56,16 @@ class Rounds(QObject):
     def settled(self, project: Project) -> Project:
         """The project with rounds that were cut off by a crash called interrupted."""
         for iteration in project.iterations:
-            if iteration.state != "running" or iteration == self._pending:
+            if iteration.state != "running" or iteration == self._pending or runs_elsewhere(iteration.by):
                 continue
             run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
             state = run.state if run is not None and run.state != "running" else "interrupted"
             project = project.with_iteration(replace(iteration, state=state))
         return project
+
+    def is_elsewhere(self, iteration: Iteration) -> bool:
+        """Whether another window runs this round now."""
+        return iteration.state == "running" and iteration != self._pending and runs_elsewhere(iteration.by)
 
     # A new round -------------------------------------------------------------------------------------------------
 
@@ -189,7 +194,7 @@ class Rounds(QObject):
         planned = project.get(found[1]) if project is not None else None
         if project is None or planned is None:
             return
-        self._pending = replace(planned, run_folder=str(capture.run.folder), state="running")
+        self._pending = replace(planned, run_folder=str(capture.run.folder), state="running", by=mark())
         self._loop.keep(project.with_iteration(self._pending))
         capture.ended.connect(self._ended, Qt.ConnectionType.UniqueConnection)
 
@@ -202,7 +207,7 @@ class Rounds(QObject):
         project = self._loop.project_with(Path(pending.run_folder))
         known = project.find(Path(pending.run_folder)) if project is not None else None
         if project is not None and known is not None:
-            self._loop.keep(project.with_iteration(replace(known, state=capture.result.outcome)))
+            self._loop.keep(project.with_iteration(replace(known, state=capture.result.outcome, by="")))
 
 
 def fixes_of(analysis: Analysis, joint: Joint) -> tuple[AppliedFix, ...]:

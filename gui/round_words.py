@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
 from core.project import GAIN_PCT, SLOWED, Iteration, Judgement, Project, judge
-from core.results import ResultCheck, compare_parameters
+from core.results import ROUNDING, ResultCheck, compare_parameters
 from core.run_folder import ParametersAt, read_run
 from gui import text
 
@@ -143,26 +144,62 @@ def _why(found: Judgement) -> list[str]:
     return [words[reason] for reason in found.reasons]
 
 
+def same_in_short(check: ResultCheck, before: Iteration | None, after: Iteration) -> str:
+    """Whether the losses of a round are those of the round before, for a cell of the table."""
+    if before is None:
+        return ""
+    if check.status == "unknown":
+        return translate("iterations", "not recorded")
+    if check.status == "differs":
+        if sets_no_seed(before) and sets_no_seed(after):
+            return translate("iterations", "no seed is set")
+        return translate("iterations", "no, from step {step} on").format(step=check.first)
+    words = (
+        translate("iterations", "within rounding, {count} steps")
+        if check.largest
+        else translate("iterations", "equal, {count} steps")
+    )
+    return words.format(count=check.compared)
+
+
 def _same(check: ResultCheck, before: Iteration, after: Iteration) -> str:
-    words = []
+    """Whether the losses are equal, the same within rounding, different, or not known."""
+    if check.status == "unknown":
+        return translate("iterations", "Whether the losses stayed the same is unknown: they were not recorded.")
     if check.status == "differs" and sets_no_seed(before) and sets_no_seed(after):
         return translate("iterations", "The script sets no seed, so its losses differ from run to run by chance.")
-    if check.status == "same":
-        words.append(
-            translate("iterations", "The losses are the same ({count} compared).").format(count=check.compared)
+    values = {"count": check.compared, "step": check.first, "allowed": text.percent(100 * ROUNDING)}
+    values["largest"] = small_percent(100 * (check.largest or 0.0))
+    if check.status == "differs" and math.isinf(check.largest or 0.0):
+        words = translate(
+            "iterations", "The losses differ from step {step} on: in one of the two runs some are not finite."
         )
     elif check.status == "differs":
-        words.append(
-            translate("iterations", "The losses part at step {step}, by up to {largest}.").format(
-                step=check.first, largest=text.percent(100 * (check.largest or 0.0))
-            )
+        words = translate(
+            "iterations",
+            "The losses differ from step {step} on, by up to {largest}, which is more than rounding explains "
+            "({allowed}): the fix changed what is computed.",
+        )
+    elif check.largest:
+        words = translate(
+            "iterations",
+            "The losses are the same within rounding: in {count} steps they differ by {largest} at most.",
         )
     else:
-        return translate("iterations", "Whether the losses stayed the same is unknown: they were not recorded.")
+        words = translate("iterations", "The losses are equal to the last digit in all {count} steps compared.")
+    words = words.format(**values)
     if check.left_out:
         left_out = translate("iterations", "The {count} steps in between that were recorded are not among them.")
-        words.append(left_out.format(count=check.left_out))
-    return " ".join(words)
+        words = f"{words} {left_out.format(count=check.left_out)}"
+    return words
+
+
+def small_percent(pct: float) -> str:
+    """A share in per cent with one digit that counts, however small: 0.00002 %."""
+    if pct <= 0 or pct >= 0.1:
+        return text.percent(pct)
+    digits = min(1 - math.floor(math.log10(pct)), 12) - 1
+    return f"{pct:.{digits}f}{text.THIN}%"
 
 
 def _same_parameters(before: Iteration, after: Iteration) -> str:
@@ -173,7 +210,7 @@ def _same_parameters(before: Iteration, after: Iteration) -> str:
     sentences = [_same_at(old.parameters_at, new.parameters_at)]
     check = compare_parameters(old.parameters, new.parameters)
     if check.status == "same":
-        same = translate("iterations", "So are the parameters at the end ({count} compared).")
+        same = translate("iterations", "The parameters at the end are the same ({count} compared).")
         sentences.append(same.format(count=check.compared))
     elif check.status == "differs":
         parted = translate("iterations", "The parameters at the end differ, the first of them is number {number}.")

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from core.project import AppliedFix, Iteration, Judgement, Project, judge
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NAME_PX = 190
 LOW_PX, VERY_LOW_PX, LOW_CHART_PX = 600, 400, 92  # of the page: the chart gives way to the table
+ELSEWHERE_MS = 2000  # between two looks at what another window runs
 LEAST_ROWS = 4  # of the table, shown however small the window is
 PLANNED = "planned"  # `gui.loop_rounds.PLANNED`: the copy is made and has not run
 CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
@@ -87,7 +88,14 @@ class IterationsPage(QWidget):
             self._loop.changed.connect(self.show_all)
             if self._loop.project is None:
                 self._loop.project = next(iter(self._loop.projects()), None)
+        self._elsewhere = QTimer(self, interval=ELSEWHERE_MS)
+        self._elsewhere.timeout.connect(self._look_elsewhere)
         self.show_all()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Nobody looks."""
+        super().hideEvent(event)
+        self._elsewhere.stop()
 
     def _list_scripts(self) -> None:
         """Offer the scripts that have rounds; those that are kept on disk too."""
@@ -178,6 +186,7 @@ class IterationsPage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Give the columns their room once there is one."""
         super().showEvent(event)
+        self._elsewhere.start()
         QTimer.singleShot(0, self, self._share_room)
 
     def choose(self, number: int) -> None:
@@ -220,7 +229,11 @@ class IterationsPage(QWidget):
             Column(self.tr("Predicted"), "text", [round_words.signed(j.predicted_pct if j else None) for j in judged]),
             Column(self.tr("Measured"), "text", [round_words.signed(j.measured_pct if j else None) for j in judged]),
             Column(self.tr("Prediction"), "text", [self._outcome(j) for j in judged]),
-            Column(self.tr("Same losses"), "text", [self._status(checks[i.number], i) for i in rounds]),
+            Column(
+                self.tr("Same losses"),
+                "text",
+                [round_words.same_in_short(checks[i.number], parent, i) for i, parent in pairs],
+            ),
             last,
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
             *(of_gpu if on_gpu else ()),  # a run on the CPU alone has neither
@@ -230,7 +243,9 @@ class IterationsPage(QWidget):
         if iteration.state not in ("ok", "") and not iteration.figures.rules and round_words.step(iteration) is None:
             states = {
                 PLANNED: self.tr("not run yet"),
-                "running": self.tr("running"),
+                "running": self.tr("running in another window")
+                if self._is_elsewhere(iteration)
+                else self.tr("running"),
                 "failed": self.tr("the script failed"),
                 "stopped": self.tr("stopped"),
                 "killed": self.tr("stopped"),
@@ -248,6 +263,15 @@ class IterationsPage(QWidget):
             name = self.tr("{name}, measured again").format(name=name)
         return self.tr("{name} ({state})").format(name=name, state=state) if state else name
 
+    def _is_elsewhere(self, iteration: Iteration) -> bool:
+        return self._loop is not None and self._loop.rounds.is_elsewhere(iteration)
+
+    def _look_elsewhere(self) -> None:
+        """A round that another window runs is looked after while its row is seen."""
+        project = self.project()
+        if self._loop is not None and project is not None and any(map(self._is_elsewhere, project.iterations)):
+            self._loop.look_again()
+
     def _outcome(self, found: Judgement | None) -> str:
         if found is None:
             return ""
@@ -257,21 +281,6 @@ class IterationsPage(QWidget):
             "worse": self.tr("too high by {off} points").format(off=round_words.points(found.off_by_pct)),
             "unclear": self.tr("unclear"),
         }.get(found.outcome, text.unknown())
-
-    def _status(self, check: ResultCheck, iteration: Iteration) -> str:
-        if iteration.parent is None:
-            return ""
-        return {
-            "same": self.tr("yes, {count} steps").format(count=check.compared),
-            "differs": self._differs(check, iteration),
-        }.get(check.status, text.unknown())
-
-    def _differs(self, check: ResultCheck, iteration: Iteration) -> str:
-        project = self.project()
-        parent = project.get(iteration.parent) if project is not None else None
-        if parent is not None and round_words.sets_no_seed(parent) and round_words.sets_no_seed(iteration):
-            return self.tr("no seed is set")
-        return self.tr("no, from step {step} on").format(step=check.first)
 
     # One round ---------------------------------------------------------------------------------------------------
 

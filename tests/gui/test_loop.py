@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,11 @@ from gui import allow_file, jobs
 from gui.fix_dialog import FixDialog
 from gui.loop import Loop
 from gui.loop_fixes import Derived, near_lines
+from gui.opened import machine
 from gui.panels.plan import PlanPanel
 from gui.screenshot import settle
 from gui.session import DISMISSED, DONE, LATER, Document
+from profiling.processes import started_at
 from tests.gui.conftest import training
 
 SCRIPT = """import torch
@@ -304,8 +307,8 @@ def test_losses_are_compared(window, loop, run_folder, tmp_path):
     across = range(page.model.columnCount())
     heads = [page.model.headerData(c, Qt.Orientation.Horizontal) for c in across]
     at = heads.index("Same losses")
-    assert [page.model.index(r, at).data() for r in range(3)] == ["", "yes, 2 steps", "no, from step 1 on"]
-    assert "The losses part at step 1" in page.words.text()
+    assert [page.model.index(r, at).data() for r in range(3)] == ["", "equal, 2 steps", "no, from step 1 on"]
+    assert "The losses differ from step 1 on" in page.words.text()
     assert not page.grab().isNull()
 
 
@@ -351,6 +354,52 @@ def test_work_is_resumed_after_a_crash(window, loop, tmp_path):
     page.scripts.activated.emit(at)
     assert page.title.text() == "train.py"
     assert page.model.index(1, 0).data() == "as it was (interrupted)"
+
+
+def test_a_round_of_another_window_is_not_called_interrupted(window, loop, tmp_path):
+    other = os.getppid()  # any process that lives on
+    by = f"{other}-{machine()}-{started_at(other)}"
+    rounds = (
+        Iteration(0, "/r/0", 1.0, figures=Figures(sustained_ns=1000.0)),
+        Iteration(1, str(tmp_path / "2"), 2.0, 0, state="running", by=by),
+    )
+    kept = Project(loop.root() / "a", "/x/train.py", rounds).save()
+    window.session.ask("rounds")
+    page = window.pages["iterations"]
+    assert page.model.index(1, 0).data() == "as it was (running in another window)"
+    ended = replace(rounds[1], state="failed", by="")
+    kept.with_iteration(ended).save(kept)  # by the other window
+    page._look_elsewhere()
+    assert page.model.index(1, 0).data() == "as it was (the script failed)"
+    kept.with_iteration(replace(ended, state="running", by=by[:-1] + "x")).save(loop.project)
+    loop.look_again()
+    assert page.model.index(1, 0).data() == "as it was (interrupted)"  # that process has ended
+
+
+@pytest.mark.parametrize(
+    ("after", "cell", "words"),
+    [
+        ([1.0, 0.5], "equal, 2 steps", "equal to the last digit in all 2 steps"),
+        ([1.0, 0.5000001], "within rounding, 2 steps", "same within rounding: in 2 steps they differ by 0.00002"),
+        ([1.0, 0.7], "no, from step 1 on", "by up to 29"),
+        ([1.0, None], "no, from step 1 on", "not finite"),
+        (None, "not recorded", "they were not recorded"),
+    ],
+)
+def test_losses_in_words(window, loop, tmp_path, after, cell, words):
+    script = tmp_path / "train.py"
+    script.write_text("torch.manual_seed(1)\n")
+    folders = [make_run(tmp_path / "runs" / str(n), script, values) for n, values in enumerate(([1.0, 0.5], after))]
+    found = tuple(
+        Iteration(n, str(f), 1.0, n - 1 if n else None, figures=Figures(sustained_ns=1000.0 - n))
+        for n, f in enumerate(folders)
+    )
+    loop.project = Project(tmp_path / "p", str(script), found)
+    window.session.pageRequested.emit("iterations")
+    page = window.pages["iterations"]
+    heads = [page.model.headerData(c, Qt.Orientation.Horizontal) for c in range(page.model.columnCount())]
+    assert page.model.index(1, heads.index("Same losses")).data() == cell
+    assert words in page.words.text()
 
 
 def test_dismissed_suggestions_become_an_allow_file(window, loop, run_folder, tmp_path):
