@@ -18,7 +18,7 @@ $(STAMP): constraints.txt pyproject.toml .ci/system-packages
 	@echo "setup: installing packages, torch among them (minutes, the first time)"
 	@$(PY) -m pip install --disable-pip-version-check -c constraints.txt torch -e ".[dev]" >$(VENV)/setup.log 2>&1 \
 		|| { tail -n 30 $(VENV)/setup.log; echo "setup: failed, the whole log is $(VENV)/setup.log"; exit 1; }
-	@$(PY) -c "import torch, PySide6, pyqtgraph, orjson, msgspec, pytest, hypothesis, ruff" || { echo "setup: a package is missing, see above"; exit 1; }
+	@$(PY) -c "import torch, PySide6, pyqtgraph, orjson, msgspec, pytest, xdist, hypothesis, ruff" || { echo "setup: a package is missing, see above"; exit 1; }
 	@touch $(STAMP)
 
 ## make demo       profile the example, open its trace in the window (or write its picture where there is no screen)

@@ -13,6 +13,13 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes share the files, begin with those that start other programs: they take longest."""
+    if hasattr(config, "workerinput"):
+        slow = {item.path for item in items if any(map(item.get_closest_marker, ("launch", "torch", "xvfb")))}
+        items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(autouse=True)
 def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Settings, caches and data go to a folder of the test's own."""

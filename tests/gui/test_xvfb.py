@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.gui.conftest import training
-
-ROOT = Path(__file__).resolve().parents[2]
-XVFB = shutil.which("xvfb-run")
+from tests.gui.screens import needs_screen, run
 
 SCRIPT = """
 import sys
@@ -60,13 +55,8 @@ sys.exit(status)
 
 
 @pytest.mark.xvfb
-@pytest.mark.skipif(XVFB is None, reason="xvfb-run is not installed: no virtual screen to open a window on")
+@needs_screen
 def test_a_real_window_opens_a_trace_and_answers_keys(tmp_path: Path) -> None:
     path = training().write(tmp_path / "train.json")
-    environment = {**os.environ, "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT), "QT_QUICK_BACKEND": "software"}
-    environment.pop("WAYLAND_DISPLAY", None)
-    command = [str(XVFB), "-a", "-s", "-screen 0 1600x1000x24", sys.executable, "-c", SCRIPT, str(path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    if "could not connect to display" in done.stderr or 'load the Qt platform plugin "xcb"' in done.stderr:
-        pytest.skip("the system libraries of a real window are missing: " + done.stderr.strip().splitlines()[-1])
+    done = run([sys.executable, "-c", SCRIPT, str(path)], 120)
     assert done.returncode == 0, done.stderr

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-XVFB = shutil.which("xvfb-run")
+from tests.gui.screens import needs_screen, run
 
 DRIVER = """
 import os, sys, time
@@ -137,25 +133,14 @@ while True:
 )
 
 
-def drive(scripts: list[Path], pictures: str = "") -> subprocess.CompletedProcess[str]:
-    """Start the program on a virtual screen and let the driver use it."""
-    environment = {**os.environ, "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT), "QT_QUICK_BACKEND": "software"}
-    environment.pop("WAYLAND_DISPLAY", None)
-    screen = [str(XVFB), "-a", "-s", "-screen 0 1600x1000x24"]
-    command = [*screen, sys.executable, "-c", DRIVER, *map(str, scripts), pictures]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=170, check=False)
-
-
 @pytest.mark.xvfb
 @pytest.mark.torch
-@pytest.mark.skipif(XVFB is None, reason="xvfb-run is not installed: no virtual screen to open a window on")
+@needs_screen
 def test_a_script_is_started_and_stopped_in_a_real_window(tmp_path: Path) -> None:
     scripts = [tmp_path / "polite.py", tmp_path / "stubborn.py"]
     for path, source in zip(scripts, (POLITE, STUBBORN), strict=True):
         path.write_text(source)
-    done = drive(scripts)
-    if "could not connect to display" in done.stderr or 'load the Qt platform plugin "xcb"' in done.stderr:
-        pytest.skip("the system libraries of a real window are missing: " + done.stderr.strip().splitlines()[-1])
+    done = run([sys.executable, "-c", DRIVER, *map(str, scripts), ""], 170)
     assert done.returncode == 0, done.stderr
     polite, stubborn = [line for line in done.stdout.splitlines() if line.startswith("ENDED")]
     assert "The script was stopped." in polite

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import socket
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,32 +18,52 @@ from tests.shared import CASES
 _pool = ThreadPoolExecutor(2, thread_name_prefix="launch")
 _folder = tempfile.TemporaryDirectory(prefix="steplens-runs-")
 _quick = light.write(Path(_folder.name))
+_wanted: dict[Path, list[pytest.Item]] = {}  # by the file of tests
 _futures: dict[str, Future[Seen]] = {}
+_numbers = itertools.count()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
     config.addinivalue_line(
         "markers",
-        "launch(case=, name=, text=, files=, argv=, whole_torch=, stop=, answers=, **spec): run this script; the "
-        "fixture `seen` has the result. `stop` asks it to stop once a trace is there, `answers` maps prompts to lines",
+        "launch(case=, name=, text=, files=, argv=, whole_torch=, stop=, answers=, port=, **spec): run this; the "
+        "fixture `seen` has the result. `stop` asks it to stop once a trace is there, `answers` maps prompts to lines, "
+        "`port` names the variable that gets a free port",
     )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Start what the chosen tests will ask for."""
+    """Start what the chosen tests will ask for; one of several processes (pytest-xdist) learns its files one by one."""
     if session.config.option.collectonly:
         return
     for item in session.items:
         marker = item.get_closest_marker("launch")
         if marker is not None and not (marker.kwargs.get("case") and not CASES.is_dir()):
-            _futures[item.nodeid] = _pool.submit(_launch, len(_futures), dict(marker.kwargs))
+            _wanted.setdefault(item.path, []).append(item)
+    if not hasattr(session.config, "workerinput"):
+        for path in tuple(_wanted):
+            _start(path)
+
+
+def _start(path: Path) -> None:
+    """Start what the tests of a file will ask for, once."""
+    for item in _wanted.pop(path, ()):
+        marker = item.get_closest_marker("launch")
+        assert marker is not None
+        _futures[item.nodeid] = _pool.submit(_launch, next(_numbers), dict(marker.kwargs))
 
 
 def pytest_sessionfinish() -> None:
     """Start no more of them."""
     _pool.shutdown(wait=False, cancel_futures=True)
     _folder.cleanup()
+
+
+def _free_port() -> str:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        return str(made.getsockname()[1])
 
 
 def _launch(number: int, wishes: dict[str, Any]) -> Seen:
@@ -60,6 +82,8 @@ def _launch(number: int, wishes: dict[str, Any]) -> Seen:
         script = folder / "train.py"
         script.write_text(wishes.pop("text"))
     argv = wishes.pop("argv", ())
+    if "port" in wishes:
+        wishes["env"] = {wishes.pop("port"): _free_port()}
     if not wishes.pop("whole_torch", False):
         wishes["env"] = {**_quick, **wishes.get("env", {})}
     return run_script(script, folder / "runs", *argv, **wishes)
@@ -68,4 +92,5 @@ def _launch(number: int, wishes: dict[str, Any]) -> Seen:
 @pytest.fixture
 def seen(request: pytest.FixtureRequest) -> Seen:
     """The run of the test's ``launch`` marker, ended."""
+    _start(request.node.path)
     return _futures.pop(request.node.nodeid).result()

@@ -156,7 +156,7 @@ def test_60_changes_folder(seen: Seen) -> None:
     assert seen.result.trace.parent == seen.result.folder
 
 
-@pytest.mark.launch(case="61", name="train.py", whole_torch=True, env={"CASE_PORT": "29671"})
+@pytest.mark.launch(case="61", name="train.py", whole_torch=True, port="CASE_PORT")
 def test_61_spawned_ranks(seen: Seen) -> None:
     lines = seen.stdout.splitlines()
     assert lines[0] == "MAIN START"
