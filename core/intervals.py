@@ -66,18 +66,19 @@ def union(start: I64, end: I64) -> Spans:
     keep = end > start
     if not keep.all():
         start, end = start[keep], end[keep]
-    if not len(start):
-        return EMPTY
-    if len(start) > 1 and not bool((start[1:] >= start[:-1]).all()):
+    if len(start) < 2:
+        return Spans(start.copy(), end.copy()) if len(start) else EMPTY
+    if not bool((start[1:] >= start[:-1]).all()):
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
     reach = np.maximum.accumulate(end)
     first = np.empty(len(start), dtype=bool)
     first[0] = True
     np.greater(start[1:], reach[:-1], out=first[1:])
-    heads = np.flatnonzero(first)
-    tails = np.append(heads[1:], len(start)) - 1
-    return Spans(start[heads], reach[tails])
+    last = np.empty(len(start), dtype=bool)
+    last[-1] = True
+    last[:-1] = first[1:]
+    return Spans(start[first], reach[last])
 
 
 def union_all(parts: Iterable[Spans]) -> Spans:
@@ -203,7 +204,8 @@ def coverage(spans: Spans, start_ns: I64, end_ns: I64) -> I64:
 
     Windows may overlap and come in any order; inverted ones give 0.
     """
-    covered: I64 = covered_before(spans, end_ns) - covered_before(spans, start_ns)
+    both = covered_before(spans, np.concatenate((end_ns, start_ns)))  # at once: mostly there are few
+    covered: I64 = both[: len(end_ns)] - both[len(end_ns) :]
     np.maximum(covered, 0, out=covered)
     return covered
 

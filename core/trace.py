@@ -177,7 +177,7 @@ class Trace:
     @cached_property
     def device_ids(self) -> I32:
         """int32[k]: slices that are device work, in table order."""
-        ids = np.flatnonzero(np.isin(self.slices.kind, DEVICE_WORK)).astype(np.int32)
+        ids = np.flatnonzero(self.device_work_mask).astype(np.int32)
         ids.setflags(write=False)
         return ids
 

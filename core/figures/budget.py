@@ -9,7 +9,7 @@ import numpy as np
 
 from core.figures.device import DeviceTimes
 from core.figures.gaps import rows_of_devices
-from core.figures.lookup import View
+from core.figures.lookup import View, distinct
 from core.figures.model import Budget, GapTable, StepFigures
 from core.figures.steps import step_source
 from core.intervals import Spans, coverage, union
@@ -62,8 +62,8 @@ def per_window(view: View, windows: Windows, sets: Mapping[int, Spans]) -> float
     None where no window's file recorded device work.
     """
     total, count = 0.0, 0
-    for source in np.unique(windows.source):
-        devices = view.devices_of_source(int(source))
+    for source in distinct(windows.source):
+        devices = view.devices_of_source(source)
         rows = windows.source == source
         if not devices:
             continue
@@ -77,7 +77,7 @@ def per_window(view: View, windows: Windows, sets: Mapping[int, Spans]) -> float
 def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) -> Budget:
     """Return the budget per step; unknown (None) where no device work was recorded."""
     busy = per_window(view, windows, times.busy)
-    with_devices = [s for s in np.unique(windows.source) if view.devices_of_source(int(s))]
+    with_devices = [s for s in distinct(windows.source) if view.devices_of_source(s)]
     rows = np.isin(windows.source, with_devices)
     if busy is None or not rows.any():
         return Budget(period_ns=None, busy_ns=None, basis=windows.basis)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from core.figures.lookup import NEVER, View, distinct
+from core.figures.lookup import NEVER, View, distinct, of_kinds
 from core.figures.steps import step_source
 from core.intervals import Spans, coverage, span, union, union_all
 from core.kinds import CopyDirection, SliceKind
@@ -44,7 +44,7 @@ def device_times(view: View) -> DeviceTimes:
         return result
 
     every = np.ones(len(view.work), dtype=bool)
-    host_copy = np.isin(slices.direction[view.work], (CopyDirection.HTOD, CopyDirection.DTOH))
+    host_copy = of_kinds(slices.direction[view.work], (CopyDirection.HTOD, CopyDirection.DTOH))
     host_copy &= slices.kind[view.work] == SliceKind.MEMCPY
     kernels = of(is_kernel), of(is_kernel & ~collective), of(is_kernel & collective)
     return DeviceTimes(of(every), *kernels, of(host_copy))
@@ -234,7 +234,7 @@ def anchors(view: View, steps: StepTable, step_of: I32) -> I64:
     """
     result = np.full(len(steps), -1, dtype=np.int64)
     source = view.source[view.work]
-    for one in np.unique(source):
+    for one in distinct(source):
         work = view.work[(source == one) & (step_of[view.work] >= 0)]
         if len(work):
             _anchor_file(view, _on_main_stream(view, work, step_of), step_of, result)

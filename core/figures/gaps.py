@@ -234,7 +234,7 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
         (GapCause.COMPILE, view.named(own, names.compile)),
         (GapCause.ALLOC, sync_ids[sync_kind == SyncKind.ALLOC]),
         (GapCause.COPY, sync_ids[sync_kind == SyncKind.MEMCPY]),
-        (GapCause.SYNC, sync_ids[~np.isin(sync_kind, (SyncKind.ALLOC, SyncKind.MEMCPY))]),
+        (GapCause.SYNC, sync_ids[(sync_kind != SyncKind.ALLOC) & (sync_kind != SyncKind.MEMCPY)]),
         (GapCause.COMPILE, slow),
         (GapCause.LOADER, loader),
         (GapCause.LAUNCH, calls),
@@ -295,12 +295,12 @@ def charge_waits(
     that launching or Python explains is charged to SYNC as long as there is credit. The device idles *during* a wait
     are charged already.
     """
-    mine = (syncs.wait_ns > 0) & np.isin(syncs.device, (-1, dev))
+    mine = (syncs.wait_ns > 0) & ((syncs.device == -1) | (syncs.device == dev))
     wait_end = syncs.wait_start_ns[mine] + syncs.wait_ns[mine]
     credit = coverage(busy, syncs.wait_start_ns[mine], wait_end)
     if not credit.any():
         return start, end, cause, blame
-    usable = np.isin(cause, (GapCause.LAUNCH, GapCause.PYTHON, GapCause.UNKNOWN, GapCause.QUEUED))
+    usable = of_kinds(cause, (GapCause.LAUNCH, GapCause.PYTHON, GapCause.UNKNOWN, GapCause.QUEUED))
     spent, payer = spend(wait_end, credit, start[usable], end[usable] - start[usable])
     taken = np.zeros(len(start), dtype=np.int64)
     taken[usable] = spent

@@ -158,8 +158,8 @@ def view_of(trace: Trace) -> View:
     return view
 
 
-def of_kinds(kind: U8, kinds: Sequence[SliceKind]) -> Bool:
-    """Tell for each slice whether it is of one of some kinds: `np.isin` by a look-up table."""
+def of_kinds(kind: U8 | I64, kinds: Sequence[int]) -> Bool:
+    """Tell for each kind (of a slice, a copy, a cause: below 256) whether it is one of some: `np.isin` by a table."""
     wanted = np.zeros(256, dtype=bool)
     wanted[list(kinds)] = True
     result: Bool = wanted[kind]

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.figures.breakdown import breakdown
 from core.figures.device import DeviceTimes, launched_extent, work_per_step
-from core.figures.lookup import View
+from core.figures.lookup import View, distinct
 from core.figures.model import StepFigures, SyncTable
 from core.figures.steps import choose_counted, cut_short, keeps_pace, step_source
 from core.intervals import coverage
@@ -71,8 +71,8 @@ def _busy(view: View, steps: StepTable, times: DeviceTimes) -> I64:
     """Busy time inside each host step, mean over the devices that its file recorded; -1 without device work."""
     result = np.full(len(steps), -1, dtype=np.int64)
     source = step_source(view, steps)
-    for one in np.unique(source):
-        devices = view.devices_of_source(int(one))
+    for one in distinct(source):
+        devices = view.devices_of_source(one)
         rows = source == one
         if devices:
             parts = [coverage(times.busy[dev], steps.start_ns[rows], steps.end_ns[rows]) for dev in devices]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.figures.lookup import View
+from core.figures.lookup import View, distinct
 from core.figures.repeats import marks_per_iteration
 from core.intervals import coverage, union
 from core.kinds import SliceKind
@@ -151,7 +151,7 @@ def assign(view: View, steps: StepTable) -> I32:
     if not len(steps):
         return result
     files = step_source(view, steps)
-    for source in np.unique(files):
+    for source in distinct(files):
         of_file = np.flatnonzero(files == source)
         inside = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
         rows: I32 = np.arange(len(slices), dtype=np.int32)[inside]

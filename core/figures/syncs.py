@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.figures.lookup import View, distinct, innermost, launch_start, outermost_op, thread_tracks
+from core.figures.lookup import View, distinct, innermost, launch_start, of_kinds, outermost_op, thread_tracks
 from core.figures.model import SyncTable
 from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind, TrackKind
 from core.tables import I32, I64, U8, Bool, StepTable
@@ -70,7 +70,7 @@ def _blocking_calls(view: View) -> tuple[I32, U8, I32]:
     asynchronous = view.names.async_copy[slices.name_id[calls]] & (copies >= 0)
     # An "asynchronous" copy of pageable memory goes through a staging buffer while its caller waits.
     direction, memory = slices.direction[copies], slices.host_memory[copies]
-    pageable = asynchronous & (memory == HostMemory.PAGEABLE) & np.isin(direction, _BY_HOST_MEMORY)
+    pageable = asynchronous & (memory == HostMemory.PAGEABLE) & of_kinds(direction, _BY_HOST_MEMORY)
     kind[pageable] = SyncKind.MEMCPY
     # A device-to-device copy returns at once on CUDA; ROCm waits in hipMemcpyWithStream whatever the direction.
     with_stream = view.names.copy_with_stream[slices.name_id[calls]]
@@ -129,7 +129,9 @@ def _first_or_last_of_thread(view: View, calls: I32) -> Bool:
     ids, of = every[order], thread[order]
     change = of[1:] != of[:-1]
     ends = np.concatenate((ids[np.append(True, change)], ids[np.append(change, True)])) if len(ids) else ids
-    return np.isin(calls, ends)
+    is_end = np.zeros(len(view.trace.slices), dtype=bool)
+    is_end[ends] = True
+    return is_end[calls]
 
 
 @dataclass(frozen=True, eq=False)
