@@ -140,6 +140,23 @@ class Capture(QObject):
             self.run.stop(now=True)
             self.run.wait(CLOSE_SECONDS)
 
+    def is_on(self, folder: Path) -> bool:
+        """Whether the run of a folder is on."""
+        return self.running and self.run is not None and Path(self.run.folder) == folder
+
+    def saved(self) -> list[Path]:
+        """Traces that the run has saved so far: they can be opened while the script runs on."""
+        if self.run is None or self.progress.phase != "done":
+            return []
+        folder = Path(self.run.folder)
+        paths = [folder / Path(str(event.get("path", ""))).name for event in tuple(self.run.gathered.traces)]
+        return [path for path in paths if path.is_file()]
+
+    def open_now(self) -> None:
+        """Open what is saved; when the script has ended it is read again, with the sources and the times of the run."""
+        if self.run is not None and (paths := self.saved()):
+            self._session.open(paths[:1], Path(self.run.folder))
+
     def write(self, text: str) -> None:
         """Send a line to the script's input and show it in the output."""
         if self.run is not None:

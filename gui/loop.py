@@ -159,6 +159,8 @@ class Loop(QObject):
         run = self.run_of(document)
         if run is None or (run.trace is not None and run.trace.resolve() != document.trace.path.resolve()):
             return
+        if self.capture is not None and self.capture.is_on(run.folder):
+            return  # it is read again when the script has ended: its times and losses are there then
         if self.capture is not None and self.capture.is_own(run.folder):  # no file is read because a trace says so
             allow_dialog.recall(self._session, document)
         project = self.project_of(run)

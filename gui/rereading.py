@@ -60,10 +60,20 @@ def is_still_shown(session: Session, document: Document, path: Path) -> bool:
         session.set_status(words.format(name=name))
         return True
     if sorted(seen) == sorted(now):
-        return True
+        return not _has_ended(document)
     words = text.translate("Opener", "{name} has changed since it was opened: it is read again.")
     session.set_status(words.format(name=name))
     return False
+
+
+def _has_ended(document: Document) -> bool:
+    """Whether the run that made a trace was on when it was opened and is over: its sources and times are there now."""
+    if document.run is None or document.run.state != "running":
+        return False
+    from core.run_folder import read_run
+
+    found = read_run(document.run.folder)
+    return found is not None and found.state != "running"
 
 
 def carry_over(session: Session, old: Document, new: Document) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QInputDialog, QWidget
 
+from core.notebook_cells import cell_of
 from core.run_folder import kept_source
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
@@ -35,6 +36,7 @@ class BodyMaker(QObject):
             if source.reason:
                 links.append(Link(source.reason[:1].upper() + source.reason[1:] + ".", None))
             links += self._of_folder(source.file)
+            links += self._of_notebook(source.file, source.line)
         edit = self._session.ask("proposed_edit", self._document, index)
         return Body(
             why=" ".join(text.filled(words, suggestion.values) for words in (suggestion.why, *suggestion.more)),
@@ -71,6 +73,20 @@ class BodyMaker(QObject):
         tip = self.tr("The trace is from elsewhere. With the sources at hand the exact line can be worked out.")
         words = self.tr("Choose the folder with the sources…")
         return [Link(words, partial(session.ask, "map_sources", document, file), tip)]
+
+    def _of_notebook(self, file: str, line: int) -> list[Link]:
+        """For a script that was made of a notebook: the cell, and that a fix changes the script."""
+        copy = kept_source(self._document.run, self._document.trace, file)
+        found = cell_of(copy, line) if copy is not None else None
+        if found is None:
+            return []
+        words = self.tr("This script was made of {notebook}: a fix changes the script, not the notebook.")
+        if found.number is not None:
+            words = self.tr(
+                "In {notebook} it is line {line} of cell {cell} (cells of text counted). A fix changes the script that "
+                "was made of the notebook, not the notebook: make the change there as well."
+            )
+        return [Link(words.format(notebook=found.notebook, line=found.line, cell=found.number), None)]
 
     def _code(self, suggestion: Suggestion) -> tuple[code_context.CodeLine, ...]:
         """Lines around the place, from our own copy of the source or a folder that the user has chosen."""

@@ -69,18 +69,21 @@ class OutputPage(QWidget):
         box.setSpacing(8)
         self.title = heading(self.tr("No script has been run yet"), 3)
         self.time = label("", "dim")
+        self.open_button = button(self.tr("Open the trace now"), self._open_now, "primary")
+        self.open_button.hide()
         self.stop_button = button(self.tr("Stop"), self._stop)
         self.again_button = button(self.tr("Run again…"), self._again)
         row = QHBoxLayout()
         row.addWidget(self.title)
         row.addStretch(1)
         row.addWidget(self.time)
+        row.addWidget(self.open_button)
         row.addWidget(self.stop_button)
         row.addWidget(self.again_button)
         box.addLayout(row)
         self.command = Elided("", "faint", mono=True)
         box.addWidget(self.command)
-        self.phase = label("", "dim")
+        self.phase = label("", "dim", wrap=True)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("Progress of the run"))
@@ -149,6 +152,13 @@ class OutputPage(QWidget):
         left = self._time_left(progress)
         if left is not None:
             words = self.tr("{words} · about {time} left").format(words=words, time=text.duration(left * 1e9))
+        saved = bool(self._capture.running and self._capture.saved())
+        self.open_button.setVisible(saved)
+        if saved:
+            words = self.tr(
+                "The chosen steps are recorded and saved; the script runs on. Let it finish, and the trace opens with "
+                "all times and losses; or open it now, or stop the script: the trace stays."
+            )
         self.phase.setText(words)
         self.bar.setRange(0, progress.total)  # no total: the bar shows that something is going on
         self.bar.setValue(progress.done)
@@ -229,6 +239,10 @@ class OutputPage(QWidget):
             )
         return lines
 
+    def _open_now(self) -> None:
+        assert self._capture is not None
+        self._capture.open_now()
+
     # What the user does -----------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
@@ -273,6 +287,7 @@ class OutputPage(QWidget):
         running = self._capture is not None and self._capture.running
         self.stop_button.setVisible(running)
         self.stop_button.setText(self.tr("Stop"))
+        self.open_button.setVisible(running and self._capture is not None and bool(self._capture.saved()))
         self.again_button.setVisible(not running and self._capture is not None and self._capture.spec is not None)
         self.bar.setVisible(running)
         self.phase.setVisible(running)

@@ -73,6 +73,9 @@ class FakeCapture(QObject):
     def start(self, spec: object) -> None:
         self.specs.append(spec)
 
+    def is_on(self, folder: Path) -> bool:
+        return self.running and self.folder == folder
+
     def is_own(self, folder: Path) -> bool:
         return self.own
 

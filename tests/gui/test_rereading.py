@@ -103,3 +103,20 @@ def test_a_trace_that_was_added_without_being_asked_for_is_known_by_its_file(
     document = Document(open_trace(path))
     window.session.add_document(document)
     assert opened(window, qtbot, path) is document
+
+
+def test_a_trace_that_was_opened_while_its_run_was_on_is_read_again_when_that_has_ended(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    path, manifest = training(3).write(tmp_path / "trace.json"), tmp_path / "run.json"
+    manifest.write_text('{"format": "steplens.run/1", "name": "train.py", "state": "running"}')
+    old = opened(window, qtbot, path)
+    assert opened(window, qtbot, path) is old
+    manifest.write_text(
+        '{"format": "steplens.run/1", "name": "train.py", "state": "ok", "steps": {"wall_step_us": 900}}'
+    )
+    new = opened(window, qtbot, path)
+    assert new is not old
+    assert new.run is not None
+    assert new.run.wall_step_ns == 900_000
+    assert window.session.documents == [new]
