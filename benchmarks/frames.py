@@ -22,6 +22,7 @@ os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
 from benchmarks.synthetic import make_trace  # noqa: E402
+from core.analysis import Analysis  # noqa: E402
 from core.trace import Trace  # noqa: E402
 
 WIDTH_PX, HEIGHT_PX = 1600, 900
@@ -59,8 +60,16 @@ def tour(view: object) -> Iterator[Move]:
     for i in range(20):
         yield "resize", lambda i=i: view.resize(WIDTH_PX - 13 * i, HEIGHT_PX - 7 * i)
     view.resize(WIDTH_PX, HEIGHT_PX)
+    for key in [r.key for r in view.rows.rows if r.kind is RowKind.SLICES]:  # all lanes: more than the canvas is high
+        view.rows.resize(key, HEIGHT_PX)
+    document.layoutChanged.emit()
     for i in range(30):
-        yield "scroll", lambda i=i: view.canvas.set_scroll(i * 12)
+        yield "scroll", lambda i=i: view.canvas.set_scroll(_to_and_fro(i * 12, view.canvas.max_scroll_px()))
+
+
+def _to_and_fro(way: int, most: int) -> int:
+    """Place after a way between 0 and an end."""
+    return most - abs(most - way % (2 * max(most, 1)))
 
 
 def _shifted(port: object, share: float) -> tuple[float, float]:
@@ -89,13 +98,18 @@ def _least(tours: list[Times]) -> Times:
     return {part: np.min([tour[part] for tour in tours], axis=0).tolist() for part in tours[0]}
 
 
-def _one_tour(trace: Trace, analysis: object | None, moves: Callable[[object], Iterator[Move]]) -> tuple[Times, Times]:
+def _one_tour(
+    trace: Trace, analysis: Analysis | None, moves: Callable[[object], Iterator[Move]]
+) -> tuple[Times, Times]:
     from gui.session import Document, Session
+    from gui.timeline.prepared import prepare
     from gui.timeline.view import TimelineView
 
     app = QApplication.instance() or QApplication([])
     document = Document(trace)
+    document.prepared = prepared = prepare(trace)  # as the thread does that reads a trace
     if analysis is not None:
+        prepared.take_figures(analysis.figures)
         document.set_analysis(analysis)
     view = TimelineView(Session(), document)
     view.motion.animated = False
@@ -169,9 +183,7 @@ def compare_perfetto(events: int, files: Path | None) -> None:
         print(f"  {name:<38}{len(values):>7}{q[0]:>9.1f}{q[1]:>9.1f}{q[2]:>9.1f}")
 
 
-def _figures(trace: Trace) -> object | None:
-    from core.analysis import Analysis
-
+def _figures(trace: Trace) -> Analysis | None:
     try:
         from core.figures.compute import compute_figures
     except ImportError:

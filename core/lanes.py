@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.source_frames import is_launcher_frame, is_user_frame
 from core.tables import I32, I64, Bool
 from core.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Columns of several lanes, one lane after the other, so that one expression reads all of them."""
+
+    ids: I32
+    start_ns: I64
+    end_ns: I64
+
+    @cached_property
+    def covered_ns(self) -> I64:
+        """int64[n + 1], ns: a running sum of the durations."""
+        return _running_sum(self.start_ns, self.end_ns)
+
+
+def _running_sum(start_ns: I64, end_ns: I64) -> I64:
+    total = np.zeros(len(start_ns) + 1, np.int64)
+    np.cumsum(end_ns - start_ns, out=total[1:])
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +47,18 @@ class Lane:
     ids: I32
     start_ns: I64
     end_ns: I64
+    stack: Stack | None = None  # columns that the lane's are a part of
+    offset: int = 0  # where they begin there
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
     def covered_ns(self) -> I64:
-        """int64[n + 1], ns: sum of the durations before each position, so that any run's sum is one subtraction."""
-        total = np.zeros(len(self.ids) + 1, np.int64)
-        np.cumsum(self.end_ns - self.start_ns, out=total[1:])
-        return total
+        """int64[n + 1], ns: a running sum of the durations; that of any run is one subtraction."""
+        if self.stack is not None:
+            return self.stack.covered_ns[self.offset : self.offset + len(self.ids) + 1]
+        return _running_sum(self.start_ns, self.end_ns)
 
     def window(self, start_ns: float, end_ns: float) -> tuple[int, int]:
         """Positions ``[lo, hi)`` of the slices that touch ``[start_ns, end_ns)``. O(log n).
@@ -71,6 +95,25 @@ def make_lane(ids: I32, start_ns: I64, end_ns: I64) -> Lane:
     if len(end_ns) > 1 and bool(np.any(end_ns[1:] < end_ns[:-1])):
         end_ns = np.maximum.accumulate(end_ns)
     return Lane(ids, start_ns, end_ns)
+
+
+def stacked(lanes: Sequence[Lane]) -> list[Lane]:
+    """Return lanes with the same slices that are parts of one stack, one after the other. O(n) where they are not yet.
+
+    Lanes of one track in the order of a `LaneIndex` are such already.
+    """
+    if len(lanes) == 1 or all(a.stack is not None and a.stack is b.stack and a.offset + len(a) <= b.offset
+                              for a, b in pairwise(lanes)):  # fmt: skip
+        return list(lanes)
+    columns = (np.concatenate([getattr(lane, name) for lane in lanes]) for name in ("ids", "start_ns", "end_ns"))
+    return _cut(Stack(*columns), np.cumsum([0, *map(len, lanes)]))
+
+
+def _cut(stack: Stack, cuts: NDArray[np.intp]) -> list[Lane]:
+    return [
+        Lane(stack.ids[a:b], stack.start_ns[a:b], stack.end_ns[a:b], stack, a)
+        for a, b in pairwise(cuts.tolist())
+    ]  # fmt: skip
 
 
 EMPTY_LANE = Lane(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -128,7 +171,9 @@ class LaneIndex:
         order = np.argsort(depth, kind="stable")
         cuts = np.searchsorted(depth[order], np.arange(deepest + 2))
         ids, start_ns, end_ns = ids[order], start_ns[order], end_ns[order]
-        return [make_lane(ids[a:b], start_ns[a:b], end_ns[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        for a, b in pairwise(cuts.tolist()):
+            np.maximum.accumulate(end_ns[a:b], out=end_ns[a:b])
+        return _cut(Stack(ids, start_ns, end_ns), cuts)
 
 
 def module_lanes(trace: Trace, track_id: int) -> list[Lane]:
@@ -177,7 +222,7 @@ def _lanes_named(trace: Trace, track_id: int, test: Callable[[str], bool]) -> li
     for level in range(int(depth.max()) + 1):
         at = ids[depth == level]
         lanes.append(make_lane(at, slices.start_ns[at], trace.end_ns[at]))
-    return lanes
+    return stacked(lanes)
 
 
 def union_lane(ids: I32, start_ns: I64, end_ns: I64) -> Lane:

@@ -9,12 +9,13 @@ short slice in an empty minute is still a box.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.lanes import Lane
+from core.lanes import Lane, Stack, stacked
 from core.tables import F64, I32, I64, U8
 
 LEVELS = 4  # steps of density that a folded box distinguishes
@@ -71,31 +72,59 @@ def fold(lane: Lane, keys: NDArray[np.uint8], start_ns: float, end_ns: float, bi
     bin_ns
         Width of a bin, see `bin_width_ns`.
     """
-    lo, hi = lane.window(start_ns, end_ns)
-    if lo == hi:
-        return EMPTY_BOXES
-    starts, ends, ids = lane.start_ns[lo:hi], lane.end_ns[lo:hi], lane.ids[lo:hi]
-    first, stop = _groups(starts, start_ns, end_ns, bin_ns)
+    return fold_lanes((lane,), keys, start_ns, end_ns, bin_ns)[0]
+
+
+def fold_lanes(
+    lanes: Sequence[Lane], keys: NDArray[np.uint8], start_ns: float, end_ns: float, bin_ns: int
+) -> tuple[Boxes, I32]:
+    """Boxes of several lanes at once, and the lane of each box: int32[n], positions in ``lanes``.
+
+    All lanes are read by the same expressions, which is what a lane in a frame mostly costs. See `fold`.
+    """
+    lanes = stacked(lanes)
+    found = [(i, _borders(lane, start_ns, end_ns, bin_ns)) for i, lane in enumerate(lanes)]
+    found = [(i, border) for i, border in found if len(border)]
+    if not found:
+        return EMPTY_BOXES, np.zeros(0, np.int32)
+    border = np.concatenate([b for _, b in found])
+    counts = [len(b) for _, b in found]
+    keep = border[1:] > border[:-1]
+    keep[np.cumsum(counts[:-1], dtype=np.intp) - 1] = False  # between two lanes
+    first, stop = border[:-1][keep], border[1:][keep]
+    lane = np.repeat(np.array([i for i, _ in found], np.int32), counts)[:-1][keep]
+    return _boxes(lanes[0].stack or lanes[0], keys, bin_ns, (first, stop, lane))
+
+
+def _boxes(
+    of: Stack | Lane,
+    keys: NDArray[np.uint8],
+    bin_ns: int,
+    groups: tuple[NDArray[np.intp], NDArray[np.intp], I32],
+) -> tuple[Boxes, I32]:
+    """Boxes of groups of slices, each the positions ``[first, stop)`` of those that start in one bin of a lane."""
+    first, stop, lane = groups
+    starts, ends, ids = of.start_ns, of.end_ns, of.ids
     last = stop - 1
     large = (ends[last] - starts[last]) >= bin_ns
-    alone = last[large]
-    rest = (stop - first - large) > 0
+    alone, alone_lane = last[large], lane[large]
+    rest = (stop - first) > large
     if not rest.any():
-        return _single(starts, ends, ids, alone)
-    first, last = first[rest], last[rest] - large[rest]
+        return _single(starts, ends, ids, alone), alone_lane
+    first, last, lane = first[rest], last[rest] - large[rest], lane[rest]
     box_start, box_end = starts[first], ends[last]
-    covered = lane.covered_ns
-    inside = covered[lo + last + 1] - covered[lo + first]
+    covered = of.covered_ns
+    inside = covered[last + 1] - covered[first]
     share = inside / np.maximum(box_end - box_start, bin_ns)
     level = np.clip(np.ceil(share * LEVELS), 1, LEVELS).astype(np.uint8)
     shown = ids[(first + last) >> 1]
     look = keys[shown].astype(np.int32) * (LEVELS + 1) + level
     begin = np.ones(len(first), np.bool_)
-    begin[1:] = (look[1:] != look[:-1]) | (box_start[1:] - box_end[:-1] >= bin_ns)
+    begin[1:] = (look[1:] != look[:-1]) | (box_start[1:] - box_end[:-1] >= bin_ns) | (lane[1:] != lane[:-1])
     runs = np.flatnonzero(begin)
     run_last = np.append(runs[1:], len(first)) - 1
     counts = np.add.reduceat(last - first + 1, runs)
-    return Boxes(
+    boxes = Boxes(
         np.concatenate((starts[alone], box_start[runs])),
         np.concatenate((ends[alone], box_end[run_last])),
         np.concatenate((ids[alone], shown[runs])),
@@ -103,6 +132,7 @@ def fold(lane: Lane, keys: NDArray[np.uint8], start_ns: float, end_ns: float, bi
         np.concatenate((np.full(len(alone), LEVELS, np.uint8), level[runs])),
         len(alone),
     )
+    return boxes, np.concatenate((alone_lane, lane[runs]))
 
 
 def _single(starts: I64, ends: I64, ids: I32, alone: NDArray[np.intp]) -> Boxes:
@@ -110,20 +140,24 @@ def _single(starts: I64, ends: I64, ids: I32, alone: NDArray[np.intp]) -> Boxes:
     return Boxes(starts[alone], ends[alone], ids[alone], np.ones(n, np.int32), np.full(n, LEVELS, np.uint8), n)
 
 
-def _groups(starts: I64, start_ns: float, end_ns: float, bin_ns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Positions ``[first, stop)`` of the slices that start in the same bin, by whichever way is cheaper."""
+def _borders(lane: Lane, start_ns: float, end_ns: float, bin_ns: int) -> NDArray[np.intp]:
+    """Positions in the lane's stack, ascending: two neighbours enclose the slices that start in the same bin.
+
+    By whichever way is cheaper; empty where the lane has no slice in the window.
+    """
+    lo, hi = lane.window(start_ns, end_ns)
+    if lo == hi:
+        return np.zeros(0, np.intp)
+    starts, at = lane.start_ns[lo:hi], lane.offset + lo
     first_bin = int(start_ns // bin_ns)
     bins = int(end_ns // bin_ns) - first_bin + 1
-    n = len(starts)
-    if n <= bins:
+    border: NDArray[np.intp]
+    if hi - lo <= bins:
         number = starts // bin_ns
-        change = np.flatnonzero(number[1:] != number[:-1]) + 1
-        border = np.concatenate(([0], change, [n]))
+        border = np.flatnonzero(number[1:] != number[:-1]) + 1
     else:
-        edges = np.arange(first_bin, first_bin + bins, dtype=np.int64) * bin_ns
-        border = np.concatenate(([0], np.searchsorted(starts, edges), [n]))
-        border = border[np.concatenate(([True], border[1:] != border[:-1]))]
-    return border[:-1], border[1:]
+        border = np.searchsorted(starts, np.arange(first_bin, first_bin + bins, dtype=np.int64) * bin_ns)
+    return np.concatenate(([at], border + at, [lane.offset + hi]))
 
 
 def coverage(lane: Lane, edges_ns: I64) -> F64:
@@ -133,9 +167,18 @@ def coverage(lane: Lane, edges_ns: I64) -> F64:
     """
     if not len(lane) or len(edges_ns) < 2:
         return np.zeros(max(len(edges_ns) - 1, 0))
-    position = np.searchsorted(lane.start_ns, edges_ns, "right")
+    return share_between(covered_before(lane, edges_ns), edges_ns)
+
+
+def covered_before(lane: Lane, times_ns: I64) -> F64:
+    """Time that the slices of a lane (not empty) cover before each of some times, ns, up to a constant: float64[n]."""
+    position = np.searchsorted(lane.start_ns, times_ns, "right")
     before = np.maximum(position - 1, 0)
     total = lane.covered_ns[before].astype(np.float64)
-    inside = np.clip(edges_ns - lane.start_ns[before], 0, lane.end_ns[before] - lane.start_ns[before])
-    total += np.where(position > 0, inside, 0)
-    return np.asarray(np.clip(np.diff(total) / np.maximum(np.diff(edges_ns), 1), 0.0, 1.0))
+    inside = np.clip(times_ns - lane.start_ns[before], 0, lane.end_ns[before] - lane.start_ns[before])
+    return np.asarray(total + np.where(position > 0, inside, 0))
+
+
+def share_between(covered_ns: F64, edges_ns: I64) -> F64:
+    """Share of each bin that is covered: float64[n - 1] in 0..1, from what `covered_before` says of its edges."""
+    return np.asarray(np.clip(np.diff(covered_ns) / np.maximum(np.diff(edges_ns), 1), 0.0, 1.0))

@@ -10,6 +10,7 @@ from PySide6.QtGui import QPainter, QPixmap
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import paint_grounds, paint_header
 from gui.timeline.row import Row, RowKind
+from gui.timeline.still import Still
 
 PICTURES_AT_MOST = 300  # kept headings; a canvas shows some dozens
 
@@ -19,9 +20,19 @@ class HeaderColumn:
 
     def __init__(self) -> None:
         self._pictures: dict[tuple[object, ...], QPixmap] = {}
+        self._still = Still()  # the whole column
 
     def paint(self, painter: QPainter, frame: Frame, rows: list[Row], notes: dict[str, str]) -> None:
         """Draw the headings of rows, pinned ones first; ``notes``: what stands behind a name, by key of the row."""
+        if frame.vector:
+            self._column(painter, frame, rows, notes)
+            return
+        layout = frame.layout
+        key = (layout.version, frame.scroll_px, layout.empty_in_view, frame.palette.dark, *notes.items())
+        size = QSize(HEADER_PX, frame.height_px)
+        self._still.paint(painter, key, size, frame.dpr, lambda on: self._column(on, frame, rows, notes))
+
+    def _column(self, painter: QPainter, frame: Frame, rows: list[Row], notes: dict[str, str]) -> None:
         top = frame.layout.pinned_px
         painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
         above = {False: self._above(frame, rows, False), True: self._above(frame, rows, True)}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from core.kinds import SliceKind, TrackKind
 from core.lanes import Lane, LaneIndex
-from core.lod import coverage
+from core.lod import covered_before, share_between
 from gui.painting import guarded
 from gui.session import Document, Session
 from gui.timeline.counters import CounterData
@@ -23,6 +26,7 @@ from gui.timeline.scaled import Scaled
 from gui.timeline.waits import sync_lane
 
 MINIMAP_PX, LOW_MINIMAP_PX = 34, 22
+SUMS = 4096  # pieces of the trace of which is known how much of each is covered: a screen has no more pixels
 EDGE_PX = 5  # the view's borders can be taken within this
 
 
@@ -40,6 +44,7 @@ class Minimap(Scaled):
         super().__init__(parent)
         self._session, self._document, self._index, self._counters = session, document, index, counters
         self._ground: QPixmap | None = None
+        self._covered: WeakKeyDictionary[Lane, NDArray[np.float64]] = WeakKeyDictionary()
         self._grab = ""
         self._grab_ns = 0.0
         self._low = False
@@ -164,20 +169,30 @@ class Minimap(Scaled):
         middle = self.high() * (0.5 if device else 1.0)
         if cpu is not None:
             colour = fill(SliceKind.CPU_OP, 4, pal.dark)
-            self._columns(painter, coverage(cpu, edges), 3.0, middle - 2, blend(colour, pal.strip, 0.8))
+            self._columns(painter, self._share(cpu, edges), 3.0, middle - 2, blend(colour, pal.strip, 0.8))
         for i, lane in enumerate(device):
             each = (self.high() - middle - 3) / len(device)
             colour = blend(fill(SliceKind.KERNEL, 4, pal.dark), pal.strip, 0.85)
-            self._columns(painter, coverage(lane, edges), middle + i * each, middle + (i + 1) * each - 1, colour)
+            self._columns(painter, self._share(lane, edges), middle + i * each, middle + (i + 1) * each - 1, colour)
         analysis = self._document.analysis
         if analysis is not None and len(analysis.figures.syncs):
             lane, _ = sync_lane(analysis.figures)
-            share = coverage(lane, edges)
+            share = self._share(lane, edges)
             self._columns(painter, np.where(share > 0, np.maximum(share, 0.35), 0), 3.0, middle - 2, pal.wait, 0.55)
         painter.setPen(QPen(pal.line, 1))
         painter.drawLine(QPointF(0, self.high() - 0.5), QPointF(self.wide(), self.high() - 0.5))
         painter.end()
         return pixmap
+
+    def _share(self, lane: Lane, edges_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Share of each bin that a lane covers, from a sum that is taken once for windows of all widths."""
+        if not len(lane):
+            return np.zeros(len(edges_ns) - 1)
+        view = self._document.viewport
+        times = np.linspace(view.first_ns, view.last_ns, SUMS + 1).astype(np.int64)
+        if lane not in self._covered:
+            self._covered[lane] = covered_before(lane, times)
+        return share_between(np.interp(edges_ns, times, self._covered[lane]), edges_ns)
 
     def _columns(
         self, painter: QPainter, share: np.ndarray, top: float, bottom: float, colour: QColor, opacity: float = 1.0

@@ -14,7 +14,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from core.kernel_names import short_kernel_name, short_op_name
 from core.kinds import SliceKind
-from core.lod import LEVELS, fold
+from core.lod import LEVELS, fold_lanes
 from core.trace import Trace
 from gui.timeline.frame import Frame
 from gui.timeline.labels import MIN_WIDTH_PX, NEW_PER_FRAME, PADDING_PX, LabelAtlas, draw_text
@@ -26,7 +26,7 @@ _DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
 PAD_REST, PAD_MOST = 0.2, 2.0  # shares of the view by which boxes reach beyond it, at least and at most
 AHEAD_PAN, AHEAD_ZOOM = 10, 4  # frames of the present motion for which boxes are made; a zoom soon wants other bins
-FRESH_S = 0.0025  # time after which a frame makes no more boxes anew, as far as kept ones can stand in
+FRESH_S = 0.0010  # time after which a frame makes no more boxes anew, as far as kept ones can stand in
 FRESH_AT_LEAST = 3  # rows that a frame makes anew in any case, so that a slow machine gets there, too
 STALE_FACTOR = 4  # how far the resolution of boxes that stand in may be off
 
@@ -157,20 +157,18 @@ class SlicePainter:
         self._made += 1
         turn = 0.8 + 0.4 * (row.track_id * 0.618 % 1.0)  # rows run out one after the other, not all in one frame
         start, end = frame.start_ns - self._pad[0] * turn, frame.end_ns + self._pad[1] * turn
-        parts = [fold(lane, frame.coarse_looks, start, end, bin_ns) for lane in lanes]
-        ids = np.concatenate([p.slice_id for p in parts]) if parts else np.zeros(0, np.int32)
-        level = np.concatenate([p.level for p in parts]) if parts else np.zeros(0, np.uint8)
-        single = np.concatenate([np.arange(len(p)) < p.single for p in parts]) if parts else np.zeros(0, np.bool_)
+        made, lane = fold_lanes(lanes, frame.coarse_looks, start, end, bin_ns)
+        ids, single = made.slice_id, np.arange(len(made)) < made.single
         look = np.where(single, frame.looks[ids], frame.coarse_looks[ids])
         kept = _RowBoxes(
             signature,
             bin_ns,
             start,
             end,
-            np.concatenate([p.start_ns for p in parts]).astype(np.float64) if parts else np.zeros(0),
-            np.concatenate([p.end_ns for p in parts]).astype(np.float64) if parts else np.zeros(0),
-            np.repeat(np.arange(len(parts), dtype=np.float64), [len(p) for p in parts]),
-            look.astype(np.int32) * (LEVELS + 1) + level,
+            made.start_ns.astype(np.float64),
+            made.end_ns.astype(np.float64),
+            lane.astype(np.float64),
+            look.astype(np.int32) * (LEVELS + 1) + made.level,
             ids,
             single,
         )

@@ -116,6 +116,7 @@ class StepStrip(Scaled):
         self._ground: QPixmap | None = None
         self._ground_key: tuple[object, ...] = ()
         self._ranks: tuple[Figures, Ranks] | None = None
+        self._outlined = np.zeros(0, np.intp)  # steps, as painted last
         self._drawn = np.zeros((0, 4))  # bars of the ground
         self._top_ns = 1.0  # period of the tallest bar
         self.setMouseTracking(True)
@@ -123,7 +124,7 @@ class StepStrip(Scaled):
         self.setAccessibleName(self.tr("Steps"))
         self.setAccessibleDescription(self.tr("One bar per step; its height is the step's period."))
         document.analysisChanged.connect(self._analysis_changed)
-        document.viewChanged.connect(self.update)
+        document.viewChanged.connect(self._view_moved)
         document.suggestionChanged.connect(self.update)
         session.themeChanged.connect(self.update)
         self._analysis_changed()
@@ -290,12 +291,8 @@ class StepStrip(Scaled):
             free_px = x + max(advance(short), end - x if end - x > 14 else 0) + 12.0
 
     def _outline_steps(self, painter: QPainter, pal: Palette, figures: Figures) -> None:
-        """Outline the steps whose middle is in view, unless that is most of the trace."""
-        view = self._document.viewport
-        if view.width_ns > 0.7 * view.span_ns:
-            return
-        middle = (figures.steps.start_ns + figures.steps.end_ns) // 2
-        shown = np.flatnonzero((middle >= view.start_ns) & (middle < view.end_ns))
+        """Outline the steps that are in view."""
+        shown = self._outlined = self._steps_in_view(figures)
         if not len(shown):
             return
         bars = self._drawn[shown]
@@ -307,6 +304,19 @@ class StepStrip(Scaled):
         else:
             x0, x1 = float(bars[0, 0]), float(bars[-1, 0] + bars[-1, 2])
             painter.drawRect(QRectF(x0 - 1, 2, x1 - x0 + 2, self.high() - 6))
+
+    def _steps_in_view(self, figures: Figures) -> NDArray[np.intp]:
+        """Steps whose middle is in view; none where that is most of the trace."""
+        view = self._document.viewport
+        if view.width_ns > 0.7 * view.span_ns:
+            return np.zeros(0, np.intp)
+        middle = (figures.steps.start_ns + figures.steps.end_ns) // 2
+        return np.flatnonzero((middle >= view.start_ns) & (middle < view.end_ns))
+
+    def _view_moved(self) -> None:
+        figures = self.figures()
+        if figures is not None and not np.array_equal(self._steps_in_view(figures), self._outlined):
+            self.update()
 
     def _pointed(self, figures: Figures) -> set[int]:
         suggestion = self._document.suggestion(self._document.current_suggestion)

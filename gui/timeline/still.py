@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QPointF, QSize
+from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QPainter, QPixmap
 
 SPARE_PX = 128  # by which the picture is larger than what it shows, device pixels: a window may be made larger
@@ -47,7 +47,8 @@ class Still:
                 return
             self._picture, self._held = self._make(size, ratio, draw), key
         if self._picture is not None:
-            painter.drawPixmap(QPointF(0, 0), self._picture)
+            pixels = size * ratio
+            painter.drawPixmap(QPointF(0, 0), self._picture, QRectF(0, 0, pixels.width(), pixels.height()))
 
     def _make(self, size: QSize, ratio: float, draw: Callable[[QPainter], None]) -> QPixmap:
         pixels = size * ratio

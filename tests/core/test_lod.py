@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.lanes import Lane, make_lane
-from core.lod import EMPTY_BOXES, LEVELS, bin_width_ns, coverage, fold
+from core.lanes import Lane, make_lane, stacked
+from core.lod import EMPTY_BOXES, LEVELS, bin_width_ns, coverage, fold, fold_lanes
 
 
 def lane_of(gaps_and_lengths: list[tuple[int, int]]) -> Lane:
@@ -94,3 +94,16 @@ def test_coverage_agrees_with_counting(lane: Lane, step: int) -> None:
         taken[a:b] = 1
     brute = [taken[a:b].mean() for a, b in zip(edges[:-1], edges[1:], strict=True)]
     np.testing.assert_allclose(coverage(lane, edges), brute, atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(lanes, min_size=1, max_size=5), st.sampled_from([1, 8, 128]), st.integers(0, 2000), st.booleans())
+def test_lanes_folded_together_are_as_each_alone(several: list[Lane], bin_ns: int, start: int, shared: bool) -> None:
+    keys = (np.arange(max(map(len, several))) // 3 % 3).astype(np.uint8)
+    together, lane = fold_lanes(stacked(several) if shared else several, keys, start, start + 1500, bin_ns)
+    single = np.arange(len(together)) < together.single
+    for number, one in enumerate(several):
+        alone, of = fold(one, keys, start, start + 1500, bin_ns), lane == number
+        assert alone.single == np.count_nonzero(single & of)
+        for name in ("start_ns", "end_ns", "slice_id", "count", "level"):
+            assert getattr(together, name)[of].tolist() == getattr(alone, name).tolist()

@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from core.figures.compute import compute_figures
 from gui.timeline.axis import tick_step_ns, tick_text, ticks
@@ -191,3 +192,31 @@ def test_bars_are_not_called_periods_where_no_period_is_known(make_view: Callabl
         figures = strip.figures()
         assert figures is not None
         assert strip.measure(figures) == words
+
+
+def test_the_strip_is_painted_anew_only_when_other_steps_come_into_view(view: TimelineView) -> None:
+    app, strip, painted = QApplication.instance(), view.strip, []
+    view.show()
+    app.processEvents()
+    outline = strip._outline_steps
+    strip._outline_steps = lambda *a: painted.append(1) or outline(*a)
+    steps = strip.figures().steps
+    start, end = float(steps.start_ns[1]), float(steps.end_ns[1])
+    view.document.zoom_to(start, end)
+    app.processEvents()
+    assert len(painted) == 1
+    view.document.zoom_to(start + 1000, end + 1000)
+    app.processEvents()
+    assert len(painted) == 1
+    view.document.zoom_to(float(steps.start_ns[2]), float(steps.end_ns[2]))
+    app.processEvents()
+    assert len(painted) == 2
+
+
+def test_a_lone_short_slice_is_a_mark_on_the_whole_trace(make_view: Callable[..., TimelineView]) -> None:
+    view = make_view(TraceBuilder().op("first", 0, 10).op("lone", 500_000, 1).op("last", 1_000_000, 10).build())
+    image = view.minimap._make_ground(palette(True)).toImage()
+    columns = {x for x in range(HEADER_PX + 30, image.width() - 30) for y in range(3, image.height() - 2)
+               if image.pixelColor(x, y) != palette(True).strip}  # fmt: skip
+    assert 1 <= len(columns) <= 2
+    assert abs(min(columns) - (HEADER_PX + (image.width() - HEADER_PX) / 2)) <= 2
