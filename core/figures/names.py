@@ -127,11 +127,13 @@ def classify(strings: StringTable) -> NameClasses:
     for i in calls:
         sync[i] = sync_kind_of(values[i])
     steps = [i for i, value in enumerate(values) if value[:1] in _STEP_FIRST]
+    # Every name that the pattern knows holds one of these, and looking for them takes a tenth of its time.
+    loads = [i for i, value in enumerate(values) if "oad" in value or "compile" in value or "dynamo" in value]
     nexts = [i for i, value in enumerate(values) if ": __next__" in value]
     return NameClasses(
         loader=where(_LOADER_RANGE, _starting_with(values, _LOADER_PREFIXES)),
         loader_frame=where(_LOADER_FRAME, nexts),
-        compile=where(_COMPILE, range(len(values))),
+        compile=where(_COMPILE, loads),
         communication=starting(*_COMMUNICATION),
         waiting_collective=starting(*_WAITING_COLLECTIVE),
         optimizer=starting("Optimizer.step#"),
