@@ -36,7 +36,11 @@ def _tar() -> bytes:
         ("trace.json.bz2", b"BZh91AY&SY", "compressed with bzip2"),
         ("trace.json.xz", b"\xfd7zXZ\x00", "compressed with xz"),
         ("trace.tar.gz", _tar(), "a tar archive"),
-        ("twice.gz", gzip.compress(b'{"format": "steplens.analysis/1", "trace": {}}'), "a report that StepLens wrote"),
+        (
+            "twice.gz",
+            gzip.compress(b'{"format": "steplens.analysis/1", "trace": {}}', mtime=0),
+            "a report that StepLens wrote",
+        ),
         ("train.ipynb", b'{"cells": [], "nbformat": 4}', "a notebook"),
         ("pyproject.toml", b'[build-system]\nrequires = ["setuptools"]\n', "a binary or plain text file"),
         ("tools.toml", b'[[tool.one]]\nname = "x"\n', "a binary or plain text file"),
