@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.figures.model import Budget
+from core.figures.model import Budget, Summary
 from core.kinds import GapCause
 from core.words import fill
 
@@ -96,6 +96,23 @@ TEMPLATES: Mapping[str, str] = {
     "but what limits the step cannot be judged from it.",
     "empty": "This trace has no events: nothing was recorded in its window.",
 }
+
+
+SAME_BUSY_POINTS = 2.0  # two shares of a device that differ by less are told as one
+
+
+def values_shown(summary: Summary) -> dict[str, float]:
+    """Values of a verdict's sentence, its busy share as the figures beside it say it.
+
+    The verdict goes by the share of the loop's pace, the figure is of the steps recorded: they can differ by a little.
+    """
+    values, shown = dict(summary.verdict_values), summary.gpu_busy_pct
+    busy = values.get("busy_pct")
+    if busy is None or shown is None or "device" in values or abs(busy - shown) >= SAME_BUSY_POINTS:
+        return values
+    if "idle_pct" in values:
+        values["idle_pct"] = 100.0 - shown
+    return {**values, "busy_pct": shown}
 
 
 @dataclass(frozen=True)

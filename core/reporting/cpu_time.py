@@ -10,11 +10,12 @@ import numpy as np
 
 from core.analysis import Analysis
 from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
-from core.figures.verdict import TEMPLATES
+from core.figures.verdict import TEMPLATES, values_shown
 from core.intervals import union
 from core.reporting.phrases import printable
 from core.reporting.units import duration, percent
 from core.trace import Trace
+from core.words import fill
 
 if TYPE_CHECKING:
     from core.reporting.text import Page
@@ -101,7 +102,9 @@ def largest(trace: Trace, figures: Figures) -> tuple[str, dict[str, str]]:
 def verdict_text(trace: Trace, analysis: Analysis) -> str:
     """The verdict's sentence, and for the CPU alone what takes most of it."""
     template, values = largest(trace, analysis.figures)
-    return f"{analysis.figures.summary.verdict_text} {template.format(**values)}".strip()
+    summary = analysis.figures.summary
+    words = fill(summary.verdict_template, values_shown(summary)) if summary.verdict_template else summary.verdict_text
+    return f"{words} {template.format(**values)}".strip()
 
 
 def full_steps(trace: Trace, figures: Figures) -> int:

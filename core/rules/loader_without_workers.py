@@ -44,8 +44,9 @@ RULE = Rule(
         Param("workers", 4, "processes", "a number that most machines have cores for; the saving is worked out for it"),
     ),
 )
+_TITLE_ON_GPU = "The data loader has no workers: {share_pct:.0f} % of the CPU's step"  # the device waits in less of it
 _ON_GPU = (
-    "The data loader works in the training process itself and takes {share_pct:.0f} % of the step. "
+    "The data loader works in the training process itself and takes {share_pct:.0f} % of the CPU's step. "
     "Each batch is read and put together by the thread that also starts the GPU's work: {wait_ms:time} per step, "
     "during {idle_ms:time} of which the GPU has nothing to do ({count} {count|batch|batches} in {steps} "
     "{steps|step|steps}, {each_ms:time} for each). Worker processes prepare the next batches while the GPU computes "
@@ -78,7 +79,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         suggestion(
             ctx,
             RULE.id,
-            "The data loader has no workers: {share_pct:.0f} % of the step",
+            _TITLE_ON_GPU if with_gpu else "The data loader has no workers: {share_pct:.0f} % of the step",
             _ON_GPU if with_gpu else _ON_CPU,
             Fix(
                 "Let worker processes prepare the batches.",

@@ -12,6 +12,7 @@ from core.analysis import Analysis
 from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.figures.shares import is_foreign
+from core.figures.verdict import values_shown
 from core.kinds import GapCause, SliceKind
 from core.reporting.cpu_time import largest
 from gui import figure_reasons as reasons
@@ -218,9 +219,8 @@ class VerdictBand(QFrame):
 
     def _sentence(self, figures: Figures) -> str:
         summary = figures.summary
-        words = text.filled(summary.verdict_template, summary.verdict_values) or summary.verdict_text
-        template, values = largest(self._document.trace, figures)  # for the CPU alone: what takes most of it
-        parts = [w for w in (words, text.filled(template, values)) if w]
+        words = text.filled(summary.verdict_template, values_shown(summary)) or summary.verdict_text
+        parts = [w for w in (words, text.filled(*largest(self._document.trace, figures))) if w]  # of a CPU: its largest
         if not parts and not self._document.trace.has_device_work:
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
         if self._document.trace.meta.simulated:

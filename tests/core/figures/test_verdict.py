@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from core.analysis import analyze, outlook
 from core.figures.compute import compute_figures, final_verdict
-from core.figures.model import Budget
-from core.figures.verdict import TEMPLATES, judge
+from core.figures.model import Budget, Summary
+from core.figures.verdict import TEMPLATES, judge, values_shown
 from core.kinds import GapCause
 from core.reporting.phrases import verdict_word
 from core.words import fill
@@ -363,3 +365,16 @@ def test_device_work_of_a_trace_without_calls_is_in_the_step_in_which_it_starts(
     assert figures.summary.kernels_per_step == 2
     note = next(n for n in figures.doctor if n.code == "orphan-kernels")
     assert "in the step in which it starts" in note.consequence
+
+
+def test_the_sentence_says_the_busy_share_that_the_figure_beside_it_says():
+    close = Summary(
+        verdict_template=TEMPLATES["mostly_device"],
+        verdict_values={"busy_pct": 89.7, "idle_pct": 10.3},
+        gpu_busy_pct=89.2,
+    )
+    assert values_shown(close) == {"busy_pct": 89.2, "idle_pct": pytest.approx(10.8)}
+    far = replace(close, gpu_busy_pct=60.0)  # another thing: the loop's pace is not that of the recorded steps
+    assert values_shown(far) == close.verdict_values
+    one = replace(close, verdict_values={"busy_pct": 89.7, "device": 1})
+    assert values_shown(one)["busy_pct"] == 89.7
