@@ -94,6 +94,8 @@ class Child:
 
     def on_torch(self, torch):
         """Hook in, now that torch is there."""
+        if os.getpid() != self.pid:
+            self._become_forked()
         self.torch = torch
         build = torch.version.cuda or getattr(torch.version, "hip", None)
         self.report.send("torch", version=torch.__version__, device_build=build)
@@ -162,17 +164,20 @@ class Child:
                 old.stop()  # the copy of the parent's recording
         except Exception:
             return False
-        self.pid, self.losses = os.getpid(), None
-        self.config = dict(self.config, spawned=True, whole=False, stop_after_window=False)
+        self._become_forked()
         self._make_recorder()
         self.hooks.follow(self.finder, self.recorder)
         sibling("hooks").connect(self.recorder, self.finder, self.hooks)
         self.foreign.follow(self.recorder)
         self.report.send("forked")
+        return True
+
+    def _become_forked(self):
+        self.pid, self.losses = os.getpid(), None
+        self.config = dict(self.config, spawned=True, whole=False, stop_after_window=False)
         from multiprocessing import util
 
         util.Finalize(None, self.finish, exitpriority=100)  # its processes end without atexit
-        return True
 
     def _watch_processes(self, procs):
         if self.config["spawned"]:

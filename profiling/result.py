@@ -219,12 +219,18 @@ def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[d
         own = [e for e in own if e.get("phase") != "whole" or (e.get("events") or 0) >= FEWEST_EVENTS_OF_A_FAILURE]
     if any(e.get("steps") for e in own):  # beside a trace with steps, the idle parent of the ranks says nothing
         own = [e for e in own if e.get("phase") != "whole" or e.get("steps")]
-    own.sort(key=lambda e: (e.get("rank") is not None, e.get("rank") or 0))
+    own.sort(key=_place_in_row)
     for event in found:
         if event.get("kind") == "own" and event not in own:
             with contextlib.suppress(OSError):
                 os.unlink(event["path"])
     return own + [e for e in found if e.get("kind") != "own"]
+
+
+def _place_in_row(event: dict[str, Any]) -> tuple[bool, int, bool]:
+    """Sorts traces: the script's own process, then what it forked, in the order in which they came; then the ranks."""
+    rank = event.get("rank")
+    return rank is not None, rank or 0, os.path.basename(event["path"]).startswith("trace-pid")
 
 
 def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -> Sentence:

@@ -20,7 +20,7 @@ def worker(rank, steps):
     w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
     for i in range(steps):
         o.zero_grad(); (w @ w).sum().backward(); o.step()
-    print(f"rank {rank} done", flush=True)
+    print(f"rank {rank} done\\n", end="", flush=True)  # in one piece, also where Python does not buffer
 mp.start_processes(worker, args=(5,), nprocs=2, start_method="fork")
 print("all done")
 """
@@ -66,3 +66,45 @@ def test_a_forked_rank_that_left_no_trace_is_told() -> None:
     assert [n.key for n in notices_of(gathered, gathered.traces, 0, "")] == ["children"]
     gathered.forked.discard(8)
     assert notices_of(gathered, gathered.traces, 0, "") == []
+
+
+BEFORE_TORCH = """
+import os, sys
+def train(steps):
+    import torch
+    w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+    for i in range(steps): o.zero_grad(); (w @ w).sum().backward(); o.step()
+for steps in (5, 3):
+    if os.fork() == 0:
+        train(steps)
+        sys.exit(0)
+print("ended with", sorted(os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(2)))
+"""
+
+
+@pytest.mark.launch(text=BEFORE_TORCH)
+def test_children_forked_before_torch_was_imported_leave_traces(seen: Seen) -> None:
+    assert seen.stdout == "ended with [0, 0]\n"
+    assert sorted(len(row["steps"]) for row in seen.result.manifest["traces"]) == [3, 5]
+
+
+PARENT_AND_CHILD = """
+import os, torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+def train(steps):
+    for i in range(steps): o.zero_grad(); (w @ w).sum().backward(); o.step()
+if os.fork() == 0:
+    train(2)
+    os._exit(0)
+os.wait()
+train(4)
+"""
+
+
+@pytest.mark.launch(text=PARENT_AND_CHILD)
+def test_the_scripts_own_process_comes_before_what_it_forked(seen: Seen) -> None:
+    rows = seen.result.manifest["traces"]
+    if len(rows) == 1:
+        pytest.skip("this torch is built for a device, whose profiler does not survive a fork")
+    assert [len(row["steps"]) for row in rows] == [4, 2]
+    assert rows[0]["path"] == "trace.json"
