@@ -41,7 +41,8 @@ def infer_steps(view: View) -> StepTable:
         end[:-1][followed] = start[own[1:]][followed]
         return _table(view, own, start[own], end)
     loader = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.loader)))
-    optimizer = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.optimizer)))
+    optimizer = _outermost(view, _busiest_thread(view, view.named(ranges, view.names.optimizer)))
+    optimizer = _one_name(view, optimizer)  # an optimizer made of others marks theirs inside its own
     if len(optimizer) >= _MIN_MARKS:
         optimizer = optimizer[:: marks_per_iteration(view, optimizer)]
     marks = optimizer
@@ -116,7 +117,7 @@ def _one_name(view: View, ids: I32) -> I32:
 
 
 def _outermost(view: View, ids: I32) -> I32:
-    """Drop marks that lie inside another one ("batch" inside "step")."""
+    """Drop marks of one thread that lie inside another one ("batch" inside "step")."""
     if not len(ids):
         return ids
     start, end = view.trace.slices.start_ns, view.trace.end_ns

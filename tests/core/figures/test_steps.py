@@ -337,3 +337,15 @@ def test_an_iteration_that_logs_every_other_time_is_still_one(tmp_path):
 
     run = simulate(program, steps=9, marked=False)
     assert len(compute_figures(open_trace(run.write(tmp_path / "t.json"))).steps) == 8
+
+
+@pytest.mark.parametrize("outer", ["CombinedOptimizer", "Adam"])
+def test_the_marks_of_an_optimizer_made_of_others_are_one_iteration_each(outer):
+    builder = TraceBuilder()
+    for i in range(3):
+        builder.op("aten::mm", 100 * i, 50).range(f"Optimizer.step#{outer}.step", 100 * i + 60, 36)
+        for part in range(3):
+            builder.range("Optimizer.step#Adam.step", 100 * i + 61 + 10 * part, 9)
+    steps = compute_figures(builder.build()).steps
+    assert steps.start_ns.tolist() == [60 * US, 160 * US]
+    assert steps.end_ns.tolist() == [160 * US, 260 * US]
