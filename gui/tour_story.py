@@ -10,7 +10,6 @@ from PySide6.QtCore import QCoreApplication
 import resources
 from core.analysis import Analysis
 from gui import text
-from gui.plan_order import chains
 
 FOLDER = Path(resources.__file__).resolve().parent / "samples"
 translate = QCoreApplication.translate
@@ -279,15 +278,15 @@ def card_of(station: Station, analysis: Analysis | None) -> str:
     number = analysis.numbers().get(at)
     if number is None:
         return translate("tour", "Its card has no number: it saves next to nothing, and is not in the plan.")
-    saving, now_ns = found[at].saving, analysis.figures.summary.sustained_step_ns
-    groups = chains(analysis, now_ns) if now_ns is not None else []
-    if group := next((g for g in groups if g[0] == 1 and g[0] <= number <= g[1]), None):
+    saving, numbers = found[at].saving, analysis.numbers()
+    waits = sorted(numbers[k] for k, s in enumerate(found) if s.rule_id in WAITS and k in numbers)
+    if station.rule in WAITS and len(waits) > 1 and waits == list(range(1, len(waits) + 1)):
         words = translate(
             "tour",
             "Cards 1 to {last} of the plan are these waits, and pay together, whichever is fixed first: the tour opens "
             "card {card} to go by the order of the code.",
         )
-        return words.format(last=text.count(group[1]), card=text.count(number))
+        return words.format(last=text.count(waits[-1]), card=text.count(number))
     words = translate(
         "tour",
         "It is card {card} of the plan: the plan goes by what saves most next, the tour by the order of the code.",
