@@ -12,22 +12,43 @@ SLOWED = (
     "A step takes {recorded} while it is recorded and {wall} without the profiler, which slows down Python and "
     "operators. What a fix saves of them is less there: read the savings as shares of the step."
 )
+UNEVEN = (
+    "A step takes {recorded} while it is recorded and {wall} without the profiler. Part of that is the profiler; but "
+    "the recorded steps take {shortest} to {longest}, which no profiler does: other programs, or work that differs by "
+    "step. Read the savings as shares of the step, and record again on a quiet machine."
+)
 ALIKE = "If all of the step is slowed down alike, {wall} becomes about {projected}; a run of the fixed copy tells."
 UNKNOWN = "What is left of the savings without the profiler is unknown; a run of the fixed copy tells."
 
 
 @dataclass(frozen=True)
 class Slowed:
-    """Step times in ns: while recorded, by the clock, and after the whole plan by the clock where it can be guessed."""
+    """Step times in ns: while recorded, by the clock, and after the whole plan by the clock where it can be guessed.
+
+    ``range_ns`` holds the shortest and the longest recorded step where they differ much.
+    """
 
     recorded_ns: float
     wall_ns: float
     projected_ns: float | None
+    range_ns: tuple[float, float] | None = None
 
     @property
     def template(self) -> str:
-        """The sentences, with {recorded}, {wall} and {projected} to be filled in."""
-        return f"{SLOWED} {UNKNOWN if self.projected_ns is None else ALIKE}"
+        """The sentences, with the fields of `times` to be filled in."""
+        return f"{SLOWED if self.range_ns is None else UNEVEN} {UNKNOWN if self.projected_ns is None else ALIKE}"
+
+    @property
+    def times(self) -> dict[str, float | None]:
+        """What the sentences name, in ns."""
+        shortest, longest = self.range_ns or (None, None)
+        return {
+            "recorded": self.recorded_ns,
+            "wall": self.wall_ns,
+            "projected": self.projected_ns,
+            "shortest": shortest,
+            "longest": longest,
+        }
 
 
 def slowed(trace: Trace, analysis: Analysis, wall_ns: float | None) -> Slowed | None:
@@ -43,4 +64,12 @@ def slowed(trace: Trace, analysis: Analysis, wall_ns: float | None) -> Slowed | 
     projected = None
     if analysis.plan and not trace.has_device_work:
         projected = wall_ns * analysis.plan[-1].predicted_step_ns / recorded
-    return Slowed(recorded, wall_ns, projected)
+    return Slowed(recorded, wall_ns, projected, _range(analysis))
+
+
+def _range(analysis: Analysis) -> tuple[float, float] | None:
+    """The shortest and the longest recorded step in ns, where the doctor calls the steps uneven."""
+    for note in analysis.figures.doctor:
+        if note.code == "uneven-steps":
+            return 1e6 * float(note.values["low_ms"]), 1e6 * float(note.values["high_ms"])
+    return None

@@ -177,11 +177,7 @@ def slowed_plan(session: Session, document: Document) -> Slowed | None:
 
 def slower(found: Slowed) -> str:
     """What the plan is worth without the profiler."""
-    return translate("rules", found.template).format(
-        recorded=text.duration(found.recorded_ns),
-        wall=text.duration(found.wall_ns),
-        projected=text.duration(found.projected_ns),
-    )
+    return translate("rules", found.template).format(**{name: text.duration(ns) for name, ns in found.times.items()})
 
 
 def became(state: Any) -> str:

@@ -258,9 +258,7 @@ def slowed_words(trace: Trace, analysis: Analysis) -> str:
     found = _slowed(trace, analysis)
     if found is None:
         return ""
-    times = (found.recorded_ns, found.wall_ns, found.projected_ns)
-    recorded, wall, projected = (duration(ns) for ns in times)
-    return found.template.format(recorded=recorded, wall=wall, projected=projected)
+    return found.template.format(**{name: duration(ns) for name, ns in found.times.items()})
 
 
 def _slowed(trace: Trace, analysis: Analysis) -> Slowed | None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from core.figures.model import DoctorNote
 from core.reporting import phrases
 from core.reporting.html import page
 from core.reporting.text import Page, report
+from core.reporting.units import duration
 from core.unprofiled import slowed
 from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
 
@@ -28,6 +30,17 @@ def test_without_a_device_the_share_is_carried_over():
     assert found is not None
     assert found.projected_ns == pytest.approx(280_000.0)
     assert "{projected}" in found.template
+
+
+def test_steps_that_differ_much_are_not_the_profilers_doing_alone():
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    note = DoctorNote("uneven-steps", "warning", "", "", "", values={"low_ms": 0.5, "high_ms": 4.0, "share": 90.0})
+    figures = replace(analysis.figures, doctor=(note,))
+    found = slowed(trace, replace(analysis, figures=figures), 400_000.0)
+    assert found is not None
+    words = found.template.format(**{name: duration(ns) for name, ns in found.times.items()})
+    assert "500 µs to 4 ms" in words
+    assert "other programs" in words
 
 
 @pytest.mark.parametrize("wall", [None, 0.0, 800_000.0, 950_000.0])
