@@ -26,7 +26,7 @@ def ask(window: QWidget) -> bool:
     """Ask whether the script that runs may be ended; tests put another function in this one's place."""
     tr = QCoreApplication.translate
     box = QMessageBox(
-        QMessageBox.Icon.Question, tr("quitting", "Quit"), tr("quitting", "A script is running. End it and quit?")
+        QMessageBox.Icon.NoIcon, tr("quitting", "Quit"), tr("quitting", "A script is running. End it and quit?")
     )
     box.setParent(window, box.windowFlags())
     box.setInformativeText(tr("quitting", "What it has recorded until now may be lost."))

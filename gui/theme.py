@@ -140,6 +140,12 @@ def gap_color(cause: int, dark: bool) -> str:
     return pair[0] if dark else pair[1]
 
 
+def busy_color(part: str, dark: bool) -> str:
+    """Colour of a part of the device's busy time (`core.figures.busy_parts`)."""
+    pair = _BUSY[part]
+    return pair[0] if dark else pair[1]
+
+
 def system_is_dark() -> bool:
     """What the desktop asks for; light where it does not say."""
     return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
@@ -224,6 +230,7 @@ def _palette(t: Theme) -> QPalette:
 
 _SHEET = """
 QWidget { color: @text; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QToolTip { background: @card; color: @text; border: 1px solid @border; padding: 6px 8px; }
 QFrame#topbar { background: @panel; border: none; border-bottom: 1px solid @border; }
 QFrame#band { background: @panel; border: none; border-bottom: 1px solid @border; }

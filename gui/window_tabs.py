@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabBar, QWidget
 
 from gui import names, quitting
 from gui.session import Document
-from gui.widgets.labels import button, plain_tip, restyle
+from gui.widgets.close_button import CloseButton
+from gui.widgets.labels import plain_tip, restyle
 
 if TYPE_CHECKING:
     from gui.early_pages import EarlyPages
@@ -43,10 +44,8 @@ class WindowTabs(_Base):
         tabs.blockSignals(True)
         index = tabs.insertTab(self._place_of(key), title.replace("&", "&&"))
         tabs.setTabData(index, key if isinstance(key, str) else id(key))
-        close = button("×", partial(self._close_key, key), "flat", self.tr("Close this tab (Ctrl+W)"))
-        close.setAccessibleName(self.tr("Close {title}").format(title=title))
-        close.setFixedSize(20, 20)
-        close.setStyleSheet("padding: 0;")
+        name = self.tr("Close {title}").format(title=title)
+        close = CloseButton(partial(self._close_key, key), self.tr("Close this tab (Ctrl+W)"), name)
         tabs.setTabButton(index, QTabBar.ButtonPosition.RightSide, close)
         tabs.blockSignals(False)
         self._name_tabs()

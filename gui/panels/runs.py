@@ -182,7 +182,13 @@ class RunsPage(QWidget):
         chosen = self.chosen()
         total = text.size(sum(run.size_bytes for run in chosen))
         question = text.counted(self.tr("Move {count} {count|run|runs} ({size}) to the bin?"), len(chosen), size=total)
-        if QMessageBox.question(self, self.tr("Delete"), question) == QMessageBox.StandardButton.Yes:
+        box = QMessageBox(QMessageBox.Icon.NoIcon, self.tr("Delete"), question, parent=self)
+        go = box.addButton(self.tr("Move to the bin"), QMessageBox.ButtonRole.DestructiveRole)
+        keep = box.addButton(self.tr("Keep"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(keep)
+        box.setEscapeButton(keep)
+        box.exec()
+        if box.clickedButton() is go:
             self.delete(chosen)
 
     def delete(self, runs: list[KeptRun]) -> None:

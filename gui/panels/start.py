@@ -24,6 +24,7 @@ from gui import names
 from gui.panels import PanelSpec
 from gui.session import Document, Recent, Session
 from gui.text_size import px
+from gui.widgets.close_button import CloseButton
 from gui.widgets.flow import FlowLayout
 from gui.widgets.fold import Fold
 from gui.widgets.labels import Elided, button, heading, label, plain_tip
@@ -269,11 +270,8 @@ class StartPage(QScrollArea):
         box.addWidget(opener)
         box.addWidget(Elided(_short(entry.path.parent), "faint"), 1)
         box.addWidget(label(self._when(entry) if there else self.tr("not there any more"), "faint"))
-        forget = button("×", partial(self._forget, entry), "flat", self.tr("Take it off this list"))
-        forget.setAccessibleName(self.tr("Take {name} off this list").format(name=visible(entry.path.name)))
-        forget.setFixedSize(px(22), px(20))
-        forget.setStyleSheet("padding: 0;")
-        box.addWidget(forget)
+        name = self.tr("Take {name} off this list").format(name=visible(entry.path.name))
+        box.addWidget(CloseButton(partial(self._forget, entry), self.tr("Take it off this list"), name))
         copy = QAction(self.tr("Copy the path"), row)
         copy.triggered.connect(partial(self._copy_path, entry.path))
         row.addAction(copy)

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
+from gui.text_size import px
 from gui.widgets.labels import Elided, button, heading, label
 
 WORK_PX = 760  # at most, of the lines that show running work
+BAR_PX = 140
 
 
 class ErrorBanner(QFrame):
@@ -133,7 +135,7 @@ class WorkLines(QFrame):
         over = self.parentWidget()
         if over is None or self.isHidden():
             return
-        width = min(WORK_PX, over.width() - 24)
+        width = min(px(WORK_PX), over.width() - 24)
         height = self._column.totalMinimumSize().height()
         self.setGeometry(12, over.height() - self._foot.height() - height - 8, width, height)
         self.raise_()
@@ -154,8 +156,9 @@ class WorkLine(QFrame):
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 6, 12, 6)
         row.setSpacing(12)
-        row.addWidget(self.title, 2)
-        row.addWidget(self.bar, 3)
+        self.bar.setFixedWidth(px(BAR_PX))
+        row.addWidget(self.title, 1)  # names of runs are long, and differ at their end
+        row.addWidget(self.bar)
         row.addWidget(self.note)
         self.cancel = button(self.tr("Cancel"), on_cancel)
         row.addWidget(self.cancel)

@@ -13,6 +13,7 @@ from gui.main_window import MainWindow
 from gui.session import Document
 from gui.settings import Settings
 from gui.timeline.view import TimelineView
+from gui.widgets.close_button import CloseButton
 
 
 def timeline(window: MainWindow) -> TimelineView:
@@ -47,6 +48,16 @@ def test_all_texts_grow_and_come_back(window: MainWindow, document: Document, se
     assert settings.get(text_size.KEY) == 0
     assert points(window) == pytest.approx(before)
     assert window.top.height() == height
+
+
+def test_the_cross_of_a_tab_grows(window: MainWindow, document: Document) -> None:
+    cross = window.top.findChild(CloseButton)
+    assert cross is not None
+    side = cross.width()
+    text_size.choose(window.session, window.settings, 200)
+    QApplication.processEvents()
+    assert (cross.width(), cross.height()) == (2 * side, 2 * side)
+    assert cross.width() >= cross.fontMetrics().horizontalAdvance(cross.text())
 
 
 def test_the_timeline_grows_with_its_rows(window: MainWindow, document: Document) -> None:

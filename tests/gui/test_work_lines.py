@@ -23,3 +23,15 @@ def test_the_box_holds_its_lines_from_the_first_moment(qtbot: QtBot) -> None:
         assert line.isVisible()
         assert box.height() >= number * line.minimumSizeHint().height()
         assert box.geometry().bottom() < 600
+
+
+def test_the_name_has_most_of_a_line(qtbot: QtBot) -> None:
+    over = QWidget()
+    qtbot.addWidget(over)
+    over.resize(900, 600)
+    over.show()
+    box = WorkLines(over, QWidget(over))
+    line = WorkLine("Opening m13_a100_rank1of128_a_long_name_of_a_run_that_ends_in_a_number_17.json.gz", lambda: None)
+    line.set_progress(0.4, "reading · about 12 s left")
+    box.add(line)
+    qtbot.waitUntil(lambda: line.title.width() > line.bar.width())
