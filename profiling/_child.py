@@ -147,7 +147,12 @@ class Child:
         """Hook in also where the script starts itself anew, or a script of the user's as a command."""
         procs, launches = sibling("procs"), sibling("launches")
         self.childrens = procs.config_for_children(self.config)
-        launches.Launches(THIS_FILE, own_config, self.childrens, self.users).install(sibling("hooks").when_imported)
+
+        def told(command):
+            self.report.notice("commands", command=command)
+
+        made = launches.Launches(THIS_FILE, own_config, self.childrens, self.users, told)
+        made.install(sibling("hooks").when_imported)
 
     def adopt_fork(self):
         """Record a process that was forked and trains, like a spawned one; returns whether that is done.

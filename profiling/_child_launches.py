@@ -1,15 +1,19 @@
 """Follows the script into other processes of the same interpreter that it starts as commands: each is hooked as well.
 
 Runs in the user's interpreter: standard library only, Python 3.8. What such a process is told to run must be a file or
-a package of the user's: tools, and the compilers that torch starts, are left alone.
+a package of the user's: tools, and the compilers that torch starts, are left alone. A command that looks like training
+and cannot be followed (through a shell, under another interpreter, a launcher of ranks) is told.
 """
 
 import functools
 import importlib.machinery
 import os
+import re
 import shutil
 import sys
 
+PYTHON = re.compile(r"\bpython[\d.]*\b|\.py\b|\b(?:torchrun|accelerate|deepspeed)\b")
+LONGEST_TOLD = 100  # characters of a command
 WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
 
 
@@ -24,10 +28,12 @@ class Launches:
         Configurations of this process, should it replace itself, and of processes that it starts.
     is_users
         Function from a file name to its absolute path where it is the user's code, else an empty string.
+    not_followed
+        Called with the first command that looks like training and is left alone.
     """
 
-    def __init__(self, child_file, own_config, childrens_config, is_users):
-        self._child_file, self._is_users = child_file, is_users
+    def __init__(self, child_file, own_config, childrens_config, is_users, not_followed):
+        self._child_file, self._is_users, self._not_followed = child_file, is_users, not_followed
         self._own, self._childrens = own_config, childrens_config
         self._pid = os.getpid()
 
@@ -36,7 +42,27 @@ class Launches:
         for name in ("execv", "execve"):
             if hasattr(os, name):
                 setattr(os, name, self._replacing(getattr(os, name)))
+        os.system = self._through_shell(os.system)
         when_imported("subprocess", self._on_subprocess)
+
+    def _through_shell(self, original):
+        @functools.wraps(original)
+        def system(command):
+            self._tell(command)
+            return original(command)
+
+        return system
+
+    def _tell(self, command):
+        """Tell once of a command that is left alone."""
+        try:
+            words = [command] if isinstance(command, (str, bytes, os.PathLike)) else command
+            text = " ".join(os.fsdecode(word) for word in words)
+            if self._not_followed is not None and PYTHON.search(text):
+                tell, self._not_followed = self._not_followed, None
+                tell(text if len(text) <= LONGEST_TOLD else text[:LONGEST_TOLD] + "...")
+        except Exception:
+            pass
 
     def _replacing(self, original):
         @functools.wraps(original)
@@ -57,8 +83,12 @@ class Launches:
         def __init__(popen, args, *more, **kwargs):
             try:
                 plain = not more and not kwargs.get("shell") and not kwargs.get("executable")
+                followed = None
                 if plain and isinstance(args, (list, tuple)):
-                    args = self.rewritten(args, self._childrens, kwargs.get("cwd")) or args
+                    followed = self.rewritten(args, self._childrens, kwargs.get("cwd"))
+                if followed is None:
+                    self._tell(args)
+                args = followed or args
             except Exception:
                 pass
             original(popen, args, *more, **kwargs)

@@ -227,11 +227,13 @@ def lines_of(result: RunResult) -> list[str]:
     if result.failure is not None and RELATIVE_IMPORT in result.failure.title:
         lines += _as_module(str(result.manifest.get("spec", {}).get("script") or ""))
     steps = result.manifest.get("steps", {})
-    if steps.get("count"):
-        recorded = [int(step) for step in steps.get("recorded") or ()]
-        which = f" ({_stretches(recorded)})" if recorded else ""
-        words = f"{len(recorded)} of them recorded{which}; from {steps.get('source_words')}."
+    recorded = _stretches([int(step) for step in steps.get("recorded") or ()])
+    if steps.get("count") and steps.get("source") != "":
+        which = f" ({recorded})" if recorded else ""
+        words = f"{len(steps['recorded'])} of them recorded{which}; from {steps.get('source_words')}."
         lines.append(f"Steps: {steps['count']}, {words}")
+    elif recorded:  # a script that was killed could not say more
+        lines.append(f"Steps recorded: {recorded}; from {steps.get('source_words')}.")
     for name, words in (("wall_step_us", "without the profiler"), ("profiled_step_us", "while recorded")):
         if steps.get(name):
             lines.append(f"A step took {duration(steps[name])} {words}.")

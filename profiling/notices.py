@@ -11,6 +11,7 @@ from profiling.outcome import hint_for
 from profiling.sentences import Sentence, joined, say
 from profiling.spec import NO_GPU
 
+SIGKILLED = -9  # exit status; Windows does not name that signal
 SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
 UNRECORDED = {"recording", "unsaved", "unsaved-full", "unsaved-large"}  # notices of what kept a trace from being made
 SLOW_STEP = 1.5  # times the median: a step that took longer had a hiccup
@@ -22,11 +23,15 @@ def notices_of(
 ) -> list[Sentence]:
     """Sentences about a run: what was not recorded and why, what spoils its times, what the marks cost."""
     steps = any(event.get("steps") for event in traces)  # then the parent of the ranks has nothing to say
-    found = [sentence for sentence in gathered.notices.values() if not (sentence.key == "whole" and steps)]
+    found = [
+        sentence for sentence in gathered.notices.values() if not (sentence.key in ("whole", "commands") and steps)
+    ]
     if not traces and not gathered.torch_version and status == 0:
         found.append(say("no-torch"))
     elif not traces and status == 0 and not UNRECORDED & gathered.notices.keys():
         found.append(say("nothing-ran"))
+    elif not traces and status == SIGKILLED and gathered.progress.step:
+        found.append(say("killed-early"))
     if gathered.elsewhere or gathered.forked - {event.get("pid") for event in gathered.traces}:
         found.append(say("children"))
     if any(event.get("cut") for event in traces):

@@ -258,13 +258,15 @@ def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
     times = summary.get("times", [])
     measured = step_times(gathered)
     wall_us, profiled_us, steps = measured.wall_us, measured.profiled_us, measured.timed
-    source = summary.get("source", "")
+    recorded = traces[0].get("steps", []) if traces else []
+    source = summary.get("source") or (traces[0].get("source") or "" if traces else "")
+    seen = 0 if traces else gathered.progress.step  # of a script that was killed
     return {
         "source": source,
         "source_words": source_in_words(source),
         "marked_by_script": not summary.get("marked", True),
-        "count": summary.get("steps", 0),
-        "recorded": traces[0].get("steps", []) if traces else [],
+        "count": summary.get("steps", seen),
+        "recorded": recorded,
         "wall_step_us": wall_us,
         "wall_steps_timed": steps,
         "profiled_step_us": profiled_us,

@@ -104,6 +104,16 @@ TEMPLATES = {
     "children": QT_TRANSLATE_NOOP(
         "profiling", "Training ran in child processes that were not recorded; the trace shows the parent only."
     ),
+    "commands": QT_TRANSLATE_NOOP(
+        "profiling",
+        "No step was seen, and the script started another command ({command}). What it starts through a shell, under "
+        "another interpreter or as a launcher of ranks is not recorded: record that command itself.",
+    ),
+    "killed-early": QT_TRANSLATE_NOOP(
+        "profiling",
+        "A trace is written when its steps are over; what was recorded until the kill was in the memory of the script. "
+        "A short window from the first step on (nothing to skip, no warm-up, one step) is written the earliest.",
+    ),
     "cut": QT_TRANSLATE_NOOP("profiling", "The script ended while its trace was being written: the trace is cut off."),
     "no-steps": QT_TRANSLATE_NOOP("profiling", "No complete step was found, so the trace has no step marks."),
     "early": QT_TRANSLATE_NOOP(

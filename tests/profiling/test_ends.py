@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from profiling.command import lines_of
+from profiling.spec import Schedule
 from tests.profiling.runs import Seen
 
 pytestmark = pytest.mark.torch
@@ -47,6 +49,21 @@ def test_a_loop_of_few_quick_steps_has_its_window(seen: Seen) -> None:
     assert "kept" in seen.result.words
     assert seen.result.manifest["traces"][0]["left_out"] == []
     assert len(seen.steps) == 5
+
+
+@pytest.mark.launch(text=LOOP + "train(2)\nos.kill(os.getpid(), signal.SIGKILL)")
+def test_a_kill_before_the_window_is_full_says_how_to_record_earlier(seen: Seen) -> None:
+    assert seen.result.trace is None
+    assert "killed-early" in [notice.key for notice in seen.result.notices]
+    assert seen.result.missed_its_window
+
+
+@pytest.mark.launch(
+    text=LOOP + "train(2)\nos.kill(os.getpid(), signal.SIGKILL)", schedule=Schedule(skip=0, warmup=0, active=1)
+)
+def test_a_short_window_from_the_first_step_on_outlives_a_kill(seen: Seen) -> None:
+    assert len(seen.steps) == 1
+    assert "Steps recorded: 0; from optimizer steps." in lines_of(seen.result)
 
 
 @pytest.mark.launch(text=LOOP + "train(16)", line_ranges=("train.py:train",))

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from profiling._child_launches import Launches
+from profiling.events import Gathered
+from profiling.notices import notices_of
 from tests.profiling.runs import Seen
 
 TRAIN = """
@@ -54,6 +56,31 @@ def test_a_script_that_trains_in_a_command_of_its_own(seen: Seen) -> None:
     assert seen.result.manifest["traces"][0]["path"].startswith("trace-pid")
 
 
+SHELL = """
+import os, subprocess, sys
+subprocess.run("echo plain", shell=True)
+subprocess.run(f"echo {sys.executable} train.py", shell=True)
+os.system("echo accelerate launch train.py")
+"""
+
+
+@pytest.mark.launch(text=SHELL)
+def test_a_command_that_cannot_be_followed_is_told(seen: Seen) -> None:
+    assert len(seen.stdout.splitlines()) == 3
+    told = [notice for notice in seen.result.notices if notice.key == "commands"]
+    assert [notice.values["command"] for notice in told] == [f"echo {sys.executable} train.py"]
+
+
+def test_it_is_not_told_where_steps_were_recorded() -> None:
+    gathered = Gathered(torch_version="2.5.1")
+    trace = {"ev": "trace", "path": "trace.json", "kind": "own", "steps": [], "devices": ["cuda"]}
+    for event in ({"ev": "notice", "key": "commands", "values": {"command": "sh run.sh"}}, trace):
+        gathered.take(event)
+    assert "commands" in [notice.key for notice in notices_of(gathered, gathered.traces, 0, "")]
+    gathered.traces[0]["steps"] = [0]
+    assert notices_of(gathered, gathered.traces, 0, "") == []
+
+
 def test_only_commands_that_run_the_users_code_are_rewritten(tmp_path: Path) -> None:
     package = tmp_path / "pkg"
     package.mkdir()
@@ -63,7 +90,7 @@ def test_only_commands_that_run_the_users_code_are_rewritten(tmp_path: Path) -> 
     def is_users(name: str) -> str:
         return name if name.startswith(str(tmp_path)) and os.path.isfile(name) else ""
 
-    launches = Launches("child.py", "own", "theirs", is_users)
+    launches = Launches("child.py", "own", "theirs", is_users, None)
 
     def rewritten(*words: str) -> list[str] | None:
         return launches.rewritten(words, "config", str(tmp_path))
