@@ -22,6 +22,8 @@ _WORD = re.compile(
     r"|(?P<functor>\w+?)_?[Ff]unctor\b|(?P<ops>\w+)Ops\b|launch_(?P<launch>\w+)"
 )
 _BORING = {"gpu", "AUnary", "BUnary", "Binary", "Unary", "Reduce", "func_wrapper", "opmath_gpu", "opmath_symmetric_gpu"}
+_NAMESPACE = re.compile(r"(?:\b[A-Za-z_]\w*|\(anonymous namespace\))::")
+LOOKED_AT = 600  # letters of a name that are told on one line
 _TENSILE = re.compile(r"^Cijk_(\w+?)_(MT\d+x\d+x\d+)")
 
 
@@ -48,6 +50,26 @@ def short_kernel_name(name: str) -> str:
         if inner and not inner[0].isdigit():
             return inner[0].rsplit("::", 1)[-1]
     return re.sub(r"(?<=\w)_?[kK]ernel$", "", base) or text
+
+
+def is_mangled_long(name: str) -> bool:
+    """Whether a name is that of a C++ template or a generated kernel, whose telling part is not at its ends."""
+    templated = 0 < name.find("<") < name.find("(") and name.rstrip().endswith((")", "const"))
+    return templated or name.startswith(("void ", "Cijk_"))
+
+
+@lru_cache(maxsize=4096)
+def kernel_in_line(name: str) -> tuple[str, str]:
+    """Short name of a kernel, and what tells it from others of that name: its template without namespaces.
+
+    The second is "" where the short name says all.
+    """
+    short, text = short_kernel_name(name), name.strip()[:LOOKED_AT]
+    if _TENSILE.match(text):
+        return short, text
+    function, arguments = _split(_NAMESPACE.sub("", text))
+    rest = f"{function}<{arguments.strip()}>" if arguments else function
+    return short, "" if rest in (short, f"{short}_kernel", f"Kernel<{short}>") else rest
 
 
 @lru_cache(maxsize=65536)

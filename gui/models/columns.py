@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
+from core.kernel_names import is_mangled_long, kernel_in_line
 from gui import text
 from gui.widgets.labels import plain_tip
 
@@ -16,6 +17,7 @@ Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
 NOT_ASKED = -2  # of a copy nobody asks for its grid; -1 is unknown
+MOST_LETTERS = 400  # of a name in a cell
 FORMATS: dict[str, Callable[[Any], str]] = {
     "ns": lambda v: text.duration(None if v < 0 else float(v)),
     "signed_ns": lambda v: text.duration(float(v)),
@@ -26,11 +28,21 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "life": lambda v: text.lifetime(int(v)),
     "bytes": lambda v: text.size(float(v)),
     "text": str,
-    "name": lambda v: text.elided(str(v), 400),
+    "name": lambda v: text.elided(_whole(*_telling(str(v))), MOST_LETTERS),
 }
 SORT_ROLE = Qt.ItemDataRole.UserRole
+SHORT_ROLE = Qt.ItemDataRole.UserRole + 1  # what a cell must have room for: of a kernel's name what it does
 SHORT = 16  # letters that any cell has room for
 _WORDS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole)
+
+
+def _telling(name: str) -> tuple[str, str]:
+    """What a name says first, and the rest: of a C++ kernel what it does, then its template."""
+    return kernel_in_line(name) if is_mangled_long(name) else (name, "")
+
+
+def _whole(short: str, rest: str) -> str:
+    return f"{short}   {rest}" if rest else short
 
 
 @dataclass(frozen=True)
@@ -97,9 +109,11 @@ class ColumnModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignLeft if column.is_text else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter
-        if role not in (*_WORDS, SORT_ROLE):
+        if role not in (*_WORDS, SORT_ROLE, SHORT_ROLE):
             return None
         value = column.values[int(self._shown[index.row()])]
+        if role == SHORT_ROLE and column.form == "name":
+            return text.elided(_telling(str(value))[0], MOST_LETTERS)
         if role == Qt.ItemDataRole.ToolTipRole:  # a name may be cut in its cell
             return plain_tip(str(value)[:2000]) if column.is_text and len(str(value)) > SHORT else None
         return value if role == SORT_ROLE else FORMATS[column.form](value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -12,13 +12,16 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLineEdit,
     QMenu,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTableView,
     QVBoxLayout,
     QWidget,
 )
 
+from core.kernel_names import is_mangled_long
 from gui import text
-from gui.models.columns import ColumnModel
+from gui.models.columns import SHORT_ROLE, SORT_ROLE, ColumnModel
 from gui.text_size import px
 from gui.widgets.empty import EmptyState
 from gui.widgets.labels import Elided, button
@@ -28,6 +31,17 @@ NAMES_PX, MOST_NAMES_PX = 240, 900
 PADDING_PX, ARROW_PX = 24, 16
 LOOKED_AT = 40  # rows looked at for a column's width: not all of thousands
 LEAST_PX, TEXT_PX = 52, 180  # of a column; of a text, in a narrow table
+
+
+class _Cut(QStyledItemDelegate):
+    """Cuts a name in the middle, where folders and modules are, but what begins with its telling part at the end."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:  # noqa: N802 - Qt's name
+        """Choose where the text is cut."""
+        super().initStyleOption(option, index)
+        name = index.data(SORT_ROLE)
+        if isinstance(name, str) and is_mangled_long(name):
+            option.textElideMode = Qt.TextElideMode.ElideRight  # type: ignore[attr-defined]
 
 
 class Table(QTableView):
@@ -45,6 +59,7 @@ class Table(QTableView):
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setItemDelegate(_Cut(self))
         self.setTabKeyNavigation(False)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         rows = self.verticalHeader()
@@ -84,8 +99,14 @@ class Table(QTableView):
         """Copy the chosen rows as they stand, tab-separated."""
         rows = sorted({i.row() for i in self.selectionModel().selectedRows()})
         model = self.model()
-        cells = [[str(model.index(r, c).data()) for c in range(model.columnCount())] for r in rows]
+        cells = [[self._copied(model.index(r, c)) for c in range(model.columnCount())] for r in rows]
         QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in cells))
+
+    @staticmethod
+    def _copied(cell: QModelIndex) -> str:
+        """A cell as it stands; a name as it is in the trace."""
+        value = cell.data(SORT_ROLE)
+        return str(value if isinstance(value, str) else cell.data())
 
     def copy_csv(self) -> None:
         """Copy all shown rows as CSV."""
@@ -128,7 +149,7 @@ class Table(QTableView):
         title = metrics.horizontalAdvance(str(model.headerData(column, Qt.Orientation.Horizontal)))
         title += ARROW_PX if self.horizontalHeader().sortIndicatorSection() == column else 0
         rows = range(min(model.rowCount(), LOOKED_AT))
-        cells = (metrics.horizontalAdvance(str(model.index(row, column).data())) for row in rows)
+        cells = (metrics.horizontalAdvance(str(model.index(row, column).data(SHORT_ROLE))) for row in rows)
         return max(title, *cells, 0) + PADDING_PX
 
     def _sorted(self, column: int) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.kernel_names import short_kernel_name, short_op_name
+from core.kernel_names import is_mangled_long, kernel_in_line, short_kernel_name, short_op_name
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,31 @@ def test_kernels_say_what_they_do(name: str, short: str) -> None:
 )
 def test_operators_and_frames_lose_what_all_have(name: str, short: str) -> None:
     assert short_op_name(name) == short
+
+
+def test_a_kernel_in_a_line_begins_with_what_it_does_and_its_template_tells_it_apart() -> None:
+    div = (
+        "void at::native::vectorized_elementwise_kernel<4, "
+        "at::native::BinaryFunctor<{0}, at::native::DivFunctor<{0}> > >(int)"
+    )
+    one, other = (kernel_in_line(div.format(kind)) for kind in ("float", "double"))
+    assert one[0] == other[0] == "Div · elementwise"
+    assert one[1] == "vectorized_elementwise_kernel<4, BinaryFunctor<float, DivFunctor<float> >>"
+    assert one[1] != other[1]
+    assert kernel_in_line("volta_sgemm_64x64_nn") == ("volta_sgemm_64x64_nn", "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aten::mm",
+        "train.py(3): <lambda>",
+        "<built-in method apply of FunctionMeta object at 0x1>",
+        "<string>(2): __init__",
+        "torch::autograd::CppNode<Lookup>",
+        "Memcpy HtoD (Pageable -> Device)",
+        "",
+    ],
+)
+def test_other_names_are_left_as_they_are(name: str) -> None:
+    assert not is_mangled_long(name)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QTableView
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from gui import text_size
 from gui.main_window import MainWindow
+from gui.models.columns import Column, ColumnModel
 from gui.screenshot import settle
 from gui.session import Document
-from gui.widgets.table import Table
+from gui.widgets.table import Table, TableBox
 
 
 def rules_table(window: MainWindow) -> Table:
@@ -61,3 +64,29 @@ def test_columns_follow_the_text_size(window: MainWindow, document: Document) ->
         assert table.columnWidth(1) == 333
     finally:
         text_size.choose(window.session, window.settings, 100)
+
+
+KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, Array<char*, 1> >(int)"
+
+
+def test_a_kernel_shows_what_it_does_and_is_found_and_copied_by_its_whole_name(qapp: QApplication) -> None:
+    model = ColumnModel([Column("Name", "name", [KERNEL, "aten::" + "deep.module." * 20 + "forward"])])
+    box = TableBox(model, lambda slice_id: None, name="Kernels")
+    box.resize(400, 200)
+    box.show()
+    cell, table = model.index(0, 0), box.table
+    assert cell.data().startswith("Fill · elementwise ")
+    assert KERNEL[:40].replace("<", "&lt;") in cell.data(Qt.ItemDataRole.ToolTipRole)
+    modes, cut = [], table.itemDelegate()
+    assert isinstance(cut, QStyledItemDelegate)
+    for row in range(2):
+        option = QStyleOptionViewItem()
+        cut.initStyleOption(option, model.index(row, 0))
+        modes.append(option.textElideMode)
+    assert modes[0] is Qt.TextElideMode.ElideRight
+    assert modes[1] is not Qt.TextElideMode.ElideRight
+    box.filter.setText("native::FillFunctor")
+    assert model.rowCount() == 1
+    table.selectRow(0)
+    table.copy_rows()
+    assert QGuiApplication.clipboard().text() == KERNEL
