@@ -86,7 +86,7 @@ def in_use(trace: Trace, device: int) -> tuple[I64, I64, bool]:
     memory = trace.memory
     mine = memory.device == device
     told = mine & (memory.allocated_bytes >= 0)
-    if int(told.sum()) >= 2:
+    if int(told.sum()) >= min(2, int(mine.sum())):
         return memory.time_ns[told], memory.allocated_bytes[told], True
     return memory.time_ns[mine], np.cumsum(memory.bytes[mine]), False
 

@@ -107,6 +107,11 @@ def sync_kind_of(name: str) -> int:
     return _NO_SYNC
 
 
+def is_launch(name: str) -> bool:
+    """Whether a call of this name puts work on the device: a launch or an asynchronous copy."""
+    return bool(_LAUNCH.search(name) or _ASYNC_COPY.search(name))
+
+
 @lru_cache(maxsize=2)
 def classify(strings: StringTable) -> NameClasses:
     """Judge all names of a trace (kept for the traces used last)."""

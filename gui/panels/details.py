@@ -10,7 +10,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from core.errors import TraceError
-from core.kinds import DEVICE_WORK, CopyDirection, HostMemory, SliceKind
+from core.figures.names import is_launch
+from core.kinds import DEVICE_WORK, HOST_CALLS, CopyDirection, HostMemory, SliceKind
 from core.source_frames import is_user_frame, parse_old_stack
 from core.suggestions import SourceRef
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED
@@ -242,6 +243,8 @@ class DetailsPanel(QScrollArea):
         work = slice_facts.launched(trace, i)
         if len(work):
             _add(form, tr("Launches"), self._links([int(k) for k in work[:MAX_LINKS]], "", len(work)))
+        elif int(trace.slices.kind[i]) in HOST_CALLS and is_launch(trace.name(i)):
+            _add(form, tr("Launches"), label(tr("nothing that is in the trace"), "dim"))
         forward, backward = slice_facts.partners(trace, i)
         if forward:
             _add(form, tr("Forward"), self._links(forward[:MAX_LINKS], "", len(forward)))

@@ -106,7 +106,7 @@ class MemoryPanel(QWidget):
     def _add_chart(self, box: QBoxLayout, device: int) -> None:
         m = self._document.trace.memory
         times, used, total = in_use(self._document.trace, device)
-        if len(times) < 2:
+        if not len(times):
             return
         words = self.tr("Allocated on {device}, peak {peak}")
         if not total:
@@ -121,7 +121,7 @@ class MemoryPanel(QWidget):
         title = Elided(words, "dim")
         self._titles.append((title, words, times, used))
         chart = LineChart()
-        chart.show_values(times, used, text.size, second)
+        chart.show_values(times, used, text.size, second, self._document.trace.extent_ns)
         chart.picked.connect(partial(self._zoom, chart))
         holder = QVBoxLayout()
         holder.setContentsMargins(0, 2, 0, 2)

@@ -216,6 +216,14 @@ def _stairs(x: np.ndarray, y: np.ndarray, end: float) -> QPolygonF:
     return QPolygonF([*points, QPointF(end, points[-1].y())])
 
 
+def _in_pixels(column: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places and values to draw: of each pixel the highest value, then the one that holds from there on."""
+    first = np.flatnonzero(np.diff(column, prepend=-1))
+    last = np.append(first[1:], len(y)) - 1
+    x = np.column_stack((column[first], column[first] + 1))
+    return x.ravel(), np.column_stack((np.maximum.reduceat(y, first), y[last])).ravel()
+
+
 class LineChart(QWidget):
     """A step line of one quantity over time, with its peak; a second one may lie above it."""
 
@@ -225,16 +233,26 @@ class LineChart(QWidget):
         super().__init__()
         self._x = self._y = self._above = np.empty(0)
         self._peak = ""
+        self._from, self._to = 0.0, 1.0  # ns, what the width stands for
         self._write: Callable[[float], str] = str
         self.setMinimumHeight(72)
 
     def show_values(
-        self, x: np.ndarray, y: np.ndarray, write: Callable[[float], str], above: np.ndarray | None = None
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        write: Callable[[float], str],
+        above: np.ndarray | None = None,
+        extent_ns: tuple[float, float] | None = None,
     ) -> None:
         """``x`` in ns, ascending; ``write`` makes a text of a ``y``, for the peak and the value under the pointer.
 
-        ``above`` is drawn as a line of its own at the same times, on the same axis.
+        ``above`` is drawn as a line of its own at the same times, on the same axis. ``extent_ns`` is what the width
+        stands for, the same for charts that stand over each other; without it, from the first to the last value.
         """
+        if len(x):
+            self._from, self._to = extent_ns or (float(x[0]), float(x[-1]))
+            self._to = max(self._to, self._from + 1.0)
         self._above = np.empty(0) if above is None else above.astype(np.float64)
         self._write, peak = write, write(float(y.max())) if len(y) else ""
         self._x, self._y, self._peak = x.astype(np.float64), y.astype(np.float64), peak
@@ -242,10 +260,12 @@ class LineChart(QWidget):
         self.update()
 
     def value_at(self, x_px: float) -> tuple[float, float] | None:
-        """Time (ns) at a place, and the value that held there."""
-        if len(self._x) < 2 or self.width() < 2:
+        """Time (ns) at a place, and the value that held there; before the first it is not known."""
+        if not len(self._x) or self.width() < 2:
             return None
-        time = self._x[0] + (self._x[-1] - self._x[0]) * min(max(x_px / (self.width() - 1), 0.0), 1.0)
+        time = self._from + (self._to - self._from) * min(max(x_px / (self.width() - 1), 0.0), 1.0)
+        if time < self._x[0]:
+            return None
         return float(time), float(self._y[max(int(np.searchsorted(self._x, time, "right")) - 1, 0)])
 
     def event(self, event: QEvent) -> bool:
@@ -266,25 +286,21 @@ class LineChart(QWidget):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw at most two points a pixel: the lowest and the highest in it."""
-        if len(self._x) < 2:
+        """Draw at most two values a pixel: the highest in it, and the one that holds from there on."""
+        if not len(self._x):
             return
         t, painter = theme.current(), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width, height = self.width(), self.height() - 18
-        span, top = max(self._x[-1] - self._x[0], 1.0), max(self._y.max(), self._above.max(initial=1.0))
-        column = ((self._x - self._x[0]) / span * (width - 1)).astype(np.int64)
-        first = np.flatnonzero(np.diff(column, prepend=-1))
+        top = max(self._y.max(), self._above.max(initial=1.0))
+        column = ((self._x - self._from) / (self._to - self._from) * (width - 1)).astype(np.int64)
         if len(self._above):
-            line = np.maximum.reduceat(self._above, first)
+            x, y = _in_pixels(column, self._above)
             painter.setPen(QPen(QColor(t.dim), 1))
-            painter.drawPolyline(_stairs(column[first], 16 + height * (1 - line / top), width))
-        high = np.maximum.reduceat(self._y, first)
-        points = [QPointF(float(column[f]), 16 + height * (1 - v / top)) for f, v in zip(first, high, strict=True)]
-        steps: list[QPointF] = [QPointF(points[0].x(), 16 + height)]
-        for before, after in zip(points, points[1:], strict=False):
-            steps += [before, QPointF(after.x(), before.y())]
-        steps += [points[-1], QPointF(width, points[-1].y()), QPointF(width, 16 + height)]
+            painter.drawPolyline(_stairs(x, 16 + height * (1 - y / top), width))
+        x, y = _in_pixels(column, self._y)
+        line = _stairs(x, 16 + height * (1 - y / top), width)
+        steps = [QPointF(float(x[0]), 16 + height), *line, QPointF(width, 16 + height)]
         fill = QColor(t.accent)
         fill.setAlpha(70)
         painter.setPen(QPen(QColor(t.accent), 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from gui import text
@@ -22,6 +22,27 @@ def test_a_line_tells_the_value_that_held_at_a_time(qapp: QApplication) -> None:
     assert chart.value_at(41) == (41.0, 2048.0)
     assert chart.value_at(500) == (100.0, 4096.0)
     assert text.size(4096) in chart.accessibleName()
+
+
+def test_charts_over_each_other_share_their_axis_and_say_nothing_of_the_time_before(qapp: QApplication) -> None:
+    chart = LineChart()
+    chart.resize(101, 72)
+    chart.show_values(np.array([50]), np.array([4096]), text.size, None, (0.0, 100.0))
+    assert chart.value_at(40) is None
+    assert chart.value_at(60) == (60.0, 4096.0)
+    image = chart.grab().toImage()
+    rows = [[image.pixelColor(x, y) for y in range(20, 54)] for x in (20, 80)]
+    assert len(set(map(QColor.name, rows[0]))) == 1
+    assert rows[1][10] != rows[0][10]
+
+
+def test_a_peak_of_a_moment_is_not_held(qapp: QApplication) -> None:
+    chart = LineChart()
+    chart.resize(101, 72)
+    chart.show_values(np.array([0, 1, 1000]), np.array([100, 1, 1]), text.size)
+    image = chart.grab().toImage()
+    assert image.pixelColor(50, 22) == image.pixelColor(99, 22)
+    assert image.pixelColor(50, 22) != image.pixelColor(0, 40)
 
 
 def test_a_bar_of_the_histogram_tells_how_many_it_holds(qapp: QApplication) -> None:

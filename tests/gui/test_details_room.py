@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from core.importing import open_trace
@@ -14,8 +15,9 @@ from gui.main_window import MainWindow
 from gui.panels.details import DetailsPanel
 from gui.screenshot import settle
 from gui.session import Document, Session
+from gui.widgets.labels import Elided
 from gui.widgets.same_name import SameName
-from tests.trace_builder import TraceBuilder
+from tests.trace_builder import TraceBuilder, rows
 
 
 def details(window: MainWindow) -> DetailsPanel:
@@ -80,3 +82,22 @@ def test_a_recorded_call_stack_is_not_called_missing(qtbot: QtBot, tmp_path: Pat
     jobs.wait_all()
     settle()
     assert "with_stack=True" in panel._no_stack.text()
+
+
+def test_a_launch_whose_work_is_not_in_the_trace_says_so(qtbot: QtBot) -> None:
+    made = TraceBuilder().op("aten::mm", 0, 50).launch("gemm", at=10, call=5, start=60, dur=20)
+    trace = made.runtime("cudaLaunchKernel", 30, 5).runtime("cudaStreamIsCapturing", 40, 5).build()
+    document = Document(trace)
+    panel = DetailsPanel(Session(), document)
+    qtbot.addWidget(panel)
+
+    def said(slice_id: int) -> str:
+        document.select(slice_id)
+        labels = panel._columns[0].findChildren(QLabel)
+        return " ".join(w.full_text() if isinstance(w, Elided) else w.text() for w in labels)
+
+    linked, bare = rows(trace, "cudaLaunchKernel")
+    assert "nothing that is in the trace" in said(bare)
+    assert "Launches" in said(linked)
+    for other in (linked, rows(trace, "cudaStreamIsCapturing")[0], rows(trace, "aten::mm")[0]):
+        assert "nothing that is in the trace" not in said(other)

@@ -89,3 +89,15 @@ def test_a_low_panel_has_no_overlaps(show: Callable[..., Document], window: Main
         assert panel._scroll.geometry().bottom() < panel.table.geometry().top()
         charts = panel.findChildren(LineChart)
         assert len(charts) == 2 and not charts[0].geometry().intersects(charts[1].geometry())
+
+
+def test_a_device_with_one_event_has_its_curve_and_all_share_one_axis(
+    show: Callable[..., Document], window: MainWindow
+) -> None:
+    made = growing(0).memory(70, 3000, device=1, allocated=3000, reserved=4000)
+    panel = panel_of(show, window, made)
+    first, second = panel.findChildren(LineChart)
+    assert "GPU 1, peak 2.93" in panel._titles[1][0].full_text()
+    for x in (first.width() // 4, first.width() // 2):
+        found = first.value_at(x), second.value_at(x)
+        assert found[0] and found[1] and abs(found[0][0] - found[1][0]) < 1
