@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -171,7 +171,7 @@ def compare(
     sides = (_Names(before, before_analysis.figures), _Names(after, after_analysis.figures))
     per_step = all(side.steps for side in sides)
     device = tuple(int(k) for k in DEVICE_WORK)
-    return Comparison(
+    compared = Comparison(
         before_analysis.figures.summary,
         after_analysis.figures.summary,
         per_step,
@@ -182,8 +182,9 @@ def compare(
         match_suggestions(before_analysis.suggestions, after_analysis.suggestions),
         (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
         differing(before, after, runs),
-        noise_of(figures_of(before_analysis, runs[0]), figures_of(after_analysis, runs[1])),
     )
+    both = (figures_of(before_analysis, runs[0]), figures_of(after_analysis, runs[1]))
+    return replace(compared, noise=noise_of(*both, change_pct=compared.step_change_pct))
 
 
 class _Names:

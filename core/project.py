@@ -7,6 +7,7 @@ the runs' folders. It is written after every change, whole or not at all, so tha
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
@@ -29,6 +30,9 @@ NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a
 GAIN_PCT = 1.0  # a smaller change of the measured step is called no gain
 SLOWED = 1.2  # the step while recorded, of the one without the profiler: more is worth saying
 LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
+CLEAR = (
+    2.5  # standard errors (Student's 95 % of about six steps): a change beyond them is one, however uneven the steps
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Figures:
     kernels: float | None = None  # per step
     rules: tuple[str, ...] = ()  # what is still suggested
     spread_pct: float | None = None  # half the range of the recorded steps, of their median
+    error_pct: float | None = None  # standard error of the recorded steps' mean, of it
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,8 @@ def _iteration(row: Any) -> Iteration | None:
     try:
         known = {f.name: row[f.name] for f in fields(Iteration) if f.name in row}
         known["fixes"] = tuple(AppliedFix(**fix) for fix in row.get("fixes", ()))
-        shown = dict(row.get("figures", {}))
+        kept = dict(row.get("figures", {}))
+        shown = {f.name: kept[f.name] for f in fields(Figures) if f.name in kept}  # a newer version may keep more
         shown["rules"] = tuple(shown.get("rules", ()))
         known["figures"] = Figures(**shown)
         return _checked(Iteration(**known))
@@ -252,16 +258,18 @@ def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:
         summary.sync_wait_ns_per_step,
         summary.kernels_per_step,
         tuple(dict.fromkeys(s.rule_id for s in analysis.suggestions if not s.informational)),
-        _spread(analysis),
+        *_spread(analysis),
     )
 
 
-def _spread(analysis: Analysis) -> float | None:
+def _spread(analysis: Analysis) -> tuple[float | None, float | None]:
+    """Half the range of the steps, and the standard error of their mean, in per cent; unknown of fewer than three."""
     rows = analysis.figures.step_figures
     steps = rows.dur_ns[rows.counted]
     if len(steps) < 3:
-        return None
-    return float(50.0 * (steps.max() - steps.min()) / max(float(np.median(steps)), 1.0))
+        return None, None
+    error = 100.0 * float(steps.std(ddof=1)) / len(steps) ** 0.5 / max(float(steps.mean()), 1.0)
+    return float(50.0 * (steps.max() - steps.min()) / max(float(np.median(steps)), 1.0)), error
 
 
 def fix_of(suggestion: Suggestion, edit: ProposedEdit) -> AppliedFix:
@@ -338,7 +346,7 @@ def judge(before: Iteration, after: Iteration) -> Judgement:
     predicted = None
     if after.predicted_ns is not None and base:
         predicted = 100.0 * (after.predicted_ns - base) / base
-    noise = noise_of(before.figures, after.figures)
+    noise = noise_of(before.figures, after.figures, change_pct=measured)
     outcome = "unclear" if noise and measured is not None else "unknown"
     if measured is not None and predicted is not None:
         off = measured - predicted
@@ -350,14 +358,17 @@ def judge(before: Iteration, after: Iteration) -> Judgement:
     return Judgement(measure, old, new, predicted, measured, outcome, reasons, pair)
 
 
-def noise_of(*sides: Figures) -> tuple[str, ...]:
-    """Why the measurements cannot be trusted to some per cent: codes, none where they can.
+def noise_of(*sides: Figures, change_pct: float | None = None) -> tuple[str, ...]:
+    """Why a change of the step cannot be told from chance: codes, none where it can.
 
-    A step under the profiler takes at least as long as one without; where it took far less, something else ran on the
-    machine meanwhile.
+    Steps that differ much among themselves hide a small change, not one far beyond the error of their means. A step
+    under the profiler takes at least as long as one without; where it took far less, something else ran on the machine
+    meanwhile.
     """
     reasons = []
-    if any(s.spread_pct is not None and s.spread_pct > LARGEST_SPREAD_PCT for s in sides):
+    errors = [s.error_pct for s in sides if s.error_pct is not None]
+    clear = change_pct is not None and len(errors) == len(sides) and abs(change_pct) > CLEAR * math.hypot(*errors)
+    if not clear and any(s.spread_pct is not None and s.spread_pct > LARGEST_SPREAD_PCT for s in sides):
         reasons.append("spread")
     if any(
         s.wall_ns and s.host_ns and s.sustained_ns and s.wall_ns > 1.3 * max(s.host_ns, s.sustained_ns) for s in sides

@@ -129,6 +129,26 @@ def test_noise_is_not_a_result():
     assert judge(quiet, wide).reasons == ("spread",)
 
 
+@pytest.mark.parametrize(("step", "outcome"), [(80.0, "unclear"), (60.0, "better")])
+def test_a_change_far_beyond_the_error_of_uneven_steps_is_one(step, outcome):
+    before = replace(iteration(0, 100.0), figures=Figures("x", 100.0, None, 100.0, spread_pct=40.0, error_pct=6.0))
+    after = iteration(1, step, predicted=90.0)
+    assert judge(before, after).outcome == "unclear"  # how sure the other is was not kept
+    after = replace(after, figures=replace(after.figures, spread_pct=8.0, error_pct=4.0))
+    assert judge(before, after).outcome == outcome
+
+
+def test_what_a_newer_version_keeps_of_a_round_does_no_harm(tmp_path):
+    project = Project(tmp_path, "train.py", (iteration(0, 100.0),))
+    project.save()
+    file = tmp_path / "project.json"
+    values = orjson.loads(file.read_bytes())
+    values["iterations"][0]["figures"]["of_the_future"] = 1
+    file.write_bytes(orjson.dumps(values))
+    found = load_project(tmp_path)
+    assert found is not None and found.iterations == project.iterations
+
+
 def test_judgement_says_why():
     fixes = (fix_of(SUGGESTION, EDIT),)
     before = iteration(0, 100.0, rules=("scalar-read-back",))
