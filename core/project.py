@@ -30,9 +30,7 @@ NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a
 GAIN_PCT = 1.0  # a smaller change of the measured step is called no gain
 SLOWED = 1.2  # the step while recorded, of the one without the profiler: more is worth saying
 LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
-CLEAR = (
-    2.5  # standard errors (Student's 95 % of about six steps): a change beyond them is one, however uneven the steps
-)
+CLEAR = 2.5  # standard errors (Student's 95 % of six steps): a change beyond them is one, however uneven they are
 
 
 @dataclass(frozen=True)
