@@ -55,7 +55,7 @@ def short_kernel_name(name: str) -> str:
 def is_mangled_long(name: str) -> bool:
     """Whether a name is that of a C++ template or a generated kernel, whose telling part is not at its ends."""
     templated = 0 < name.find("<") < name.find("(") and name.rstrip().endswith((")", "const"))
-    return templated or name.startswith(("void ", "Cijk_"))
+    return templated or name.startswith(("void ", "Cijk_", "ncclKernel_", "ncclDevKernel_"))
 
 
 @lru_cache(maxsize=4096)

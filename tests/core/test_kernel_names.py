@@ -72,6 +72,7 @@ def test_a_kernel_in_a_line_begins_with_what_it_does_and_its_template_tells_it_a
     assert one[1] == "vectorized_elementwise_kernel<4, BinaryFunctor<float, DivFunctor<float> >>"
     assert one[1] != other[1]
     assert kernel_in_line("volta_sgemm_64x64_nn") == ("volta_sgemm_64x64_nn", "")
+    assert kernel_in_line("ncclKernel_Broadcast_RING_LL(ncclWorkElem)") == ("ncclKernel_Broadcast_RING_LL", "")
 
 
 @pytest.mark.parametrize(
