@@ -83,7 +83,7 @@ class OutputPage(QWidget):
         box.addLayout(row)
         self.command = Elided("", "faint", mono=True)
         box.addWidget(self.command)
-        self.phase = label("", "dim", wrap=True)
+        self.phase = label("", "dim")
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("Progress of the run"))
@@ -92,6 +92,16 @@ class OutputPage(QWidget):
         row.addWidget(self.phase)
         row.addWidget(self.bar, 1)
         box.addLayout(row)
+        self.choices = label(
+            self.tr(
+                "What was recorded is saved. Let the script finish, and the trace opens with all times and losses; "
+                "open it now and look while the script runs on; or stop the script: the trace stays."
+            ),
+            "",
+            wrap=True,
+        )
+        self.choices.hide()
+        box.addWidget(self.choices)
         return head
 
     def _outcome(self) -> QFrame:
@@ -151,14 +161,10 @@ class OutputPage(QWidget):
             words = text.counted(self.tr("{phase} · {count} {count|step|steps} so far"), progress.step, phase=words)
         left = self._time_left(progress)
         if left is not None:
-            words = self.tr("{words} · about {time} left").format(words=words, time=text.duration(left * 1e9))
+            words = self.tr("{words} · about {time} left").format(words=words, time=text.seconds(left))
         saved = bool(self._capture.running and self._capture.saved())
         self.open_button.setVisible(saved)
-        if saved:
-            words = self.tr(
-                "The chosen steps are recorded and saved; the script runs on. Let it finish, and the trace opens with "
-                "all times and losses; or open it now, or stop the script: the trace stays."
-            )
+        self.choices.setVisible(saved)
         self.phase.setText(words)
         self.bar.setRange(0, progress.total)  # no total: the bar shows that something is going on
         self.bar.setValue(progress.done)
@@ -287,7 +293,8 @@ class OutputPage(QWidget):
         running = self._capture is not None and self._capture.running
         self.stop_button.setVisible(running)
         self.stop_button.setText(self.tr("Stop"))
-        self.open_button.setVisible(running and self._capture is not None and bool(self._capture.saved()))
+        for widget in (self.open_button, self.choices):
+            widget.setVisible(running and self._capture is not None and bool(self._capture.saved()))
         self.again_button.setVisible(not running and self._capture is not None and self._capture.spec is not None)
         self.bar.setVisible(running)
         self.phase.setVisible(running)
