@@ -29,7 +29,12 @@ def included(graph: Graph, blocks: I32) -> Bool:
 
 
 def held_out_error(
-    graph: Graph, folder: Folder, nothing: Change, measured_ns: Mapping[int, int], loader_calls: int
+    graph: Graph,
+    folder: Folder,
+    nothing: Change,
+    counted: Sequence[int],
+    measured_ns: Mapping[int, int],
+    loader_calls: int,
 ) -> float | None:
     """Predict every other step from the rest, and the rest from those.
 
@@ -40,21 +45,24 @@ def held_out_error(
     ----------
     nothing
         The change that changes nothing.
+    counted
+        Positions of the counted steps among the graph's steps.
     measured_ns
-        Measured length of each counted step, by its position among the graph's steps.
+        Measured length of those whose length is known, by position.
     loader_calls
         Calls of the loader per step.
 
     Returns
     -------
     float or None
-        Mean difference, % of what was measured; None with fewer than four steps.
+        Mean difference, % of what was measured; None with fewer than four steps, or no length to compare with.
     """
-    counted = sorted(measured_ns)
-    if len(counted) < MIN_HELD_OUT_STEPS:
+    halves = counted[::2], counted[1::2]
+    lengths = [[measured_ns[i] for i in half if i in measured_ns] for half in halves]
+    if len(counted) < MIN_HELD_OUT_STEPS or not all(lengths):
         return None
     off = []
-    for given, held in ((counted[::2], counted[1::2]), (counted[1::2], counted[::2])):
+    for given, held in zip(halves, reversed(lengths), strict=True):
         blocks = np.flatnonzero(np.isin(graph.block_step, given)).astype(np.int32)
         chains = loader_chains(graph.waits, included(graph, blocks), loader_calls * len(given))
         program = make_program(graph, blocks, True, chains, True)
@@ -63,7 +71,7 @@ def held_out_error(
         pace = settle(program, Compiler(program, folder).compile(nothing), max(1, int(launches.max())))
         if pace is None:
             raise AssertionError("a program that looks for room has an end")
-        measured = sum(measured_ns[i] for i in held) / len(held)
+        measured = sum(held) / len(held)
         off.append(abs(pace.pass_ns / len(given) - measured) / max(measured, 1.0))
     return 100.0 * sum(off) / len(off)
 

@@ -121,7 +121,7 @@ class ProcessReplay:
         if not self.repeated:
             return None
         calls = max(1, round(self.graph.waits.loader_calls / max(1, len(self.graph.step_rows))))
-        return held_out_error(self.graph, self._folder, self.changes.nothing(), self._measured_ns, calls)
+        return held_out_error(self.graph, self._folder, self.changes.nothing(), self.counted, self._measured_ns, calls)
 
     @property
     def unit_count(self) -> int:
@@ -197,10 +197,10 @@ class ProcessReplay:
         return found
 
     def _lengths(self, figures: Figures) -> dict[int, int]:
-        """Measured length of each counted step: its period, the host step where it has none."""
+        """Measured length of each counted step: its period; the host step where no step has one."""
         own, rows = figures.step_figures, self.graph.step_rows
-        both = ((i, int(own.period_ns[rows[i]]), int(own.dur_ns[rows[i]])) for i in self.counted if i < len(rows))
-        return {i: period if period > 0 else host for i, period, host in both}
+        known = {i: int(own.period_ns[rows[i]]) for i in self.counted if i < len(rows) and own.period_ns[rows[i]] > 0}
+        return known or {i: int(own.dur_ns[rows[i]]) for i in self.counted if i < len(rows)}
 
     def _missing_pct(self, figures: Figures) -> float:
         """How much of the recorded period the replay lacks, %; 0 where the loop may run ahead or nothing is known."""

@@ -258,7 +258,8 @@ def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, t
     rows = rows[position]
     near = np.diff(position) == 1  # nothing left out between the two
     between, apart = np.diff(waits.end_ns[rows]), np.diff(waits.loader[rows])
-    pace = float(between[near].sum() / apart[near].sum()) if near.any() else 0.0
+    told = near if near.any() else apart > 0  # without any, the time left out holds as many batches as calls
+    pace = float(between[told].sum() / apart[told].sum()) if told.any() else 0.0
     lags = np.where(near, between, pace)
     chains = {int(row): (int(rows[i]), float(lags[i])) for i, row in enumerate(rows[1:])}
     around = pace * max(1, calls - int(apart[near].sum()) - int((~near).sum()))

@@ -66,7 +66,8 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
     launch = trace.links.launch_of[ids]
     thread = np.where(launch >= 0, view.thread[np.maximum(launch, 0)], -1)
     inside = (slices.start_ns[ids] >= window[0]) & (slices.start_ns[ids] < window[1])
-    keep = np.where(launch >= 0, threads[thread], inside)
+    chosen = (launch >= 0) & threads[thread]
+    keep = chosen | ((launch < 0) & (inside | _before_the_first(slices.track_id[ids], slices.start_ns[ids], chosen)))
     ids, launch, thread = ids[keep], launch[keep], thread[keep]
     order = np.lexsort((slices.start_ns[ids], slices.track_id[ids]))
     ids, launch, thread = ids[order], launch[order], thread[order]
@@ -80,6 +81,10 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
     heads, start, end, own = heads[order], start[order], end[order], own[order]
     launch_ns = np.where(launch[heads] >= 0, slices.start_ns[np.maximum(launch[heads], 0)], start)
     launch_ns = _in_order(own, launch_ns, launch[heads] >= 0)
+    # What was launched before the recording is no part of its steps. One after the other: a block holds only so many.
+    early = np.flatnonzero((launch[heads] < 0) & _before_the_first(own, start, launch[heads] >= 0))
+    early = early[np.argsort(start[early], kind="stable")]
+    launch_ns[early] = window[0] - np.arange(len(early), 0, -1)
     latency, gap, typical = _delays(own, start, end, launch_ns, launch[heads] >= 0)
     return Work(
         slice_id=ids[heads],
@@ -197,6 +202,15 @@ def _in_order(stream: I32, launch: I64, launched: Bool) -> I64:
         earliest = np.minimum.accumulate(launch[part][::-1])[::-1]
         fixed[part] = np.where(launched[part], launch[part], earliest)
     return fixed
+
+
+def _before_the_first(stream: I32, start: I64, launched: Bool) -> Bool:
+    """Pieces that start before the first launched one of their stream: they had been queued before it."""
+    first = np.full(int(stream.max(initial=-1)) + 1, np.iinfo(np.int64).min, dtype=np.int64)
+    first[stream[launched]] = np.iinfo(np.int64).max
+    np.minimum.at(first, stream[launched], start[launched])
+    early: Bool = start < first[stream]
+    return early
 
 
 def end_before(stream: I32, end: I64) -> I64:

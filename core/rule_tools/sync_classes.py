@@ -101,7 +101,9 @@ def _is_profilers_own(facts: Facts, row: int) -> bool:
     syncs = facts.figures.syncs
     if syncs.kind[row] != _DEVICE or syncs.op_id[row] >= 0:
         return False
-    call = int(syncs.slice_id[row])
+    call, step = int(syncs.slice_id[row]), int(syncs.step_id[row])
+    if step >= 0 and facts.n_steps > 1 and not facts.figures.steps.inferred[step]:
+        return False  # inside one of several marked steps: they end before the profiler stops
     start = int(facts.trace.slices.start_ns[call])
     by = facts.trace.links.launched_by
     first = int(facts.trace.slices.start_ns[by].min()) if len(by) else -1

@@ -17,6 +17,7 @@ from tests.core.rules.cases_waits import CASES
 from tests.core.rules.kit import keep
 from tests.simulator import simulate
 from tests.story.program import ARTICLE, step_of
+from tests.trace_builder import TraceBuilder
 
 WAITS = [
     rule
@@ -90,3 +91,13 @@ def test_a_watchdog_on_a_thread_of_its_own_holds_nobody_up() -> None:
             m.event_synchronize(event)
 
     assert classes(keep(simulate(step, 3, sustained=False).to_json())) == {}
+
+
+def test_a_synchronisation_inside_the_last_of_several_steps_is_no_profilers() -> None:
+    builder = TraceBuilder()
+    for step in range(3):
+        at = step * 1000
+        builder.step(step, at, 1000).op("aten::mm", at + 10, 30).launch("k", at=at + 15, call=5, start=at + 30, dur=500)
+        builder.runtime("cudaDeviceSynchronize", at + 50, 485)
+    trace = builder.runtime("cudaDeviceSynchronize", 3010, 20).build()
+    assert len(classes(trace)["explicit-synchronize"]) == 3

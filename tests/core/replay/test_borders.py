@@ -1,0 +1,56 @@
+"""Recordings that begin, or are cut, in the middle of things: what is no part of the loop must not count in it."""
+
+from __future__ import annotations
+
+from core.figures.compute import compute_figures
+from core.replay.replay import Replay
+from tests.trace_builder import TraceBuilder
+
+STEPS, HOST_US, KERNELS, KERNEL_US = 8, 1000, 20, 200
+
+
+def running_ahead(before: int, before_us: float) -> Replay:
+    """Steps that are queued in 1 ms and run 4 ms, behind work of the steps before, whose launches were not recorded."""
+    trace = TraceBuilder()
+    for i in range(before):
+        trace.kernel("k", 10 + i * before_us, before_us - 1, correlation=i)
+    start = 10 + before * before_us
+    for step in range(STEPS):
+        trace.step(step + 3, step * HOST_US, HOST_US)
+        for k in range(KERNELS):
+            at = step * HOST_US + 20 + k * HOST_US / 25
+            trace.op("aten::mm", at, 20).launch("k", at=at + 5, call=5, start=start, dur=KERNEL_US - 1)
+            start += KERNEL_US
+    opened = trace.build()
+    return Replay(opened, compute_figures(opened))
+
+
+def test_it_is_not_run_again_with_every_step() -> None:
+    replay = running_ahead(before=100, before_us=200)
+    assert replay.step_ns == KERNELS * KERNEL_US * 1000
+    assert replay.error_pct < 1
+
+
+def test_it_leaves_the_queue_piece_by_piece() -> None:
+    """1060 launches, of which the first hundreds have ended when the last ones come: no queue is ever full."""
+    replay = running_ahead(before=900, before_us=20)
+    assert replay.step_ns == KERNELS * KERNEL_US * 1000
+    assert replay.error_pct < 1
+
+
+def test_the_last_step_is_not_compared_with_the_time_to_queue_it() -> None:
+    replay = running_ahead(before=0, before_us=0)
+    assert replay.held_out_pct is not None
+    assert replay.held_out_pct < 1
+
+
+def test_each_half_of_a_loop_that_a_loader_keeps_waiting_foretells_the_other() -> None:
+    trace = TraceBuilder()
+    for step in range(8):
+        at = step * 1000
+        trace.step(step, at, 1000).range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 10, 600)
+        trace.op("aten::mm", at + 650, 100).launch("k", at=at + 660, call=5, start=at + 670, dur=300)
+    opened = trace.build()
+    replay = Replay(opened, compute_figures(opened))
+    assert replay.held_out_pct is not None
+    assert replay.held_out_pct < 2
