@@ -21,7 +21,7 @@ from core.fixes.together import Joint
 from core.importing import open_trace
 from core.project import Figures, Iteration, Project, load_project
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
-from gui import allow_file, jobs
+from gui import allow_file, jobs, text
 from gui.fix_dialog import FixDialog
 from gui.loop import Loop
 from gui.loop_fixes import Derived, near_lines
@@ -443,6 +443,8 @@ def test_compare_two_documents(window, loop, run_folder, tmp_path):
     jobs.wait_all()
     settle()
     assert page.title.text() == "Slower"
+    other = replace(page._found, after=replace(page._found.after, verdict="input_bound"))
+    assert page._rows(other)[-1][1:] == (text.verdict(other.before.verdict), "Input-bound", "")
     noisy = replace(page._found, noise=("spread",), wall_ns=(1e6, 3e6))
     page._verdict(noisy)
     assert page.title.text() == "Unclear"  # as its round is called
