@@ -159,7 +159,11 @@ def _waited_work(view: View, calls: I32, kind: U8, copies: I32) -> I32:
     # Which device or event is meant is not in the trace; the work that ends right before the call returns tells.
     for source in distinct(view.source[calls[open_]]):
         here = open_[view.source[calls[open_]] == source]
-        waited[here] = _latest_before(view, work[view.source[work] == source], calls[here])
+        own = work[view.source[work] == source]
+        waited[here] = _latest_before(view, own, calls[here])
+        whole = here[(kind[here] == SyncKind.DEVICE) | (kind[here] == SyncKind.ALLOC)]
+        if len(whole) and len(view.devices_of_source(source)) > 1:
+            waited[whole] = _of_a_drained_device(view, own, calls[whole], waited[whole])
     of_stream = open_[kind[open_] == SyncKind.STREAM]
     stream = _stream_of_calls(view, calls[of_stream])
     tracks = view.trace.slices.track_id[work]
@@ -168,6 +172,26 @@ def _waited_work(view: View, calls: I32, kind: U8, copies: I32) -> I32:
         found = _latest_before(view, work[tracks == track], calls[here])
         waited[here] = np.where(found >= 0, found, waited[here])
     return waited
+
+
+def _of_a_drained_device(view: View, work: I32, calls: I32, found: I32) -> I32:
+    """As ``found``, but of a device that had done all its work when the call returned, where there is one.
+
+    A call that waits for a whole device does not return while that device works: it was for another one.
+    """
+    start = view.trace.slices.start_ns[calls]
+    limit = view.trace.end_ns[calls] + CLOCK_TOLERANCE_NS
+    best, best_end = np.full(len(calls), -1, dtype=np.int32), np.full(len(calls), -1, dtype=np.int64)
+    for device in distinct(view.device[work]):
+        own = work[view.device[work] == device]
+        queue = _queue(view, own)
+        launched = np.searchsorted(queue.launched_ns, start)
+        done = np.append(-1, np.maximum.accumulate(queue.end_ns))[launched] <= limit
+        latest = _latest_before(view, own, calls)
+        end = np.where(done & (latest >= 0), view.trace.end_ns[latest], -1)
+        better = end > best_end
+        best[better], best_end[better] = latest[better], end[better]
+    return np.where(best >= 0, best, found)
 
 
 def _stream_of_calls(view: View, calls: I32) -> I32:

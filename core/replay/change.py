@@ -13,7 +13,7 @@ from core.kinds import HOST_CALLS, SliceKind
 from core.replay.graph import Graph
 from core.replay.lanes import others_busy
 from core.suggestions import Effect, EffectKind
-from core.tables import F64, I64, Bool
+from core.tables import F64, I32, I64, Bool
 
 
 @dataclass(eq=False)
@@ -69,6 +69,12 @@ class _Touched:
 
 def _rows(hit: Bool) -> I64:
     return np.flatnonzero(hit)
+
+
+def _middle(view: View, ids: I32) -> I64:
+    """Middle of each slice, ns."""
+    middle: I64 = view.trace.slices.start_ns[ids] + view.trace.slices.dur_ns[ids] // 2
+    return middle
 
 
 class Changes:
@@ -158,14 +164,15 @@ class Changes:
         spans: dict[int, Spans] = {}
         pieces = np.zeros(len(graph.work), dtype=bool)
         waits = np.zeros(len(graph.waits), dtype=bool)
-        wait_start = view.trace.slices.start_ns[graph.waits.slice_id]
+        # A call that begins where a slice ends is not in it, though rounded times may overlap: its middle tells.
+        launched, waiting = _middle(view, graph.work.launch_id), _middle(view, graph.waits.slice_id)
         for one in distinct(thread):
             if graph.lanes.of_thread[one] < 0:
                 continue
             own = union(start[thread == one], np.maximum(end, start + 1)[thread == one])
             spans[int(one)] = own
-            pieces |= (graph.work.thread == one) & (graph.work.launch_id >= 0) & contains(own, graph.work.launch_ns)
-            waits |= (graph.waits.thread == one) & contains(own, wait_start)
+            pieces |= (graph.work.thread == one) & (graph.work.launch_id >= 0) & contains(own, launched)
+            waits |= (graph.waits.thread == one) & contains(own, waiting)
         return Places(spans, pieces, waits)
 
     def _with_followers(self, waits: Bool) -> Bool:

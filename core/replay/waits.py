@@ -153,6 +153,8 @@ def _dependencies(
     hint = np.where(named >= 0, named, _last_launched(work, slices.start_ns[call], syncs.thread_id[rows]))
     known = hint >= 0
     stream, device = work.stream[hint], work.stream_device[work.stream[hint]]
+    told = syncs.device[rows]  # also of a call that found its device idle, whatever was launched last before it
+    known, device = known | (told >= 0), np.where(told >= 0, told, device)
     alloc = kind == SyncKind.ALLOC
     frees = np.array(["Free" in view.trace.name(i) for i in call], dtype=bool)
     wide = (kind == SyncKind.DEVICE) | (alloc & frees)
@@ -177,7 +179,7 @@ def _dependencies(
         ended = np.searchsorted(np.maximum.accumulate(work.end_ns[first:last]), limit, side="right") - 1
         found = np.minimum(launched, ended)
         all_done = wide & (~known | (device == work.stream_device[one])) & (ended >= launched)
-        hit = np.flatnonzero((found >= 0) & (all_done | (narrow & known & (stream == one))))
+        hit = np.flatnonzero((found >= 0) & (all_done | (narrow & (hint >= 0) & (stream == one))))
         owner.append(hit)
         target.append(first + found[hit])
     dep_of, dep_piece = np.concatenate(owner).astype(np.int32), np.concatenate(target).astype(np.int32)

@@ -101,7 +101,7 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
         device_slices=ids[by_id],
         piece_of_each=back[piece_of[by_id]],
         stream_track=tracks.astype(np.int32),
-        stream_device=trace.tracks.device[tracks].astype(np.int32),
+        stream_device=view.device_of_track[tracks].astype(np.int32),
     )
 
 

@@ -50,6 +50,7 @@ class Clock:
         self.costs = costs
         self.now: dict[str, float] = defaultdict(float)  # per thread
         self.tail: dict[tuple[int, int], float] = defaultdict(float)  # (device, stream) -> end of queued work
+        self.queued: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)  # when, and end of the work
         self.floor: dict[tuple[int, int], float] = defaultdict(float)  # earliest start after stream waits
         self.pending: dict[tuple[int, int], deque[float]] = defaultdict(lambda: deque(maxlen=costs.queue_limit))
 
@@ -68,13 +69,17 @@ class Clock:
             start = max(start, self.tail[queue] + self.costs.gap_us)
         work = Work(start, start + us, stream, device)
         self.tail[queue] = work.end_us
+        self.queued[queue].append((called, work.end_us))
         self.pending[queue].append(work.end_us)
         return work
 
-    def stream_end(self, device: int, stream: int) -> float:
-        """End of all work queued on a stream so far, 0 when there is none."""
-        return self.tail[(device, stream)]
+    def stream_end(self, device: int, stream: int, by_us: float) -> float:
+        """End of all work queued on a stream by then, 0 when there is none.
 
-    def device_end(self, device: int) -> float:
-        """End of all work queued on a device so far."""
-        return max((end for (d, _), end in self.tail.items() if d == device), default=0.0)
+        A thread whose part of the program was played before may have queued work at a later time.
+        """
+        return next((end for called, end in reversed(self.queued[device, stream]) if called <= by_us), 0.0)
+
+    def device_end(self, device: int, by_us: float) -> float:
+        """End of all work queued on a device by then, 0 when there is none."""
+        return max((self.stream_end(d, stream, by_us) for d, stream in list(self.queued) if d == device), default=0.0)

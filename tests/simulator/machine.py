@@ -262,18 +262,18 @@ class Machine:
 
     def stream_synchronize(self, stream: int = 7, device: int = 0, tag: str = "") -> None:
         """``cudaStreamSynchronize``."""
-        self._synchronize("cudaStreamSynchronize", self.clock.stream_end(device, stream), tag)
+        self._synchronize("cudaStreamSynchronize", self.clock.stream_end(device, stream, self.now_us), tag)
 
     def device_synchronize(self, device: int = 0, tag: str = "") -> None:
         """``torch.cuda.synchronize()``."""
-        self._synchronize("cudaDeviceSynchronize", self.clock.device_end(device), tag)
+        self._synchronize("cudaDeviceSynchronize", self.clock.device_end(device, self.now_us), tag)
 
     def event_record(self, stream: int = 7, device: int = 0) -> float:
         """``cudaEventRecord``; the returned event is the time at which the stream reaches it."""
         start = self.now_us
         self.cpu(self.costs.event_call_us)
         self._record_call("cudaEventRecord", start, self._next_correlation())
-        return self.clock.stream_end(device, stream)
+        return self.clock.stream_end(device, stream, start)
 
     def stream_wait(self, event: float, stream: int, device: int = 0) -> None:
         """``cudaStreamWaitEvent``: later work of the stream starts after the event."""
@@ -296,7 +296,7 @@ class Machine:
     def free(self, us: float = 50.0, device: int = 0, tag: str = "") -> None:
         """``cudaFree``: waits for the whole device."""
         start = self.now_us
-        self._wait_until(self.clock.device_end(device), "cudaFree", start, tag, us)
+        self._wait_until(self.clock.device_end(device, start), "cudaFree", start, tag, us)
         self._record_call("cudaFree", start, self._next_correlation())
 
     # -- the usual phrases --------------------------------------------------------------------------------------

@@ -55,6 +55,16 @@ def test_a_device_synchronisation_waits_for_every_stream_an_event_for_its_own_wo
     assert waits(run, "device")[0] > 700
 
 
+def test_a_synchronisation_waits_for_no_work_that_another_thread_queues_later() -> None:
+    def step(m: Machine, number: int) -> None:
+        with m.background("pin"), m.op("aten::copy_", us=100):
+            m.copy("HtoD", 1 << 16, us=50, pinned=True, blocking=False, stream=30)
+        m.device_synchronize(tag="device")
+        m.cpu(1000)
+
+    assert waits(simulate(step, steps=1), "device") == [0]
+
+
 def test_stream_waits_order_work_of_two_streams() -> None:
     def step(m: Machine, number: int) -> None:
         first = m.kernel(500)

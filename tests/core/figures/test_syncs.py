@@ -126,6 +126,17 @@ def test_stream_sync_waits_for_its_own_stream():
     assert figures.syncs.wait_ns.tolist() == [70 * US]
 
 
+@pytest.mark.parametrize("call", ["cudaDeviceSynchronize", "cudaFree"])
+def test_a_call_that_returned_while_a_device_worked_waited_for_another_one(call):
+    builder = TraceBuilder().step(1, 0, 1000).launch("ours", at=10, call=5, start=20, dur=100)
+    for start in (110, 180):  # the second device is at work before, during and after the call
+        builder.launch("theirs", at=start - 90, call=5, start=start, dur=60, device=1)
+    trace = builder.runtime(call, 175, 30).build()
+    syncs = compute_figures(trace).syncs
+    assert syncs.device.tolist() == [0]
+    assert syncs.wait_ns.tolist() == [0]  # our device was done before
+
+
 def test_rocm_waits_in_memcpy_with_stream_and_in_free():
     trace = (
         one_step()

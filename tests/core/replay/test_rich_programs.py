@@ -30,8 +30,10 @@ FOUND = {
     45: "a stream forks from the compute stream before anything was launched on it in the recording",
     50: "the same after a copy that gets a stream of its own",
     143: "the second of two forks waits for the first branch",
+    170: "a graph is launched where the range before it ends, by rounded times a nanosecond earlier",
     206: "a late event whose call ends by chance when another kernel ends",
     218: "a side stream forks behind a copy that gets a stream of its own",
+    224: "a device is synchronised that is idle, while the one that was launched on last is at work",
     257: "forks of the first step",
 }
 
