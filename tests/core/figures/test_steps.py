@@ -111,6 +111,19 @@ def test_enqueue_time_is_recognised_and_judged_by_the_device():
     assert "enqueue-time" in [note.code for note in figures.doctor]
 
 
+def test_enqueue_time_is_recognised_around_a_long_step_in_which_the_device_catches_up():
+    builder, at, device = TraceBuilder(), 0, 1000
+    for i in range(9):  # 100 us to queue, 300 us to run; an evaluation in the fifth step; work queued before
+        dur = 3000 if i == 4 else 100
+        builder.step(i, at, dur).op("aten::mm", at + 5, 50)
+        device = max(device, at + 20)
+        builder.launch("k", at=at + 10, call=5, start=device, dur=299)
+        at, device = at + dur, device + 300
+    summary = compute_figures(builder.build()).summary
+    assert summary.step_ns == 100 * US
+    assert summary.enqueue_bound is True
+
+
 def test_steady_steps_are_no_enqueue_time():
     assert compute_figures(steady([100] * 5).build()).summary.enqueue_bound is False
 
