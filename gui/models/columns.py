@@ -42,7 +42,7 @@ def _telling(name: str) -> tuple[str, str]:
 
 
 def _whole(short: str, rest: str) -> str:
-    return f"{short}\u2003{rest}" if rest else short
+    return f"{short} – {rest}" if rest else short
 
 
 @dataclass(frozen=True)

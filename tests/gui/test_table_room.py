@@ -75,7 +75,7 @@ def test_a_kernel_shows_what_it_does_and_is_found_and_copied_by_its_whole_name(q
     box.resize(400, 200)
     box.show()
     cell, table = model.index(0, 0), box.table
-    assert cell.data().startswith("Fill · elementwise\u2003")
+    assert cell.data().startswith("Fill · elementwise – vector")
     assert KERNEL[:40].replace("<", "&lt;") in cell.data(Qt.ItemDataRole.ToolTipRole)
     modes, cut = [], table.itemDelegate()
     assert isinstance(cut, QStyledItemDelegate)
