@@ -54,7 +54,7 @@ def find_handovers(view: View, lanes: Lanes, blocked_start: I64, blocked_end: I6
     edges = _edges(view, lanes) if lanes.count > 1 else waits.start
     for lane in range(1, lanes.count):
         start, end = bursts(_work(view, lanes, lane), _PAUSE_NS)
-        joins = _joins(edges, end)
+        joins = _joins(edges, end, waits)
         # A burst that begins while the main lane waits for this one goes on with what the lane was doing anyway.
         own = contains(union(*np.array(joins, dtype=np.int64).reshape(-1, 2).T), start)
         own[:1] = False
@@ -96,15 +96,18 @@ def _edges(view: View, lanes: Lanes) -> I64:
     return np.sort(np.concatenate((view.trace.slices.start_ns[own], view.trace.end_ns[own])))
 
 
-def _joins(edges: I64, ends: I64) -> list[tuple[int, int]]:
-    """Stretches in which the main lane did nothing until a burst ended; none unless that is usual for the lane."""
+def _joins(edges: I64, ends: I64, waits: Spans) -> list[tuple[int, int]]:
+    """Stretches in which the main lane did nothing until a burst ended; none unless that is usual for the lane.
+
+    What it did while it waited for the device (``waits``) is known: it was not for the other lane.
+    """
     if not len(edges) or not len(ends):
         return []
     after = np.searchsorted(edges, ends, side="left")
     inside = (after > 0) & (after < len(edges))
     before_ns = edges[np.maximum(after - 1, 0)]
     after_ns = edges[np.minimum(after, len(edges) - 1)]
-    waited = inside & (after_ns - ends <= _AT_ONCE_NS) & (ends - before_ns >= _PAUSE_NS)
+    waited = inside & (after_ns - ends <= _AT_ONCE_NS) & (ends - before_ns >= _PAUSE_NS) & ~contains(waits, ends)
     if np.count_nonzero(waited) < max(2, _USUAL_SHARE * len(ends)):
         return []
     return list(zip(before_ns[waited].tolist(), ends[waited].tolist(), strict=True))

@@ -50,6 +50,19 @@ def test_two_threads_feed_two_devices_and_one_waits_for_the_other(tmp_path: Path
     check(step, tmp_path, [("theirs",), ("ours",), ("theirs", "ours")])
 
 
+def test_a_thread_that_ends_while_the_main_one_waits_for_the_device(tmp_path: Path) -> None:
+    def step(m: Machine, number: int) -> None:
+        m.kernel_op("aten::mm", us=150, host_us=10)
+        with m.background("pin"), m.op("aten::copy_", us=130):
+            m.copy("HtoD", 1 << 16, us=20, pinned=True, blocking=False, stream=30)
+        with m.range("read"):
+            if not m.fixed("read"):
+                m.item(pinned=True)
+        extra(m, "ours", 300)
+
+    check(step, tmp_path, [("read",), ("ours",), ("read", "ours")])
+
+
 def test_a_thread_that_nobody_waits_for(tmp_path: Path) -> None:
     def step(m: Machine, number: int) -> None:
         with m.background("pin"):
