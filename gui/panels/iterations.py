@@ -307,7 +307,10 @@ class IterationsPage(QWidget):
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
         assert self._loop is not None
-        line.addWidget(button(self.tr("Open its trace"), partial(self._loop.open_iteration, number)))
+        newest = number == project.iterations[-1].number and bool(iteration.figures.rules)
+        words = self.tr("Go on: what its trace suggests next") if newest else self.tr("Open its trace")
+        opens = partial(self._loop.open_iteration, number)
+        line.addWidget(button(words, opens, "primary" if newest else "", yields=True))
         if iteration.parent is not None:
             compare = partial(self._compare, iteration.parent, number)
             words = self.tr("Compare with round {number}").format(number=iteration.parent)
