@@ -24,6 +24,7 @@ from gui.timeline.viewport import Viewport
 DONE, DISMISSED, LATER = "done", "dismissed", "later"
 CHOSEN = "chosen"  # ticked, to be applied with the others that are
 ALLOWED = "allowed"  # as dismissed, and an allow file says so
+HIT_LEAST, HIT_MOST, HIT_SHARE = 0.004, 0.9, 0.06  # shares of the view: that a hit keeps, that it is given
 SET_ASIDE = (DISMISSED, ALLOWED)  # no part of the plan any more
 
 
@@ -134,19 +135,33 @@ class Document(QObject):
         self.search_at = -1
         self.searchChanged.emit()
 
+    @property
+    def current_hit(self) -> int:
+        """Slice that the search has gone to, -1 while it has gone to none."""
+        return int(self.search_hits[self.search_at]) if 0 <= self.search_at < len(self.search_hits) else -1
+
     def go_to_hit(self, offset: int) -> None:
-        """Go to the next (+1) or previous (-1) search hit, from the view's middle at first, around the ends."""
-        count = len(self.search_hits)
+        """Go to the next (+1) or previous (-1) search hit, at first to the first (last) in view, around the ends.
+
+        The view keeps its width while the hit can be read in it, and its place while the hit is in it.
+        """
+        count, view = len(self.search_hits), self.viewport
         if not count:
             return
         if self.search_at < 0:
-            middle = (self.viewport.start_ns + self.viewport.end_ns) / 2
             starts = self.trace.slices.start_ns[self.search_hits]
-            at = int(np.searchsorted(starts, middle))
+            at = int(np.searchsorted(starts, view.start_ns if offset > 0 else view.end_ns))
             self.search_at = at % count if offset > 0 else (at - 1) % count
         else:
             self.search_at = (self.search_at + offset) % count
-        self.go_to_slice(int(self.search_hits[self.search_at]))
+        hit = self.current_hit
+        start, dur = float(self.trace.slices.start_ns[hit]), float(self.trace.slices.dur_ns[hit])
+        if not HIT_LEAST <= dur / view.width_ns <= HIT_MOST:
+            half = max(dur / (HIT_SHARE if dur < view.width_ns else 1 / 3) / 2, 1.0)
+            self.zoom_to(start + dur / 2 - half, start + dur / 2 + half)
+        elif start < view.start_ns or start + dur > view.end_ns:
+            self.zoom_to(start + dur / 2 - view.width_ns / 2, start + dur / 2 + view.width_ns / 2)
+        self.select(hit)
         self.searchChanged.emit()
 
     def when_analysed(self, method: Callable[[], None]) -> None:

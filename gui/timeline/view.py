@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
@@ -32,6 +31,7 @@ from gui.timeline.menus import row_menu, slice_menu
 from gui.timeline.minimap import Minimap
 from gui.timeline.motion import Motion
 from gui.timeline.prepared import prepare
+from gui.timeline.revealing import Revealer
 from gui.timeline.step_strip import StepStrip
 from gui.timeline.tooltip import slice_lines
 from gui.timeline.track_filter import TrackFilter
@@ -78,8 +78,7 @@ class TimelineView(QWidget):
         self.setAccessibleDescription(self.tr("W and S zoom, A and D move, comma and period go from slice to slice."))
         document.layoutChanged.connect(self._layout_changed)
         document.analysisChanged.connect(self._analysis_changed)
-        document.highlightChanged.connect(self._reveal_highlight)
-        document.selectionChanged.connect(self._reveal_selection)
+        self.revealer = Revealer(self)
         view = document.viewport
         if (view.start_ns, view.end_ns) == (view.first_ns, view.last_ns):  # nobody has chosen another one
             view.fit()
@@ -90,11 +89,7 @@ class TimelineView(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         if self._reveals:  # chosen before there was a view that could have brought it into view
             self._reveals = False
-            QTimer.singleShot(0, self, self._reveal_first)
-
-    def _reveal_first(self) -> None:
-        self._reveal_highlight()
-        self._reveal_selection()
+            QTimer.singleShot(0, self.revealer, self.revealer.first)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         low = event.size().height() < self.canvas.outer(LOW_PX)
@@ -163,40 +158,7 @@ class TimelineView(QWidget):
 
     def reveal(self, slice_id: int) -> None:
         """Make the row and the lane of a slice visible, scrolling as little as needed."""
-        row = self.rows.reveal(slice_id)
-        if row is None:
-            return
-        self.document.layoutChanged.emit()
-        if row.pinned:
-            return
-        frame = self.canvas.frame()
-        place = frame.place_of(slice_id)
-        top = place[1] if place is not None else frame.row_y(row)
-        if top < self.rows.pinned_px:
-            self.canvas.set_scroll(self.canvas.scroll_px + top - self.rows.pinned_px - 8)
-        elif top + 20 > self.canvas.high():
-            self.canvas.set_scroll(self.canvas.scroll_px + top + 40 - self.canvas.high())
-
-    def _reveal_highlight(self) -> None:
-        if self.document.highlighted and 0 <= self.document.highlighted[0] < len(self.document.trace.slices):
-            inside = self._first_in_view(self.document.highlighted)
-            self.reveal(inside)
-
-    def _first_in_view(self, ids: tuple[int, ...]) -> int:
-        """Return the first slice whose start is in view, else the first."""
-        at = np.asarray(ids, np.int64)
-        at = at[(at >= 0) & (at < len(self.document.trace.slices))]
-        start = self.document.trace.slices.start_ns[at]
-        view = self.document.viewport
-        inside = at[(start >= view.start_ns) & (start < view.end_ns)]
-        return int(inside[0]) if len(inside) else ids[0]
-
-    def _reveal_selection(self) -> None:
-        selected, trace = self.document.selected_slice, self.document.trace
-        if 0 <= selected < len(trace.slices):
-            self.reveal(selected)
-            figures = self.document.analysis.figures if self.document.analysis else None
-            self.canvas.setAccessibleDescription(", ".join(slice_lines(trace, figures, selected)))
+        self.revealer.reveal(slice_id)
 
     # Going places --------------------------------------------------------------------------------------------
 
