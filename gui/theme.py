@@ -114,6 +114,12 @@ _GAPS: dict[int, tuple[str, str]] = {
     GapCause.QUEUED: ("#8b95a3", "#7d8794"),
     GapCause.UNKNOWN: ("#6c7583", "#9aa3b0"),
 }
+_BUSY = {
+    "busy": ("#3fa37c", "#58b98f"),
+    "computing": ("#3fa37c", "#58b98f"),
+    "communication_only": ("#a0568f", "#c58bb8"),
+    "copies_only": ("#86963a", "#aeb95f"),
+}
 
 
 _ICONS = (Path(__file__).resolve().parent.parent / "resources" / "icons").as_posix()

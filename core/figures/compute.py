@@ -18,6 +18,7 @@ from core.figures.lookup import View, view_of
 from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StatTable, StepFigures, Summary, SyncTable
 from core.figures.shares import is_foreign
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
+from core.figures.step_parts import step_parts
 from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
@@ -55,8 +56,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     progress
         Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
 
-    Returns the figures with ``summary.sustained_step_ns`` and ``replay_error_pct`` None: the replay fills them in, and
-    `final_verdict` redoes the verdict with them.
+    Returns the figures; the replay fills ``summary.sustained_step_ns`` in, `final_verdict` then judges anew.
     """
     tell, view = progress or _silent, view_of(trace)
     tell(0.0, "steps")
@@ -106,6 +106,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     tell(1.0, "summary")
     return replace(figures, summary=with_verdict(summary, final_verdict(trace, figures)))
 
+        step_parts=step_parts(view, steps, per_step, anchor_ns, times, gaps),
 
 def with_verdict(summary: Summary, verdict: Verdict) -> Summary:
     """Return the summary with a (new) verdict: its code, sentence, and the sentence as template and values."""

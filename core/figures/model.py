@@ -74,6 +74,21 @@ class StepFigures(Table):
 
 
 @dataclass(frozen=True, eq=False)
+class StepParts:
+    """The device's time per step, float64[n_steps, ...] in ns, -1 unknown; mean over the devices of its file.
+
+    A step's own time lasts from its anchor (`core.figures.device.anchors`) to that of the next step: where the CPU
+    runs ahead, the device works at another step while the host step lasts. Without a next one it lasts from the
+    step's start, or from the end of the work of the step before, to the end of its own work.
+    """
+
+    length_ns: F64
+    busy_ns: F64
+    communication_ns: F64  # of the busy time: only collectives ran
+    idle_ns: F64  # [n_steps, len(GapCause)]
+
+
+@dataclass(frozen=True, eq=False)
 class StatTable(Table):
     """Aggregates by name, sorted by total time, descending."""
 
@@ -164,3 +179,4 @@ class Figures:
     launch_delay_ns: I64  # per device slice in links.launched order: start minus launch's start; -1 unknown
     extra: Mapping[str, F64] = field(default_factory=dict)  # see docs/figures.md, "Further figures"
     peak_memory_by_device: Mapping[int, int] = field(default_factory=dict)  # device (-1 the CPU) -> bytes
+    step_parts: StepParts | None = None  # None where there is no device work, or no step

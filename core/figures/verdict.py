@@ -26,7 +26,8 @@ HEALTHY_SAVING_PCT = 3.0
 # without waits wins back at least half of it (and a twentieth of the step), the waits are its cause.
 WAITS_SHARE, WAITS_LEAST_PCT = 0.5, 5.0
 
-_GROUPS: Mapping[str, tuple[GapCause, ...]] = {
+# Causes of idling by the verdict that they lead to.
+GROUPS: Mapping[str, tuple[GapCause, ...]] = {
     "input_bound": (GapCause.LOADER,),
     "sync_bound": (GapCause.SYNC, GapCause.COPY, GapCause.ALLOC),
     "communication_bound": (GapCause.COMMUNICATION,),
@@ -41,6 +42,8 @@ START_UP_SHARE = 0.5
 LOST_LAUNCHES_SHARE = 0.5
 # Of several devices of one program, the others work so much less than the one that never idles.
 UNEVEN_SHARE = 0.7
+# Without a device, a loader that takes so much of the CPU's step is the headline.
+LOADER_SHARE = 0.3
 
 TEMPLATES: Mapping[str, str] = {
     "healthy": "The device works {busy_pct:.0f} % of the time, and nothing that was found is known to save more than "
@@ -197,7 +200,7 @@ def _shares(budget: Budget, exposed_ns: float, sustained_ns: float | None) -> tu
     if sustained_ns and sustained_ns >= busy_ns:
         pace = float(sustained_ns)
     busy = min(busy_ns / pace, 1.0)
-    shares = {code: sum(budget.idle_by_cause_ns.get(c, 0) for c in causes) / period for code, causes in _GROUPS.items()}
+    shares = {code: sum(budget.idle_by_cause_ns.get(c, 0) for c in causes) / period for code, causes in GROUPS.items()}
     shares["communication_bound"] += exposed_ns / period
     # A loop that runs on at the sustained pace idles less than the recorded window, by a common factor.
     idle_then, idle_now = 1.0 - busy, 1.0 - busy_ns / period
@@ -236,7 +239,7 @@ def _unexplained(budget: Budget, share_pct: float, held_lead_ns: float, has_stac
 def _host(budget: Budget, share_pct: float) -> Verdict:
     """Say which kind of host work it is; a recording without steps that mostly starts up is not judged."""
     idle = budget.idle_by_cause_ns
-    most = max(_GROUPS["host_bound"], key=lambda cause: idle.get(cause, 0))
+    most = max(GROUPS["host_bound"], key=lambda cause: idle.get(cause, 0))
     if most == GapCause.COMPILE:
         if is_start_up(budget):
             return _verdict("unknown", "start_up_step", share_pct=100.0 * idle[most] / float(budget.period_ns or 1))
@@ -304,6 +307,6 @@ def judge_without_device(
         return _verdict("unknown", "left_alone")
     if names_device:
         return _verdict("unknown", "no_device_events")
-    if loader_share is not None and loader_share >= 0.3:
+    if loader_share is not None and loader_share >= LOADER_SHARE:
         return _verdict("input_bound", "loader_cpu", share_pct=100.0 * loader_share)
     return _verdict("unknown", "cpu_only")

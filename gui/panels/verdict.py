@@ -362,13 +362,13 @@ class VerdictBand(QFrame):
 
     def _busy(self, figures: Figures, dark: bool) -> list[Part]:
         """The busy time: computing, and what ran while nothing was computed."""
-        looks = {
-            "busy": (self.tr("busy"), "#3fa37c" if dark else "#58b98f"),
-            "computing": (self.tr("busy: computing"), "#3fa37c" if dark else "#58b98f"),
-            "communication_only": (self.tr("busy: communication only"), "#a0568f" if dark else "#c58bb8"),
-            "copies_only": (self.tr("busy: copies only"), "#86963a" if dark else "#aeb95f"),
+        names = {
+            "busy": self.tr("busy"),
+            "computing": self.tr("busy: computing"),
+            "communication_only": self.tr("busy: communication only"),
+            "copies_only": self.tr("busy: copies only"),
         }
-        return [Part(looks[part][0], ns, looks[part][1]) for part, ns in busy_parts(figures).items()]
+        return [Part(names[part], ns, theme.busy_color(part, dark)) for part, ns in busy_parts(figures).items()]
 
     def _show_host_budget(self, figures: Figures) -> bool:
         """Where no device worked: one step of the CPU; False where the steps are unknown."""

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from core.lanes import Lane
 from gui import text
 from gui.painting import guarded
 from gui.ranks import ranks_of
@@ -28,7 +29,7 @@ from gui.timeline.row import Row, RowKind
 from gui.timeline.scaled import Scaled
 from gui.timeline.slices import SlicePainter
 from gui.timeline.still import Still
-from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, slice_lines
+from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, run_lines, slice_lines
 from gui.timeline.waits import sync_lane
 
 MIN_HEIGHT_PX = 190
@@ -196,9 +197,13 @@ class Canvas(Scaled):
             return int(frame.figures.syncs.slice_id[sync]) if sync >= 0 else -1
         if row.kind is not RowKind.SLICES:
             return -1
+        own = self._lane_at(frame, row, position)
+        return own.at(time, slack) if own is not None else -1
+
+    def _lane_at(self, frame: Frame, row: Row, position: QPointF) -> Lane | None:
         number = int((position.y() - frame.row_y(row) - frame.pad_px) // frame.lane_px)
         lanes = self.rows.lanes_of(row)
-        return lanes[number].at(time, slack) if 0 <= number < len(lanes) else -1
+        return lanes[number] if 0 <= number < len(lanes) else None
 
     # Painting ------------------------------------------------------------------------------------------------
 
@@ -350,7 +355,11 @@ class Canvas(Scaled):
             key = (self.hovered, id(frame.figures))
             if key != self._told[0]:
                 self._told = (key, slice_lines(frame.trace, frame.figures, self.hovered))
+            row = self.row_at(at.y())
+            lane = self._lane_at(frame, row, at) if row is not None and row.kind is RowKind.SLICES else None
             lines = self._told[1]
+            if lane is not None:
+                lines = [*lines, *run_lines(frame, lane, self.hovered, frame.time_at(at.x()))]
         else:
             row = self.row_at(at.y())
             lines = row_lines(frame, row, frame.time_at(at.x())) if row is not None else []

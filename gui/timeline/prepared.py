@@ -31,7 +31,7 @@ class Prepared:
 
     def take_figures(self, figures: Figures) -> None:
         """Make what a view shows of the figures, in the thread that has them, before a view asks for it."""
-        from gui.timeline.step_strip import bounds_of  # late: a module of widgets
+        from gui.timeline.step_bounds import bounds_of  # late: it needs the theme
 
         bounds_of(figures)
         sync_lane(figures)

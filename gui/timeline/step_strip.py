@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from core.figures.model import BREAKDOWN_PARTS, Figures
-from core.kinds import GapCause, SliceKind
-from core.lod import LEVELS
-from gui import text, theme
+from core.figures.model import Figures
+from core.figures.step_parts import LEFT_OUT, shown_length_ns
+from gui import text
 from gui.evidence import slices_of
 from gui.painting import guarded
 from gui.ranks import Ranks, ranks_of
@@ -21,88 +18,15 @@ from gui.session import Document, Session
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
 from gui.timeline.labels import draw_text, slice_font
-from gui.timeline.palette import Palette, blend, fill, palette
+from gui.timeline.palette import Palette, palette
 from gui.timeline.rects import draw_rects
 from gui.timeline.scaled import Scaled
+from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of, parts_text
 
 STRIP_PX, LOW_STRIP_PX = 44, 28
 BAR_PX = 48  # widest bar
 NOTE_PX = 230  # kept free at the right for the note when the bars leave it
 RANK_GAP = 0.5  # between the bars of two ranks, in distances of two bars
-LOADING = 0.15  # shares of a step from which it is coloured by it
-BUSY = 0.85
-
-
-def _tr(words: str) -> str:
-    return QCoreApplication.translate("timeline", words)
-
-
-def periods_ns(figures: Figures) -> NDArray[np.int64]:
-    """Period of each step, its host duration where the period is not known."""
-    f = figures.step_figures
-    return np.where(f.period_ns > 0, f.period_ns, f.dur_ns)
-
-
-BOUNDS = ("left_out", "waiting", "loader", "device", "host", "unknown", "cpu")
-
-
-_bounds: WeakKeyDictionary[Figures, NDArray[np.uint8]] = WeakKeyDictionary()
-
-
-def bounds_of(figures: Figures) -> NDArray[np.uint8]:
-    """What bound each step: uint8[n_steps], positions in `BOUNDS`; worked out once.
-
-    The device where it was busy for `BUSY` of the step; else what most of its idle time is charged to.
-    """
-    if figures not in _bounds:
-        _bounds[figures] = _make_bounds(figures)
-    return _bounds[figures]
-
-
-def _make_bounds(figures: Figures) -> NDArray[np.uint8]:
-    f, gaps = figures.step_figures, figures.gaps
-    length = np.maximum(periods_ns(figures), 1)
-    idle_ns = np.zeros((len(figures.steps), len(GapCause)), np.int64)
-    inside = gaps.step_id >= 0
-    np.add.at(idle_ns, (gaps.step_id[inside], gaps.cause[inside]), (gaps.end_ns - gaps.start_ns)[inside])
-    cause, known = idle_ns.argmax(axis=1), idle_ns.any(axis=1)
-    loading = f.breakdown_ns[:, BREAKDOWN_PARTS.index("dataloader")]
-    rules = (
-        (~f.counted, "left_out"),
-        (f.gpu_busy_ns >= BUSY * length, "device"),
-        (known & (cause == GapCause.LOADER), "loader"),
-        (known & np.isin(cause, (GapCause.SYNC, GapCause.COPY, GapCause.ALLOC)), "waiting"),
-        (known, "host"),
-        (loading > LOADING * length, "loader"),
-        (f.gpu_busy_ns >= 0, "host"),
-        (np.full(len(length), not figures.devices), "cpu"),
-    )
-    return np.select([r[0] for r in rules], [BOUNDS.index(r[1]) for r in rules], BOUNDS.index("unknown")).astype(
-        np.uint8
-    )
-
-
-def bound_colour(bound: str, pal: Palette) -> QColor:
-    """Colour of a bar."""
-    return {
-        "waiting": blend(pal.wait, pal.strip, 0.88),
-        "loader": blend(QColor(theme.gap_color(GapCause.LOADER, pal.dark)), pal.strip, 0.9),
-        "device": blend(pal.good, pal.strip, 0.75),
-        "host": blend(pal.accent, pal.strip, 0.75),
-        "cpu": blend(fill(SliceKind.CPU_OP, LEVELS, pal.dark), pal.strip, 0.75),
-    }.get(bound, pal.grey)
-
-
-def bound_text(bound: str) -> str:
-    """What a colour means."""
-    return {
-        "waiting": _tr("the CPU waited for the device"),
-        "loader": _tr("waited for data"),
-        "device": _tr("the device was busy"),
-        "host": _tr("the device waited for the CPU"),
-        "left_out": _tr("left out of the means"),
-        "cpu": _tr("only the CPU was recorded"),
-    }.get(bound, _tr("use of the device not known"))
 
 
 class StepStrip(Scaled):
@@ -238,7 +162,7 @@ class StepStrip(Scaled):
 
     def bars_px(self, figures: Figures) -> NDArray[np.float64]:
         """Bars as rectangles, px: float64[n_steps, 4]; a bar higher than 2.5 typical ones is cut there."""
-        length = periods_ns(figures).astype(np.float64)
+        length = shown_length_ns(figures).astype(np.float64)
         counted = figures.step_figures.counted
         typical = float(np.median(length[counted])) if counted.any() else 0.0
         self._top_ns = min(float(length.max()), 2.5 * typical) if typical > 0 else float(length.max())
@@ -257,9 +181,9 @@ class StepStrip(Scaled):
         order = np.argsort(bars[:, 3], kind="stable") if self.pitch_px() < 2 else np.arange(len(bars))
         for number in np.unique(bounds).tolist():
             mine = order[bounds[order] == number]
-            painter.setBrush(bound_colour(BOUNDS[number], pal))
+            painter.setBrush(bound_colour(number, pal))
             draw_rects(painter, bars[mine])
-        cut = bars[periods_ns(figures) > self._top_ns]
+        cut = bars[shown_length_ns(figures) > self._top_ns]
         painter.setBrush(pal.strip)
         draw_rects(painter, np.column_stack((cut[:, 0], cut[:, 1] + 3, cut[:, 2], np.full(len(cut), 2.0))))
         painter.setBrush(pal.accent)
@@ -330,7 +254,7 @@ class StepStrip(Scaled):
     def note(self, figures: Figures) -> str:
         """What was left out, and the slowest step."""
         out = int(np.count_nonzero(~figures.step_figures.counted))
-        length = periods_ns(figures)
+        length = shown_length_ns(figures)
         words = []
         if out:
             words.append(self.tr("left out of the means: {count}").format(count=out))
@@ -375,10 +299,13 @@ class StepStrip(Scaled):
     def step_text(self, figures: Figures, step: int) -> str:
         """Tooltip of a bar, plain text."""
         f = figures.step_figures
-        known = [(self.tr("host step"), f.dur_ns[step]), (self.tr("period"), f.period_ns[step])]
-        known += [(self.tr("device busy"), f.gpu_busy_ns[step]), (self.tr("waits"), f.sync_wait_ns[step])]
-        lines = [self.step_name(figures, step) + " · " + bound_text(BOUNDS[int(bounds_of(figures)[step])])]
+        known = [(self.tr("period"), f.period_ns[step]), (self.tr("host step"), f.dur_ns[step])]
+        waits = f"{self.tr('waits of the CPU')}: {text.duration(int(f.sync_wait_ns[step]))}"
+        bound = int(bounds_of(figures)[step])
+        lines = [self.step_name(figures, step) + " · " + bound_text(bound)]
         lines += [f"{name}: {text.duration(int(ns) if ns >= 0 else None)}" for name, ns in known]
-        if not f.counted[step] and f.why_not[step]:
+        lines += [*parts_text(figures, step), *([waits] if f.sync_wait_ns[step] >= 0 else [])]
+        if bound == LEFT_OUT and f.why_not[step]:
             lines.append(f.why_not[step])
+        lines.append(self.tr("Colour: what bound the step. K shows them all."))
         return "\n".join(lines)

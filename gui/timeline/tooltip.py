@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 
 from core.figures.model import Figures
 from core.kinds import DEVICE_WORK, SliceKind, TrackKind
+from core.lanes import Lane
+from core.lod import bin_width_ns
 from core.trace import Trace
 from gui import text
 from gui.models import slice_facts
@@ -17,6 +20,7 @@ from gui.timeline.row import Row, RowKind
 from gui.timeline.waits import gap_lane, sync_lane
 
 LINE_PX = 17
+NEAR_PX = 6  # to both sides of the pointer
 NAME_CHARACTERS = 160
 LINE_CHARACTERS = 64
 
@@ -60,6 +64,20 @@ def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[st
             words = _tr("device work launched: {count}, {time}")
             lines.append(words.format(count=text.count(len(work)), time=text.duration(total)))
     return lines
+
+
+def run_lines(frame: Frame, lane: Lane, slice_id: int, time_ns: float) -> list[str]:
+    """Of a slice that is drawn as part of a run, with its strength for what the run covers: how much that is."""
+    if frame.trace.slices.dur_ns[slice_id] >= bin_width_ns(frame.ns_per_px):
+        return []
+    start, end = time_ns - NEAR_PX * frame.ns_per_px, time_ns + NEAR_PX * frame.ns_per_px
+    low, high = lane.window(start, end)
+    if high - low < 2:
+        return []
+    inside = np.minimum(lane.end_ns[low:high], end) - np.maximum(lane.start_ns[low:high], start)
+    words = _tr("{count} slices in {time} here, and gaps: they cover {share} of it")
+    share = text.percent(100 * float(inside.sum()) / (end - start))
+    return [words.format(count=text.count(high - low), time=text.duration(end - start), share=share)]
 
 
 def row_lines(frame: Frame, row: Row, time_ns: float) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QLinearGradient, QPainter, QPen
 
 from core.kinds import GapCause, SliceKind
 from core.lod import LEVELS
@@ -12,13 +12,37 @@ from gui import text, theme
 from gui.timeline.frame import Frame
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import HUES, Look, fill, gap_colour
+from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of
 
 ROW_PX = 18
-WIDTH_PX = 236
+WIDTH_PX = 252
 
 
 def _tr(words: str) -> str:
     return QCoreApplication.translate("timeline", words)
+
+
+def step_entries(frame: Frame) -> list[tuple[QBrush, str]]:
+    """Colours of the step bars above the timeline, with what bound those steps."""
+    if frame.figures is None or not len(frame.figures.steps):
+        return []
+    bounds = np.unique(bounds_of(frame.figures)).tolist()
+    words = _tr("step · {bound}")
+    return [(QBrush(bound_colour(b, frame.palette)), words.format(bound=bound_text(b))) for b in bounds]
+
+
+def _faded(frame: Frame) -> list[tuple[QBrush, str]]:
+    """Pale to strong, as slices are drawn that are too short for one pixel each."""
+    used = [look for look in np.unique(frame.looks).tolist() if look != SliceKind.STEP]
+    if not used:
+        return []
+    look = SliceKind.KERNEL if SliceKind.KERNEL in used else used[0]
+    shades = QLinearGradient(0, 0, 1, 0)
+    shades.setCoordinateMode(QLinearGradient.CoordinateMode.ObjectMode)
+    for level in range(1, LEVELS + 1):
+        for at in ((level - 1) / LEVELS, level / LEVELS - 0.001):
+            shades.setColorAt(at, fill(look, level, frame.palette.dark))
+    return [(QBrush(shades), _tr("pale: short slices, gaps between"))]
 
 
 def entries(frame: Frame) -> list[tuple[QBrush, str]]:
@@ -45,7 +69,7 @@ def entries(frame: Frame) -> list[tuple[QBrush, str]]:
         for cause in np.unique(frame.figures.gaps.cause).tolist():
             words = _tr("device idle: {cause}").format(cause=text.gap_cause(cause))
             found.append((QBrush(gap_colour(cause, pal.dark)), words))
-    return found
+    return [*found, *_faded(frame), *step_entries(frame)]
 
 
 def paint(painter: QPainter, frame: Frame) -> None:
@@ -53,8 +77,11 @@ def paint(painter: QPainter, frame: Frame) -> None:
     if not frame.show_legend:
         return
     rows = entries(frame)
-    height = len(rows) * ROW_PX + 12
-    box = QRectF(frame.width_px - WIDTH_PX - 12, frame.height_px - height - 12, WIDTH_PX, height)
+    fitting = max(1, int((frame.height_px - 36) // ROW_PX))  # in a low window it takes more columns
+    columns = max(1, min(-(-len(rows) // fitting), int((frame.width_px - 24) // WIDTH_PX)))
+    high = -(-len(rows) // columns)
+    width, height = columns * WIDTH_PX, high * ROW_PX + 12
+    box = QRectF(frame.width_px - width - 12, frame.height_px - height - 12, width, height)
     ground = QColor(frame.palette.window)
     ground.setAlpha(240)
     painter.setBrush(ground)
@@ -66,10 +93,11 @@ def paint(painter: QPainter, frame: Frame) -> None:
         for cause in GapCause
     }
     for i, (brush, words) in enumerate(rows):
-        y = box.top() + 6 + i * ROW_PX
+        x, y = box.left() + i // high * WIDTH_PX, box.top() + 6 + i % high * ROW_PX
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(brush)
         if brush.color().name() in idle:  # pale on the timeline, and alike: its edge has the colour of the budget bar
             painter.setPen(QPen(idle[brush.color().name()], 2))
-        painter.drawRect(QRectF(box.left() + 10, y + 4, 14, 10))
-        draw_text(painter, QRectF(box.left() + 32, y, WIDTH_PX - 40, ROW_PX), words, frame.palette.text)
+        painter.drawRect(QRectF(x + 10, y + 4, 14, 10))
+        painter.setBrush(Qt.BrushStyle.NoBrush)  # with shades set, Qt puts texts elsewhere
+        draw_text(painter, QRectF(x + 32, y, WIDTH_PX - 40, ROW_PX), words, frame.palette.text)

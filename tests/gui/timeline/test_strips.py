@@ -11,10 +11,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from core.figures.compute import compute_figures
+from core.figures.step_parts import DEVICE, shown_length_ns
+from core.kinds import GapCause, TrackKind
 from gui.timeline.axis import tick_step_ns, tick_text, ticks
 from gui.timeline.frame import HEADER_PX
+from gui.timeline.overlays.legend import entries
 from gui.timeline.palette import palette
-from gui.timeline.step_strip import BOUNDS, bound_colour, bounds_of, periods_ns
+from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of
+from gui.timeline.tooltip import run_lines
 from gui.timeline.view import TimelineView
 from tests.gui.conftest import cpu_only, training
 from tests.trace_builder import TraceBuilder, rows
@@ -32,18 +36,18 @@ def test_one_bar_per_step_as_high_as_its_period_in_the_colour_of_its_bound(view:
     figures = view.strip.figures()
     assert figures is not None
     bars, bounds = view.strip.bars_px(figures), bounds_of(figures)
-    length = periods_ns(figures)
+    length = shown_length_ns(figures)
     assert len(bars) == 4
     assert np.argmax(bars[:, 3]) == np.argmax(length)
     image = image_of(view.strip)
     for step, (x, y, width, height) in enumerate(bars.tolist()):
         colour = image.pixelColor(int(x + width / 2), int(y + height / 2))
-        assert colour == bound_colour(BOUNDS[bounds[step]], palette(True))
+        assert colour == bound_colour(int(bounds[step]), palette(True))
         assert image.pixelColor(int(x + width / 2), int(y) - 2) == palette(True).strip
 
 
 def test_what_bound_a_step_follows_its_idle_time(make_view: Callable[..., TimelineView]) -> None:
-    def bound(busy: int, loader: bool = False) -> str:
+    def bound(busy: int, loader: bool = False) -> int:
         made = TraceBuilder()
         for k in range(4):
             at = k * 1000
@@ -53,11 +57,11 @@ def test_what_bound_a_step_follows_its_idle_time(make_view: Callable[..., Timeli
             made.op("aten::mm", at + 620, 40).launch("gemm", at=at + 630, call=10, start=at + 650, dur=busy)
         figures = compute_figures(made.build())
         counted = np.flatnonzero(figures.step_figures.counted)
-        return BOUNDS[int(bounds_of(figures)[counted[len(counted) // 2]])]
+        return int(bounds_of(figures)[counted[len(counted) // 2]])
 
-    assert bound(busy=960) == "device"
-    assert bound(busy=200, loader=True) == "loader"
-    assert bound(busy=200) == "host"
+    assert bound(busy=960) == DEVICE
+    assert bound(busy=200, loader=True) == GapCause.LOADER
+    assert bound(busy=200) == GapCause.PYTHON
 
 
 def test_click_on_a_bar_goes_to_its_step(view: TimelineView) -> None:
@@ -220,3 +224,28 @@ def test_a_lone_short_slice_is_a_mark_on_the_whole_trace(make_view: Callable[...
                if image.pixelColor(x, y) != palette(True).strip}  # fmt: skip
     assert 1 <= len(columns) <= 2
     assert abs(min(columns) - (HEADER_PX + (image.width() - HEADER_PX) / 2)) <= 2
+
+
+def test_the_legend_tells_the_colours_of_the_steps_and_what_pale_is(view: TimelineView) -> None:
+    figures = view.strip.figures()
+    assert figures is not None
+    found = {words: brush for brush, words in entries(view.canvas.frame())}
+    bound = int(bounds_of(figures)[1])
+    assert found[f"step · {bound_text(bound)}"].color() == bound_colour(bound, palette(True))
+    assert found["pale: short slices, gaps between"].gradient() is not None
+
+
+def test_a_run_of_short_slices_says_how_much_of_it_they_cover(make_view: Callable[..., TimelineView]) -> None:
+    made = TraceBuilder()
+    for k in range(20_000):
+        made.kernel("gemm", k * 100, 42)
+    view = make_view(made.build())
+    frame = view.canvas.frame()
+    row = next(r for r in view.rows.scrolled if r.track_kind == TrackKind.DEVICE_STREAM)
+    lane = view.rows.lanes_of(row)[0]
+    time = frame.time_at(700)
+    (line,) = run_lines(frame, lane, lane.at(time, 100_000), time)
+    assert "42\u202f%" in line
+    view.document.zoom_to(1_000_000, 1_000_300)  # now each is drawn by itself
+    frame = view.canvas.frame()
+    assert run_lines(frame, lane, int(lane.ids[10_000]), 1_000_020.0) == []
