@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
 from core.figures.compute import compute_figures
@@ -29,6 +30,10 @@ from gui.main_window import MainWindow
 from gui.session import Document
 from gui.settings import Settings
 from tests.trace_builder import TraceBuilder, rows
+
+for waits in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitExposed):
+    assert waits.__kwdefaults__["timeout"]
+    waits.__kwdefaults__["timeout"] = 60_000  # pytest-qt's five seconds are short where other programs run
 
 
 def training(steps: int = 4) -> TraceBuilder:

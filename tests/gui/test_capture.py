@@ -277,11 +277,11 @@ def test_the_output_page_follows_a_run(session: Session, tmp_path: Path, qtbot: 
     page = OutputPage(session)
     qtbot.addWidget(page)
     capture.start(RunSpec(sys.executable, script=str(script), runs_root=str(tmp_path / "runs"), stdin="pipe"))
-    qtbot.waitUntil(lambda: "name? " in page.terminal.toPlainText(), timeout=20_000)
+    qtbot.waitUntil(lambda: "name? " in page.terminal.toPlainText(), timeout=60_000)
     assert page.input_row.isVisibleTo(page)
     page.input.setText("Ada")
     page.input.returnPressed.emit()
-    qtbot.waitUntil(lambda: not capture.running, timeout=20_000)
+    qtbot.waitUntil(lambda: not capture.running, timeout=60_000)
     assert "hello Ada" in page.terminal.toPlainText()
     assert "exit status 3" in page.words.text()
     assert page.outcome.isVisibleTo(page)
@@ -322,7 +322,7 @@ def test_closing_the_app_ends_the_script(session: Session, tmp_path: Path, qtbot
     page = OutputPage(session)
     qtbot.addWidget(page)
     capture.start(RunSpec(sys.executable, script=str(script), runs_root=str(tmp_path / "runs"), stdin="pipe"))
-    qtbot.waitUntil(lambda: "up" in page.terminal.toPlainText(), timeout=20_000)
+    qtbot.waitUntil(lambda: "up" in page.terminal.toPlainText(), timeout=60_000)
     capture.close()
     assert capture.run is not None
     assert capture.run.result is not None

@@ -64,12 +64,12 @@ def rules(settings: Settings) -> Path:
 def opened(qtbot: QtBot, window: MainWindow, path: Path) -> Document:
     before = len(window.session.documents)
     window.session.open([path])
-    qtbot.waitUntil(lambda: len(window.session.documents) > before, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.session.documents) > before, timeout=60_000)
     return window.session.documents[-1]
 
 
 def diagnosed(qtbot: QtBot, window: MainWindow, document: Document) -> Analysis:
-    qtbot.waitUntil(lambda: not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.opener.busy, timeout=60_000)
     assert document.analysis is not None
     return document.analysis
 

@@ -110,7 +110,7 @@ def test_no_widget_shows_a_name_that_acts(window: MainWindow, qtbot: QtBot, tmp_
     (tmp_path / "run").mkdir()
     path = hostile(tmp_path / "run" / name)
     window.session.open([path])
-    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=60_000)
     document = window.session.documents[0]
     assert document.analysis is not None and document.analysis.suggestions
     said: set[str] = set()

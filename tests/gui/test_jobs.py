@@ -61,7 +61,7 @@ def test_cancel_stops_the_work_and_nothing_is_called_back(qtbot: QtBot) -> None:
             raise
 
     job = jobs.run(owner, work, fail, fail)  # type: ignore[arg-type]
-    assert started.wait(5)
+    assert started.wait(60)
     job.cancel()
     qtbot.waitUntil(lambda: bool(ended) and not jobs.busy())
 
@@ -71,7 +71,7 @@ def test_the_latest_job_of_a_key_wins(qtbot: QtBot) -> None:
     owner = QObject()
 
     def work(value: int, progress: jobs.Progress) -> int:
-        gate.wait(5)
+        gate.wait(60)
         return value
 
     for value in range(5):
@@ -84,7 +84,7 @@ def test_the_latest_job_of_a_key_wins(qtbot: QtBot) -> None:
 def test_nothing_is_called_back_once_the_owner_is_gone(qtbot: QtBot) -> None:
     gate = threading.Event()
     owner = QObject()
-    jobs.run(owner, lambda progress: gate.wait(5), fail, fail)  # type: ignore[arg-type]
+    jobs.run(owner, lambda progress: gate.wait(60), fail, fail)  # type: ignore[arg-type]
     with qtbot.waitSignal(owner.destroyed):
         owner.deleteLater()
     gate.set()

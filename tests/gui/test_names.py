@@ -43,7 +43,7 @@ def test_documents_of_runs_are_named_and_saved_where_they_lie(
         (folder / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
         paths.append(training(2).write(folder / "trace.json"))
     window.session.open(paths)
-    qtbot.waitUntil(lambda: not window.opener.busy and len(window.session.documents) == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: not window.opener.busy and len(window.session.documents) == 2, timeout=60_000)
     tabs = window.top.tabs
     assert [tabs.tabText(k) for k in range(2)] == ["train.py, 12:31", "train.py, 12:44"]
     assert str(paths[0]) in tabs.tabToolTip(0)

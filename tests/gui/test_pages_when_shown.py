@@ -44,7 +44,7 @@ def test_of_traces_opened_together_the_first_is_in_front_and_all_are_diagnosed(
     window: MainWindow, qtbot: QtBot, paths: list[Path]
 ) -> None:
     window.session.open(paths)
-    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=60_000)
     assert [d.trace.path for d in window.session.documents] == paths
     assert window.session.current is window.session.documents[0]
     assert all(d.analysis is not None for d in window.session.documents)
@@ -118,7 +118,7 @@ def test_what_was_in_front_is_read_and_shown_first(window: MainWindow, qtbot: Qt
         lambda: fronts.append(window.session.current.trace.path) if window.session.current else None
     )
     window.opener.open_again([(path, None) for path in paths], str(paths[2]))
-    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=60_000)
     assert fronts[-1] == paths[2]
     assert window.session.current is window.session.documents[2]
     assert [d.trace.path for d in window.session.documents] == paths

@@ -25,9 +25,9 @@ KINDS = {
 @pytest.mark.parametrize("trace_id", list(KINDS), ids=KINDS.get)
 def test_every_view_of_a_real_trace_without_error_or_warning(window: MainWindow, qtbot: QtBot, trace_id: str) -> None:
     window.session.open([trace_path(trace_id)])
-    qtbot.waitUntil(lambda: bool(window.session.documents) or window.banner.isVisible(), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(window.session.documents) or window.banner.isVisible(), timeout=60_000)
     document = window.session.documents[0]
-    qtbot.waitUntil(lambda: document.analysis is not None and not document.analysis_running, timeout=30_000)
+    qtbot.waitUntil(lambda: document.analysis is not None and not document.analysis_running, timeout=60_000)
     page = window.current_page()
     assert page is not None
     assert document.analysis_error is None

@@ -15,7 +15,7 @@ from tests.gui.conftest import training
 
 def opened(window: MainWindow, qtbot: QtBot, path: Path) -> Document:
     window.session.open([path])
-    qtbot.waitUntil(lambda: not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.opener.busy, timeout=60_000)
     assert window.session.current is not None
     return window.session.current
 
@@ -25,7 +25,7 @@ def test_a_file_that_was_written_anew_is_read_again_in_the_same_tab(
 ) -> None:
     paths = [training(3).write(tmp_path / name) for name in ("a.json", "b.json", "c.json")]
     window.session.open(paths)
-    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=60_000)
     old = window.session.documents[1]
     window.session.set_current(old)
     window.show_panel("kernels")

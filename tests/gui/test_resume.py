@@ -74,10 +74,10 @@ def come_back(window: MainWindow, qtbot: QtBot, where: Path, count: int) -> None
     """Take the offer of a new window."""
     again = Resume(window, where)
     again.look("ask")
-    qtbot.waitUntil(lambda: not window.notice.isHidden(), timeout=10_000)
+    qtbot.waitUntil(lambda: not window.notice.isHidden(), timeout=60_000)
     assert f"{count} traces were open" in window.notice.words.full_text()
     window.notice.link.click()
-    qtbot.waitUntil(lambda: len(window.session.documents) == count and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.session.documents) == count and not window.opener.busy, timeout=60_000)
     qtbot.wait(1)
 
 
@@ -135,7 +135,7 @@ def test_after_closing_the_window(
     first.resize(1400, 900)
     first.show()
     written = Resume(first, where)
-    arrange(first, paths, lambda done: qtbot.waitUntil(done, timeout=20_000))
+    arrange(first, paths, lambda done: qtbot.waitUntil(done, timeout=60_000))
     first.session.pageRequested.emit("iterations")
     first.session.set_current(first.session.documents[1])
     left = as_left(first)
@@ -153,7 +153,7 @@ def test_after_closing_the_window(
 def test_what_the_user_closed_stays_closed(window: MainWindow, qtbot: QtBot, tmp_path: Path, paths: list[Path]) -> None:
     kept = Resume(window, tmp_path / "open")
     window.session.open(paths)
-    qtbot.waitUntil(lambda: len(window.session.documents) == 2 and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.session.documents) == 2 and not window.opener.busy, timeout=60_000)
     kept.keep()
     assert kept.file.exists()
     window.close_tab()
@@ -213,7 +213,7 @@ def test_another_file_of_that_name_opens_as_a_new_one(
     _write(tmp_path / "open", "1-other-1.json", paths[0], view=list(VIEW), selected_slice=7, stamp="1:2", tab="kernels")
     again = Resume(window, tmp_path / "open")
     again.look("always")
-    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=60_000)
     (document,) = window.session.documents
     assert document.selected_slice == -1
     assert (document.viewport.start_ns, document.viewport.end_ns) != VIEW
@@ -249,7 +249,7 @@ def test_a_trace_that_cannot_be_read_any_more_does_not_keep_the_others(
     file.write_text(json.dumps({**values, "front": str(paths[0]), "compared": [str(p) for p in paths]}))
     again = Resume(window, tmp_path / "open")
     again.look("always")
-    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=60_000)
     assert window.session.current is window.session.documents[0]
     assert not again._coming
 
@@ -269,7 +269,7 @@ def test_tabs_come_back_in_their_order_and_runs_by_their_names(
     qtbot.waitUntil(lambda: window.notice.isVisible())
     assert "train.py, round 1, 14:21" in window.notice.words.accessibleName()
     again.reopen()
-    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3 and not window.opener.busy, timeout=60_000)
     assert list(again._tabs()) == order
     assert again.opened().tabs == tuple(order)
 

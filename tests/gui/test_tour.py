@@ -37,12 +37,12 @@ def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot)
     window.run_command("learn")
     before, seen = list(window.session.recent), None
     for stage in range(5):  # the last of them is the illusion at the size of the article
-        qtbot.waitUntil(lambda stage=stage: _stage(window) == stage, timeout=20_000)  # type: ignore[misc]
+        qtbot.waitUntil(lambda stage=stage: _stage(window) == stage, timeout=60_000)  # type: ignore[misc]
         document = window.session.current
         assert document is not None
         assert document is not seen
         seen = document
-        qtbot.waitUntil(lambda d=document: d.analysis is not None and not d.analysis_running, timeout=30_000)  # type: ignore[misc]
+        qtbot.waitUntil(lambda d=document: d.analysis is not None and not d.analysis_running, timeout=60_000)  # type: ignore[misc]
         qtbot.waitUntil(lambda: len(window.session.documents) == 1)  # one tab all the way
         shown = bar(window)
         assert shown.isVisible()
@@ -62,7 +62,7 @@ def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot)
 
 def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot: QtBot) -> None:
     window.session.open([tour_story.sample(len(tour_story.stations()) - 1)])
-    qtbot.waitUntil(lambda: _stage(window) == len(tour_story.stations()) - 1, timeout=20_000)
+    qtbot.waitUntil(lambda: _stage(window) == len(tour_story.stations()) - 1, timeout=60_000)
     shown = bar(window)
     assert shown.next.text() == "End tour"
     qtbot.waitUntil(lambda: shown.next.x() > shown.back.x())  # once the bar is laid out
@@ -79,10 +79,10 @@ def test_the_diff_is_of_the_examples_own_code_and_the_next_stage_has_the_fix(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window.session.open([tour_story.sample(2)])
-    qtbot.waitUntil(lambda: _stage(window) == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: _stage(window) == 2, timeout=60_000)
     document = window.session.current
     assert document is not None
-    qtbot.waitUntil(lambda: document.analysis is not None and not document.analysis_running, timeout=30_000)
+    qtbot.waitUntil(lambda: document.analysis is not None and not document.analysis_running, timeout=60_000)
     shown = bar(window)
     shown.show_it.click()
     index = document.current_suggestion
@@ -182,7 +182,7 @@ def test_figures_that_are_not_known_yet_are_not_told() -> None:
 
 def test_nothing_moves_and_nothing_can_be_pressed_twice_while_a_station_opens(window: MainWindow, qtbot: QtBot) -> None:
     window.run_command("learn")
-    qtbot.waitUntil(lambda: _stage(window) == 0 and not window.opener.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: _stage(window) == 0 and not window.opener.busy, timeout=60_000)
     shown = bar(window)
     QApplication.processEvents()
     before = shown.mapTo(window, QPoint())

@@ -88,7 +88,7 @@ def run_script(
         _until(lambda: bool(run.gathered.traces), limit_s)
         began = time.monotonic()
         run.stop()
-        run.wait(20)
+        run.wait(60)
         seen.stop_seconds = time.monotonic() - began
     result = run.wait(limit_s)
     if result is None:

@@ -281,7 +281,7 @@ def test_the_whole_tree_is_killed() -> None:
     listed = _listed(process.pid)
     assert listed in (None, descendants(process.pid))  # the cheap way and the thorough one see the same
     tree.kill()
-    process.wait(10)
+    process.wait(60)
     process.stdout.close()
     for (
         number

@@ -128,7 +128,7 @@ def test_a_script_that_does_not_follow_stop_leaves_its_steps(tmp_path: Path) -> 
     )
     _until(lambda: seen.stdout.count("step") >= 2, 100)
     run.stop()
-    result = run.wait(30)
+    result = run.wait(60)
     assert result is not None
     assert result.outcome in ("stopped", "killed")
     assert result.trace is not None

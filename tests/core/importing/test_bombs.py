@@ -149,7 +149,7 @@ def test_calling_off_does_not_wait_for_a_long_step():
     gate, ended = threading.Event(), threading.Event()
 
     def work(tick):
-        gate.wait(30)
+        gate.wait(60)
         try:
             tick()
         finally:
@@ -162,7 +162,7 @@ def test_calling_off_does_not_wait_for_a_long_step():
         aside.aside(work, tick)
     assert not ended.is_set()
     gate.set()
-    assert ended.wait(30)  # and the work ends at its next step
+    assert ended.wait(60)  # and the work ends at its next step
     assert aside.aside(lambda tick: 5, lambda: None) == 5
     with pytest.raises(ZeroDivisionError):
         aside.aside(lambda tick: 1 // 0, lambda: None)

@@ -187,4 +187,4 @@ def test_forked_workers_end_with_a_killed_opener_in_the_midst_of_a_piece(path):
     assert opener.stdout is not None
     assert {int(opener.stdout.readline()) for _ in range(2)} == {opener.pid}  # both are at work
     opener.kill()
-    assert opener.communicate(timeout=30)[0] == ""
+    assert opener.communicate(timeout=120)[0] == ""

@@ -242,20 +242,20 @@ def test_a_held_key_keeps_moving_until_it_is_released(view: TimelineView, qtbot)
     view.motion.animated = True
     QTest.keyPress(view, Qt.Key.Key_W)
     first = view.document.viewport.width_ns
-    qtbot.waitUntil(lambda: view.document.viewport.width_ns < first / 1.3, timeout=5000)
+    qtbot.waitUntil(lambda: view.document.viewport.width_ns < first / 1.3, timeout=60_000)
     QTest.keyRelease(view, Qt.Key.Key_W)
-    qtbot.waitUntil(lambda: not view.motion.running, timeout=5000)
+    qtbot.waitUntil(lambda: not view.motion.running, timeout=60_000)
 
 
 def test_an_animated_zoom_arrives_and_another_move_ends_it(view: TimelineView, qtbot) -> None:
     view.motion.animated = True
     width = view.document.viewport.width_ns
     wheel(view, QPointF(700, 300), 2)
-    qtbot.waitUntil(lambda: not view.motion.running, timeout=5000)
+    qtbot.waitUntil(lambda: not view.motion.running, timeout=60_000)
     assert view.document.viewport.width_ns == pytest.approx(width / 1.69, rel=1e-3)
     wheel(view, QPointF(700, 300), 2)
     view.document.zoom_to(0, 1_000)
-    qtbot.waitUntil(lambda: not view.motion.running, timeout=5000)
+    qtbot.waitUntil(lambda: not view.motion.running, timeout=60_000)
     assert window_of(view) == pytest.approx((0, 1_000))
 
 

@@ -23,7 +23,7 @@ def test_part_of_a_trace_is_saved_off_the_gui_thread(view: TimelineView, tmp_pat
     answer(monkeypatch, out)
     view.document.select_range(TimeRange(1_000_000, 2_000_000))
     saving.trimmed_trace(view)
-    qtbot.waitUntil(lambda: "part.json.gz" in view.session.status, timeout=10_000)
+    qtbot.waitUntil(lambda: "part.json.gz" in view.session.status, timeout=60_000)
     part = open_trace(out)
     assert rows(part, "ProfilerStep#1")
     assert not rows(part, "ProfilerStep#3")
@@ -42,7 +42,7 @@ def test_an_existing_file_is_refused_in_words(view: TimelineView, tmp_path: Path
     taken.write_text("mine")
     answer(monkeypatch, taken)
     saving.trimmed_trace(view)
-    qtbot.waitUntil(lambda: len(errors) == 3, timeout=10_000)
+    qtbot.waitUntil(lambda: len(errors) == 3, timeout=60_000)
     assert taken.read_text() == "mine"
 
 
