@@ -17,6 +17,7 @@ from gui.panels.output import OutputPage
 from gui.session import Session
 from gui.settings import Settings
 from profiling.spec import Options, RunSpec, Schedule
+from tests.profiling import light
 
 SCRIPT = """\
 import torch
@@ -60,7 +61,11 @@ def diagnosed(session: Session, count: int) -> bool:
 
 
 @pytest.mark.torch
-def test_one_click_finds_the_line(session: Session, tmp_path: Path, qtbot: Any) -> None:
+def test_one_click_finds_the_line(
+    session: Session, tmp_path: Path, qtbot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in light.write(tmp_path).items():
+        monkeypatch.setenv(name, value)
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     capture = session.ask("capture")

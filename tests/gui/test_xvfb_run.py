@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.gui.screens import needs_screen, run
+from tests.gui.screens import ROOT, needs_screen, run
+from tests.profiling import light
 
 DRIVER = """
 import os, sys, time
@@ -101,7 +103,7 @@ def tick():
 timer = QTimer()
 timer.timeout.connect(tick)
 timer.start(50)
-QTimer.singleShot(150_000, made.quit)
+QTimer.singleShot(250_000, made.quit)
 status = app.run([])
 if failed:
     raise failed[0]
@@ -140,7 +142,9 @@ def test_a_script_is_started_and_stopped_in_a_real_window(tmp_path: Path) -> Non
     scripts = [tmp_path / "polite.py", tmp_path / "stubborn.py"]
     for path, source in zip(scripts, (POLITE, STUBBORN), strict=True):
         path.write_text(source)
-    done = run([sys.executable, "-c", DRIVER, *map(str, scripts), ""], 170)
+    quick = light.write(tmp_path)
+    quick["PYTHONPATH"] += os.pathsep + str(ROOT)
+    done = run([sys.executable, "-c", DRIVER, *map(str, scripts), ""], 280, **quick)
     assert done.returncode == 0, done.stderr
     polite, stubborn = [line for line in done.stdout.splitlines() if line.startswith("ENDED")]
     assert "The script was stopped." in polite

@@ -34,6 +34,6 @@ sys.meta_path.insert(0, Light())
 def write(folder: Path) -> dict[str, str]:
     """Make the folder; returns the variables that use it (and one thread, since several runs share two cores)."""
     place = folder / "site-packages"
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     (place / "sitecustomize.py").write_text(SOURCE)
     return {"PYTHONPATH": str(place), "OMP_NUM_THREADS": "1"}

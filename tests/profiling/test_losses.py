@@ -11,6 +11,7 @@ import pytest
 
 from profiling.run import run_blocking
 from profiling.spec import RunSpec, Schedule
+from tests.profiling import light
 
 SCRIPT = """\
 import torch
@@ -41,6 +42,7 @@ def ran(tmp_path: Path, **options: Any) -> tuple[dict[str, Any], str, str]:
         str(script),
         schedule=Schedule(skip=1, warmup=2, active=3),
         stdin="null",
+        env=light.write(tmp_path),
         runs_root=str(tmp_path / "runs"),
         **options,
     )
