@@ -41,10 +41,10 @@ def infer_steps(view: View) -> StepTable:
         end[:-1][followed] = start[own[1:]][followed]
         return _table(view, own, start[own], end)
     loader = _one_name(view, _busiest_thread(view, view.named(ranges, view.names.loader)))
-    optimizer = _outermost(view, _busiest_thread(view, view.named(ranges, view.names.optimizer)))
-    optimizer = _one_name(view, optimizer)  # an optimizer made of others marks theirs inside its own
+    every = _outermost(view, _busiest_thread(view, view.named(ranges, view.names.optimizer)))
+    optimizer = _one_name(view, every)  # an optimizer made of others marks theirs inside its own
     if len(optimizer) >= _MIN_MARKS:
-        optimizer = optimizer[:: marks_per_iteration(view, optimizer)]
+        optimizer = optimizer[:: marks_per_iteration(view, optimizer, every)]
     marks = optimizer
     # Both marks come once per iteration; the loader's stands at its beginning. Where their numbers differ, several
     # optimizer steps share a batch or the reverse, and the optimizer's rhythm is the training's.

@@ -339,6 +339,40 @@ def test_two_optimizers_of_one_class_make_one_iteration(tmp_path, with_loader):
     assert figures.summary.sync_wait_ns_per_step == pytest.approx(1000 * run.wait_us_per_step, rel=0.1)
 
 
+def train(m: Machine, ops: tuple[str, ...], optimizer: str = "Adam") -> None:
+    for op in ops:
+        m.kernel_op(f"aten::{op}", 100)
+    with m.range(f"Optimizer.step#{optimizer}.step"):
+        m.kernel_op("aten::_fused_adam_", 20)
+
+
+@pytest.mark.parametrize("generators", ["Adam", "RMSprop"])
+@pytest.mark.parametrize("critics", [2, 5])
+def test_several_steps_of_a_critic_and_one_of_a_generator_make_one_iteration(tmp_path, critics, generators):
+    def program(m: Machine, number: int) -> None:
+        for _ in range(critics):
+            train(m, ("mm", "mm", "mul", "sub", "norm", "pow"))
+        train(m, ("conv", "conv", "mm", "tanh"), generators)
+        m.item()
+
+    run = simulate(program, steps=5, marked=False)
+    figures = compute_figures(open_trace(run.write(tmp_path / "t.json")))
+    assert len(figures.steps) == 4
+    assert figures.summary.period_ns == pytest.approx(1000 * run.sustained_step_us, rel=0.02)
+
+
+@pytest.mark.parametrize("every", [3, 5])
+def test_an_iteration_with_an_evaluation_is_still_one(tmp_path, every):
+    def program(m: Machine, number: int) -> None:
+        train(m, ("mm", "mul", "sub", "norm"))
+        if number % every == 0:
+            for _ in range(6):
+                m.kernel_op("aten::mm", 100)
+
+    run = simulate(program, steps=16, marked=False)
+    assert len(compute_figures(open_trace(run.write(tmp_path / "t.json"))).steps) == 15
+
+
 def test_an_iteration_that_logs_every_other_time_is_still_one(tmp_path):
     def program(m: Machine, number: int) -> None:
         for _ in range(12):
