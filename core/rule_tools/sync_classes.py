@@ -102,7 +102,9 @@ def _is_profilers_own(facts: Facts, row: int) -> bool:
     if syncs.kind[row] != _DEVICE or syncs.op_id[row] >= 0:
         return False
     call, step = int(syncs.slice_id[row]), int(syncs.step_id[row])
-    if step >= 0 and facts.n_steps > 1 and not facts.figures.steps.inferred[step]:
+    steps = facts.figures.steps
+    inside = step >= 0 and not steps.inferred[step] and facts.trace.end_ns[call] <= steps.end_ns[step]
+    if inside and facts.n_steps > 1:
         return False  # inside one of several marked steps: they end before the profiler stops
     start = int(facts.trace.slices.start_ns[call])
     by = facts.trace.links.launched_by

@@ -2,8 +2,9 @@
 
 What it finds
 -------------
-Use of the GPU below the threshold while no wait, no loader, no launching and no compiling accounts for most of the
-idle time: the CPU was in Python outside any operator, or nothing recorded says where.
+A Python function that launches nothing and idles the GPU for a good part of the step. Else use of the GPU below the
+threshold while no wait, no loader, no launching and no compiling accounts for most of the idle time: the CPU was in
+Python outside any operator, or nothing recorded says where.
 
 Why it costs time
 -----------------
@@ -48,6 +49,7 @@ RULE = Rule(
         Param("min_unknown", 0.6, "share of the idle time", "less, and another cause explains it"),
         Param("min_work", 20, "pieces of GPU work", "fewer are an excerpt, not a program"),
         Param("min_in_one", 0.6, "share of the idle time in Python", "a function that holds less is not the cause"),
+        Param("min_of_step", 0.1, "share of the step", "a function that launches nothing and idles the GPU so long"),
     ),
 )
 _NAMED_TITLE = "The GPU works {busy_pct:.0f} % of the time: the CPU is in {function}"
@@ -62,11 +64,10 @@ _ANYWHERE = (
     "slow, or there is simply too little work per step."
 )
 _NAMED_WHY = (
-    "The GPU is used only {busy_pct:.0f} % of the time: the CPU is in Python meanwhile, mostly in {place}. "
+    "The GPU is used {busy_pct:.0f} % of the time: in the rest the CPU is in Python, mostly in {place}. "
     "{python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:time} per step "
     "in "
-    "{place} alone ({share_pct:.0f} % of it). No wait, loader or launch explains it: nothing is queued until that code "
-    "is "
+    "{place} alone ({share_pct:.0f} % of it): nothing is queued until that code is "
     "done. The saving assumes that it is done beside the step."
 )
 
@@ -78,22 +79,24 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     gaps = ctx.figures.gaps
     if busy is None:
         raise NotChecked("The use of the GPU is unknown in this trace.")
-    if busy >= ctx.params["max_busy_pct"] or not len(gaps):
-        return []
-    if len(facts.work) < ctx.params["min_work"]:
+    if len(facts.work) < ctx.params["min_work"] or not len(gaps):
         return []
     inside = gaps.step_id >= 0
     length = (gaps.end_ns - gaps.start_ns)[inside]
     unknown = np.isin(gaps.cause[inside], (GapCause.UNKNOWN, GapCause.PYTHON))
+    values: dict[str, Any] = {
+        "busy_pct": busy,
+        "python_pct": 100.0 * length[gaps.cause[inside] == GapCause.PYTHON].sum() / max(length.sum(), 1),
+    }
+    named = _function_that_holds_most(ctx, facts)
+    if named is not None and _idles_the_gpu_alone(ctx, facts, named):
+        return [_named(ctx, facts, named, values)]
+    if busy >= ctx.params["max_busy_pct"]:
+        return []
     if len(facts.kernels) >= 20 and float(np.median(ctx.trace.slices.dur_ns[facts.kernels])) <= 25e3:
         return []  # short kernels: launching them is what takes the time, and that has a rule of its own
     if not length.sum() or length[unknown].sum() < ctx.params["min_unknown"] * length.sum():
         return []
-    values: dict[str, Any] = {
-        "busy_pct": busy,
-        "python_pct": 100.0 * length[gaps.cause[inside] == GapCause.PYTHON].sum() / length.sum(),
-    }
-    named = _function_that_holds_most(ctx, facts)
     if named is not None:
         return [_named(ctx, facts, named, values)]
     return [
@@ -119,9 +122,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
 def _named(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int], values: dict[str, Any]) -> Suggestion:
     """The suggestion where one Python function holds most of the idle time."""
     frames, held_ns, python_ns = named
-    launches = np.sort(ctx.trace.slices.start_ns[ctx.trace.links.launched_by])
-    start, end = ctx.trace.slices.start_ns[frames], ctx.trace.end_ns[frames]
-    quiet = frames[np.searchsorted(launches, start) == np.searchsorted(launches, end)]
+    quiet = _quiet(ctx, frames)
     longest = int(frames[np.argmax(ctx.trace.slices.dur_ns[frames])])
     found = parse_frame(ctx.trace.name(longest))
     place = f"{found.function} ({PurePath(found.file).name}:{found.line})" if found else ctx.trace.name(longest)
@@ -157,6 +158,20 @@ def _named(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int], values: 
         at=longest,
         effects=[Effect(EffectKind.SCALE_HOST, tuple(quiet.tolist()), 0.0, assumed=True)] if len(quiet) else [],
     )
+
+
+def _quiet(ctx: RuleContext, frames: I32) -> I32:
+    """Those of the calls in which nothing is launched."""
+    launches = np.sort(ctx.trace.slices.start_ns[ctx.trace.links.launched_by])
+    start, end = ctx.trace.slices.start_ns[frames], ctx.trace.end_ns[frames]
+    quiet: I32 = frames[np.searchsorted(launches, start) == np.searchsorted(launches, end)]
+    return quiet
+
+
+def _idles_the_gpu_alone(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int]) -> bool:
+    """Whether the function launches nothing and idles the GPU for a good part of the step, however busy it is else."""
+    frames, held_ns, _ = named
+    return len(_quiet(ctx, frames)) == len(frames) and held_ns >= ctx.params["min_of_step"] * facts.window_ns
 
 
 def _function_that_holds_most(ctx: RuleContext, facts: Facts) -> tuple[I32, int, int] | None:

@@ -7,7 +7,7 @@ from core.trace import Trace
 from tests.trace_builder import TraceBuilder
 
 
-def program(prepare_us: float) -> Trace:
+def program(prepare_us: float, kernel_us: float = 48) -> Trace:
     """Steps of a millisecond: ``prepare`` inside ``run`` in ``main``, then kernels of the rest."""
     builder = TraceBuilder()
     for number in range(4):
@@ -15,8 +15,8 @@ def program(prepare_us: float) -> Trace:
         builder.step(number, at, 1000).python("train.py(1): main", at, 1000).python("train.py(9): run", at, 995)
         builder.python("data.py(30): prepare", at + 1, prepare_us).python("data.py(50): resize", at + 2, prepare_us / 4)
         for k in range(6):
-            start = at + prepare_us + 10 + 50 * k
-            builder.launch("k", at=start, call=3, start=start + 4, dur=48)
+            start = at + prepare_us + 10 + (kernel_us + 2) * k
+            builder.launch("k", at=start, call=3, start=start + 4, dur=kernel_us)
     return builder.build()
 
 
@@ -37,3 +37,11 @@ def test_a_busy_gpu_is_not_underfed() -> None:
     analysis = analyze(program(100))
     named = [s.headline for s in analysis.suggestions if s.rule_id == "gpu-underfed" and "prepare" in s.headline]
     assert named == []
+
+
+def test_a_function_that_idles_a_gpu_that_works_most_of_the_time_is_named() -> None:
+    """The GPU works 58 % of the time, but the rest is one function's, and could be won back."""
+    found = [s for s in analyze(program(400, kernel_us=96)).suggestions if s.rule_id == "gpu-underfed"]
+    assert [s.headline for s in found] == ["The GPU works 58 % of the time: the CPU is in prepare"]
+    assert found[0].saving.pct is not None
+    assert 25 < found[0].saving.pct < 42
