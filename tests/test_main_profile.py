@@ -17,6 +17,7 @@ from core.run_folder import read_run
 from profiling.command import add_arguments, spec_of
 from profiling.lifeline import Lifeline
 from profiling.processes import started_at
+from tests.profiling import light
 
 ROOT = Path(main.__file__).parent
 SCRIPT = """
@@ -73,7 +74,8 @@ def test_run_and_its_manifest(script, tmp_path):
 @pytest.mark.torch
 def test_script_that_fails(script, tmp_path):
     options = ("--interpreter", sys.executable, "--runs", str(tmp_path / "runs"), "--active", "2", "--quiet")
-    done = run(str(script), *options, "--", "3", "fail")
+    quick = [f"{name}={value}" for name, value in light.write(tmp_path).items()]
+    done = run(str(script), *options, "--env", quick[0], "--env", quick[1], "--", "3", "fail")
     assert done.returncode == 4
     assert b"out of luck" in done.stdout
     assert b"RuntimeError: out of luck" in done.stderr

@@ -13,6 +13,7 @@ from gui.main_window import MainWindow
 from gui.session import DONE
 from gui.settings import Settings
 from profiling.spec import RunSpec, Schedule
+from tests.profiling import light
 
 SCRIPT = """
 import os
@@ -48,7 +49,7 @@ def test_once_round(window: MainWindow, settings: Settings, qtbot: QtBot, tmp_pa
         RunSpec(
             sys.executable,
             str(script),
-            env={"NEEDED": "1", "OMP_NUM_THREADS": "1"},
+            env={"NEEDED": "1", **light.write(tmp_path)},
             schedule=schedule,
             stdin="null",
             parameters=True,
