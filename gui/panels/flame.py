@@ -17,6 +17,7 @@ from gui.models.flame_query import FlameQuery, FlameWords, find, first_layers, t
 from gui.models.folded import folded
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.choice import Choice
 from gui.widgets.empty import EmptyState
 from gui.widgets.flame_view import FlameView
@@ -25,6 +26,7 @@ from gui.widgets.labels import Elided, button, named
 WHOLE, RANGE = -2, -1  # stretches that are no step
 MOST_STEPS = 200
 AT_ONCE = 5000  # boxes that are searched without a job
+FIND_PX, NARROW_PX = 150, 700  # width of the search, and of a panel in which it has half of it
 STATUS_PX = 170  # height from which there is room for a line of words below the boxes
 
 
@@ -77,6 +79,7 @@ class FlamePanel(QWidget):
         """A low panel gives the line below to the boxes: tooltips say the same."""
         super().resizeEvent(event)
         self.status.setVisible(event.size().height() >= STATUS_PX)
+        self.search.setMaximumWidth(FIND_PX if event.size().width() >= px(NARROW_PX) else FIND_PX // 2)
 
     # Controls -------------------------------------------------------------------------------------------------
 
@@ -106,7 +109,7 @@ class FlamePanel(QWidget):
         self.search.setPlaceholderText(self.tr("Find"))
         self.search.setClearButtonEnabled(True)
         self.search.setAcceptDrops(False)  # files dropped on it are for the window
-        self.search.setMaximumWidth(150)
+        self.search.setMaximumWidth(FIND_PX)
         self.search.textChanged.connect(self._find)
         self.back = button(self.tr("Back"), self.view.back, "flat", self.tr("The box before (Esc, or a right click)"))
         self._controls = QWidget()

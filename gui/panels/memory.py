@@ -108,17 +108,17 @@ class MemoryPanel(QWidget):
         times, used, total = in_use(self._document.trace, device)
         if not len(times):
             return
-        words = self.tr("Allocated on {device}, peak {peak}")
+        words = self.tr("{device}: peak {peak} allocated")
         if not total:
-            words = self.tr("Allocated on {device} since the recording began, at most {peak}")
+            words = self.tr("{device}: at most {peak} allocated since the recording began")
         words = words.format(device=self._device(device), peak=text.size(int(used.max())))
         reserved = m.reserved_bytes[(m.device == device) & (m.allocated_bytes >= 0)] if total else np.zeros(0, np.int64)
         second = reserved if len(reserved) == len(times) and int(reserved.max()) > 0 else None
         if second is not None:
-            words = self.tr("{words}; reserved (line above) {size}").format(
+            words = self.tr("{words}, {size} reserved (line above)").format(
                 words=words, size=text.size(int(second.max()))
             )
-        title = Elided(words, "dim")
+        title = Elided(words, "dim", at_end=True)
         self._titles.append((title, words, times, used))
         chart = LineChart()
         chart.show_values(times, used, text.size, second, self._document.trace.extent_ns)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QStylePainter
 
+from gui.painting import guarded
 from gui.widgets.calm import CalmCombo
 from gui.widgets.labels import plain_tip
 
@@ -40,6 +42,20 @@ class Choice(CalmCombo):
         """Choose the item of a value, as the user would."""
         self.setCurrentIndex(self.findData(value))
         self.activated.emit(self.currentIndex())
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Words without room end in dots: Qt would cut a letter in two."""
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        field = self.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        )
+        words = self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, field.width() - 2)
+        option.currentText = words  # type: ignore[attr-defined]
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        painter.end()
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Narrow: the words are cut."""

@@ -204,7 +204,7 @@ class TableBox(QWidget):
         self.model, self._slice_opened = model, on_open
         self._empty = EmptyState(empty)
         self._words = note
-        self.note = Elided(note, "faint")
+        self.note = Elided(note, "faint", at_end=True)
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(self.tr("Filter"))
         self.filter.setClearButtonEnabled(True)

@@ -75,7 +75,7 @@ def test_growth_from_step_to_step_is_flagged(show: Callable[..., Document], wind
     grows = panel_of(show, window, growing(2))
     words = grows._titles[0][0].full_text()
     assert "the least in a step grows, by 2.00" in words and grows._titles[0][0].property("role") == "warn"
-    assert "reserved (line above) 64.0" in words
+    assert "64.0 MiB reserved (line above)" in words
     steady = panel_of(show, window, growing(0))
     assert "step" not in steady._titles[0][0].full_text()
 
@@ -97,7 +97,7 @@ def test_a_device_with_one_event_has_its_curve_and_all_share_one_axis(
     made = growing(0).memory(70, 3000, device=1, allocated=3000, reserved=4000)
     panel = panel_of(show, window, made)
     first, second = panel.findChildren(LineChart)
-    assert "GPU 1, peak 2.93" in panel._titles[1][0].full_text()
+    assert "GPU 1: peak 2.93" in panel._titles[1][0].full_text()
     for x in (first.width() // 4, first.width() // 2):
         found = first.value_at(x), second.value_at(x)
         assert found[0] and found[1] and abs(found[0][0] - found[1][0]) < 1

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QStyledItemDelegate, QStyleOptionViewItem, QTableView
+from PySide6.QtWidgets import (
+    QApplication,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionComboBox,
+    QStyleOptionViewItem,
+    QTableView,
+)
 
 from gui import text_size
 from gui.main_window import MainWindow
 from gui.models.columns import Column, ColumnModel
 from gui.screenshot import settle
 from gui.session import Document
+from gui.widgets.choice import Choice
 from gui.widgets.table import Table, TableBox
 
 
@@ -90,3 +98,16 @@ def test_a_kernel_shows_what_it_does_and_is_found_and_copied_by_its_whole_name(q
     table.selectRow(0)
     table.copy_rows()
     assert QGuiApplication.clipboard().text() == KERNEL
+
+
+def test_a_choice_without_room_ends_in_dots_and_nothing_is_cut_in_two(qapp: QApplication) -> None:
+    whole, cut = (Choice("What", ("thread 19392 (python)", 1)) for _ in range(2))
+    pictures = []
+    for choice, width in ((whole, 300), (cut, 80)):
+        choice.resize(width, choice.sizeHint().height())
+        pictures.append(choice.grab().toImage())
+    option, arrow = QStyleOptionComboBox(), QStyle.SubControl.SC_ComboBoxArrow
+    cut.initStyleOption(option)
+    left = cut.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, arrow, cut).left()
+    column = {pictures[1].pixel(left - 1, y) for y in range(6, cut.height() - 6)}
+    assert len(column) == 1  # no letter reaches the arrow

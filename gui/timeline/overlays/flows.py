@@ -34,6 +34,7 @@ def _curve(painter: QPainter, frame: Frame, source: int, target: int, colour: QC
     a, b = ends
     assert a is not None
     assert b is not None
+    _leave_label(frame, source, a, b.y())
     if max(a.x(), b.x()) < frame.left_px or min(a.x(), b.x()) > frame.width_px:
         return
     bend = min(max(abs(b.x() - a.x()) / 2, 12.0), CURVE_PX)
@@ -45,6 +46,16 @@ def _curve(painter: QPainter, frame: Frame, source: int, target: int, colour: QC
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(colour)
     painter.drawEllipse(QRectF(b.x() - 3, b.y() - 3, 6, 6))
+
+
+def _leave_label(frame: Frame, source: int, start: QPointF, towards_y: float) -> None:
+    """Begin at the border of the slice that is towards the target: its label stays free."""
+    place = frame.place_of(source)
+    if place is None:
+        return
+    row, top = place
+    border = top + frame.slice_px if towards_y > start.y() else top
+    start.setY(border if row.pinned else max(border, frame.layout.pinned_px))
 
 
 def _end(frame: Frame, slice_id: int, is_target: bool) -> QPointF | None:

@@ -245,3 +245,19 @@ def test_texts_keep_their_place_on_a_screen_of_high_density(view: TimelineView) 
     ]
     assert max(band) > 120
     assert sum(value > 100 for value in band) > 60
+
+
+def test_a_flow_leaves_the_label_of_its_launch_free(make_view: Callable[..., TimelineView]) -> None:
+    made = TraceBuilder().op("aten::mm", 0, 500)
+    trace = made.launch("gemm", at=100, call=300, start=700, dur=100).build()
+    view = make_view(trace)
+    launch = rows(trace, "cudaLaunchKernel")[0]
+    frame = view.canvas.frame()
+    plain = picture(view)
+    view.document.select(launch)
+    rect = frame.rect_of(launch)
+    assert rect is not None
+    inside = rect.adjusted(3, 3, -3, -4).toRect()
+    chosen = picture(view)
+    assert chosen.copy(inside) == plain.copy(inside)
+    assert chosen != plain
