@@ -49,8 +49,7 @@ class FixDialog(QDialog):
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
         box.setSpacing(10)
-        self.title = heading(self._title(), 2)
-        self.title.setWordWrap(True)
+        self.title = heading(self._title(), 2, wrap=True)
         box.addWidget(self.title)
         inner = QWidget()
         inner.setObjectName("scrolled")
@@ -99,8 +98,11 @@ class FixDialog(QDialog):
         self._column.addStretch(1)
         if self._made is None and self.joint.edits:
             self._predict()
-            for made in (self.copy_button, self.file_button):
-                made.setEnabled(True)
+            self.copy_button.setEnabled(True)
+            self.file_button.setEnabled(not self._loop.is_copy(self._document))
+            if not self.file_button.isEnabled():
+                tip = self.tr("This is a copy's run. Take its round over into your file on the Rounds page.")
+                self.file_button.setToolTip(tip)
 
     def _title(self) -> str:
         if len(self._chosen) == 1:

@@ -254,6 +254,12 @@ class Loop(QObject):
         if self.project is not None:
             self.rounds.measure_again(self.project, number)
 
+    def is_copy(self, document: Document) -> bool:
+        """Whether a document's run was one of a changed copy, which is none of the user's own files."""
+        run = self.run_of(document)
+        found = self.project_of(run).find(run.folder) if run is not None else None
+        return found is not None and bool(found.copy)
+
     # In the user's own files -------------------------------------------------------------------------------------
 
     @property

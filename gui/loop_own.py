@@ -13,6 +13,7 @@ from core.fixes.files import AppliedEdit, applied_in, unchanged
 from core.fixes.together import Joint
 from core.project import Figures, Iteration, Judgement, Project, judge
 from core.run_folder import RunRecord
+from core.take_over import changes_of, keys_of
 from gui.session import CHOSEN, DONE, Document, Session
 
 if TYPE_CHECKING:
@@ -81,6 +82,27 @@ class OwnFiles(QObject):
         )
         self._loop.tell()
         return applied
+
+    def take_over(self, project: Project, number: int) -> None:
+        """Make the user's own files what the copy of a round is: all of them or none, to be undone by one click."""
+        made: list[AppliedEdit] = []
+        try:
+            base, edits = changes_of(project, number)
+            unchanged(edits)
+            for edit in edits:
+                made.append(apply_to_file(edit, base.folder / "backups", keys_of(project, number)))
+        except (TraceError, OSError) as error:
+            self.applied += made
+            self._take_back(made)
+            self._session.raise_error(error)
+            return
+        if made:
+            self.applied += made
+            self._together.append(len(made))
+            words = self.tr("{files} now has the changes of round {number}. Undo brings the old text back.")
+            names = ", ".join(a.edit.path.name for a in made)
+            self._session.set_status(words.format(files=names, number=number))
+            self._loop.tell()
 
     def undo_last(self) -> None:
         """Put the old texts of the files back that were changed last, all that one click changed."""

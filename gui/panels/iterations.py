@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from core.project import AppliedFix, Iteration, Judgement, Project, judge
 from core.results import ResultCheck, compare_results
@@ -16,6 +15,7 @@ from core.run_folder import read_run
 from gui import round_words, text
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
+from gui.round_buttons import PLANNED, RoundButtons
 from gui.session import Document, Session
 from gui.widgets.calm import CalmCombo
 from gui.widgets.code import CodeDiff
@@ -31,8 +31,6 @@ NAME_PX = 190
 LOW_PX, VERY_LOW_PX, LOW_CHART_PX = 600, 400, 92  # of the page: the chart gives way to the table
 ELSEWHERE_MS = 2000  # between two looks at what another window runs
 LEAST_ROWS = 4  # of the table, shown however small the window is
-PLANNED = "planned"  # `gui.loop_rounds.PLANNED`: the copy is made and has not run
-CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
 
 
 class IterationsPage(QWidget):
@@ -303,27 +301,9 @@ class IterationsPage(QWidget):
         if project is None or iteration is None:
             return
         self.words.setText(round_words.verdict(project, self._known_checks, number))
-        row = QFrame()
-        line = QHBoxLayout(row)
-        line.setContentsMargins(0, 0, 0, 0)
         assert self._loop is not None
-        newest = number == project.iterations[-1].number and bool(iteration.figures.rules)
-        words = self.tr("Go on: what its trace suggests next") if newest else self.tr("Open its trace")
-        opens = partial(self._loop.open_iteration, number)
-        line.addWidget(button(words, opens, "primary" if newest else "", yields=True))
-        if iteration.parent is not None:
-            compare = partial(self._compare, iteration.parent, number)
-            words = self.tr("Compare with round {number}").format(number=iteration.parent)
-            line.addWidget(button(words, compare))
-        if iteration.copy and iteration.state in CUT_OFF and Path(iteration.copy).is_dir():
-            self.again = button(self.tr("Run it now"), partial(self._loop.run_again, number), "primary")
-            line.addWidget(self.again)
-        elif iteration.run_folder and iteration.copy and Path(iteration.copy).is_dir():
-            tip = self.tr("Runs the same copy once more and adds a row: two runs of the same code differ too.")
-            repeat = partial(self._loop.measure_again, number)
-            self.repeat = button(self.tr("Measure again"), repeat, tip=tip)
-            line.addWidget(self.repeat)
-        line.addStretch(1)
+        row = RoundButtons(self._loop, project, iteration, self._compare)
+        self.again, self.repeat, self.take = row.again, row.repeat, row.take
         self._below_box.addWidget(row)
         for fix in iteration.fixes:
             summary = label(fix.summary, "", wrap=True)

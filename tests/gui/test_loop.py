@@ -29,6 +29,7 @@ from gui.opened import machine
 from gui.panels.plan import PlanPanel
 from gui.screenshot import settle
 from gui.session import DISMISSED, DONE, LATER, Document
+from gui.take_over_dialog import TakeOverDialog
 from profiling.processes import started_at
 from tests.gui.conftest import training
 
@@ -628,3 +629,34 @@ def test_a_card_offers_the_undo_of_a_change_that_is_made(window, loop, run_folde
     loop.apply_to_own_file(document, derived(loop, document, 0).joint)
     window.run_command("undo-change")
     assert (tmp_path / "project" / "train.py").read_text() == SCRIPT
+
+
+def test_a_round_is_taken_over_into_the_users_file_and_undone(window, loop, run_folder, tmp_path):
+    own = tmp_path / "project" / "train.py"
+    old = own.read_text()
+    copy = tmp_path / "p" / "copies" / "1"
+    copy.mkdir(parents=True)
+    (copy / "train.py").write_text(old + "# faster\n")
+    rounds = (
+        Iteration(0, str(run_folder), 1.0, figures=Figures(sustained_ns=1000.0)),
+        Iteration(1, str(tmp_path / "2"), 2.0, 0, copy=str(copy), figures=Figures(sustained_ns=900.0)),
+    )
+    loop.project = Project(tmp_path / "p", str(own), rounds)
+    window.session.pageRequested.emit("iterations")
+    page = window.pages["iterations"]
+    page.choose(0)
+    assert page.take is None
+    page.choose(1)
+    page.take.click()
+    dialog = next(d for d in window.findChildren(TakeOverDialog) if d.isVisible())
+    dialog.change.click()
+    assert own.read_text() == old + "# faster\n"
+    assert not page.undo.isHidden()
+    page.undo.click()
+    assert own.read_text() == old
+    own.write_text(old + "# by hand\n")
+    errors = []
+    window.session.raise_error = errors.append
+    loop.own.take_over(loop.project, 1)
+    assert own.read_text() == old + "# by hand\n"
+    assert "has changed since the run" in str(errors[0])
