@@ -15,6 +15,7 @@ from core.tables import I32, I64, U8, Bool, StepTable
 CLOCK_TOLERANCE_NS = 3_000
 # From a call's return to the start of what it queued, when nothing lies before it, launch latency is all there is.
 _RETURNED_BEFORE_NS = 20_000
+_ROUNDING_NS = 2_000  # of times in whole microseconds: a call inside a step may seem to end so much after it
 _BY_HOST_MEMORY = (int(CopyDirection.HTOD), int(CopyDirection.DTOH))
 
 
@@ -113,7 +114,9 @@ def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> 
     device_sync = (kind == SyncKind.DEVICE) & alone
     if len(steps):
         outside = step_of[calls] < 0
-        keep &= ~(device_sync & outside)
+        # Rounded times may let the profiler's call begin a moment before the last step's end: it ends long after.
+        beyond = trace.end_ns[calls] > steps.end_ns[np.maximum(step_of[calls], 0)] + _ROUNDING_NS
+        keep &= ~(device_sync & (outside | beyond))
         keep &= ~((kind == SyncKind.ALLOC) & outside)
     else:
         edge = _first_or_last_of_thread(view, calls)

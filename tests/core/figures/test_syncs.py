@@ -81,6 +81,11 @@ def test_the_profilers_own_synchronisation_is_nobodys_fault():
     assert syncs.wait_start_ns.tolist() == [400 * US - int(trace.slices.start_ns.min())]
 
 
+def test_the_profilers_own_synchronisation_may_seem_to_begin_in_the_last_step():
+    trace = one_step().runtime("cudaDeviceSynchronize", 999.999, 500).build()
+    assert len(compute_figures(trace).syncs) == 0
+
+
 def test_the_profilers_own_synchronisation_without_steps():
     trace = (
         TraceBuilder()
