@@ -37,9 +37,10 @@ class RoundButtons(QFrame):
         self._loop, self._project, number = loop, project, iteration.number
         row = FlowLayout(spacing=6)
         self.setLayout(row)
-        newest = number == project.iterations[-1].number and bool(iteration.figures.rules)
-        words = self.tr("Go on: what its trace suggests next") if newest else self.tr("Open its trace")
-        row.addWidget(button(words, partial(loop.open_iteration, number), "primary" if newest else ""))
+        newest = number == project.iterations[-1].number
+        goes_on = newest and bool(iteration.figures.rules)
+        words = self.tr("Go on: what its trace suggests next") if goes_on else self.tr("Open its trace")
+        row.addWidget(button(words, partial(loop.open_iteration, number), "primary" if goes_on else ""))
         if iteration.parent is not None:
             words = self.tr("Compare with round {number}").format(number=iteration.parent)
             row.addWidget(button(words, partial(compare, iteration.parent, number)))
@@ -53,7 +54,8 @@ class RoundButtons(QFrame):
             row.addWidget(self.repeat)
             if base_of(project, number) is not None:
                 tip = self.tr("Shows what this round and those before it changed, for your own file; then changes it.")
-                self.take = button(self.tr("Take over into my file…"), partial(self._take_over, number), tip=tip)
+                role = "primary" if newest and not goes_on else ""  # nothing more is suggested
+                self.take = button(self.tr("Take over into my file…"), partial(self._take_over, number), role, tip)
                 row.addWidget(self.take)
 
     def _take_over(self, number: int) -> None:
