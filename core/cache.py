@@ -37,7 +37,7 @@ from core.tables import (
 )
 from core.trace import Device, EventReader, ImportNote, ImportReport, Trace, TraceMeta, TraceSource
 
-VERSION = 4  # raise whenever a column, a kind or a rule of the importer changes
+VERSION = 5  # raise whenever a column, a kind or a rule of the importer changes
 SUFFIX = ".steplens-cache"
 MAX_BYTES = 4 << 30
 MAX_FILES = 64

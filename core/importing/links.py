@@ -137,18 +137,24 @@ def _count_dangling(columns: EventColumns, flows: FlowColumns, slices: SliceTabl
 
 
 def _ops(slices: SliceTable, host: I32, device: I32, launch_of: I32) -> I32:
-    """Innermost op above each host call and each piece of device work: by nesting, else by external id."""
+    """Innermost op above each host call and each piece of device work: by nesting, else by external id.
+
+    External ids are used again: a call is of the operator of that id that runs when it begins, or of none. Where the
+    call is not in the trace, its work is of the last operator of that id that began before it.
+    """
     op_of = np.full(len(slices), _NONE, np.int32)
     op_of[host] = _op_above(slices, slices.parent_id[host].copy())
     ops = np.flatnonzero((slices.kind == SliceKind.CPU_OP) & (slices.external_id >= 0)).astype(np.int32)
-    ids, first = np.unique(slices.external_id[ops], return_index=True)
-    rows = ops[first]
-    _by_external_id(slices, host[op_of[host] < 0], ids, rows, op_of)
+    calls = host[op_of[host] < 0]
+    found = _by_external_id(slices, calls, ops)
+    end = slices.start_ns[found] + slices.dur_ns[found]
+    op_of[calls] = np.where((found >= 0) & (slices.start_ns[calls] <= end), found, _NONE)
     launched = device[launch_of[device] >= 0]
     launch = launch_of[launched]
     own = slices.kind[launch] == SliceKind.CPU_OP
     op_of[launched] = np.where(own, launch, op_of[launch])
-    _by_external_id(slices, device[op_of[device] < 0], ids, rows, op_of)
+    alone = device[launch_of[device] < 0]
+    op_of[alone] = _by_external_id(slices, alone, ops)
     return op_of
 
 
@@ -169,13 +175,19 @@ def _op_above(slices: SliceTable, above: I32) -> I32:
         up = further
 
 
-def _by_external_id(slices: SliceTable, wanted: I32, ids: I64, rows: I32, op_of: I32) -> None:
-    if not len(ids) or not len(wanted):
-        return
-    external = slices.external_id[wanted]
-    at = np.minimum(np.searchsorted(ids, external), len(ids) - 1)
-    hit = (external >= 0) & (ids[at] == external)
-    op_of[wanted[hit]] = rows[at[hit]]
+def _by_external_id(slices: SliceTable, wanted: I32, ops: I32) -> I32:
+    """Of the ops with the external id of each wanted row, the last that began by then, -1 for none: int32[k]."""
+    found = np.full(len(wanted), _NONE, np.int32)
+    if not len(ops) or not len(wanted):
+        return found
+    rows = np.concatenate((ops, wanted))
+    asks = np.arange(len(rows)) >= len(ops)
+    order = np.lexsort((asks, slices.start_ns[rows], slices.external_id[rows]))
+    rows, asks = rows[order], asks[order]
+    last = np.maximum.accumulate(np.where(asks, -1, np.arange(len(rows))))
+    same = (last >= 0) & (slices.external_id[rows[last]] == slices.external_id[rows])
+    found[order[asks] - len(ops)] = np.where(same, rows[last], _NONE)[asks]
+    return found
 
 
 def _autograd(columns: EventColumns, flows: FlowColumns, binder: _Binder) -> tuple[I32, I32]:
