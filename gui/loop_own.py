@@ -99,10 +99,14 @@ class OwnFiles(QObject):
         if made:
             self.applied += made
             self._together.append(len(made))
-            words = self.tr("{files} now has the changes of round {number}. Undo brings the old text back.")
+            words = self.tr("Changed as in round {number}: {files}. Undo brings the old text back.")
             names = ", ".join(a.edit.path.name for a in made)
             self._session.set_status(words.format(files=names, number=number))
             self._loop.tell()
+
+    def last_count(self) -> int:
+        """How many files the last click changed: one undo takes all of them back."""
+        return len({a.edit.path for a in self.applied[-self._together[-1] :]}) if self._together else 1
 
     def undo_last(self) -> None:
         """Put the old texts of the files back that were changed last, all that one click changed."""

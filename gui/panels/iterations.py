@@ -343,7 +343,9 @@ class IterationsPage(QWidget):
         applied = self._loop.applied if self._loop is not None else []
         self.undo.setVisible(bool(applied))
         if applied:
-            self.undo.setText(self.tr("Undo the change of {file}").format(file=applied[-1].edit.path.name))
+            count = self._loop.own.last_count() if self._loop is not None else 1
+            words = self.tr("Undo the change of {file}") if count == 1 else self.tr("Undo the change of {count} files")
+            self.undo.setText(words.format(file=applied[-1].edit.path.name, count=count))
 
     def _undo(self) -> None:
         if self._loop is not None:
