@@ -247,8 +247,8 @@ class ComparePage(QWidget):
         if old is not None or new is not None:
             change = text.change(100.0 * (new - old) / old) if old and new is not None else ""
             rows.insert(0, (self.tr("Wall, no profiler"), text.duration(old), text.duration(new), change))
-        bound = [text.verdict(side.verdict) for side in (found.before, found.after)]
-        return [*rows, (self.tr("Verdict"), *bound, "" if bound[0] != bound[1] else self.tr("the same"))]
+        bound, now = text.verdict(found.before.verdict), text.verdict(found.after.verdict)
+        return [*rows, (self.tr("Verdict"), bound, now, "" if bound != now else self.tr("the same"))]
 
     def _fill_grid(self, rows: list[tuple[str, str, str, str]]) -> None:
         while (item := self.grid.takeAt(0)) is not None:
