@@ -102,11 +102,11 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         launch_delay_ns=_frozen(dev.launch_delay(view)),
         extra=extra,
         peak_memory_by_device=peaks,
+        step_parts=step_parts(view, steps, per_step, anchor_ns, times, gaps),
     )
     tell(1.0, "summary")
     return replace(figures, summary=with_verdict(summary, final_verdict(trace, figures)))
 
-        step_parts=step_parts(view, steps, per_step, anchor_ns, times, gaps),
 
 def with_verdict(summary: Summary, verdict: Verdict) -> Summary:
     """Return the summary with a (new) verdict: its code, sentence, and the sentence as template and values."""
