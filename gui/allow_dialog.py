@@ -51,8 +51,7 @@ class AllowDialog(QDialog):
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
         box.setSpacing(8)
-        title = heading(text.filled(suggestion.title, suggestion.values), 1)
-        title.setWordWrap(True)
+        title = heading(text.filled(suggestion.title, suggestion.values), 1, wrap=True)
         box.addWidget(title)
         words = self.tr(
             "It is meant: the file keeps that, and why. With it, {command} fails only for something new. Commit it "

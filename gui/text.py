@@ -219,13 +219,27 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     return words.replace("`", "")
 
 
-def breakable(words: str) -> str:
-    """Let a line break inside long words: after ``::``, dots, slashes and underscores (zero-width spaces)."""
+BREAK = "\u200b"  # a line may break here (zero width)
+LONG_WORD, WORD_PIECE = 21, 12  # letters
+
+
+def breakable(words: str, least: int = LONG_WORD) -> str:
+    """Let a line break in words of so many letters: after ``::``, dots, slashes and underscores (zero-width spaces)."""
 
     def broken(word: re.Match[str]) -> str:
         return re.sub(r"(::|[./_\\])(?=\w)", "\\1\u200b", word[0])
 
-    return re.sub(r"\S{21,}", broken, words)
+    return re.sub(rf"\S{{{least},}}", broken, words)
+
+
+def breakable_anywhere(words: str) -> str:
+    """As `breakable`, for a narrow place: after any sign in a long word, and in what no language has as a word."""
+    signs = re.compile(rf"([=,({{\[|:-]|(?<=[a-z])(?=[A-Z]))(?=[^\s{BREAK}])")
+    words = re.sub(r"\S{13,}", lambda word: signs.sub("\\1" + BREAK, word[0]), words)
+    pieces = re.compile(rf"([^\s{BREAK}]{{{WORD_PIECE}}})(?=[^\s{BREAK}]{{3}})")
+    return re.sub(
+        rf"[^\s{BREAK}]{{{LONG_WORD},}}", lambda word: pieces.sub("\\1" + BREAK, word[0]), breakable(words, 13)
+    )
 
 
 def rule_title(template: str) -> str:

@@ -94,8 +94,7 @@ class ImportReportPanel(QScrollArea):
         grid.addWidget(label(name, ROLES.get(severity, "faint")), row, 0, Qt.AlignmentFlag.AlignTop)
         texts = QVBoxLayout()
         texts.setSpacing(1)
-        made = heading(title, 0)
-        made.setWordWrap(True)
+        made = heading(title, 0, wrap=True)
         texts.addWidget(made)
         if advice:
             texts.addWidget(label(advice, "dim", wrap=True, select=True))

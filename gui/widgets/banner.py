@@ -20,10 +20,9 @@ class ErrorBanner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("role", "banner")
-        self.title = heading("", 0.5)
+        self.title = heading("", 0.5, wrap=True)
         self.detail = label("", "dim", wrap=True, select=True)
         self.hint = label("", "", wrap=True, select=True)
-        self.title.setWordWrap(True)
         self._shown: list[tuple[str, str, str]] = []
         close = button("×", self.clear, "flat", self.tr("Close this message"))
         close.setAccessibleName(self.tr("Close this message"))

@@ -128,7 +128,7 @@ class Card(QFrame):
         if narrow == self._narrow:
             return
         self._narrow = narrow
-        side = Qt.AlignmentFlag.AlignLeft if narrow else Qt.AlignmentFlag.AlignRight
+        side = Qt.AlignmentFlag(0) if narrow else Qt.AlignmentFlag.AlignRight
         for widget in (self.title, self.worth, self.place):
             self._grid.removeWidget(widget)
         self._grid.addWidget(self.title, 0, 1, 1, 2 if narrow else 1)
@@ -140,6 +140,7 @@ class Card(QFrame):
         assert worth is not None
         for line in (self.saving, self.basis):
             worth.setAlignment(line, side)
+            line.setWordWrap(narrow)
         self._grid.addWidget(self.place, 2, 1, 1, 2)  # below the saving as well: a place is long
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name

@@ -7,10 +7,22 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFont,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextLayout,
+    QTextOption,
+)
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
+    QMenu,
     QPushButton,
     QSizePolicy,
     QStyle,
@@ -22,15 +34,15 @@ from PySide6.QtWidgets import (
 from core.words import visible_code
 from gui import theme
 from gui.painting import guarded
+from gui.text import BREAK, breakable_anywhere
 
 W = TypeVar("W", bound=QWidget)
 
 
 def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = False, select: bool = False) -> QLabel:
     """Plain-text label; ``role`` picks its colour (dim, faint, wait, saved, warn)."""
-    made = QLabel(text)
+    made = Wrapped(text) if wrap else QLabel(text)
     made.setTextFormat(Qt.TextFormat.PlainText)
-    made.setWordWrap(wrap)
     if role:
         made.setProperty("role", role)
     if mono:
@@ -40,6 +52,45 @@ def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = Fa
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
     return made
+
+
+class Wrapped(QLabel):
+    """Text of as many lines as it needs; a word that is too long for one goes on in the next."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._text = ""
+        self.setWordWrap(True)
+        self.setText(text)
+
+    def text(self) -> str:
+        """The text as it was set."""
+        return self._text
+
+    def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
+        """Replace the text."""
+        self._text = text
+        super().setText(breakable_anywhere(text))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Copy what is selected without the places where its words may break."""
+        if event.matches(QKeySequence.StandardKey.Copy) and self.hasSelectedText():
+            self._copy()
+            event.accept()
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer the same of what is selected."""
+        if not self.hasSelectedText():
+            super().contextMenuEvent(event)
+            return
+        menu = QMenu(self)
+        menu.addAction(self.tr("Copy"), self._copy)
+        menu.exec(event.globalPos())
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.selectedText().replace(BREAK, ""))
 
 
 def named(widget: W, words: str) -> W:
@@ -53,9 +104,9 @@ def plain_tip(text: str) -> str:
     return "<qt>" + html.escape(visible_code(text)).replace("\n", "<br>") + "</qt>" if text else ""
 
 
-def heading(text: str, delta: float = 2.0) -> QLabel:
+def heading(text: str, delta: float = 2.0, *, wrap: bool = False) -> QLabel:
     """Bold label, ``delta`` points larger than the text."""
-    made = label(text)
+    made = label(text, wrap=wrap)
     font = QFont(made.font())
     font.setPointSizeF(font.pointSizeF() + delta)
     font.setWeight(QFont.Weight.Bold)

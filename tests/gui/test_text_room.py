@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QScrollArea, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
@@ -13,7 +16,9 @@ from gui.main_window import MainWindow
 from gui.panels.plan import PlanPanel
 from gui.screenshot import settle
 from gui.session import Document
-from gui.widgets.labels import Elided, Link
+from gui.text import breakable_anywhere
+from gui.widgets.fold import Fold
+from gui.widgets.labels import Elided, Link, label
 from gui.widgets.pictures import WaitPicture
 from gui.widgets.wrapping_check import WrappingCheck
 
@@ -94,3 +99,52 @@ def test_figures_and_the_plan_give_way_with_dots(window: MainWindow, document: D
     assert plan.next.width() >= plan.next.sizeHint().width()
     assert isinstance(plan.previous, Link)  # its words give way in their middle
     assert plan.total.toolTip() or plan.total.width() >= plan.total.sizeHint().width() - 2
+
+
+def too_wide(window: MainWindow) -> list[str]:
+    """Scrolled contents that are wider than what shows them, where nothing scrolls sideways."""
+    found = []
+    for area in window.findChildren(QScrollArea):
+        inner = area.widget()
+        off = area.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        if off and inner is not None and area.isVisible() and inner.width() > area.viewport().width():
+            found.append(area.accessibleName())
+    return found
+
+
+@pytest.mark.parametrize("size", [(900, 600), (1440, 900)])
+def test_long_words_make_no_panel_wider_than_its_place(
+    window: MainWindow, document: Document, size: tuple[int, int]
+) -> None:
+    analysis = document.analysis
+    assert analysis is not None
+    reason = "Record with torch.profiler.profile(profile_memory=True,with_stack=True,record_shapes=True)."
+    rules = tuple(replace(r, reason=reason) if r.reason else r for r in analysis.rules)
+    worth = replace(analysis.suggestions[1].saving, together_ns=123_456_789)
+    second = replace(analysis.suggestions[1], saving=worth, title="many_tiny_kernels_of_one_name" * 4)
+    document.set_analysis(replace(analysis, rules=rules, suggestions=(analysis.suggestions[0], second)))
+    window.resize(*size)
+    plan = window.findChild(PlanPanel)
+    assert plan is not None
+    for percent in (100, 150, 200):
+        text_size.choose(window.session, window.settings, percent)
+        settle()
+        for fold in plan.findChildren(Fold):
+            fold.open()
+        for index in range(2):
+            document.show_suggestion(index)
+            settle()
+            assert too_wide(window) == [], (percent, index)
+
+
+def test_a_wrapped_text_is_what_was_set_and_is_copied_so(qtbot: QtBot) -> None:
+    words = "Record with torch.profiler.profile(profile_memory=True,with_stack=True)."
+    made = label(words, wrap=True, select=True)
+    qtbot.addWidget(made)
+    assert made.text() == words
+    assert made.minimumSizeHint().width() < made.fontMetrics().horizontalAdvance("torch.profiler.profile(")
+    made.show()
+    made.setFocus()
+    made.setSelection(0, len(breakable_anywhere(words)))
+    QTest.keyClick(made, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == words
