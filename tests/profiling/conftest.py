@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import random
 import socket
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -61,9 +63,11 @@ def pytest_sessionfinish() -> None:
 
 
 def _free_port() -> str:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        return str(made.getsockname()[1])
+    """A port that nobody listens on, and of a range that no outgoing connection gets."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return str(port)
+    raise AssertionError("no free port among a hundred")
 
 
 def _launch(number: int, wishes: dict[str, Any]) -> Seen:
