@@ -167,6 +167,7 @@ class PlanPanel(QWidget):
             old.hide()
             old.deleteLater()
         self._cards, self._chains, self._fix_states = [], [], [None] * len(found)
+        self.sticky.follow(None)
         analysis = self._document.analysis
         assert analysis is not None or not found
         slower = suggestion_text.slowed_plan(self._session, self._document)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QScrollArea, QWidget
+from shiboken6 import isValid
 
 from gui.text_size import px
 from gui.widgets.card import Action, Card
@@ -62,6 +63,8 @@ class StickyActions(QFrame):
             self._later.start()
 
     def _place(self) -> None:
+        if self._card is not None and not isValid(self._card):
+            self._card = None  # the list was made anew
         card, view = self._card, self._area.viewport()
         own = card.actions_row if card is not None else None
         hidden = False

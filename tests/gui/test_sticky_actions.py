@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from core.suggestions import Suggestion
 from gui.main_window import MainWindow
@@ -72,3 +74,20 @@ def test_the_line_above_the_cards_leads_to_the_card_that_answers(
     assert lead.words.text().startswith("Communication, the largest cause, has a card without a number")
     lead.link.click()
     assert document.current_suggestion == 2
+
+
+def test_a_list_that_is_made_anew_leaves_nothing_behind(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    window.resize(900, 600)
+    window.show()
+    document.show_suggestion(0)
+    plan = panel(window)
+    plan._cards[0].actions_row.setContentsMargins(0, 3000, 0, 0)
+    qtbot.waitUntil(lambda: plan.sticky.isVisible())
+    old = plan._cards[0]
+    document.set_analysis(replace(known_analysis(document.trace)))
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    assert not isValid(old)
+    plan.sticky._card = old  # as a scroll bar that moves in the same moment finds it
+    plan.sticky._place()
+    assert plan.sticky._card is None
+    assert not plan.sticky.isVisible()
