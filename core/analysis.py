@@ -157,7 +157,7 @@ def analyze(
     """
     from core.figures.compute import compute_figures
     from core.figures.lookup import view_of
-    from core.pricing import price
+    from core.pricing_beside import PricingBeside
     from core.rule_runner import load_rules, run_rules
 
     report = progress or _silent
@@ -166,18 +166,20 @@ def analyze(
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
     own = len(load_rules()) if extra_folders else 0  # then the user's follow, however slow
-    results = run_rules(
-        trace,
-        figures,
-        source=source,
-        on_result=_first_rules(figures, on_partial, own),
-        progress=_part(report, FIGURES_END, RULES_END),
-        params=params,
-        extra_folders=extra_folders,
-    )
-    if on_partial is not None:
-        on_partial(_unpriced(figures, results))
-    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
+    with PricingBeside(trace, figures) as pricing:
+        results = run_rules(
+            trace,
+            figures,
+            source=source,
+            on_result=_first_rules(figures, on_partial, own),
+            progress=_part(report, FIGURES_END, RULES_END),
+            params=params,
+            extra_folders=extra_folders,
+        )
+        pricing.hand(results)
+        if on_partial is not None:
+            on_partial(_unpriced(figures, results))
+        analysis = pricing.price(_part(report, RULES_END, 1.0))
     report(1.0, "")
     del view
     return analysis

@@ -38,7 +38,11 @@ _SEVERITIES = ("low", "medium", "high")
 
 
 def price(
-    trace: Trace, figures: Figures, rule_results: Sequence[RuleResult], progress: Progress | None = None
+    trace: Trace,
+    figures: Figures,
+    rule_results: Sequence[RuleResult],
+    progress: Progress | None = None,
+    replay_of: Callable[[Trace, Figures], Replay] = Replay,
 ) -> Analysis:
     """Work out from the replay what the suggestions save.
 
@@ -50,6 +54,8 @@ def price(
         What the rules found.
     progress
         Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
+    replay_of
+        Makes the replay, or hands over one that is made already; whatever it raises leaves savings unknown.
 
     Returns
     -------
@@ -63,7 +69,7 @@ def price(
     tell(0.0, "replay")
     floors = _floors(rule_results)
     try:
-        replay = Replay(trace, figures)
+        replay = replay_of(trace, figures)
         if not replay or _device_unseen(trace):
             return _unpriced(trace, figures, rule_results, found)
         suggestions, plan = _Pricing(trace, figures, replay, found, floors).run(tell)
