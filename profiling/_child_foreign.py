@@ -29,6 +29,7 @@ class Foreign:
         self.exported = set()
         self.active = None
         self.stepped = False
+        self.stepping = None  # a profile whose ``step`` is on
         self.count = 0
 
     def install(self):
@@ -70,16 +71,21 @@ class Foreign:
             foreign.made.append(profile)
             foreign.report.send("foreign", state="made")
 
-        def stepped(profile):
-            foreign.stepped = True
-            foreign.recorder.on_event("script_step", ())
+        def steps(profile):
+            foreign.stepped, foreign.stepping = True, profile
+
+        def between(profile):
+            if foreign.stepping is profile:
+                foreign.stepping = None
+                foreign.recorder.on_event("script_step", ())
 
         def started(profile):
             if profile.profiler is None or not foreign._is_ours(profile.profiler):
                 foreign.recorded.append(profile)
 
         _wrap(full, "__init__", after=made)
-        _wrap(full, "step", after=stepped)
+        _wrap(full, "step", before=steps, after=between)
+        _wrap(full, "_transit_action", before=between)  # the range of a step has ended, that of the next not begun
         _wrap(base, "start_trace", after=started)
         original = base.export_chrome_trace
 

@@ -68,6 +68,8 @@ class Hooks:
         self.used_in_fork = False
         self.adopt = lambda: False  # takes a forked child over, where that is possible
         self.workers_seen = False
+        self._in_backward = getattr(torch._C, "_current_graph_task_id", lambda: -1)  # -1 outside; torch 2.0: unknown
+        self._put_off, self._awaits_backward = [], False
 
     def install(self):
         """Hook in."""
@@ -88,6 +90,33 @@ class Hooks:
         finally:
             self._busy.on = False
 
+    def _tell_outside(self, event, *args):
+        """Pass an event on as soon as no backward pass is on: a recording is not begun or ended inside of one."""
+        if self._in_backward() == -1:
+            self._tell(event, *args)
+            return
+        self._put_off.append((event, args))
+        if not self._awaits_backward:
+            self._awaits_backward = True
+            autograd = self.torch.autograd
+            autograd.backward = self._flushing(autograd.backward)
+
+    def _flushing(self, original):
+        @functools.wraps(original)
+        def backward(*args, **kwargs):
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._flush()
+
+        return backward
+
+    def _flush(self):
+        if self._put_off and self._in_backward() == -1:
+            late, self._put_off = self._put_off, []
+            for event, args in late:
+                self._tell(event, *args)
+
     def _adopted(self):
         """In a forked child: whether it is recorded from here on; else the launcher is told, once."""
         if self.used_in_fork or self.is_loader_worker(self.torch):
@@ -107,7 +136,7 @@ class Hooks:
 
     def _hook_optimizers(self):
         optimizer_class = self.torch.optim.Optimizer
-        tell = self._tell
+        tell, tell_outside = self._tell, self._tell_outside
         original = optimizer_class.__init__
         module = sys.modules[optimizer_class.__module__]
         register = getattr(module, "register_optimizer_step_post_hook", None)
@@ -116,7 +145,7 @@ class Hooks:
             self.finder.optimizer_gone(key)
 
         def stepped(optimizer, args, kwargs):
-            tell("stepped", id(optimizer))
+            tell_outside("stepped", id(optimizer))
 
         @functools.wraps(original)
         def __init__(self, *args, **kwargs):
@@ -157,7 +186,7 @@ class Hooks:
                 return original(self, *args, **kwargs)
             hooks.depth = 1
             try:
-                tell("forward")
+                tell("forward", id(self))
                 return original(self, *args, **kwargs)
             finally:
                 hooks.depth = 0
@@ -171,12 +200,15 @@ class Hooks:
             self._hook_sign(owner, name)
 
     def _hook_sign(self, owner, name):
-        original, tell = getattr(owner, name), self._tell
+        original, tell, hooks = getattr(owner, name), self._tell, self
 
         @functools.wraps(original)
         def sign(self, *args, **kwargs):
-            tell("activity")
-            return original(self, *args, **kwargs)
+            tell("activity", True)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                hooks._flush()
 
         setattr(owner, name, sign)
         self._undo.append(lambda: setattr(owner, name, original))

@@ -114,8 +114,8 @@ class Recorder:
         self.checks.on_step()
         if self.phase == WALL and not self.clock.runs and not self.yielded:
             self.clock.start()
-        if self.session is not None and self.session.running and self.marks_steps:
-            self.session.begin_step(self.number)
+        if self.session is not None and self.session.running:
+            self.session.begin_step(self.number, self.marks_steps)
         self._step_began = time.perf_counter()
 
     # The phases: what happens when a step begins, and when one ended --------------------------------------------

@@ -144,20 +144,21 @@ class Session:
         if self.off_main and not self.all_threads:
             Session._of_thread.last_act = _AtThreadEnd(self.stop)
 
-    def begin_step(self, number):
-        """Open a ``ProfilerStep#number`` range."""
+    def begin_step(self, number, marked=True):
+        """Begin a step; ``marked``: with a ``ProfilerStep#number`` range, which else the script's profiler opens."""
         self.open_step = number
-        self._marker = self._torch.profiler.record_function("ProfilerStep#%d" % number)
-        self._marker.__enter__()
+        if marked:
+            self._marker = self._torch.profiler.record_function("ProfilerStep#%d" % number)
+            self._marker.__enter__()
 
     def end_step(self, complete=True):
-        """Close the open range."""
-        if self._marker is not None:
-            marker, self._marker = self._marker, None
+        """End the open step."""
+        marker, self._marker = self._marker, None
+        if marker is not None:
             marker.__exit__(None, None, None)
-            if complete:
-                self.steps.append(self.open_step)
-            self.open_step = None
+        if complete and self.open_step is not None:
+            self.steps.append(self.open_step)
+        self.open_step = None
 
     def may_stop_here(self):
         """Whether this thread may end the recording."""
@@ -183,7 +184,7 @@ class Session:
             os.makedirs(os.path.dirname(path), exist_ok=True)  # it may have been deleted
             self._profile.export_chrome_trace(path)
             check_whole(path)
-            if self.open_step is not None:
+            if self._marker is not None:
                 _rename_unfinished(path, self.open_step)
         except OSError:
             for left in (path, path + ".partial", path + ".tmp"):  # a full disk needs the room

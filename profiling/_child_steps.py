@@ -8,7 +8,7 @@ BEGIN = "begin"  # a step starts here, none was open
 STEP = "step"  # the open step ends here and the next one starts
 PAUSE = "pause"  # the open step ends here; what follows (evaluation, the end of an epoch) belongs to no step
 
-# A loader that was asked this often without any optimizer stepping is not accumulating gradients: nobody trains.
+# A loader that was asked (or a module called) this often without any optimizer stepping: nobody trains.
 FETCHES_WITHOUT_STEP = 64
 # An optimizer that stepped this often while another one never did: the other one is not part of the loop.
 STEPS_WITHOUT_OTHERS = 6
@@ -40,6 +40,9 @@ class StepFinder:
         self._loader_drives = True
         self._exhausted = False  # the loader was asked for a batch that is not there, before the last step was made
         self._lookahead = _Lookahead()
+        self._trains = False  # a backward call was seen
+        self._forwards = 0
+        self._called = set()  # outermost modules called in the open step
 
     # What the hooks report; each answers BEGIN, STEP, PAUSE or None ---------------------------------------------
 
@@ -57,11 +60,14 @@ class StepFinder:
         """The script called ``step()`` on a profiler of its own: nobody knows its loop better."""
         if self.forced not in ("auto",):
             return None
-        self.source = "script"
+        was, self.source = self.source, "script"
+        if was == "optimizer" and self.in_step:
+            return None  # the step that has just ended with its optimizer's is this one
         return self._boundary()
 
-    def activity(self):
-        """Something that belongs to training happened (a forward call, a backward call, ``zero_grad``)."""
+    def activity(self, trains=False):
+        """Something that belongs to training happened: a forward call, or (``trains``) backward or ``zero_grad``."""
+        self._trains = self._trains or trains
         if self.forced == "whole" or self.in_step or self.source == "script" or self._driver is not None:
             return None
         return self._begin()
@@ -108,14 +114,23 @@ class StepFinder:
         self.source = "optimizer"
         return self._boundary() if self._all_stepped() else None
 
-    def forward(self):
-        """The outermost module is called."""
+    def forward(self, module=None):
+        """An outermost module is called: a step begins with the first that was called in the open step already."""
         if self.source == "script" or self.forced not in ("auto", "module"):
             return None
-        if self.forced == "auto" and (self.optimizers or self._last_loader is not None):
+        self._forwards += 1
+        if self.forced == "auto" and (self._last_loader is not None or self.optimizers and not self._only_calls()):
             return self.activity()
         self.source = "module"
+        if self.in_step and module not in self._called:
+            self._called.add(module)
+            return None
+        self._called = {module}
         return self._boundary() if self.in_step else self._begin()
+
+    def _only_calls(self):
+        """Whether there is an optimizer, but nobody trains."""
+        return not self._trains and not self.ever_stepped and self._forwards > FETCHES_WITHOUT_STEP
 
     # ------------------------------------------------------------------------------------------------------------
 

@@ -128,3 +128,22 @@ def test_a_short_loop_is_recorded_whole_with_everything(seen: Seen) -> None:
     assert len(seen.steps) == 6
     assert row["left_out"] == []
     assert any("Input Dims" in e.get("args", {}) for e in seen.events)
+
+
+IN_BACKWARD = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)); torch.set_num_threads(1)
+of = {p: torch.optim.SGD([p], lr=0.1) for p in model.parameters()}
+def update(p): of[p].step(); of[p].zero_grad()
+for p in of: p.register_post_accumulate_grad_hook(update)
+for i in range(20): model(torch.randn(2, 4)).sum().backward()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=IN_BACKWARD, measure_wall=False)
+def test_optimizers_that_step_within_the_backward_pass(seen: Seen) -> None:
+    assert [notice for notice in seen.result.notices if notice.key == "recording"] == []
+    assert seen.result.manifest["steps"]["count"] == 20
+    assert len(seen.steps) == 5
+    assert seen.count("Optimizer.step#SGD.step") == 5 * 4

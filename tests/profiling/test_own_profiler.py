@@ -58,6 +58,28 @@ def test_a_schedule_in_the_middle(seen: Seen) -> None:
     assert rows["trace.json"]["steps"]
 
 
+THROUGHOUT = (
+    LOOP
+    + """
+with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=2, repeat=1),
+             on_trace_ready=tensorboard_trace_handler("tb")) as prof:
+    for i in range(20):
+        step(); prof.step()
+"""
+)
+
+
+@pytest.mark.launch(text=THROUGHOUT, measure_wall=False)
+def test_steps_that_the_script_marks_after_its_own_window_are_counted(seen: Seen) -> None:
+    steps = seen.result.manifest["steps"]
+    assert (steps["source"], steps["count"], len(steps["recorded"])) == ("script", 20, 5)
+    assert [notice.key for notice in seen.result.notices if notice.key == "no-steps"] == []
+    marks = [e for e in seen.events if str(e.get("name")).startswith("ProfilerStep#")]
+    assert sorted(e["name"][13:] for e in marks) == sorted(map(str, steps["recorded"]))
+    work = [e["ts"] for e in seen.events if e.get("name") == "Optimizer.step#SGD.step"]
+    assert [sum(m["ts"] <= ts < m["ts"] + m["dur"] for ts in work) for m in marks] == [1] * 5
+
+
 PLAIN = (
     LOOP
     + """

@@ -161,6 +161,30 @@ def test_forward_calls_alone() -> None:
     assert finder.source == "module"
 
 
+def test_several_modules_called_one_after_the_other_are_one_step() -> None:
+    finder = StepFinder()
+    calls = [finder.forward(module) for module in ("start", *3 * ("encoder", "loss"))]
+    assert calls == ["begin", None, None, "step", None, "step", None]
+
+
+def test_an_optimizer_that_never_steps_does_not_hide_calls_without_training() -> None:
+    finder = StepFinder()
+    finder.optimizer_made("unused")
+    assert [finder.forward("model") for _ in range(66)].count("step") == 1
+    training = StepFinder()
+    training.optimizer_made("accumulating")
+    training.activity(trains=True)
+    assert "step" not in [training.forward("model") for _ in range(66)]
+
+
+def test_the_scripts_first_mark_after_an_optimizers_step_ends_no_step_anew() -> None:
+    finder = StepFinder()
+    marks = []
+    for _ in range(3):
+        marks += [finder.activity(), finder.stepped("o"), finder.script_step()]
+    assert marks == ["begin", "step", None, None, None, "step", None, None, "step"]
+
+
 def test_one_fetch_for_the_whole_training() -> None:
     finder = StepFinder()
     finder.optimizer_made(1)
