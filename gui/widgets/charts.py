@@ -208,12 +208,12 @@ def bars_unit(ns: float) -> str:
     return "µs" if _unit_of(ns) == 1e3 else "ms"
 
 
-def _stairs(x: np.ndarray, y: np.ndarray, end: float) -> QPolygonF:
+def _stairs(x: np.ndarray, y: np.ndarray, end: float) -> list[QPointF]:
     """Line that holds each value until the next."""
     points = [QPointF(float(x[0]), float(y[0]))]
     for at, value in zip(x[1:].tolist(), y[1:].tolist(), strict=True):
         points += [QPointF(at, points[-1].y()), QPointF(at, value)]
-    return QPolygonF([*points, QPointF(end, points[-1].y())])
+    return [*points, QPointF(end, points[-1].y())]
 
 
 def _in_pixels(column: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
