@@ -248,11 +248,14 @@ def falling(now: float, analysis: Analysis, left_out: Sequence[bool]) -> list[fl
 def mark(state: str, reason: str, fix_state: Any) -> str:
     """What the user made of a suggestion, or what became of its fix: a few words for its card."""
     allowed = translate("plan", "allowed: {reason}").format(reason=reason) if reason else translate("plan", "allowed")
+    dismissed = (
+        translate("plan", "dismissed: {reason}").format(reason=reason) if reason else translate("plan", "dismissed")
+    )
     marks = {
         ALLOWED: allowed,
         DONE: translate("plan", "done"),
         CHOSEN: translate("plan", "ticked"),
-        DISMISSED: translate("plan", "dismissed"),
+        DISMISSED: dismissed,
         LATER: translate("plan", "later"),
     }
     known, result = marks.get(state, ""), became(fix_state)
