@@ -159,6 +159,7 @@ def sync_suggestions(
     extra_removed: Callable[[Facts, Occurrence], Iterable[int]] | None = None,
     target: Callable[[Facts, Occurrence], Iterable[int]] | None = None,
     advise: Callable[[Facts, Group], Fix | None] | None = None,
+    retell: Callable[[Group], SyncTexts | None] | None = None,
 ) -> list[Suggestion]:
     """One suggestion per place for the sync points that belong to a rule.
 
@@ -176,10 +177,13 @@ def sync_suggestions(
         Slices that the effect concerns, per occurrence; the blocking calls (or the outermost op) when omitted.
     advise
         A fix of its own for a group, None for the usual one.
+    retell
+        Texts of its own for a group, None for the usual ones.
     """
-    facts = facts_of(ctx)
+    facts, usual = facts_of(ctx), texts
     out = []
     for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
+        texts = (retell(group) if retell is not None else None) or usual
         values = sync_values(facts, group)
         told, more = uneven(facts, group.occurrences)
         sentences = [_spent(facts), *([SENTENCE] if told else [])]

@@ -36,6 +36,15 @@ from core.rule_tools.subjects import need
 from core.suggestions import Fix, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="no-steps-marked", title="No steps are marked")
+_OTHER_MARKS = (
+    "The profiler only knows where an iteration ends when the program calls prof.step(). This trace has "
+    "{marked} marked {marked|step|steps}; {inferred} {inferred|iteration|iterations} could be worked out from "
+    "other marks."
+)
+_ALL_IN_ONE = (
+    "The profiler only knows where an iteration ends when the program calls prof.step(). The only step that is marked "
+    "holds about {inside} iterations: whatever is said of a step here, times and savings, is of all of them together."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -63,9 +72,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ctx,
             RULE.id,
             title,
-            "The profiler only knows where an iteration ends when the program calls prof.step(). This trace has "
-            "{marked} marked {marked|step|steps}; {inferred} {inferred|iteration|iterations} could be worked out from "
-            "other marks.",
+            _ALL_IN_ONE if len(marked) else _OTHER_MARKS,
             Fix(
                 "Call prof.step() after each iteration.",
                 "with torch.profiler.profile() as prof:\n    for batch in loader:\n        train(batch)",

@@ -18,7 +18,8 @@ batches pinning can cost more than it saves; on some laptops and under WSL pinne
 
 How to fix
 ----------
-``pin_memory=True`` in the DataLoader, and ``non_blocking=True`` in the copy.
+``pin_memory=True`` in the DataLoader, and ``non_blocking=True`` in the copy. A few numbers are better kept on the GPU,
+or passed as Python numbers: then nothing is copied.
 
 Sources
 -------
@@ -29,13 +30,14 @@ page on synchronisation behaviour; measured on recorded traces (copy calls 2288 
 
 from __future__ import annotations
 
-from core.rule_tools.report import SyncTexts, sync_suggestions
-from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
+from core.rule_tools.report import Group, SyncTexts, sync_suggestions
+from core.suggestions import EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="pageable-batch-copy",
     title="The batch is copied from pageable memory",
     needs=Needs.WAITS,
+    params=(Param("few_bytes", 64, "bytes", "less than the labels of any batch: pinning such memory gains nothing"),),
 )
 
 TEXTS = SyncTexts(
@@ -70,7 +72,37 @@ TEXTS = SyncTexts(
     on_op=False,
 )
 
+FEW_BYTES = SyncTexts(
+    title="The CPU waits while a few numbers are copied to the GPU",
+    why=(
+        "The driver takes the {each_bytes:size} copied each time from ordinary (pageable) memory, and the CPU waits "
+        "for that. Pinning so little gains nothing: what helps is not to copy it."
+    ),
+    fix=Fix(
+        summary="Keep the numbers on the GPU, make them there, or pass them as Python numbers.",
+        before=(
+            "for x, y in loader:\n"
+            "    limits = torch.tensor([low, high]).to(device)\n"
+            "    x = x.clamp(limits[0], limits[1])"
+        ),
+        after=(
+            "for x, y in loader:\n"
+            "    x = x.clamp(low, high)     # Python numbers travel with the launch\n"
+            "# or, once before the loop: limits = torch.tensor([low, high], device=device)"
+        ),
+        url="https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        risk="Numbers that change in each step have to be sent: send all of them in one tensor.",
+    ),
+    effect=EffectKind.MAKE_ASYNC,
+    hint="batch",
+)
+
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
-    return sync_suggestions(ctx, RULE.id, TEXTS)
+
+    def retell(group: Group) -> SyncTexts | None:
+        few = all(0 <= one.bytes <= ctx.params["few_bytes"] for one in group.occurrences)
+        return FEW_BYTES if few else None
+
+    return sync_suggestions(ctx, RULE.id, TEXTS, retell=retell)

@@ -230,6 +230,10 @@ def test_one_step_around_many_iterations():
         builder.range("Optimizer.step#SGD.step", i * 100 + 80, 10)
     note = next(n for n in compute_figures(builder.build()).doctor if n.code == "no-steps-marked")
     assert note.values["count"] == 4
+    builder.op("aten::mm", 10, 50)
+    card = next(s for s in analyze(builder.build()).suggestions if s.rule_id == "no-steps-marked")
+    assert "holds about 4 iterations" in card.explanation
+    assert "0 iterations" not in card.explanation
     builder = TraceBuilder().step(1, 0, 500).range("Optimizer.step#SGD.step", 80, 10)
     assert "no-steps-marked" not in [n.code for n in compute_figures(builder.build()).doctor]
 

@@ -228,6 +228,18 @@ def test_a_batch_that_blocks_and_is_not_overlapped_is_priced_with_both_fixes(
     assert (waits["blocking-pinned-copy" if pinned else "pageable-batch-copy"] or 0) < 1
 
 
+@pytest.mark.parametrize(("size", "pins"), [(16, False), (1 << 20, True)])
+def test_nobody_is_told_to_pin_a_few_numbers(size: int, pins: bool) -> None:
+    trace = steps()
+    for i in range(3):
+        trace.launch("work", at=1000 * i + 10, call=5, start=1000 * i + 20, dur=300)
+        trace.op("aten::to", 1000 * i + 30, 400).op("aten::copy_", 1000 * i + 35, 390)
+        trace.copy("HtoD (Pageable -> Device)", at=1000 * i + 40, call=380, start=1000 * i + 330, dur=80, bytes=size)
+    (card,) = run_rule("pageable-batch-copy", built(trace)).suggestions
+    assert ("pin_memory" in card.fix.after) is pins
+    assert ("gains nothing" in card.explanation) is not pins
+
+
 def test_a_step_that_only_ends_the_epoch_says_nothing_of_the_loader() -> None:
     name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
