@@ -172,11 +172,13 @@ def _single(extra: Mapping[str, F64], key: str) -> float | None:
 
 
 def _loader_share(figures: StepFigures) -> float | None:
+    """Share of the loader in the counted steps; None where nothing is computed that could wait for its batches."""
     rows = figures.counted
     total = int(figures.dur_ns[rows].sum())
-    if not total:
+    part = dict(zip(BREAKDOWN_PARTS, figures.breakdown_ns[rows].sum(axis=0).tolist(), strict=True))
+    if not total or not part["cpu_exec"]:
         return None
-    return float(figures.breakdown_ns[rows, BREAKDOWN_PARTS.index("dataloader")].sum()) / total
+    return float(part["dataloader"]) / total
 
 
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])

@@ -224,6 +224,15 @@ def test_a_cpu_trace_is_no_broken_gpu_trace():
     assert "gpu-events-missing" not in [note.code for note in figures.doctor]
 
 
+@pytest.mark.parametrize(("computes", "verdict"), [(True, "input_bound"), (False, "unknown")])
+def test_a_loader_that_nothing_waits_for_is_no_bound(computes, verdict):
+    builder = TraceBuilder(gpu=None).step(1, 0, 100)
+    builder.range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 90).op("aten::stack", 5, 50)
+    if computes:
+        builder.op("aten::mm", 93, 5)
+    assert compute_figures(builder.build()).summary.verdict == verdict
+
+
 def test_one_step_around_many_iterations():
     builder = TraceBuilder().step(1, 0, 500)
     for i in range(5):
