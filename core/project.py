@@ -78,6 +78,11 @@ class Iteration:
     state: str = "ok"
     by: str = ""  # which process runs it, while it is running
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether its trace was read: its figures are there, as far as they can be known."""
+        return self.figures != Figures()
+
 
 @dataclass(frozen=True)
 class Project:

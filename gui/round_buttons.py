@@ -40,15 +40,16 @@ class RoundButtons(QFrame):
         newest = number == project.iterations[-1].number
         goes_on = newest and bool(iteration.figures.rules)
         words = self.tr("Go on: what its trace suggests next") if goes_on else self.tr("Open its trace")
-        row.addWidget(button(words, partial(loop.open_iteration, number), "primary" if goes_on else ""))
-        if iteration.parent is not None:
+        if iteration.is_measured or iteration.state != "running":
+            row.addWidget(button(words, partial(loop.open_iteration, number), "primary" if goes_on else ""))
+        if iteration.parent is not None and iteration.is_measured:
             words = self.tr("Compare with round {number}").format(number=iteration.parent)
             row.addWidget(button(words, partial(compare, iteration.parent, number)))
         there = bool(iteration.copy) and Path(iteration.copy).is_dir()
         if there and iteration.state in CUT_OFF:
             self.again = button(self.tr("Run it now"), partial(loop.run_again, number), "primary")
             row.addWidget(self.again)
-        elif there and iteration.run_folder:
+        elif there and iteration.run_folder and iteration.is_measured:
             tip = self.tr("Runs the same copy once more and adds a row: two runs of the same code differ too.")
             self.repeat = button(self.tr("Measure again"), partial(loop.measure_again, number), tip=tip)
             row.addWidget(self.repeat)

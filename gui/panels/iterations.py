@@ -17,11 +17,13 @@ from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.round_buttons import PLANNED, RoundButtons
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.calm import CalmCombo
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label, restyle
+from gui.widgets.scrolled import scrolled
 from gui.widgets.step_chart import CHART_PX, StepChart
-from gui.widgets.table import ROW_PX, Table
+from gui.widgets.table import Table
 
 if TYPE_CHECKING:
     from gui.loop import Loop
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 NAME_PX = 190
 LOW_PX, VERY_LOW_PX, LOW_CHART_PX = 600, 400, 92  # of the page: the chart gives way to the table
 ELSEWHERE_MS = 2000  # between two looks at what another window runs
+BELOW_PX = 130  # of the chosen round, at least
 LEAST_ROWS = 4  # of the table, shown however small the window is
 
 
@@ -42,13 +45,14 @@ class IterationsPage(QWidget):
         self._loop: Loop | None = session.ask("loop")
         self._chosen: int | None = None
         self._known_checks: dict[int, ResultCheck] = {}
-        box = QVBoxLayout(self)
+        box = scrolled(self, self.tr("Rounds"))
         box.setContentsMargins(24, 24, 24, 16)
         box.setSpacing(10)
         self.title = heading("", 6)
         self.words = label("", "dim", wrap=True)
         self.scripts = CalmCombo()
         self.scripts.setAccessibleName(self.tr("Script"))
+        self.scripts.give_way(letters=18)
         self.scripts.activated.connect(self._script_chosen)
         top = QHBoxLayout()
         top.addWidget(self.title)
@@ -58,7 +62,7 @@ class IterationsPage(QWidget):
         box.addWidget(self.words)
         self.chart = StepChart()
         box.addWidget(self.chart)
-        self.caption = label("", "faint")
+        self.caption = label("", "faint", wrap=True)
         box.addWidget(self.caption)
         self.model = ColumnModel([])
         self.table = Table(self.model, self._open_row)
@@ -75,6 +79,7 @@ class IterationsPage(QWidget):
         self.below.setWidget(inner)
         self.split = QSplitter(Qt.Orientation.Vertical)
         self.split.setChildrenCollapsible(False)
+        self.below.setMinimumHeight(px(BELOW_PX))
         self.split.addWidget(self.table)
         self.split.addWidget(self.below)
         self.split.setStretchFactor(1, 1)
@@ -143,7 +148,6 @@ class IterationsPage(QWidget):
         )
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
-        self.table.setMinimumHeight(self._table_px(min(len(rounds), LEAST_ROWS)))
         if self.isVisible():
             QTimer.singleShot(0, self, self._share_room)
         wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
@@ -152,11 +156,17 @@ class IterationsPage(QWidget):
     def _table_px(self, rows: int) -> int:
         """Height of the table with so many rows, its head and its horizontal bar."""
         head, bar = self.table.horizontalHeader().sizeHint().height(), self.table.horizontalScrollBar()
-        return head + rows * ROW_PX + 6 + (bar.sizeHint().height() if bar.maximum() > 0 else 0)
+        return (
+            head
+            + rows * self.table.verticalHeader().defaultSectionSize()
+            + 6
+            + (bar.sizeHint().height() if bar.maximum() > 0 else 0)
+        )
 
     def _share_room(self) -> None:
         """The table gets what its rows need, half of the room at most; the chosen round the rest."""
         self.table.fit_columns(NAME_PX)
+        self.table.setMinimumHeight(self._table_px(min(self.model.rowCount(), LEAST_ROWS)))
         room = sum(self.split.sizes())
         wanted = min(self._table_px(self.model.rowCount()), room // 2)
         if room > 0:
@@ -226,11 +236,18 @@ class IterationsPage(QWidget):
             first,
             Column(self.tr("Predicted"), "text", [round_words.signed(j.predicted_pct if j else None) for j in judged]),
             Column(self.tr("Measured"), "text", [round_words.signed(j.measured_pct if j else None) for j in judged]),
-            Column(self.tr("Prediction"), "text", [self._outcome(j) for j in judged]),
+            Column(
+                self.tr("Prediction"),
+                "text",
+                [self._outcome(j) if i.is_measured else "" for j, i in zip(judged, rounds, strict=True)],
+            ),
             Column(
                 self.tr("Same losses"),
                 "text",
-                [round_words.same_in_short(checks[i.number], parent, i) for i, parent in pairs],
+                [
+                    round_words.same_in_short(checks[i.number], parent if i.is_measured else None, i)
+                    for i, parent in pairs
+                ],
             ),
             last,
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
@@ -259,7 +276,7 @@ class IterationsPage(QWidget):
         earlier = project.iterations[: project.iterations.index(iteration)] if project is not None else ()
         if any(round_words.is_same_code(i, iteration) for i in earlier):
             name = self.tr("{name}, measured again").format(name=name)
-        return self.tr("{name} ({state})").format(name=name, state=state) if state else name
+        return self.tr("({state}) {name}").format(name=name, state=state) if state else name  # its end may be cut
 
     def _is_elsewhere(self, iteration: Iteration) -> bool:
         return self._loop is not None and self._loop.rounds.is_elsewhere(iteration)
@@ -267,8 +284,11 @@ class IterationsPage(QWidget):
     def _look_elsewhere(self) -> None:
         """A round that another window runs is looked after while its row is seen."""
         project = self.project()
-        if self._loop is not None and project is not None and any(map(self._is_elsewhere, project.iterations)):
-            self._loop.look_again()
+        rounds = project.iterations if self._loop is not None and project is not None else ()
+        if self._loop is not None and any(
+            self._is_elsewhere(i) or not i.is_measured and i.state == "ok" for i in rounds
+        ):
+            self._loop.look_again()  # when its script has ended, its figures still have to come
 
     def _outcome(self, found: Judgement | None) -> str:
         if found is None:

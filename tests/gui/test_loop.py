@@ -228,7 +228,7 @@ def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
     assert load_project(loop.project.folder).iterations[1].state == "failed"
     window.session.ask("rounds")
     name = window.pages["iterations"].model.index(1, 0).data()
-    assert name == "Let the device check it (train.py:5) (the script failed)"
+    assert name == "(the script failed) Let the device check it (train.py:5)"
 
 
 def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_folder, tmp_path):
@@ -357,7 +357,7 @@ def test_work_is_resumed_after_a_crash(window, loop, tmp_path):
     page.scripts.setCurrentIndex(at)
     page.scripts.activated.emit(at)
     assert page.title.text() == "train.py"
-    assert page.model.index(1, 0).data() == "as it was (interrupted)"
+    assert page.model.index(1, 0).data() == "(interrupted) as it was"
 
 
 def test_a_round_of_another_window_is_not_called_interrupted(window, loop, tmp_path):
@@ -370,14 +370,19 @@ def test_a_round_of_another_window_is_not_called_interrupted(window, loop, tmp_p
     kept = Project(loop.root() / "a", "/x/train.py", rounds).save()
     window.session.ask("rounds")
     page = window.pages["iterations"]
-    assert page.model.index(1, 0).data() == "as it was (running in another window)"
+    assert page.model.index(1, 0).data() == "(running in another window) as it was"
+    assert page.repeat is None and page.take is None  # nothing can be done with it from here
+    ended = replace(rounds[1], state="ok", by="")
+    kept.with_iteration(ended).save(kept)  # by the other window, which has yet to read the trace
+    page._look_elsewhere()
+    assert page.model.index(1, 0).data() == "as it was"
     ended = replace(rounds[1], state="failed", by="")
     kept.with_iteration(ended).save(kept)  # by the other window
     page._look_elsewhere()
-    assert page.model.index(1, 0).data() == "as it was (the script failed)"
+    assert page.model.index(1, 0).data() == "(the script failed) as it was"
     kept.with_iteration(replace(ended, state="running", by=by[:-1] + "x")).save(loop.project)
     loop.look_again()
-    assert page.model.index(1, 0).data() == "as it was (interrupted)"  # that process has ended
+    assert page.model.index(1, 0).data() == "(interrupted) as it was"  # that process has ended
 
 
 @pytest.mark.parametrize(
