@@ -3,6 +3,9 @@
 Both record five steps with the same options and write the trace. What the launcher does besides is counted: finding
 the steps, recording the first ones in case the script is short, exact lines, the run's folder. Both train the same
 number of steps: those that are timed without the profiler are steps of the script's own, not added ones.
+
+With ``--marks`` it is told instead what marking every statement of the script's files costs: the median recorded step
+with marks over that without, both of the same run.
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ from pathlib import Path
 
 from benchmarks.measure import machine
 from profiling.run import Run
-from profiling.spec import RunSpec
+from profiling.spec import RunSpec, Schedule
 
 STORY = Path(__file__).resolve().parents[1] / "examples" / "reference_story"
 BUDGET = 1.05
+MARKS_BUDGET = 1.3
 # The story's loop ends a step with each optimizer's step; the profiler is stepped there, as a user would write it.
 PLAIN = """
 import runpy, sys
@@ -64,13 +68,45 @@ def launched(script: Path, steps: int, folder: Path) -> None:
     assert result.trace is not None
 
 
+def marked(script: Path, steps: int, folder: Path) -> tuple[float, int, float]:
+    """How many times as long a recorded step is with marks, how many statements have one, and the step (us)."""
+    argv = ("--steps", str(steps))
+    spec = RunSpec(
+        sys.executable, script=str(script), argv=argv, runs_root=str(folder), stdin="null", line_ranges=("*.py:*",),
+        measure_wall=False, schedule=Schedule(active=15),
+    )  # fmt: skip
+    run = Run(spec)
+    run.start()
+    result = run.wait()
+    assert result is not None
+    assert result.outcome == "ok", result.words
+    row = result.manifest["line_ranges"]
+    return row["cost_ratio"], row["statements"], result.manifest["steps"]["profiled_step_us"]
+
+
+def report_marks(script: Path, steps: int, rounds: int, folder: Path) -> None:
+    rows = [marked(script, steps, folder) for _ in range(rounds)]
+    ratios = sorted(row[0] for row in rows)
+    print(machine())
+    print(
+        f"{script.name}, {rows[0][1]} statements marked, step of {statistics.median(r[2] for r in rows) / 1e3:.1f} ms"
+    )
+    print(f"  with / without marks: {statistics.median(ratios):.3f} (budget {MARKS_BUDGET})", end="")
+    print(f"   of each run: {[round(ratio, 3) for ratio in ratios]}")
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks capture", description=__doc__)
     parser.add_argument("--stage", type=int, default=0)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--marks", action="store_true", help="what marking every statement costs")
     options = parser.parse_args(arguments)
     script = STORY / f"stage{options.stage}.py"
+    if options.marks:
+        with tempfile.TemporaryDirectory(prefix="steplens-bench-") as name:
+            report_marks(script, options.steps, options.rounds, Path(name))
+        return
     rows: dict[str, list[tuple[float, float]]] = {"plain": [], "launched": []}
     with tempfile.TemporaryDirectory(prefix="steplens-bench-") as name:
         for round_ in range(options.rounds):
