@@ -166,6 +166,27 @@ def _zeroed(frame: str, tensors: int = 4) -> Trace:
     return built(builder)
 
 
+@pytest.mark.parametrize(("cleared", "found"), [(3, True), (4, False), (0, False)])
+@pytest.mark.parametrize("update", [True, False])
+def test_gradients_that_the_loop_itself_clears(cleared: int, found: bool, update: bool) -> None:
+    """As many as the backward pass made: others that are cleared beside them leave it open."""
+    builder = steps()
+    for i in range(3):
+        for k in range(3):
+            builder.op("torch::autograd::AccumulateGrad", 1000 * i + 10 * k, 5)
+        builder.op("aten::zeros", 1000 * i + 50, 8).op("aten::zero_", 1000 * i + 52, 4)
+        for k in range(cleared):
+            if update:
+                builder.op("aten::sub_", 1000 * i + 100 + 20 * k, 5)
+            builder.op("aten::zero_", 1000 * i + 110 + 20 * k, 5)
+    result = run_rule("gradients-zeroed", built(builder))
+    assert _found(result) is found
+    if found:
+        (card,) = result.suggestions
+        assert card.occurrences == 9
+        assert "p.grad = None" in card.fix.after
+
+
 def test_a_modules_own_zero_grad_counts() -> None:
     (found,) = run_rule("gradients-zeroed", _zeroed("torch/nn/modules/module.py(2990): zero_grad")).suggestions
     assert found.fix.before.startswith("model.")
