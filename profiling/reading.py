@@ -22,10 +22,14 @@ PIECE_BYTES = 1 << 14  # read at once: small enough that the other stream is not
 
 # Written to the script's stderr whenever a profiler starts or stops (by kineto of torch 2.13, and of torch 2.0 to 2.2),
 # where a CUDA build of torch 2.0 finds no driver, and once where memory is recorded; nobody asked for it. The last one
-# may come in the middle of a progress bar's line.
+# may come in the middle of a progress bar's line. The ends of these lines are written apart: several ranks mix them up.
+_KINETO_EVENT = (
+    rb"(?:USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+?"
+    rb"|STAGE:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ ActivityProfilerController\.cpp:\d+\] Completed Stage: [\w ]+?)"
+    rb"(?=USDT:|STAGE:|\n)"
+)
 _KINETO_NOISE = re.compile(
-    rb"^USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+\n"
-    rb"|^STAGE:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ ActivityProfilerController\.cpp:\d+\] Completed Stage: [\w ]+\n"
+    rb"^(?P<events>(?:" + _KINETO_EVENT + rb")+)(?P<ends>\n+)"
     rb"|^ERROR:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ CudaDeviceProperties\.cpp:\d+\] cudaGetDeviceCount failed with code \d+\n"
     rb"|\[(?:rank\d+\]: ?\[)?W[\d :.]*CPUAllocator\.cpp:\d+\] Memory block of unknown size was allocated before the "
     rb"profiling started[^\n]*\n",
@@ -42,12 +46,24 @@ class _Stream:
         self._name, self._take = name, take
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = b""
+        self._ends_to_come = 0  # of lines that nobody asked for
+
+    def _left_of(self, noise: re.Match[bytes]) -> bytes:
+        """What is left of the noise: empty lines that are not its own."""
+        if not noise["events"]:
+            return b""
+        own, ends = len(re.findall(rb"USDT:|STAGE:", noise["events"])), len(noise["ends"])
+        self._ends_to_come = max(own - ends, 0)
+        return b"\n" * max(ends - own, 0)
 
     def feed(self, chunk: bytes) -> None:
         """Pass a piece on; an empty one is the end."""
         data, self._held = self._held + chunk, b""
         if self._name == "stderr":
-            data = _KINETO_NOISE.sub(b"", data)
+            while self._ends_to_come and data:
+                self._ends_to_come = self._ends_to_come - 1 if data[:1] == b"\n" else 0
+                data = data.removeprefix(b"\n")
+            data = _KINETO_NOISE.sub(self._left_of, data)
             last = data.rfind(b"\n") + 1
             if chunk and data[last:].startswith((b"USDT:", b"STAGE:")):
                 data, self._held = data[:last], data[last:]

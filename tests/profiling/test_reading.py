@@ -58,6 +58,16 @@ def test_bytes_and_characters_arrive_whole() -> None:
     assert b"".join(data for name, data, _ in taken.pieces if name == "stdout") == "é".encode() + b"\xff"
 
 
+def test_the_profilers_lines_of_several_ranks_are_left_out_however_they_mix() -> None:
+    taken = Taken()
+    line = b"USDT:2026-01-01 00:00:00 1:1 Sync.cpp:5] profiler_stop"
+    taken.write("stderr", b"before\n" + line + line + b"\n\n\nmiddle\n" + line + line + b"\n")
+    taken.wait("stderr", "middle")
+    taken.write("stderr", b"\nafter\n")
+    taken.close()
+    assert taken.of("stderr") == "before\n\nmiddle\nafter\n"
+
+
 def test_what_is_written_in_turn_is_passed_on_in_turn() -> None:
     taken = Taken()
     for number in range(20):
