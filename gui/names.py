@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.(gz|zst|zip))?$")
@@ -66,3 +66,40 @@ def _folder(path: Path, twins: Sequence[Path]) -> str:
         if parts[-back] not in others:
             return parts[-back]
     return os.path.basename(path.parent)
+
+
+def telling_part(name: str, others: Sequence[str]) -> int:
+    """Where the word begins by which a name differs from the others that begin as it does; 0 where none does."""
+    shared = max((len(os.path.commonprefix([name, other])) for other in others if other != name), default=0)
+    starts = [found.start() for found in re.finditer(r"(?<![^\W_])[^\W_]", name) if found.start() <= shared]
+    if shared >= len(name) or not starts:
+        return 0
+    at = starts[-1]
+    # A number alone says little: the word before it goes with it ("round 2").
+    numbered = len(starts) > 1 and name[at].isdigit() and name[at - 1] == " " and name[at - 2].isalnum()
+    return starts[-2] if numbered else at
+
+
+def cut_apart(name: str, others: Sequence[str], width: Callable[[str], int], room: int) -> str:
+    """A name in so little room that what tells it from the others stays: ``tr…round 2, 17:43``.
+
+    Parameters
+    ----------
+    width
+        How wide a text is.
+    room
+        Its place, in the same unit.
+    """
+    at = telling_part(name, others)
+    if width(name) <= room or not at:
+        return name
+    tail = name[at:]
+    for head in range(at - 1, -1, -1):
+        words = name[:head].rstrip(" ,_-.") + "…" + tail
+        if width(words) <= room:
+            return words
+    for end in range(len(tail) - 1, 0, -1):
+        words = tail[:end].rstrip(" ,_-.") + "…"
+        if width(words) <= room:
+            return words
+    return name

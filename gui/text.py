@@ -61,6 +61,11 @@ def saving(ns: float | None) -> str:
     return "−" + duration(ns) if ns > 0 else translate("text", "nothing")
 
 
+def signed_duration(ns: float) -> str:
+    """A change of a time, with its sign."""
+    return duration(0.0) if not ns else ("−" if ns < 0 else "+") + duration(abs(ns))
+
+
 def _digits(value: float) -> str:
     size = abs(value)
     if size == 0 or size >= 99.95:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QColor
 
 from core.kernel_names import is_mangled_long, kernel_in_line
-from gui import text
+from gui import text, theme
 from gui.widgets.labels import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -20,7 +21,8 @@ NOT_ASKED = -2  # of a copy nobody asks for its grid; -1 is unknown
 MOST_LETTERS = 400  # of a name in a cell
 FORMATS: dict[str, Callable[[Any], str]] = {
     "ns": lambda v: text.duration(None if v < 0 else float(v)),
-    "signed_ns": lambda v: text.duration(float(v)),
+    "signed_ns": lambda v: text.signed_duration(float(v)),
+    "saving_ns": lambda v: "" if v <= NOT_ASKED else text.saving(None if v < 0 else float(v)),
     "count": lambda v: text.count(None if v < 0 else float(v)),
     "pct": lambda v: text.percent(None if v < 0 else float(v)),
     "kernel_count": lambda v: "" if v <= NOT_ASKED else text.count(None if v < 0 else float(v)),
@@ -53,6 +55,7 @@ class Column:
     form: str
     values: Sequence[Any] | np.ndarray
     tip: str = ""
+    better: Sequence[int] = ()  # per row: 1 good, -1 bad, 0 neither; none for no colour
 
     @property
     def is_text(self) -> bool:
@@ -109,6 +112,9 @@ class ColumnModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignLeft if column.is_text else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ForegroundRole:
+            sign = column.better[int(self._shown[index.row()])] if len(column.better) else 0
+            return None if not sign else QColor(theme.current().saved if sign > 0 else theme.current().wait)
         if role not in (*_WORDS, SORT_ROLE, SHORT_ROLE):
             return None
         value = column.values[int(self._shown[index.row()])]
@@ -210,7 +216,8 @@ def _raw(value: Any) -> str:
 
 
 def _unit(form: str) -> str:
-    return {"ns": " [ns]", "signed_ns": " [ns]", "life": " [ns]", "bytes": " [bytes]", "pct": " [%]"}.get(form, "")
+    units = {"bytes": "bytes", "pct": "%", **dict.fromkeys(("ns", "signed_ns", "saving_ns", "life"), "ns")}
+    return f" [{units[form]}]" if form in units else ""
 
 
 def _quoted(cell: str) -> str:

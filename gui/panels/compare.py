@@ -8,19 +8,25 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, compare
 from core.run_folder import run_of
 from core.same_program import is_same_program
+from core.suggestions import Suggestion
 from gui import compare_words, jobs, text
 from gui.linked_views import Link, make_low
-from gui.models.columns import Column, ColumnModel
+from gui.models.columns import NOT_ASKED, Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.calm import CalmCombo
-from gui.widgets.labels import button, heading, label, named, restyle
+from gui.widgets.figure_grid import FigureGrid
+from gui.widgets.labels import Elided, button, heading, label, named, restyle
+from gui.widgets.scrolled import scrolled
 from gui.widgets.table import TableBox
+
+TABS_PX = 300  # of the timelines and tables, at least
 
 
 class ComparePage(QWidget):
@@ -34,6 +40,8 @@ class ComparePage(QWidget):
         self._pair: tuple[Document, Document] | None = None
         self._found: Comparison | None = None
         self.before, self.after = CalmCombo(), CalmCombo()
+        self.before.give_way()
+        self.after.give_way()
         self.before.setAccessibleName(self.tr("Trace before"))
         self.after.setAccessibleName(self.tr("Trace after"))
         row = QHBoxLayout()
@@ -46,13 +54,13 @@ class ComparePage(QWidget):
         self.words = label("", "dim", wrap=True)
         self.differs = label("", "warn", wrap=True)
         self.differs.hide()
-        self.grid = QGridLayout()
-        self.grid.setHorizontalSpacing(28)
+        self.grid = FigureGrid()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.timelines = QSplitter(Qt.Orientation.Vertical)
         self.timelines.setChildrenCollapsible(False)
-        box = QVBoxLayout(self)
+        self.tabs.setMinimumHeight(px(TABS_PX))
+        box = scrolled(self, self.tr("Compare"))
         box.setContentsMargins(24, 24, 24, 16)
         box.setSpacing(8)
         said = QHBoxLayout()
@@ -62,7 +70,7 @@ class ComparePage(QWidget):
         box.addLayout(row)
         box.addLayout(said)
         box.addWidget(self.differs)
-        box.addLayout(self.grid)
+        box.addWidget(self.grid)
         box.addWidget(self.tabs, 1)
         self._tables = self._make_tabs()
         session.documentsChanged.connect(self.list_documents)
@@ -251,16 +259,8 @@ class ComparePage(QWidget):
         return [*rows, (self.tr("Verdict"), bound, now, "" if bound != now else self.tr("the same"))]
 
     def _fill_grid(self, rows: list[tuple[str, str, str, str]]) -> None:
-        while (item := self.grid.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
         heads = [("", self.tr("before"), self.tr("after"), self.tr("change"))] if rows else []
-        for column, cells in enumerate([*heads, *rows]):
-            for line, cell in enumerate(cells):
-                made: QLabel = label(cell, ("dim", "dim", "", "faint")[line])
-                self.grid.addWidget(made, line, column)
-        if rows:
-            self.grid.setColumnStretch(len(rows) + 1, 1)
+        self.grid.show_rows([*heads, *rows])
 
     def _columns(self, rows: tuple[Difference, ...], per_step: bool) -> list[Column]:
         states = {NEW: self.tr("new"), GONE: self.tr("gone"), CHANGED: self.tr("changed"), SAME: ""}
@@ -275,9 +275,10 @@ class ComparePage(QWidget):
             return [0.0 if s is None else float((s.self_per_step_ns if per_step else s.self_ns) or 0) for s in sides]
 
         before, after = [r.before for r in rows], [r.after for r in rows]
+        better = [0 if r.state == SAME else -1 if r.delta_ns > 0 else 1 if r.delta_ns < 0 else 0 for r in rows]
         return [
             Column(self.tr("Name"), "name", [r.name for r in rows]),
-            Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows]),
+            Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows], better=better),
             Column(self.tr("Before"), "ns", times(before)),
             Column(self.tr("After"), "ns", times(after)),
             Column(self.tr("Calls before"), "count", calls(before)),
@@ -291,12 +292,16 @@ class ComparePage(QWidget):
         states = {NEW: self.tr("appeared"), GONE: self.tr("vanished"), SAME: self.tr("still there")}
         changes = found.suggestions
         places = [text.place(c.either.source.file, c.either.source.line) if c.either.source else "" for c in changes]
-        savings = [c.either.saving.ns for c in changes]
+
+        def savings(sides: list[Suggestion | None]) -> list[float]:
+            return [float(NOT_ASKED) if s is None else -1.0 if s.saving.ns is None else s.saving.ns for s in sides]
+
         return [
             Column(self.tr("Suggestion"), "name", [text.filled(c.either.title, c.either.values) for c in changes]),
             Column(self.tr("State"), "text", [states[c.state] for c in changes]),
             Column(self.tr("Place"), "text", places),
-            Column(self.tr("Saving"), "ns", [-1 if s is None else s for s in savings]),
+            Column(self.tr("Saves before"), "saving_ns", savings([c.before for c in changes])),
+            Column(self.tr("Saves after"), "saving_ns", savings([c.after for c in changes])),
         ]
 
     def _show_timelines(self, before: Document | None, after: Document | None) -> None:
@@ -321,7 +326,7 @@ class ComparePage(QWidget):
             view = TimelineView(self._session, document)
             for part in (view.strip, view.minimap):  # they show the whole trace; here a step of each is what counts
                 part.hide()
-            words = label(self.tr("{side}: {name}").format(side=side, name=document.title), "dim")
+            words = Elided(self.tr("{side}: {name}").format(side=side, name=document.title), "dim")
             words.setContentsMargins(4, 4, 4, 2)
             held = QWidget()
             column = QVBoxLayout(held)

@@ -39,3 +39,8 @@ class CalmDoubleSpin(_Calm, QDoubleSpinBox):
 
 class CalmCombo(_Calm, QComboBox):
     """A list to choose from."""
+
+    def give_way(self, letters: int = 12) -> None:
+        """Take no more width than so many letters need, where there is no more: for names of any length."""
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(letters)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QSizePolicy, QTabBar, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionTab, QTabBar, QWidget
+
+from gui.names import cut_apart
+from gui.text_size import px
 
 LEAST_PX = 150
 MOST_PX = 260
 
 
 class DocumentTabs(QTabBar):
-    """One tab per trace or page. With many of them the bar scrolls; a title never shrinks to a letter and dots."""
+    """One tab per trace or page. With many of them the bar scrolls; a title never shrinks to a letter and dots.
+
+    Of titles that begin alike, the part by which they differ stays.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -26,9 +32,24 @@ class DocumentTabs(QTabBar):
     def tabSizeHint(self, index: int) -> QSize:  # noqa: N802 - Qt's name
         """As wide as the title, within limits."""
         size = super().tabSizeHint(index)
-        return QSize(min(size.width(), MOST_PX), size.height())
+        return QSize(min(size.width(), px(MOST_PX)), size.height())
 
     def minimumTabSizeHint(self, index: int) -> QSize:  # noqa: N802 - Qt's name
         """Short titles whole, long ones down to a width that still tells them apart."""
         size = self.tabSizeHint(index)
-        return QSize(min(size.width(), LEAST_PX), size.height())
+        return QSize(min(size.width(), px(LEAST_PX)), size.height())
+
+    def initStyleOption(self, option: QStyleOptionTab, tabIndex: int) -> None:  # type: ignore[override]  # noqa: N802, N803 - Qt's names
+        """Cut a title that has no room."""
+        super().initStyleOption(option, tabIndex)
+        option.text = self.shown_text(option, tabIndex)  # type: ignore[attr-defined]
+
+    def shown_text(self, option: QStyleOptionTab, index: int) -> str:
+        """As much of a title as its tab has room for; ``option`` is that of the tab."""
+        title, metrics = self.tabText(index), self.fontMetrics()
+        room = self.style().subElementRect(QStyle.SubElement.SE_TabBarTabText, option, self).width()
+        others = [self.tabText(i) for i in range(self.count()) if i != index]
+        words = cut_apart(
+            title.replace("&&", "&"), [o.replace("&&", "&") for o in others], metrics.horizontalAdvance, room
+        )
+        return metrics.elidedText(words, self.elideMode(), room).replace("&", "&&")

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QStyleOptionTab
 from pytestqt.qtbot import QtBot
 
 from gui.dialogs import matches
 from gui.main_window import MainWindow
+from gui.names import cut_apart
 from gui.session import Document
 from gui.widgets.tabs import LEAST_PX, DocumentTabs
 
@@ -74,3 +76,28 @@ def test_an_error_goes_with_the_page_that_it_was_shown_on(
         assert "bad.json" in window.banner.title.text()
         leave()
         assert not window.banner.isVisible()
+
+
+def test_titles_that_begin_alike_keep_what_tells_them_apart(qtbot: QtBot) -> None:
+    tabs = DocumentTabs()
+    qtbot.addWidget(tabs)
+    tabs.resize(400, 40)
+    for number in range(1, 9):
+        tabs.addTab(f"a_training_script.py, round {number}, 17:4{number}")
+    tabs.show()
+    shown = []
+    for index in range(tabs.count()):
+        option = QStyleOptionTab()
+        tabs.initStyleOption(option, index)
+        shown.append(option.text)  # type: ignore[attr-defined]
+    assert [f"round {k + 1}" in words for k, words in enumerate(shown)] == [True] * 8, shown
+    assert all(words != tabs.tabText(index) for index, words in enumerate(shown))
+
+
+def test_what_has_room_is_whole_and_what_has_none_is_cut_by_letters() -> None:
+    rounds = ["train.py, round 1, 17:41", "train.py, round 2, 17:43", "train.py, 17:40", "Run"]
+    assert cut_apart(rounds[0], rounds, len, 40) == rounds[0]
+    assert cut_apart(rounds[0], rounds, len, 18) == "tra…round 1, 17:41"
+    assert cut_apart(rounds[1], rounds, len, 9) == "round 2…"
+    assert cut_apart(rounds[2], rounds, len, 10) == "trai…17:40"
+    assert cut_apart("d01_v100", ["m14_a100"], len, 5) == "d01_v100"  # nothing is shared: cut in the middle, as ever
