@@ -104,17 +104,21 @@ def check(ctx: RuleContext) -> list[Suggestion]:
 
 
 def _by_hand(facts: Facts, zero: I32, min_tensors: int) -> tuple[list[int], int]:
-    """Gradients that the loop itself clears one by one, and in how many steps: as many as the backward pass has."""
-    if not facts.n_steps or not len(zero):
+    """Gradients that the loop itself clears one by one, and in how many steps: as many as the backward pass has.
+
+    Without steps the recording counts as one.
+    """
+    if not len(zero):
         return [], 0
-    sl, step_of, count = facts.trace.slices, facts.figures.step_of, len(facts.figures.steps)
+    sl, count = facts.trace.slices, max(len(facts.figures.steps), 1)
+    step_of = facts.figures.step_of if facts.n_steps else np.zeros(len(sl), dtype=np.int32)
     alone = facts.in_steps(zero[sl.parent_id[zero] < 0])
     for calls in (facts.matching(r"^Optimizer\.", SliceKind.RANGE), facts.matching(_OF_MODULE, SliceKind.PYTHON)):
         alone = alone[~facts.within_ranges(alone, calls)]
     gradients = facts.in_steps(facts.ops("torch::autograd::AccumulateGrad"))
     cleared, made = (np.bincount(step_of[ids], minlength=count) for ids in (alone, gradients))
     fits = (cleared == made) & (cleared >= min_tensors)
-    if 2 * int(fits.sum()) <= facts.n_steps:
+    if 2 * int(fits.sum()) <= max(facts.n_steps, 1):
         return [], 0
     return alone[fits[step_of[alone]]].tolist(), int(fits.sum())
 

@@ -168,9 +168,10 @@ def _zeroed(frame: str, tensors: int = 4) -> Trace:
 
 @pytest.mark.parametrize(("cleared", "found"), [(3, True), (4, False), (0, False)])
 @pytest.mark.parametrize("update", [True, False])
-def test_gradients_that_the_loop_itself_clears(cleared: int, found: bool, update: bool) -> None:
+@pytest.mark.parametrize("marked", [True, False])
+def test_gradients_that_the_loop_itself_clears(cleared: int, found: bool, update: bool, marked: bool) -> None:
     """As many as the backward pass made: others that are cleared beside them leave it open."""
-    builder = steps()
+    builder = steps() if marked else TraceBuilder()
     for i in range(3):
         for k in range(3):
             builder.op("torch::autograd::AccumulateGrad", 1000 * i + 10 * k, 5)
