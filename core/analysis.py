@@ -161,7 +161,7 @@ def analyze(
     from core.rule_runner import load_rules, run_rules
 
     report = progress or _silent
-    view = view_of(trace)  # held to the end: figures and pricing share its columns
+    _view = view_of(trace)  # held to the end: figures and pricing share its columns
     figures = figures or compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
@@ -181,7 +181,6 @@ def analyze(
             on_partial(_unpriced(figures, results))
         analysis = pricing.price(_part(report, RULES_END, 1.0))
     report(1.0, "")
-    del view
     return analysis
 
 

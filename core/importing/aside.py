@@ -1,10 +1,10 @@
-"""Long computations in a thread of their own, so that whoever waits can be called off at any time."""
+"""Long computations in threads: so that whoever waits can be called off at any time, and two at the same time."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from core.errors import Cancelled
 
@@ -53,3 +53,38 @@ def aside(work: Callable[[Tick], _T], tick: Tick) -> _T:
     if error is not None:
         raise error
     return result  # type: ignore[return-value]
+
+
+class Alongside(Generic[_T]):
+    """Some work in a thread while this one goes on; for numpy, which lets others work during long operations.
+
+    Parameters
+    ----------
+    work
+        Called in the other thread, or in this one when its result is asked for and there was no thread to be had.
+    """
+
+    def __init__(self, work: Callable[[], _T]) -> None:
+        self._work = work
+        self._outcome: list[tuple[_T | None, BaseException | None]] = []
+        self._thread: threading.Thread | None = threading.Thread(target=self._run, name="trace-import-2", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._thread = None
+
+    def _run(self) -> None:
+        try:
+            self._outcome.append((self._work(), None))
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            self._outcome.append((None, error))
+
+    def result(self) -> _T:
+        """Wait for it; raises what it has raised."""
+        if self._thread is None:
+            return self._work()
+        self._thread.join()
+        result, error = self._outcome[0]
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from core.importing.aside import Alongside
 from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty
 from core.importing.header import read_header
 from core.importing.kineto import COMMUNICATION, UNNUMBERED_STEP, copy_direction, host_memory
@@ -41,6 +43,8 @@ from core.words import visible
 
 Tick = Callable[[], None]
 _WATCHER = "<steplens>/guard("  # how its frames are named, see `profiling._child_guard`
+_WIDE = ("correlation", "external", "copy_bytes")  # may have been held in 32 bits so far
+_NUMBERS = (*_WIDE, "start", "length")
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
 
 
@@ -70,12 +74,13 @@ def assemble(
     if (kept := _without_watcher(columns, slices, kinds)) is not None:
         slices, kinds, unfinished = slices.rows(kept), kinds[kept], unfinished[kept]
     tick()
+    by_time = Alongside(partial(np.argsort, slices.time_ns, kind="stable"))
     _note_unnumbered_steps(columns, slices, kinds)
     tick()
     places = place(columns, slices, kinds, tick)
     tick()
     origin_ns = int(slices.time_ns.min()) if len(slices) else _first_instant(columns)
-    order = sort_order(slices, kinds, places.track_of, tick)
+    order = sort_order(slices, kinds, places.track_of, by_time.result(), tick)
     tick()
     names = _Names(columns, places)
     table, tracks = _slice_table(columns, slices, kinds, unfinished, places, order, origin_ns, names, tick)
@@ -121,11 +126,13 @@ def _without_watcher(columns: EventColumns, slices: SliceColumns, kinds: U8) -> 
     return ~ours
 
 
-def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, tick: Tick = lambda: None) -> I64:
-    """Row numbers in table order: by track, start, longest first; equal ones by kind and by the frames' ids."""
-    order = np.argsort(slices.time_ns, kind="stable")
-    tick()
-    order = order[np.argsort(track_of[order].astype(np.uint16 if len(order) < 65536 else np.int32), kind="stable")]
+def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, by_time: I64, tick: Tick = lambda: None) -> I64:
+    """Row numbers in table order: by track, start, longest first; equal ones by kind and by the frames' ids.
+
+    ``by_time`` are the row numbers by start alone, equal ones as they come.
+    """
+    track = track_of[by_time].astype(np.uint16 if len(by_time) < 65536 else np.int32)
+    order = by_time[np.argsort(track, kind="stable")]
     tick()
     time, track = slices.time_ns[order], track_of[order]
     same = (time[1:] == time[:-1]) & (track[1:] == track[:-1])
@@ -180,9 +187,9 @@ def _slice_table(
     def take(name: str) -> Any:
         """One column in table order; the original is let go, so that there are never two whole sets of columns."""
         tick()
-        column = getattr(slices, name)
+        column = getattr(slices, name)[order]
         setattr(slices, name, None)
-        return column[order]
+        return np.asarray(column, np.int64) if name in _WIDE else column
 
     track_id = places.track_of[order]
     start = take("time_ns") - origin_ns
@@ -193,14 +200,15 @@ def _slice_table(
     if open_end.any():
         dur[open_end] = int((start + dur).max()) - start[open_end]
     bounds = np.searchsorted(track_id, np.arange(len(places.track_kind) + 1)).astype(np.int32)
-    parent, depth, subtree, crossing = _nest_tracks(start, dur, bounds, places, tick)
-    columns.note("crossing", count=int(crossing.sum()))
     for unused in ("phase", "category", "pid", "tid", "device", "stream", "order", "async_id"):
         setattr(slices, unused, None)
-    name_id = names.translate(take("name"))
     kind = kinds[order]
-    strings = names.final
-    direction, memory, communication = _facts_of_names(strings, name_id, kind)
+    taken = Alongside(lambda: {name: take(name) for name in ("name", *_NUMBERS)})
+    parent, depth, subtree, crossing = _nest_tracks(start, dur, bounds, places, tick)
+    columns.note("crossing", count=int(crossing.sum()))
+    columns_of = taken.result()
+    name_id = names.translate(columns_of["name"])
+    direction, memory, communication = _facts_of_names(names.final, name_id, kind)
     flags = (open_end * FLAG_UNFINISHED + crossing * FLAG_CROSSING + communication * FLAG_COMMUNICATION
              + invalid * FLAG_NO_DURATION).astype(np.uint8)  # fmt: skip
     table = SliceTable(
@@ -212,22 +220,17 @@ def _slice_table(
         depth=depth,
         parent_id=parent,
         subtree_end=subtree,
-        correlation_id=_wide(take("correlation")),
-        external_id=_wide(take("external")),
-        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), _wide(take("copy_bytes")), -1),
+        correlation_id=columns_of["correlation"],
+        external_id=columns_of["external"],
+        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), columns_of["copy_bytes"], -1),
         direction=direction,
         host_memory=memory,
         flags=flags,
-        event_start=take("start"),
-        event_bytes=take("length"),
+        event_start=columns_of["start"],
+        event_bytes=columns_of["length"],
     )
     lanes = np.maximum.reduceat(depth, bounds[:-1]) + 1 if n else np.zeros(0, np.int32)
     return table, _track_table(places, bounds, np.asarray(lanes, np.int32), names)
-
-
-def _wide(column: Any) -> I64:
-    """A column that may have been held in 32 bits so far."""
-    return np.asarray(column, np.int64)
 
 
 def _nest_tracks(start: I64, dur: I64, bounds: I32, places: Places, tick: Tick) -> tuple[I32, I32, I32, Bool]:
