@@ -278,6 +278,30 @@ def keeps_pace(steps: StepTable, period: I64, device_end: I64, sync_wait: I64, r
     return paced
 
 
+def update_rounds(view: View, steps: StepTable, step_of: I32, ratio: float = OUTLIER_RATIO) -> tuple[Bool, int]:
+    """Steps that update the weights, where a loop that accumulates gradients marks every micro batch as a step.
+
+    Every so many steps one holds the optimizer's: that it takes longer than the others is the loop's own rhythm.
+
+    Returns
+    -------
+    tuple
+        bool[n_steps]: these steps, but for those far longer than the others of them; and the number of steps from one
+        to the next. All False and 1 in a loop that updates in every step, or not by such a rhythm.
+    """
+    none = np.zeros(len(steps), dtype=bool)
+    if len(distinct(steps.thread_id)) != 1:
+        return none, 1
+    marks = step_of[view.named(view.by_kind(SliceKind.RANGE), view.names.optimizer)]
+    rows = np.unique(marks[marks >= 0])
+    apart = np.unique(np.diff(rows))
+    if len(apart) != 1 or apart[0] < 2 or rows[0] >= apart[0] or len(steps) - rows[-1] > apart[0]:
+        return none, 1
+    usual = ~_far((steps.end_ns - steps.start_ns)[rows], ratio)
+    none[rows[usual]] = True
+    return none, int(apart[0])
+
+
 def _far(values: I64, ratio: float) -> Bool:
     """Values of more than so many times the median of the others, -1 standing for none: bool[n]."""
     far = np.zeros(len(values), dtype=bool)

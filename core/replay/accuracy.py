@@ -28,15 +28,21 @@ def included(graph: Graph, blocks: I32) -> Bool:
     return rows
 
 
+def in_turn(counted: Sequence[int], rounds: int) -> tuple[list[int], list[int]]:
+    """Halves of the counted steps: every other one, or every other round where so many steps make one."""
+    first = [step for at, step in enumerate(counted) if at // rounds % 2 == 0]
+    return first, [step for step in counted if step not in first]
+
+
 def held_out_error(
     graph: Graph,
     folder: Folder,
     nothing: Change,
-    counted: Sequence[int],
+    halves: tuple[list[int], list[int]],
     measured_ns: Mapping[int, int],
     loader_calls: int,
 ) -> float | None:
-    """Predict every other step from the rest, and the rest from those.
+    """Predict one half of the steps from the other, and the other way round.
 
     Unlike `own_error` this compares the pace of an endless loop with steps whose durations, delays and gaps it has not
     seen: what is off is what the replay gets wrong and what steps differ by.
@@ -45,8 +51,8 @@ def held_out_error(
     ----------
     nothing
         The change that changes nothing.
-    counted
-        Positions of the counted steps among the graph's steps.
+    halves
+        Positions of the counted steps among the graph's steps, see `in_turn`.
     measured_ns
         Measured length of those whose length is known, by position.
     loader_calls
@@ -57,9 +63,8 @@ def held_out_error(
     float or None
         Mean difference, % of what was measured; None with fewer than four steps, or no length to compare with.
     """
-    halves = counted[::2], counted[1::2]
     lengths = [[measured_ns[i] for i in half if i in measured_ns] for half in halves]
-    if len(counted) < MIN_HELD_OUT_STEPS or not all(lengths):
+    if sum(map(len, halves)) < MIN_HELD_OUT_STEPS or not all(lengths):
         return None
     off = []
     for given, held in zip(halves, reversed(lengths), strict=True):

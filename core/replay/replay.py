@@ -10,9 +10,10 @@ import numpy as np
 
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures
+from core.figures.steps import update_rounds
 from core.intervals import Spans, intersect, span, union
 from core.kinds import SliceKind
-from core.replay.accuracy import held_out_error, included, own_error
+from core.replay.accuracy import held_out_error, in_turn, included, own_error
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
 from core.replay.engine import Compiler, Folder, Plan
@@ -103,6 +104,7 @@ class ProcessReplay:
         self._crowded: list[frozenset[int]] = []  # changes with which a queue was full; with more it mostly is, too
         self._programs: dict[tuple[bool, bytes], tuple[Program, Compiler]] = {}
         self._ends = self._step_ends()
+        self._rounds = update_rounds(view, figures.steps, figures.step_of)[1]
         self._measured_ns = self._lengths(figures)
         self._kinds = _kinds(figures, graph)
         self.bounds = Bounds(view, graph, self._windows(), self.repeated, self._kinds)
@@ -121,7 +123,8 @@ class ProcessReplay:
         if not self.repeated:
             return None
         calls = max(1, round(self.graph.waits.loader_calls / max(1, len(self.graph.step_rows))))
-        return held_out_error(self.graph, self._folder, self.changes.nothing(), self.counted, self._measured_ns, calls)
+        halves = in_turn(self.counted, self._rounds)
+        return held_out_error(self.graph, self._folder, self.changes.nothing(), halves, self._measured_ns, calls)
 
     @property
     def unit_count(self) -> int:
@@ -197,9 +200,11 @@ class ProcessReplay:
         return found
 
     def _lengths(self, figures: Figures) -> dict[int, int]:
-        """Measured length of each counted step: its period; the host step where no step has one."""
+        """Measured length of the counted steps, of whole rounds: the period; the host step where none has one."""
         own, rows = figures.step_figures, self.graph.step_rows
-        known = {i: int(own.period_ns[rows[i]]) for i in self.counted if i < len(rows) and own.period_ns[rows[i]] > 0}
+        turns = [self.counted[at : at + self._rounds] for at in range(0, len(self.counted), self._rounds)]
+        whole = [i for turn in turns if all(i < len(rows) and own.period_ns[rows[i]] > 0 for i in turn) for i in turn]
+        known = {i: int(own.period_ns[rows[i]]) for i in whole}
         return known or {i: int(own.dur_ns[rows[i]]) for i in self.counted if i < len(rows)}
 
     def _missing_pct(self, figures: Figures) -> float:

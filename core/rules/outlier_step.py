@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.figures.steps import keeps_pace
+from core.figures.lookup import view_of
+from core.figures.steps import keeps_pace, update_rounds
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
@@ -50,6 +51,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     median = float(np.median(length))
     own = ctx.figures.step_figures
     paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
+    paced |= update_rounds(view_of(ctx.trace), steps, ctx.figures.step_of, ctx.params["times"])[0]
     rows = [r for r in range(1, len(length)) if length[r] >= ctx.params["times"] * median and not paced[r]]
     shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]
     if not shown or len(rows) > len(length) // 3:

@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.figures.steps import keeps_pace
+from core.figures.lookup import view_of
+from core.figures.steps import keeps_pace, update_rounds
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
@@ -50,6 +51,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     median = float(np.median(length[1:]))
     own = ctx.figures.step_figures
     paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
+    paced |= update_rounds(view_of(ctx.trace), steps, ctx.figures.step_of, ctx.params["times"])[0]
     if length[0] < ctx.params["times"] * median or not median or paced[0]:
         return []
     shown = [int(steps.slice_id[0])]

@@ -13,6 +13,7 @@ from core.figures.model import BREAKDOWN_PARTS
 from core.figures.steps import median_of_others
 from core.importing import open_trace
 from core.suggestions import Outcome
+from core.trace import Trace
 from tests.simulator import Machine, simulate
 from tests.trace_builder import TraceBuilder, rows
 
@@ -396,3 +397,30 @@ def test_the_marks_of_an_optimizer_made_of_others_are_one_iteration_each(outer):
     steps = compute_figures(builder.build()).steps
     assert steps.start_ns.tolist() == [60 * US, 160 * US]
     assert steps.end_ns.tolist() == [160 * US, 260 * US]
+
+
+def micro_batches(durations: list[int], first: int) -> Trace:
+    """Marked micro batches; every fourth one, from ``first`` on, holds the optimizer's step."""
+    builder, at = TraceBuilder(), 0
+    for i, dur in enumerate(durations):
+        builder.step(i, at, dur).op("aten::mm", at + 5, 50).launch("k", at=at + 10, call=5, start=at + 20, dur=70)
+        if i % 4 == first:
+            builder.range("Optimizer.step#SGD.step", at + 95, dur - 96)
+        at += dur
+    return builder.build()
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_the_optimizers_step_after_several_micro_batches_is_no_outlier(first: int):
+    analysis = analyze(micro_batches([400 if i % 4 == first else 100 for i in range(9)], first))
+    assert analysis.figures.step_figures.counted.tolist() == [True] * 8 + [False]  # whole rounds
+    assert analysis.figures.summary.step_ns == 175 * US
+    assert {"outlier-step", "warmup-captured"}.isdisjoint(s.rule_id for s in analysis.suggestions)
+
+
+def test_an_update_far_longer_than_the_others_is_an_outlier_still():
+    durations = [400 if i % 4 == 3 else 100 for i in range(12)]
+    durations[7] = 9000
+    figures = compute_figures(micro_batches(durations, 3)).step_figures
+    assert figures.why_not[7].startswith("outlier")
+    assert figures.why_not[3] == ""

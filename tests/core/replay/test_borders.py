@@ -54,3 +54,19 @@ def test_each_half_of_a_loop_that_a_loader_keeps_waiting_foretells_the_other() -
     replay = Replay(opened, compute_figures(opened))
     assert replay.held_out_pct is not None
     assert replay.held_out_pct < 2
+
+
+def test_rounds_of_micro_batches_foretell_each_other() -> None:
+    """The optimizer's step lies in every second marked step: every other step alone is no half of the loop."""
+    trace = TraceBuilder()
+    at = 0
+    for step in range(8):
+        dur = 400 if step % 2 else 100
+        trace.step(step, at, dur).op("aten::mm", at + 5, 50).launch("k", at=at + 10, call=5, start=at + 20, dur=70)
+        if step % 2:
+            trace.range("Optimizer.step#SGD.step", at + 100, 290)
+        at += dur
+    opened = trace.build()
+    replay = Replay(opened, compute_figures(opened))
+    assert replay.held_out_pct is not None
+    assert replay.held_out_pct < 5
