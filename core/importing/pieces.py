@@ -16,7 +16,7 @@ from core.importing.columns import EventColumns
 from core.importing.dicts import DictDecoder
 from core.importing.fast import Irregular, decode_regular
 from core.importing.numbers import EXACT_BELOW_US
-from core.importing.repair import double_backslashes, doubled_backslashes, has_bad_escape
+from core.importing.repair import has_bad_escape, unescaped_backslashes, with_doubled
 from core.importing.scan import FILLER, Found, Walk
 from core.importing.spans import spans_of
 
@@ -74,11 +74,22 @@ def decode_piece(text: bytes, base: int, raw_backslashes: bool = False, tick: Ti
 
 
 def _decode_unescaped(text: bytes, base: int) -> EventColumns:
-    """`decode_regular` of a text whose writer escaped no backslash: each is doubled, and the offsets are set right."""
-    doubled = double_backslashes(text)
-    columns = decode_regular(doubled, 0)
-    single = doubled_backslashes(text)
-    added = single + np.arange(len(single))  # where each stands in the doubled text
+    """`decode_regular` of a text whose writer escaped no backslash: each is doubled, and the offsets are set right.
+
+    Where a path ends in one, which then seems to escape the quotation mark, that one is doubled too: no other way of
+    reading such a text is valid.
+    """
+    places, ends = unescaped_backslashes(text)
+    doubled = with_doubled(text, places)
+    try:
+        columns = decode_regular(doubled, 0)
+    except Irregular:
+        if not len(ends):
+            raise
+        places = np.union1d(places, ends)
+        doubled = with_doubled(text, places)
+        columns = decode_regular(doubled, 0)
+    added = places + np.arange(len(places))  # where each stands in the doubled text
     for group in (columns.slices, columns.instants):
         end = group.start + group.length
         end -= np.searchsorted(added, end)

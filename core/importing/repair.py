@@ -37,6 +37,7 @@ _SINGLE_BACKSLASH = re.compile(rb'\\(?!")')
 # A string whose backslashes all stand in pairs is escaped as it should be; so is the end of one that ends in a pair.
 _PAIRED = rb'(?<!\\)"[^"\\]*+(?:(?:\\\\)++(?!\\)[^"\\]*+)++"|(?<!\\)(?:\\\\)++(?=")'
 _UNPAIRED_BACKSLASH = re.compile(rb"(" + _PAIRED + rb')|(\\)(?!")', re.S)
+_CLOSING_QUOTE = re.compile(rb'"\s*+(?:[}\]]|,\s*+["{\[]|\Z)')
 _CLOSING_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)*+)\\(?="\s*+(?:[}\]]|,\s*+["{\[]|\Z))')
 _CLOSES = re.compile(rb'\s*(?:[}\]:]|,\s*(?:["{\[\-\d]|true|false|null)|\Z)')
 _REPLACEMENT = "\ufffd".encode()
@@ -66,15 +67,47 @@ def double_backslashes(text: bytes) -> bytes:
     return _UNPAIRED_BACKSLASH.sub(rb"\1\2\2", text)
 
 
-def doubled_backslashes(text: bytes) -> NDArray[np.intp]:
-    """int[n]: offsets of the backslashes that `double_backslashes` doubles."""
+def unescaped_backslashes(text: bytes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Offsets of the backslashes that `double_backslashes` doubles, and of those that end a path.
+
+    The latter, int[m] beside int[n], seem to escape the quotation mark that closes the path's string: doubled too,
+    they make it whole. For long texts: runs of backslashes are looked at together.
+    """
     codes = np.frombuffer(text, np.uint8)
-    doubled = (codes == _BACKSLASH) & (np.append(codes[1:], 0) != _QUOTE)
-    if b"\\\\" in text:
-        for found in _UNPAIRED_BACKSLASH.finditer(text):
-            if not found.group(2):
-                doubled[found.start() : found.end()] = False
-    return np.flatnonzero(doubled)
+    slashes, quotes = np.flatnonzero(codes == _BACKSLASH), np.flatnonzero(codes == _QUOTE)
+    if not len(slashes):
+        return slashes, slashes
+    first = np.flatnonzero(np.diff(slashes, prepend=-2) != 1)  # of each run
+    length = np.diff(first, append=len(slashes))
+    start = slashes[first]
+    end = start + length
+    at_quote = np.append(codes, 0)[end] == _QUOTE
+    odd = length % 2 == 1
+    part = np.searchsorted(quotes, start)  # number of the stretch between quotation marks
+    paired = np.bincount(part, minlength=len(quotes) + 1) > 0
+    paired[part[odd]] = False
+    paired[0] = paired[-1] = False
+    begins = quotes[:-1]
+    paired[1:-1] &= (begins == 0) | (codes[np.maximum(begins - 1, 0)] != _BACKSLASH)
+    kept = _every_other(paired)[part] | (at_quote & ~odd)
+    doubled = np.repeat(~kept, length)
+    doubled[(first + length - 1)[odd & at_quote]] = False
+    ends = end[odd & at_quote] - 1
+    closes = np.fromiter((_CLOSING_QUOTE.match(text, at + 1) is not None for at in ends.tolist()), np.bool_, len(ends))
+    return slashes[doubled], ends[closes]
+
+
+def _every_other(marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of each row of neighbours the first, third and so on: a mark that closes a string opens no other one."""
+    at = np.arange(len(marked))
+    before = np.maximum.accumulate(np.where(marked, -1, at))  # the last one that is not marked
+    return np.asarray(marked & ((at - before) % 2 == 1))
+
+
+def with_doubled(text: bytes, places: NDArray[np.intp]) -> bytes:
+    """Double the bytes at some offsets."""
+    codes = np.frombuffer(text, np.uint8)
+    return np.insert(codes, places, codes[places]).tobytes()
 
 
 def parse_event(text: bytes, raw_backslashes: bool = False) -> tuple[Any, tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ _OTHER_BORDER = re.compile(
     rb"(?:[}\]]|(?<=,)\s*+" + _FILLER_ITEM + rb")\s*+(?:,|(?<=\n))\s*+(?=[\[{\"\dntf-])"
 )  # where no event is in sight: behind any list or object, or an entry that holds nothing
 _SCALAR = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,\]\[{}"]++', re.S)
+_LIST_END = re.compile(rb'\}\s*+\](?=\s*+(?:\}\s*+\Z|\Z|,\s*+"))')
+_LIST_ENDS = 8  # that are looked at
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _FIRST_EVENT = re.compile(rb"\s*\{\s*" + _EVENT_KEY)
 HEADER_LIMIT_BYTES = 64 << 20
@@ -246,7 +249,17 @@ class Walk:
                 except Unreadable:
                     continue
         end = near if near > 0 else far
+        if end < 0 and self._final and self._raw:
+            return self._last(at)
         return Found(at, end, None, readable=False) if end > 0 else None
+
+    def _last(self, at: int) -> Found | None:
+        """The last event, where a path that ends in a backslash hides its end: up to what may be the list's."""
+        for closing, _ in zip(_LIST_END.finditer(self._text, at), range(_LIST_ENDS), strict=False):
+            end = closing.start() + 1
+            with suppress(Unreadable):
+                return Found(at, end, *parse_event(self._text[at:end], True))
+        return None
 
 
 def _strict(text: bytes, raw_backslashes: bool) -> tuple[Any, tuple[str, ...]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import TraceError
 from core.importing import decode, open_trace, pieces, repair, scan
@@ -139,6 +142,38 @@ def test_they_take_the_fast_road(monkeypatch):
     assert fast.slices.start.tolist() == slow.slices.start.tolist()
     assert fast.slices.length.tolist() == slow.slices.length.tolist()
     assert [fast.strings[i] for i in fast.slices.name] == [slow.strings[i] for i in slow.slices.name]
+
+
+def test_paths_whose_last_backslash_hides_the_end_of_their_string_take_it_too(monkeypatch):
+    paths = [rb"C:\dir\new", b"C:\\dir\\", rb"C:\\dir\\x", b"none"]
+    text = b",\n".join(_event(paths[i % 4], i) for i in range(200))
+    slow = walk_piece(text, 70, True).columns
+    monkeypatch.setattr(pieces, "walk_piece", None)
+    fast = decode_piece(text, 70, True).columns
+    assert fast.events == slow.events == 200
+    assert fast.slices.start.tolist() == slow.slices.start.tolist()
+    assert fast.slices.length.tolist() == slow.slices.length.tolist()
+    assert [fast.strings[i] for i in fast.slices.name] == [slow.strings[i] for i in slow.slices.name]
+
+
+@pytest.mark.parametrize("tail", [b"]}", b'\n  ], "traceName": "C:\\x.json"\n}', b"]\n"])
+def test_such_a_path_in_the_last_event_hides_no_event(tmp_path, tail):
+    last = ONE[:-1] + b',"args":{"list":[{"a":[{}]}],"path":"C:\\dir\\"}}'
+    trace = _open(tmp_path, (HEAD if tail[-1:] == b"}" else b"[") + _event(rb"C:\data") + b",\n" + last + tail)
+    assert len(trace.slices) == 2
+    assert trace.report.dropped == {}
+    assert trace.event(1 if trace.name(0) == r"C:\data" else 0)["args"]["path"] == "C:\\dir\\"
+
+
+@given(
+    st.lists(st.sampled_from([b"\\", b"\\\\", b'"', b'\\"', b"a", b",", b"}", b" ", b":"]), max_size=30).map(b"".join)
+)
+def test_many_backslashes_at_once_are_judged_as_each_by_itself(text):
+    places, ends = repair.unescaped_backslashes(text)
+    doubled = repair.double_backslashes(text)
+    assert repair.with_doubled(text, places) == doubled
+    closed = repair._CLOSING_BACKSLASH.sub(rb"\1\\\\", doubled)
+    assert repair.with_doubled(text, np.union1d(places, ends)) == closed
 
 
 # ------------------------------------------------------------------------------------------ nothing left
