@@ -46,10 +46,10 @@ class DocumentTabs(QTabBar):
 
     def shown_text(self, option: QStyleOptionTab, index: int) -> str:
         """As much of a title as its tab has room for; ``option`` is that of the tab."""
-        title, metrics = self.tabText(index), self.fontMetrics()
+        metrics, titles = self.fontMetrics(), [self.tabText(i).replace("&&", "&") for i in range(self.count())]
         room = self.style().subElementRect(QStyle.SubElement.SE_TabBarTabText, option, self).width()
-        others = [self.tabText(i) for i in range(self.count()) if i != index]
-        words = cut_apart(
-            title.replace("&&", "&"), [o.replace("&&", "&") for o in others], metrics.horizontalAdvance, room
-        )
-        return metrics.elidedText(words, self.elideMode(), room).replace("&", "&&")
+        others = titles[:index] + titles[index + 1 :]
+        words = cut_apart(titles[index], others, metrics.horizontalAdvance, room - 2)  # it is rounded
+        if words == titles[index]:
+            words = metrics.elidedText(words, self.elideMode(), room)
+        return words.replace("&", "&&")
