@@ -1,25 +1,26 @@
-"""A debugging mode is on: blocking launches, or anomaly detection.
+"""A debugging mode is on: blocking launches, anomaly detection, or checks of gradients.
 
 What it finds
 -------------
 Blocking launches: nearly every kernel has ended when the call that launched it returns. Anomaly detection: Python
 frames of ``torch/autograd/anomaly_mode.py`` or stack formatting in the forward pass, or ``aten::isnan`` right below the
-nodes of the backward pass; on a CPU as well.
+nodes of the backward pass; on a CPU as well. Checks of gradients: Python frames of ``gradcheck`` and ``gradgradcheck``.
 
 Why it costs time
 -----------------
 With ``CUDA_LAUNCH_BLOCKING=1`` the CPU and the GPU take turns instead of working side by side. Anomaly detection
-records a stack for every operation and checks every gradient.
+records a stack for every operation and checks every gradient. ``gradcheck`` runs the function once or twice for each
+element of its inputs.
 
 Blind spots
 -----------
 Very small kernels on a slow driver can end before their launch returns; only kernels that outlast a usual launch are
 looked at. The environment of a run is not in a trace. ``torch.compile`` switches anomaly detection on while it traces;
-its frames are left out.
+its frames are left out. ``emit_nvtx`` leaves no mark in a trace.
 
 How to fix
 ----------
-Unset the variable; switch anomaly detection off.
+Unset the variable; switch anomaly detection off; check gradients in a test.
 
 Sources
 -------
@@ -55,7 +56,7 @@ URL = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each mode once."""
     facts = facts_of(ctx)
-    found = [*_blocking_launches(ctx), *_anomaly(ctx)]
+    found = [*_blocking_launches(ctx), *_anomaly(ctx), *_gradient_checks(ctx)]
     enough = len(_long_kernels(ctx)[0]) >= ctx.params["min_kernels"]
     if not facts.trace.has_device_work:
         need(bool(found) or bool(len(_nodes(facts))), "the trace holds no launches and no backward pass.")
@@ -144,6 +145,41 @@ def _anomaly(ctx: RuleContext) -> list[Suggestion]:
                 *([Effect(EffectKind.REMOVE_WORK, tuple(frames.tolist()), assumed=True)] if len(frames) else []),
             ],
             hint="call:set_detect_anomaly,detect_anomaly",
+        )
+    ]
+
+
+def _gradient_checks(ctx: RuleContext) -> list[Suggestion]:
+    facts = facts_of(ctx)
+    frames = facts.matching(
+        r"torch[/\\]autograd[/\\]gradcheck\.py\(\d+\): (gradcheck|gradgradcheck)$", SliceKind.PYTHON
+    )
+    frames = facts.in_steps(frames[~facts.inside(frames, frames)])
+    if not len(frames):
+        return []
+    took = total_ns(facts, frames)
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Gradients are checked numerically in the loop",
+            "gradcheck compares the gradients with differences: it runs the function once or twice for each element of "
+            "its inputs, {count} {count|time|times} here: {took_ms:time}. One such check belongs in a test.",
+            Fix(
+                "Check gradients in a test, outside the training loop.",
+                "assert torch.autograd.gradcheck(loss_fn, (x.double(),))\nloss_fn(x).backward()",
+                "loss_fn(x).backward()     # gradcheck runs once, in a test of loss_fn",
+                "https://pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html",
+            ),
+            [
+                evidence(facts, "Checks of gradients", len(frames), "", frames),
+                evidence(facts, "Their CPU time", took / 1e6, "ms", frames),
+            ],
+            values={"count": len(frames), "took_ms": took / 1e6},
+            anchors=frames,
+            effects=[Effect(EffectKind.REMOVE_WORK, tuple(frames.tolist()))],
+            hint="call:gradcheck,gradgradcheck",
+            informational=not facts.n_steps and len(frames) == 1,
         )
     ]
 

@@ -150,6 +150,19 @@ def test_the_compiler_watches_for_anomalies_of_its_own_accord() -> None:
     assert run_rule("debug-mode-left-on", _anomaly(theirs)).outcome is Outcome.CLEAN
 
 
+@pytest.mark.parametrize(("frame", "outcome"), [("gradcheck", Outcome.FOUND), ("_allclose", Outcome.CLEAN)])
+def test_gradients_that_are_checked_numerically_in_the_loop(frame: str, outcome: Outcome) -> None:
+    builder = steps(gpu=None)
+    for i in range(3):
+        builder.python("train.py(9): step", 1000 * i + 5, 900)
+        builder.python(f"torch/autograd/gradcheck.py(1999): {frame}", 1000 * i + 10, 500)
+        builder.op("aten::mul", 1000 * i + 20, 400)
+        builder.op("autograd::engine::evaluate_function: MulBackward0", 1000 * i + 600, 100)
+    result = run_rule("debug-mode-left-on", built(builder))
+    assert result.outcome is outcome
+    assert [s.occurrences for s in result.suggestions] == ([3] if outcome is Outcome.FOUND else [])
+
+
 def test_a_batch_norm_in_evaluation_keeps_the_bias() -> None:
     def convolutions(training: str) -> Trace:
         builder = steps(2, 1000.0)
