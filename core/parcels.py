@@ -69,13 +69,12 @@ def _filled(columns: list[memoryview], places: list[tuple[int, int]], total: int
     if memory is None:
         return None
     try:
-        with mmap.mmap(memory, total) as mapping:
-            target = np.frombuffer(mapping, np.uint8)
-            for column, (start, size) in zip(columns, places, strict=True):
-                target[start : start + size] = np.frombuffer(column, np.uint8)  # lets other threads work meanwhile
-            del target
+        for column, (start, size) in zip(columns, places, strict=True):
+            at = 0
+            while at < size:  # written, not copied into a mapping: half the time, and other threads work meanwhile
+                at += os.pwrite(memory, column[at:], start + at)
         return memory, mmap.mmap(memory, total, access=mmap.ACCESS_READ)
-    except (OSError, MemoryError):  # no room to map it in
+    except (OSError, MemoryError):  # no room for it
         os.close(memory)
         return None
 
