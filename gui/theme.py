@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalett
 from PySide6.QtWidgets import QApplication, QStyleFactory
 
 from core.kinds import GapCause, SliceKind
+from gui import asleep
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ def restyle_all(app: QApplication, sheet: str, change: Callable[[], object], *, 
     Over an old sheet Qt restyles every widget once for each of its ancestors, and tells none of a new font; over no
     sheet, once each. But with the old sheet it takes back the sizes that fonts were given since.
     """
+    asleep.lay_down(app)
     own = [(w, w.font().pointSizeF()) for w in app.allWidgets() if w.font().resolveMask() & _SIZE]
     app.setStyleSheet("")
     change()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
-from gui import theme
+from core.analysis import Analysis
+from core.figures.compute import compute_figures
+from gui import text_size, theme
 from gui.main_window import MainWindow
+from gui.screenshot import settle
 from gui.session import Document
+from tests.gui.conftest import training
 
 
 class Restyled(QObject):
@@ -37,3 +42,43 @@ def test_a_switch_of_the_theme_restyles_no_widget_once_per_ancestor(window: Main
     assert counter.times.total() <= 3 * len(counter.times)  # about 10 where ancestors count
     shown = app.palette().window().color()
     assert shown == QColor(theme.theme(window.session.dark).window)
+
+
+def test_what_lies_behind_is_restyled_when_it_comes_to_the_front_and_then_looks_the_same(
+    window: MainWindow, show: Callable[..., Document]
+) -> None:
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    behind, front = (show(training().build()) for _ in range(2))
+    for document in (behind, front):
+        document.set_analysis(Analysis(compute_figures(document.trace)))
+    window.session.set_current(behind)
+    window.show_panel("operators")
+    settle()
+    window.show_panel("details")
+    page = window.current_page()
+    assert page is not None
+    window.session.set_current(front)
+    settle()
+    inside = {page, *page.findChildren(QWidget)}
+    counter = Restyled()
+    app.installEventFilter(counter)
+    window.run_command("theme")
+    text_size.choose(window.session, window.settings, 125)
+    settle()
+    assert counter.times
+    assert not inside & set(counter.times)
+    window.session.set_current(behind)
+    settle()
+    app.removeEventFilter(counter)
+    assert page in counter.times
+    for panel in ("details", "operators"):  # one that was shown behind, and one that lay behind in it
+        window.show_panel(panel)
+        settle()
+        late = window.grab().toImage()
+        window.run_command("theme")
+        window.run_command("theme")
+        settle()
+        assert window.grab().toImage() == late
+    text_size.choose(window.session, window.settings, 100)
+    window.run_command("theme")
