@@ -175,10 +175,8 @@ def sync_suggestions(
         Slices that the fix removes besides, per occurrence (ops that made the tensor).
     target
         Slices that the effect concerns, per occurrence; the blocking calls (or the outermost op) when omitted.
-    advise
-        A fix of its own for a group, None for the usual one.
-    retell
-        Texts of its own for a group, None for the usual ones.
+    advise, retell
+        A fix of its own for a group, or all texts; None for the usual ones.
     """
     facts, usual = facts_of(ctx), texts
     out = []
@@ -196,8 +194,6 @@ def sync_suggestions(
             made = evidence(facts, "CPU time of making what is copied", total_ns(facts, extra) / MS, "ms", extra)
             more = (*more, *_by_step(facts, (made,)))
             sentences.append(MADE_PER_STEP if facts.n_steps else MADE)
-        fix = (advise(facts, group) if advise is not None else None) or texts.fix
-        only_last = all(is_last_of_all(facts, o) for o in group.occurrences)
         out.append(
             Suggestion(
                 rule_id=rule_id,
@@ -209,12 +205,19 @@ def sync_suggestions(
                 steps=facts.rows_of([o.anchor for o in group.occurrences]),
                 source=group.source,
                 evidence=(*_sync_evidence(facts, group, values), *more),
-                fix=fix,
+                fix=(advise(facts, group) if advise is not None else None) or texts.fix,
                 effects=tuple(effects),
-                informational=only_last or (texts.once_is_note and not facts.n_steps and len(group.occurrences) < 3),
+                informational=_is_note(facts, texts, group),
             )
         )
     return out
+
+
+def _is_note(facts: Facts, texts: SyncTexts, group: Group) -> bool:
+    """Whether nothing would come of the fix: no work follows, or it is a measurement or an end and no loop."""
+    if all(is_last_of_all(facts, o) for o in group.occurrences):
+        return True
+    return texts.once_is_note and not facts.n_steps and len(group.occurrences) < 3
 
 
 def _spent(facts: Facts) -> str:
