@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import tour_code
@@ -13,6 +13,7 @@ from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
 from gui.tour_story import FOLDER, came, card_of, recap, sample, stations, told
+from gui.widgets.cut_name import CutText
 from gui.widgets.labels import button, heading, label
 
 LOW_PX = 640  # height of the page
@@ -43,12 +44,17 @@ class TourBar(QFrame):
         self._station, self._target = station, -1
         self._low = False
         number = self.tr("Example, {number} of {count} (simulated)").format(number=self._stage + 1, count=len(every))
-        texts = QVBoxLayout()
+        texts = self._texts = QVBoxLayout()
         texts.setSpacing(2)
         head = QHBoxLayout()
         head.setSpacing(12)
-        head.addWidget(heading(station.title, 1))
-        head.addWidget(label(number, "faint"))
+        title = CutText()
+        title.setFont(heading("", 1).font())
+        title.set_text(station.title)
+        counted = CutText("faint")  # gives way before the links do
+        counted.set_text(number)
+        head.addWidget(title)
+        head.addWidget(counted)
         self.fold = button(self.tr("Read"), self._toggle_words, "link", self.tr("What this stage shows, in words."))
         self.fold.hide()
         head.addWidget(self.fold)
@@ -59,7 +65,10 @@ class TourBar(QFrame):
         self.words = label(station.words, "dim", wrap=True)
         texts.addWidget(self.words)
         self.show_it = button(self.tr("Show it"), self._show)
-        row = self._row = QHBoxLayout(self)
+        self._outer = QVBoxLayout(self)
+        self._outer.setSpacing(4)
+        row = self._row = QHBoxLayout()
+        self._outer.addLayout(row)
         row.setSpacing(8)
         row.addLayout(texts, 1)
         row.addWidget(self.show_it)
@@ -84,6 +93,12 @@ class TourBar(QFrame):
             self._low = not self._low
             self._fit()
 
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Grow with the text."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_row"):
+            QTimer.singleShot(0, self, self._fit)  # when its parts have the font, too
+
     def _toggle_words(self) -> None:
         self._session.setProperty(OPEN, not self._session.property(OPEN))  # the stages that follow stay as this one
         self._fit()
@@ -93,10 +108,16 @@ class TourBar(QFrame):
         shown = not self._low or bool(self._session.property(OPEN))
         self.fold.setVisible(self._low)
         self.fold.setText(self.tr("Fold") if shown else self.tr("Read"))
+        self.fold.setMinimumWidth(self.fold.sizeHint().width())
         for widget in (self.words, *self._links):
             widget.setVisible(shown)
+        column = self._outer if self._low else self._texts  # on a low page they have the whole width
+        if column.indexOf(self.words) < 0:
+            self.words.setParent(None)
+            column.addWidget(self.words)
+            self.words.setVisible(shown)
         margin = 8 if shown else 4
-        self._row.setContentsMargins(16, margin, 16, margin)
+        self._outer.setContentsMargins(16, margin, 16, margin)
 
     def _add_code(self, row: QHBoxLayout) -> None:
         """Links to the program behind the trace, where its scripts are at hand."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QScrollArea, QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QMenu, QPushButton, QScrollArea, QWidget
 from shiboken6 import isValid
 
 from gui.text_size import px
@@ -13,6 +14,10 @@ from gui.widgets.card import Action, Card
 from gui.widgets.labels import button
 
 EDGE_PX, GAP_PX = 10, 6
+CUT_PX = 110  # room in which the beginning and the end of a button's words can still be read
+
+
+UNLIMITED_PX = 16_777_215  # QWIDGETSIZE_MAX
 
 
 class StickyActions(QFrame):
@@ -42,6 +47,9 @@ class StickyActions(QFrame):
         bar.rangeChanged.connect(self._later.start)
         area.viewport().installEventFilter(self)
         self.hide()
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        app.focusChanged.connect(self._uncover)
 
     _card: Card | None
 
@@ -55,6 +63,22 @@ class StickyActions(QFrame):
         if event.type() == QEvent.Type.Resize:
             self._later.start()
         return super().eventFilter(watched, event)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """What has the keyboard is not covered."""
+        super().showEvent(event)
+        self._uncover(None, QApplication.focusWidget())
+
+    def _uncover(self, _before: QWidget | None, focused: QWidget | None) -> None:
+        """Move what has the keyboard out from under these buttons."""
+        inner, view = self._area.widget(), self._area.viewport()
+        if focused is None or inner is None or not self.isVisible() or not inner.isAncestorOf(focused):
+            return
+        bottom = focused.mapTo(view, QPoint(0, focused.height())).y()
+        covered = bottom - (view.height() - self.height() - GAP_PX)
+        if covered > 0 and focused.height() < view.height() - self.height():  # a card is higher: its head counts
+            bar = self._area.verticalScrollBar()
+            bar.setValue(bar.value() + covered)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Grow with the text."""
@@ -91,11 +115,21 @@ class StickyActions(QFrame):
                 self._row.insertWidget(at, made)
                 self._buttons.append(made)
         room = view.width() - 2 * EDGE_PX
+        for made in self._buttons:
+            made.setMinimumWidth(0)
+            made.setMaximumWidth(UNLIMITED_PX)
         widths = [made.sizeHint().width() + GAP_PX for made in self._buttons]
         fitting = len(widths)
         if sum(widths) > room + GAP_PX:
             room -= self.more.sizeHint().width() + GAP_PX
             fitting = next((n for n in range(len(widths), 0, -1) if sum(widths[:n]) <= room), 1)
+            left = room - sum(widths[:fitting])
+            for made, width in zip(self._buttons, widths, strict=True):
+                made.setMinimumWidth(width - GAP_PX if fitting > 1 or left >= 0 else 0)
+            if fitting < len(widths) and left >= px(CUT_PX):  # as "Undo the change of FILE": it is better cut than away
+                self._buttons[fitting].setMinimumWidth(left - GAP_PX)
+                self._buttons[fitting].setMaximumWidth(left - GAP_PX)
+                fitting += 1
         for at, made in enumerate(self._buttons):
             made.setVisible(at < fitting)
         self._fill_menu(usable[fitting:])

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from core.importing import open_trace
 from core.kinds import TrackKind
+from gui import text_size
 from gui.document_page import bottom_px
 from gui.main_window import MainWindow
 from gui.screenshot import dispose, picture_window, settle
@@ -63,3 +64,18 @@ def test_the_lower_views_take_a_share_that_suits_the_height() -> None:
         assert 0 < bottom_px(height) <= 0.5 * height
     assert bottom_px(390) < 0.3 * 390
     assert bottom_px(1950) > 340
+
+
+@pytest.mark.parametrize("percent", [100, 150, 200])
+def test_the_tours_words_can_be_asked_for_at_any_size_of_the_text(small: MainWindow, percent: int) -> None:
+    text_size.choose(small.session, small.settings, percent)
+    settle()
+    tour, _, _ = parts(small)
+    assert tour.fold.isVisible()
+    assert tour.fold.width() >= tour.fold.sizeHint().width()
+    tour.fold.click()
+    settle()
+    assert tour.words.isVisible()
+    assert tour.words.height() >= tour.words.heightForWidth(tour.words.width())
+    tour.fold.click()
+    text_size.apply(1.0)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
 from core.suggestions import Suggestion
+from gui import reading_order, text_size
 from gui.main_window import MainWindow
 from gui.screenshot import settle
 from gui.session import LATER, Document
+from gui.widgets.card import Action
 from tests.gui.conftest import known_analysis
 from tests.gui.test_plan import panel
 
@@ -91,3 +93,47 @@ def test_a_list_that_is_made_anew_leaves_nothing_behind(window: MainWindow, docu
     plan.sticky._place()
     assert plan.sticky._card is None
     assert not plan.sticky.isVisible()
+
+
+def test_the_buttons_do_not_lie_over_what_has_the_keyboard(
+    window: MainWindow, document: Document, qtbot: QtBot
+) -> None:
+    window.resize(900, 600)
+    window.show()
+    text_size.choose(window.session, window.settings, 150)
+    document.show_suggestion(0)
+    plan = panel(window)
+    card = plan._cards[0]
+    card.actions_row.setContentsMargins(0, 3000, 0, 0)
+    qtbot.waitUntil(lambda: plan.sticky.isVisible())
+    view = plan.area.viewport()
+    links = [made for made in card.findChildren(QPushButton) if made.isVisible() and made.property("role") == "link"]
+    assert links
+    for made in links:
+        reading_order.focus(made, Qt.FocusReason.TabFocusReason)
+        settle()
+        if plan.sticky.isVisible():
+            bottom = made.mapTo(view, QPoint(0, made.height())).y()
+            assert 0 < bottom <= plan.sticky.geometry().top() - view.y()
+    text_size.apply(1.0)
+
+
+def test_a_long_button_is_cut_rather_than_put_away(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    window.resize(1400, 900)
+    window.show()
+    document.show_suggestion(0)
+    plan = panel(window)
+    card = plan._cards[0]
+    card.actions_row.setContentsMargins(0, 3000, 0, 0)
+    card.shown_actions = (
+        Action("Run it again now", str, primary=True),
+        Action("Undo the change of a_file_with_a_long_name.py", str),
+        Action("Later", str),
+    )
+    plan.sticky.follow(card)
+    qtbot.waitUntil(lambda: len(shown(window)) == 2)
+    again, undo = plan.sticky._buttons[:2]
+    assert again.width() >= again.sizeHint().width()
+    assert undo.width() < undo.sizeHint().width()
+    assert undo.geometry().right() < plan.sticky.more.geometry().left()
+    assert [a.text() for a in plan.sticky.menu.actions()] == ["Later"]
