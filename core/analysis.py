@@ -157,30 +157,29 @@ def analyze(
     """
     from core.figures.compute import compute_figures
     from core.figures.lookup import view_of
-    from core.pricing_beside import PricingBeside
+    from core.pricing import price
     from core.rule_runner import load_rules, run_rules
 
     report = progress or _silent
-    _view = view_of(trace)  # held to the end: figures and pricing share its columns
+    view = view_of(trace)  # held to the end: figures and pricing share its columns
     figures = figures or compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
     own = len(load_rules()) if extra_folders else 0  # then the user's follow, however slow
-    with PricingBeside(trace, figures) as pricing:
-        results = run_rules(
-            trace,
-            figures,
-            source=source,
-            on_result=_first_rules(figures, on_partial, own),
-            progress=_part(report, FIGURES_END, RULES_END),
-            params=params,
-            extra_folders=extra_folders,
-        )
-        pricing.hand(results)
-        if on_partial is not None:
-            on_partial(_unpriced(figures, results))
-        analysis = pricing.price(_part(report, RULES_END, 1.0))
+    results = run_rules(
+        trace,
+        figures,
+        source=source,
+        on_result=_first_rules(figures, on_partial, own),
+        progress=_part(report, FIGURES_END, RULES_END),
+        params=params,
+        extra_folders=extra_folders,
+    )
+    if on_partial is not None:
+        on_partial(_unpriced(figures, results))
+    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
     report(1.0, "")
+    del view
     return analysis
 
 

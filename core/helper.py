@@ -13,7 +13,6 @@ import os
 import pickle
 import signal
 import threading
-import time
 import traceback
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -100,8 +99,6 @@ class _Server:
         if _ending.is_set():
             raise Cancelled
         self._connection.send((PROGRESS, fraction, what))
-        if self._view is not None:
-            _tidy()
 
     def _open(self, path: Path, cache_dir: Path | None) -> None:
         from core.importing import open_trace
@@ -177,24 +174,6 @@ def _unless_ending(fraction: float, what: str) -> None:
     del fraction, what
     if _ending.is_set():
         raise Cancelled
-
-
-class _Tidying:
-    """Hands back, between two steps, what they have left: a fork beside this process needs as much."""
-
-    every_s = 0.06  # of processor time
-
-    def __init__(self) -> None:
-        self._at_s = 0.0
-
-    def __call__(self) -> None:
-        now = time.process_time()
-        if now - self._at_s >= self.every_s:
-            memory.give_back()
-            self._at_s = now
-
-
-_tidy = _Tidying()
 
 
 def joined(content: tuple[Any, dict[str, Any]], known: Figures | None) -> Analysis:

@@ -38,11 +38,7 @@ _SEVERITIES = ("low", "medium", "high")
 
 
 def price(
-    trace: Trace,
-    figures: Figures,
-    rule_results: Sequence[RuleResult],
-    progress: Progress | None = None,
-    replay_of: Callable[[Trace, Figures], Replay] = Replay,
+    trace: Trace, figures: Figures, rule_results: Sequence[RuleResult], progress: Progress | None = None
 ) -> Analysis:
     """Work out from the replay what the suggestions save.
 
@@ -54,8 +50,6 @@ def price(
         What the rules found.
     progress
         Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
-    replay_of
-        Makes the replay, or hands over one that is made already; whatever it raises leaves savings unknown.
 
     Returns
     -------
@@ -69,7 +63,7 @@ def price(
     tell(0.0, "replay")
     floors = _floors(rule_results)
     try:
-        replay = replay_of(trace, figures)
+        replay = Replay(trace, figures)
         if not replay or _device_unseen(trace):
             return _unpriced(trace, figures, rule_results, found)
         suggestions, plan = _Pricing(trace, figures, replay, found, floors).run(tell)
