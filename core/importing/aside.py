@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from core.errors import Cancelled
@@ -62,16 +63,19 @@ class Alongside(Generic[_T]):
     ----------
     work
         Called in the other thread, or in this one when its result is asked for and there was no thread to be had.
+    worthwhile
+        Whether it takes longer than starting a thread does.
     """
 
-    def __init__(self, work: Callable[[], _T]) -> None:
+    def __init__(self, work: Callable[[], _T], *, worthwhile: bool = True) -> None:
         self._work = work
         self._outcome: list[tuple[_T | None, BaseException | None]] = []
-        self._thread: threading.Thread | None = threading.Thread(target=self._run, name="trace-import-2", daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError:
-            self._thread = None
+        self._thread: threading.Thread | None = None
+        if worthwhile:
+            thread = threading.Thread(target=self._run, name="trace-import-2", daemon=True)
+            with suppress(RuntimeError):  # no thread to be had
+                thread.start()
+                self._thread = thread
 
     def _run(self) -> None:
         try:

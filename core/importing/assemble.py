@@ -45,6 +45,7 @@ Tick = Callable[[], None]
 _WATCHER = "<steplens>/guard("  # how its frames are named, see `profiling._child_guard`
 _WIDE = ("correlation", "external", "copy_bytes")  # may have been held in 32 bits so far
 _NUMBERS = (*_WIDE, "start", "length")
+_MANY = 1 << 16  # slices: a column of fewer is sorted before a thread has started
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
 
 
@@ -74,7 +75,7 @@ def assemble(
     if (kept := _without_watcher(columns, slices, kinds)) is not None:
         slices, kinds, unfinished = slices.rows(kept), kinds[kept], unfinished[kept]
     tick()
-    by_time = Alongside(partial(np.argsort, slices.time_ns, kind="stable"))
+    by_time = Alongside(partial(np.argsort, slices.time_ns, kind="stable"), worthwhile=len(slices) > _MANY)
     _note_unnumbered_steps(columns, slices, kinds)
     tick()
     places = place(columns, slices, kinds, tick)
@@ -203,7 +204,7 @@ def _slice_table(
     for unused in ("phase", "category", "pid", "tid", "device", "stream", "order", "async_id"):
         setattr(slices, unused, None)
     kind = kinds[order]
-    taken = Alongside(lambda: {name: take(name) for name in ("name", *_NUMBERS)})
+    taken = Alongside(lambda: {name: take(name) for name in ("name", *_NUMBERS)}, worthwhile=n > _MANY)
     parent, depth, subtree, crossing = _nest_tracks(start, dur, bounds, places, tick)
     columns.note("crossing", count=int(crossing.sum()))
     columns_of = taken.result()
