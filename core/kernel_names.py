@@ -22,6 +22,34 @@ _WORD = re.compile(
     r"|(?P<functor>\w+?)_?[Ff]unctor\b|(?P<ops>\w+)Ops\b|launch_(?P<launch>\w+)"
 )
 _BORING = {"gpu", "AUnary", "BUnary", "Binary", "Unary", "Reduce", "func_wrapper", "opmath_gpu", "opmath_symmetric_gpu"}
+# The first template argument that is no number and no type stands for the operation where no functor is recognised.
+_ARGUMENT = re.compile(r"(?:^|[\s,<])(?:\w+::)*([A-Za-z_]\w*)(?=\s*(?:[<,]|$))")
+_TYPES = frozenset(
+    (
+        "bool",
+        "char",
+        "short",
+        "int",
+        "long",
+        "unsigned",
+        "signed",
+        "float",
+        "double",
+        "void",
+        "complex",
+        "true",
+        "false",
+    )
+    + ("half", "__half", "Half", "BFloat16", "__nv_bfloat16", "Array", "array", "ReduceOp", "TensorListMetadata")
+    + (
+        "OffsetCalculator",
+        "TrivialOffsetCalculator",
+        "LoadWithCast",
+        "LoadWithoutCast",
+        "StoreWithCast",
+        "StoreWithoutCast",
+    )
+)
 _NAMESPACE = re.compile(r"(?:\b[A-Za-z_]\w*|\(anonymous namespace\))::")
 LOOKED_AT = 600  # letters of a name that are told on one line
 _TENSILE = re.compile(r"^Cijk_(\w+?)_(MT\d+x\d+x\d+)")
@@ -115,4 +143,6 @@ def _operation(arguments: str) -> str:
         word = next((g for g in match.groups() if g), "")
         if word and word not in _BORING:
             return word.removesuffix("_kernel").strip("_")
-    return ""
+    words = (match[1] for match in _ARGUMENT.finditer(arguments))
+    word = next((w for w in words if w not in _TYPES and not w.startswith("gpu_kernel_impl")), "")
+    return re.sub(r"_?[kK]ernel(?:Impl(?:Internal)?)?$", "", word)

@@ -40,6 +40,14 @@ from core.kernel_names import is_mangled_long, kernel_in_line, short_kernel_name
         ("", ""),
         ("<<<", "<<<"),
         ("(", "("),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::add<float>>(int)", "add · elementwise"),
+        ("void at::native::reduce_kernel<512, 1, sum>(int)", "sum · reduce"),
+        ("void at::native::multi_tensor_apply_kernel<float>(int)", "multi_tensor"),
+        (
+            "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
+            "at::native::GroupNormBackward<float>(at::Tensor const&)::{lambda(float)#2}>(int)",
+            "GroupNormBackward · elementwise",
+        ),
     ],
 )
 def test_kernels_say_what_they_do(name: str, short: str) -> None:
