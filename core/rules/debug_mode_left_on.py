@@ -115,6 +115,8 @@ def _anomaly(ctx: RuleContext) -> list[Suggestion]:
     compiler = facts.matching(r"torch/(_dynamo|_functorch|_inductor)/", SliceKind.PYTHON)
     frames = frames[~facts.inside(frames, compiler)]  # while it traces, it looks for anomalies of its own accord
     checks = _checks(facts)
+    if not len(checks) and not len(facts.matching(r"traceback\.py\(\d+\): format_stack$", SliceKind.PYTHON)):
+        return []  # ``set_detect_anomaly(False)`` makes frames of that module, too
     if len(frames) < 2 and len(checks) < 2:
         return []
     frames = frames[~facts.inside(frames, frames)]

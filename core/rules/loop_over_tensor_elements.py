@@ -3,8 +3,8 @@
 What it finds
 -------------
 At least ten repeats of the same few operators in a row, starting with ``aten::select`` (or ``slice``, ``unbind``)
-under one parent. With stacks, longer rounds and rounds that differ (a branch, a nested loop), where all pieces are
-taken by one call of one function.
+under one parent, or as many repeats behind an ``aten::unbind`` as that has pieces (``for x in t``). With stacks, longer
+rounds and rounds that differ (a branch, a nested loop), where all pieces are taken by one call of one function.
 
 Why it costs time
 -----------------
@@ -155,20 +155,50 @@ def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[
     out: list[tuple[list[int], int]] = []
     starts = facts.name_table(first)
     has_stacks = bool(len(facts.of_kind(SliceKind.PYTHON)))
+    pieces = _pieces(facts)
     for row in sibling_rows_raw(facts, min_repeats):
         names = facts.trace.slices.name_id[row]
         begins = starts[names]
-        if int(begins.sum()) < min_repeats:
+        many = int(begins.sum()) >= min_repeats
+        if not many and not pieces:
             continue
         parent = int(facts.trace.slices.parent_id[row[0]])
         if parent >= 0 and facts.trace.name(parent).startswith(("aten::", "autograd::", "c10d::")):
             continue  # a loop in C++, inside an operator
+        if parent < 0 or "Backward" not in facts.trace.name(
+            parent
+        ):  # its nodes take gradients apart, of their own accord
+            out.extend(_over_pieces(row, names, pieces, min_repeats))
+        if not many:
+            continue
         found = list(_loops_in(row, names, starts, min_repeats))
         out.extend(found)
         rest = begins & ~np.isin(row, [op for loop, _ in found for op in loop]) if found else begins
         if has_stacks and int(rest.sum()) >= min_repeats:
             out.extend(_of_one_call(ctx, row, names, np.flatnonzero(rest), min_repeats))
     return out
+
+
+def _pieces(facts: Facts) -> dict[int, int]:
+    """Into how many pieces each ``aten::unbind`` of a program's own took its tensor: ``for x in t`` begins with one."""
+    slices = facts.trace.slices
+    parents = slices.parent_id[facts.matching("^aten::select$", SliceKind.CPU_OP)]
+    ids, counts = np.unique(parents[parents >= 0], return_counts=True)
+    unbind = slices.name_id[ids] == facts.trace.strings.id_of("aten::unbind")
+    return dict(zip(ids[unbind].tolist(), counts[unbind].tolist(), strict=True))
+
+
+def _over_pieces(row: I32, names: I32, pieces: dict[int, int], min_repeats: int) -> Iterator[tuple[list[int], int]]:
+    """Loops over what one operator took apart: as many rounds behind it as there are pieces."""
+    if not pieces:
+        return
+    for at in np.flatnonzero(np.isin(row, list(pieces))).tolist():
+        count, after = pieces[int(row[at])], names[at + 1 :]
+        for period in range(1, _LONGEST + 1) if count >= min_repeats else ():
+            body = after[: count * period]
+            if len(body) == count * period and np.array_equal(body[:-period], body[period:]):
+                yield row[at + 1 : at + 1 + count * period].tolist(), period
+                break
 
 
 def _of_one_call(
