@@ -2,7 +2,9 @@
 
 What it finds
 -------------
-A step of at least twice the median length that is not the first; with stacks, what ran in it is named.
+A step of at least twice the median length that is not the first; with stacks, the checkpoints and evaluations that ran
+in it, and in none of the others, are named: frames of ``torch.save``, of ``Module.eval``, or of functions called
+evaluate or validate.
 
 Why it costs time
 -----------------
@@ -29,10 +31,11 @@ import numpy as np
 from core.figures.lookup import view_of
 from core.figures.steps import keeps_pace, update_rounds
 from core.kinds import SliceKind
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="outlier-step",
@@ -40,6 +43,9 @@ RULE = Rule(
     needs=Needs.STEPS,
     params=(Param("times", 2, "times the median", "ordinary steps differ less"),),
 )
+
+_SAVES = r"torch[/\\]serialization\.py\(\d+\): (save|_save)$"
+_EVALUATES = r"torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): eval$|\(\d+\): _?(evaluate|validate|validation)(_\w+)?$"
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -56,22 +62,27 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]
     if not shown or len(rows) > len(length) // 3:
         return []
-    saves = facts.matching(r"torch/serialization\.py\(\d+\): (save|_save)$", SliceKind.PYTHON)
-    saved = [int(s) for s in saves if int(ctx.figures.step_of[s]) in rows]
+    saved, evaluated = (_only_in(facts, facts.matching(what, SliceKind.PYTHON), rows) for what in (_SAVES, _EVALUATES))
     return [
         suggestion(
             ctx,
             RULE.id,
             "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others",
-            "The longest took {longest_ms:time}, the median is {median_ms:time}. Checkpoints written in them: {saves}.",
+            "The longest took {longest_ms:time}, the median is {median_ms:time}. Checkpoints written in them: {saves}; "
+            "evaluations: {evaluations}.",
             Fix("Leave them out of comparisons; write checkpoints less often or on another thread."),
-            [evidence(facts, "Long steps", len(shown), "", [*shown, *saved])],
+            [
+                evidence(facts, "Long steps", len(shown), "", shown),
+                *([evidence(facts, "Checkpoints", len(saved), "", saved)] if len(saved) else []),
+                *([evidence(facts, "Evaluations", len(evaluated), "", evaluated)] if len(evaluated) else []),
+            ],
             values={
                 "count": len(shown),
                 "times": ctx.params["times"],
                 "longest_ms": length[rows].max() / 1e6,
                 "median_ms": median / 1e6,
                 "saves": len(saved),
+                "evaluations": len(evaluated),
             },
             anchors=shown,
             occurrences=1,
@@ -79,3 +90,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             informational=True,
         )
     ]
+
+
+def _only_in(facts: Facts, frames: I32, rows: list[int]) -> I32:
+    """int32[k]: the outermost of these frames that run in the long steps; none where others have such frames, too."""
+    frames = frames[~facts.inside(frames, frames)]
+    row = facts.figures.step_of[frames]
+    long = np.isin(row, rows)
+    return frames[long] if not (~long & (row >= 0)).any() else frames[:0]

@@ -166,6 +166,21 @@ def _zeroed(frame: str, tensors: int = 4) -> Trace:
     return built(builder)
 
 
+@pytest.mark.parametrize(("frame", "evaluations"), [("train.py(40): validate", 1), ("train.py(40): log", 0)])
+@pytest.mark.parametrize("always", [False, True])
+def test_what_made_a_step_longer_is_named(frame: str, evaluations: int, always: bool) -> None:
+    builder = TraceBuilder()
+    for i in range(6):
+        long = i == 3
+        builder.step(i + 1, 10_000 * i, 6000 if long else 1000).op("aten::mm", 10_000 * i + 10, 50)
+        if long or always:
+            builder.python(frame, 10_000 * i + 100, 800).python(
+                "torch/nn/modules/module.py(2900): eval" if evaluations else "log.py(3): write", 10_000 * i + 110, 50
+            )
+    (card,) = run_rule("outlier-step", built(builder)).suggestions
+    assert card.values["evaluations"] == (0 if always else evaluations)
+
+
 @pytest.mark.parametrize(("cleared", "found"), [(3, True), (4, False), (0, False)])
 @pytest.mark.parametrize("update", [True, False])
 @pytest.mark.parametrize("marked", [True, False])
