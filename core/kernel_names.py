@@ -67,7 +67,7 @@ def short_kernel_name(name: str) -> str:
     if tensile:
         return f"Cijk {tensile[2]}"
     if text.startswith(("Memcpy", "Memset")) or ("(" not in text and "<" not in text):
-        return text
+        return text.rsplit("::", 1)[-1] if text.startswith("void ") else text
     function, arguments = _split(text.replace("(anonymous namespace)", "anonymous"))
     base = function.rsplit("::", 1)[-1]
     if base in _WRAPPERS:
@@ -145,4 +145,4 @@ def _operation(arguments: str) -> str:
             return word.removesuffix("_kernel").strip("_")
     words = (match[1] for match in _ARGUMENT.finditer(arguments))
     word = next((w for w in words if w not in _TYPES and not w.startswith("gpu_kernel_impl")), "")
-    return re.sub(r"_?[kK]ernel(?:Impl(?:Internal)?)?$", "", word)
+    return re.sub(r"_?[kK]ernel(?:Impl(?:Internal)?|_cuda|_impl)?$", "", word)

@@ -51,8 +51,9 @@ class Choice(CalmCombo):
         field = self.style().subControlRect(
             QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
         )
-        words = self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, field.width() - 2)
-        option.currentText = words  # type: ignore[attr-defined]
+        if self.width() < self.sizeHint().width():
+            words = self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, field.width())
+            option.currentText = words  # type: ignore[attr-defined]
         painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
         painter.end()

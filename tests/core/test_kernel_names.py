@@ -42,6 +42,8 @@ from core.kernel_names import is_mangled_long, kernel_in_line, short_kernel_name
         ("(", "("),
         ("void at::native::vectorized_elementwise_kernel<4, at::native::add<float>>(int)", "add · elementwise"),
         ("void at::native::reduce_kernel<512, 1, sum>(int)", "sum · reduce"),
+        ("void at::native::unrolled_elementwise_kernel<copy_kernel_cuda>(int)", "copy · elementwise"),
+        ("void at::native::max_pool_forward_nchw", "max_pool_forward_nchw"),
         ("void at::native::multi_tensor_apply_kernel<float>(int)", "multi_tensor"),
         (
             "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"

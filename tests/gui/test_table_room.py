@@ -111,3 +111,13 @@ def test_a_choice_without_room_ends_in_dots_and_nothing_is_cut_in_two(qapp: QApp
     left = cut.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, arrow, cut).left()
     column = {pictures[1].pixel(left - 1, y) for y in range(6, cut.height() - 6)}
     assert len(column) == 1  # no letter reaches the arrow
+
+
+def test_a_choice_of_the_size_it_wants_shows_all_its_words(qapp: QApplication) -> None:
+    for words in ("Whole trace", "CPU time", "thread 4242 (main)"):
+        shown = []
+        for further in (0, 60):
+            choice = Choice("What", (words, 1))
+            choice.resize(choice.sizeHint().width() + further, choice.sizeHint().height())
+            shown.append(choice.grab().toImage().copy(0, 0, choice.sizeHint().width() - 30, choice.height()))
+        assert shown[0] == shown[1]
