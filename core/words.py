@@ -94,16 +94,37 @@ class _Size(float):
         return size(self) if spec == "size" else super().__format__(spec)
 
 
-def _measured(name: str, value: Any) -> Any:
+class _Count(float):
+    """A number of things, whose thousands stand apart; formats that ask for decimals see it as it is."""
+
+    def __new__(cls, value: float, thousands: str) -> _Count:
+        made = super().__new__(cls, value)
+        made.thousands = thousands
+        return made
+
+    thousands: str
+
+    def __format__(self, spec: str) -> str:
+        whole = spec == ".0f" or (spec in ("", "d") and self.is_integer())
+        return f"{float(self):,.0f}".replace(",", self.thousands) if whole else float(self).__format__(spec)
+
+
+# Names that end so are numbers of something, not how many there are.
+_NUMBERING = ("line", "number", "step", "device", "rank", "pid", "thread", "stream", "port", "id", "index", "code")
+
+
+def _measured(name: str, value: Any, thousands: str) -> Any:
     """Return a number with the formats that the ending of its name allows."""
     if not isinstance(value, Real):
         return value
+    if abs(float(value)) >= 10_000 and name[-3:] not in _NS_BY_ENDING and not name.endswith(("_bytes", *_NUMBERING)):
+        return _Count(float(value), thousands)
     if name.endswith("_bytes"):
         return _Size(value)
     return _Time(float(value), _NS_BY_ENDING[name[-3:]]) if name[-3:] in _NS_BY_ENDING else value
 
 
-def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> str:
+def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | None = None, thousands: str = ",") -> str:
     """Fill named values into a template.
 
     Parameters
@@ -117,13 +138,18 @@ def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | No
     shown
         What to write instead of some of the values (numbers as the window writes them).
 
+    thousands
+        What stands between the thousands of a number of things, from 10,000 on.
+
     Raises
     ------
     KeyError, ValueError
         As `str.format_map` does.
     """
     chosen = _FORMS.sub(lambda found: found[2] if values[found[1]] == 1 else found[3], template)
-    return chosen.format_map({**{name: _measured(name, value) for name, value in values.items()}, **(shown or {})})
+    return chosen.format_map(
+        {**{name: _measured(name, value, thousands) for name, value in values.items()}, **(shown or {})}
+    )
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -225,11 +225,14 @@ def measured(states: Sequence[Any]) -> str:
 
 def nothing_found(trace: Trace, analysis: Analysis) -> str:
     """What to say where no card has anything to offer; nothing where one has."""
-    key = outlook(trace, analysis)
+    key, figures = outlook(trace, analysis), analysis.figures
     words = translate("plan", OUTLOOKS[key]) if key else ""
     if key and any(analysis.is_small(index) for index in range(len(analysis.suggestions))):
         words = " ".join((words, translate("plan", "What would save less stands under “Smaller”.")))
-    if key == "no_device":  # the plan shows the CPU's own time there
+    of_cpu = (figures.operators, figures.modules, figures.python)
+    if key == "no_device" and any(
+        table.host_total_ns.any() for table in of_cpu
+    ):  # the plan shows the CPU's own time there
         words = " ".join((words, translate("plan", "What the CPU does is shown below.")))
     return words
 

@@ -139,7 +139,7 @@ def gap_cause(cause: int) -> str:
         GapCause.LAUNCH: translate("text", "launches"),
         GapCause.PYTHON: translate("text", "Python"),
         GapCause.COPY: translate("text", "blocking copy"),
-        GapCause.COMPILE: translate("text", "compiling"),
+        GapCause.COMPILE: translate("text", "compiling or loading modules"),
         GapCause.COLLECTOR: translate("text", "garbage collector"),
         GapCause.COMMUNICATION: translate("text", "communication"),
         GapCause.ALLOC: translate("text", "memory allocation"),
@@ -220,7 +220,7 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     """A rule's text in the user's language with its values; the bare template where a value is missing."""
     words = translate("rules", template)
     with contextlib.suppress(KeyError, ValueError, IndexError, AttributeError):
-        words = fill(words, values)
+        words = fill(words, values, thousands=THIN)
     return words.replace("`", "")
 
 

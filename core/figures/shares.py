@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.device_words import device_word
 from core.figures.lookup import RENUMBERED, view_of
 from core.figures.model import Figures
 from core.intervals import union
@@ -48,12 +49,13 @@ class StepThread:
 
 def device_label(trace: Trace, device: int) -> str:
     """``GPU 0``; where files have devices of the same number ``GPU 0 of rank 1``, or of the second file."""
+    word = device_word(trace, device)
     if not any(one >= RENUMBERED for one in view_of(trace).devices):
-        return f"GPU {device}"
+        return f"{word} {device}"
     source = device // RENUMBERED
     ranks = np.unique(trace.processes.rank[trace.processes.source_id == source])
     known = int(ranks[-1]) if len(ranks) and ranks[-1] >= 0 else None
-    return f"GPU {device % RENUMBERED} of " + (f"file {source + 1}" if known is None else f"rank {known}")
+    return f"{word} {device % RENUMBERED} of " + (f"file {source + 1}" if known is None else f"rank {known}")
 
 
 def device_shares(trace: Trace, figures: Figures) -> tuple[DeviceShare, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from core.analysis import OUTLOOKS, Analysis, outlook
+from core.device_words import devices_word
 from core.figures.busy_parts import busy_parts
 from core.figures.model import StatTable
 from core.fixes.of_run import changed_lines, edits_for_run
@@ -127,7 +128,7 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
         tiles += [
             ("Device step", duration(summary.device_step_ns), "first to last device work of a step", False),
             ("Period", duration(summary.period_ns), "from one step's device work to the next", False),
-            ("GPU busy", percent(summary.gpu_busy_pct), busy, False),
+            (f"{devices_word(trace)} busy", percent(summary.gpu_busy_pct), busy, False),
             ("Sync wait", duration(summary.sync_wait_ns_per_step), _sync_note(analysis), False),
         ]
     yield '<div class="tiles">'
@@ -142,7 +143,7 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
     else:
         yield f'<p class="faint">Means over {steps_in_means(analysis)}.</p>'
     lines = [words] if (words := replay_words(summary)) else []
-    lines += [f"GPU busy: {line}" for line in busy_lines(trace, analysis)]
+    lines += [f"{devices_word(trace)} busy: {line}" for line in busy_lines(trace, analysis)]
     yield from (f'<p class="faint">{e(line)}</p>' for line in (*lines, *step_thread_lines(trace, analysis)))
     if summary.enqueue_bound:
         yield (

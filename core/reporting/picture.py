@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.device_words import device_word
 from core.figures.model import Figures
 from core.kinds import SliceKind, TrackKind
 from core.reporting.phrases import printable
@@ -113,7 +114,8 @@ def _tracks(trace: Trace, window: Window) -> Iterator[tuple[int, int, str]]:
         if not len(inside):
             continue
         if kind is TrackKind.DEVICE_STREAM:
-            label = f"GPU {int(table.device[track])} stream {int(table.stream[track])}"
+            device = int(table.device[track])
+            label = f"{device_word(trace, device)} {device} stream {int(table.stream[track])}"
         else:
             thread = int(table.thread_id[track])
             if thread >= 0 and len(inside) < 3 and not trace.threads.main[thread]:

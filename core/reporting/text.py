@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from core.analysis import OUTLOOKS, Analysis, outlook
+from core.device_words import devices_word
 from core.figures.busy_parts import busy_parts
 from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
@@ -177,7 +178,7 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     kernels = f"kernels alone {percent(summary.kernel_busy_pct)}" if summary.kernel_busy_pct is not None else ""
     kernels = "; ".join(part for part in (kernels, busy_basis(analysis)) if part)
     busy = percent(summary.gpu_busy_pct) if trace.has_device_work else f"{UNKNOWN}: no device work was recorded"
-    yield f"  {'GPU busy':<15}{busy:>10}   {page.paint(kernels, 'dim')}"
+    yield f"  {devices_word(trace) + ' busy':<15}{busy:>10}   {page.paint(kernels, 'dim')}"
     for line in (*busy_lines(trace, analysis), *step_thread_lines(trace, analysis)):
         yield from page.wrap(line, "    ")
     if summary.kernels_per_step is not None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from core.device_words import device_word
 from core.figures.allocations import (
     UNKNOWN,
     AllocatedBy,
@@ -101,7 +102,7 @@ class MemoryPanel(QWidget):
         self._scroll.setFixedHeight(min(self._charts.sizeHint().height() + 2, max(height // 2, LOW_CHART_PX + 24)))
 
     def _device(self, device: int) -> str:
-        return self.tr("CPU") if device < 0 else self.tr("GPU {index}").format(index=device)
+        return self.tr("CPU") if device < 0 else f"{device_word(self._document.trace, device)} {device}"
 
     def _add_chart(self, box: QBoxLayout, device: int) -> None:
         m = self._document.trace.memory

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from core.device_words import devices_word
 from gui import jobs, text
 from gui.models import range_stats
 from gui.models.columns import Column, ColumnModel, Names
@@ -89,7 +90,7 @@ class SelectionPanel(QWidget):
         busy = text.percent(100 * stats.busy_ns / stats.wall_ns) if stats.busy_ns is not None else text.unknown()
         parts = [
             self.tr("{time} long").format(time=text.duration(stats.wall_ns)),
-            self.tr("GPU busy {share}").format(share=busy),
+            self.tr("{device} busy {share}").format(device=devices_word(self._document.trace), share=busy),
             text.counted(
                 self.tr("waits {time} in {count} {count|sync point|sync points}"),
                 stats.syncs,

@@ -9,6 +9,7 @@ from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from core.analysis import Analysis
+from core.device_words import devices_word
 from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.figures.shares import is_foreign
@@ -294,7 +295,7 @@ class VerdictBand(QFrame):
                 reasons.device_step(trace, analysis),
             ),
             Shown(
-                tr("GPU busy"),
+                tr("{device} busy").format(device=devices_word(trace)),
                 text.percent(summary.gpu_busy_pct),
                 (
                     tr("Share of the steps (without warm-up) in which at least one kernel, copy or memset ran.")
@@ -316,10 +317,8 @@ class VerdictBand(QFrame):
         ]
 
     def _kernels_note(self, summary: Summary) -> str:
-        if summary.kernel_busy_pct is None:
-            return ""
-        share = text.percent(summary.kernel_busy_pct)
-        return "\n" + self.tr("Kernels alone (TensorBoard's GPU utilization): {share}").format(share=share)
+        share, words = summary.kernel_busy_pct, self.tr("Kernels alone (TensorBoard's GPU utilization): {share}")
+        return "" if share is None else "\n" + words.format(share=text.percent(share))
 
     def _replay_note(self, summary: Summary) -> str:
         if summary.replay_error_pct is None or summary.sustained_step_ns is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
+from core.device_words import device_word
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.lanes import LaneIndex, launcher_lanes
 from core.tables import FLAG_COMMUNICATION
@@ -197,7 +198,7 @@ def _device_rows(trace: Trace, device: int, used: set[int]) -> list[Row]:
         row.default_lanes = row.natural_lanes = row.max_lanes
         rows.append(row)
     name = next((d.name for d in trace.meta.devices if d.index == device), "")
-    return _group(f"gpu/{device}", _tr("GPU {index}").format(index=device), name, rows)
+    return _group(f"gpu/{device}", f"{device_word(trace, device)} {device}", name, rows)
 
 
 def _is_communication(trace: Trace, track_id: int) -> bool:
@@ -209,12 +210,17 @@ def _counter(key: str, title: str, device: int = -1) -> Row:
     return Row(key, RowKind.COUNTER, title, device=device, height_px=COUNTER_PX, default_height_px=COUNTER_PX, lanes=1)
 
 
+def _named(trace: Trace, device: int, many: bool) -> str:
+    word = device_word(trace, device)
+    return f"{word} {device}" if many else word
+
+
 def _counter_rows(trace: Trace, devices: list[int]) -> list[Row]:
     rows = []
     many = len(devices) > 1
     if trace.has_device_work:
         for device in devices:
-            title = _tr("GPU {index} busy").format(index=device) if many else _tr("GPU busy")
+            title = _tr("{device} busy").format(device=_named(trace, device, many))
             rows.append(_counter(f"busy/{device}", title, device))
     used = sorted({int(d) for d in np.unique(trace.memory.device)}) if len(trace.memory) else []
     many = many or sum(device >= 0 for device in used) > 1  # one may hold memory without working
@@ -222,7 +228,7 @@ def _counter_rows(trace: Trace, devices: list[int]) -> list[Row]:
         if device < 0:
             title = _tr("CPU memory")
         else:
-            title = _tr("GPU {index} memory").format(index=device) if many else _tr("GPU memory")
+            title = _tr("{device} memory").format(device=_named(trace, device, many))
         rows.append(_counter(f"memory/{device}", title, device))
     if trace.has_device_work:
         rows.append(_counter("queue", _tr("Launch queue")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtWidgets import QLabel
 
@@ -11,6 +12,7 @@ from core.figures.compute import compute_figures
 from gui import text
 from gui.main_window import MainWindow
 from gui.session import Document
+from gui.suggestion_text import nothing_found
 from gui.widgets.cpu_time import ShareRow
 from gui.widgets.cpu_time_view import CpuTimeView
 from tests.trace_builder import TraceBuilder
@@ -56,3 +58,10 @@ def test_what_lies_outside_the_steps_is_not_shared_out_among_them(
     words = " ".join(label.text() for label in view.findChildren(QLabel)).replace(text.THIN, " ")
     assert "By time of their own" in words
     assert "2.70 ms in all" in words
+
+
+def test_nothing_is_promised_below_where_there_is_nothing(tmp_path: Path) -> None:
+    for made, promised in ((TraceBuilder().op("aten::mm", 0, 100), True), (TraceBuilder().memory(10, 8, 8), False)):
+        trace = made.build(tmp_path / f"{promised}.json")
+        words = nothing_found(trace, Analysis(compute_figures(trace), rules=()))
+        assert ("shown below" in words) == promised
