@@ -8,7 +8,7 @@ a pair does, else all the rest with everything left out that is not missed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Gain = Callable[[frozenset[int]], float]
@@ -99,7 +99,7 @@ class Planner:
             if rest < least:
                 break
             gains = self._gains(chosen, remaining, hopes, base, rest)
-            best = max(gains, key=lambda fix: gains[fix])
+            best = self._most_careful(gains)
             alone = gains[best] >= ALONE_SHARE * rest or sum(gains.values()) >= SUM_SHARE * rest
             group: tuple[int, ...] = (best,)
             if gains[best] < least or not alone:
@@ -111,6 +111,15 @@ class Planner:
             remaining = [fix for fix in remaining if fix not in chosen]
             self.on_turn(len(remaining))
         return self._needed(turns)
+
+    def _most_careful(self, gains: Mapping[int, float]) -> int:
+        """The fix that brings most; of several that bring the same, the one that takes least away."""
+        best = max(gains, key=lambda fix: gains[fix])
+        promise = self.promise
+        if promise is None:
+            return best
+        same = [fix for fix in gains if gains[fix] >= gains[best] - IDLE_SHARE * self.scale]
+        return min(same, key=lambda fix: (promise[fix], -gains[fix]))
 
     def _needed(self, turns: list[Turn]) -> list[Turn]:
         """Leave out what later fixes have made superfluous.

@@ -130,3 +130,9 @@ def test_pairs_whose_limit_rules_them_out_are_not_replayed() -> None:
     assert len(turns) == 4
     assert turns[-1].saved == 30
     assert not any(fixes == {a, b} for fixes in asked for a in (1, 2, 3) for b in (2, 3) if a < b)
+
+
+def test_of_two_fixes_that_bring_the_same_the_one_that_takes_least_away_is_taken() -> None:
+    """The optimizer alone, and a graph around the whole step, both leave the device's time: the first is enough."""
+    both = Planner(gain=lambda s: 40.0 * bool(s), scale=100.0, order=[0, 1], most=[90.0, 45.0], promise=[90.0, 45.0])
+    assert [t.fix for t in both.plan([0, 1])] == [1]
