@@ -120,7 +120,9 @@ class SettingsDialog(QDialog):
         row = QHBoxLayout()
         row.addStretch(1)
         row.addWidget(button(self.tr("Cancel"), self.reject))
-        row.addWidget(button(self.tr("Save"), self.accept, "primary"))
+        save = button(self.tr("Save"), self.accept, "primary")
+        save.setDefault(True)  # Enter in any field
+        row.addWidget(save)
         box = QVBoxLayout(self)
         box.setContentsMargins(16, 16, 16, 16)
         box.setSpacing(12)

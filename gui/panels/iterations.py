@@ -22,6 +22,7 @@ from gui.widgets.calm import CalmCombo
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label, restyle
 from gui.widgets.scrolled import scrolled
+from gui.widgets.steady import Steady
 from gui.widgets.step_chart import CHART_PX, StepChart
 from gui.widgets.table import Table
 
@@ -49,7 +50,7 @@ class IterationsPage(QWidget):
         box.setContentsMargins(24, 24, 24, 16)
         box.setSpacing(10)
         self.title = heading("", 6)
-        self.words = label("", "dim", wrap=True)
+        self.words = Steady("dim")
         self.scripts = CalmCombo()
         self.scripts.setAccessibleName(self.tr("Script"))
         self.scripts.give_way(letters=18)
@@ -139,6 +140,7 @@ class IterationsPage(QWidget):
             return
         self.title.setText(Path(project.script).name)
         checks = self._known_checks = self._checks(project)
+        self.words.keep_room_for([round_words.verdict(project, checks, i.number) for i in rounds])
         plain, bars = round_words.bars(project)
         self.chart.show_rounds(bars)
         self.caption.setText(

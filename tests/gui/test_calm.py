@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from gui.settings import Settings
+from gui.settings_dialog import SettingsDialog
 from gui.widgets.calm import CalmCombo, CalmDoubleSpin, CalmSpin
 from gui.widgets.choice import Choice
 from gui.widgets.launch_cards import StepsCard
+from gui.widgets.steady import Steady
 
 GUI = Path(__file__).resolve().parents[2] / "gui"
 
@@ -70,3 +74,27 @@ def test_no_field_of_the_window_is_of_the_kind_that_the_wheel_changes() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in loud
     ]
     assert not found
+
+
+def test_enter_in_any_field_of_the_settings_saves_them(qtbot: QtBot, settings: Settings) -> None:
+    for name in ("text_size", "theme", "editor", "recent"):
+        dialog = SettingsDialog(settings)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        field = getattr(dialog, name)
+        field.setFocus()
+        QTest.keyClick(field, Qt.Key.Key_Return)
+        assert dialog.result() == SettingsDialog.DialogCode.Accepted, name
+
+
+def test_what_stands_below_a_text_stays_when_it_changes(qtbot: QtBot) -> None:
+    texts = ["Short.", "A longer sentence that takes several lines where there is little width for it. " * 3]
+    words = Steady()
+    qtbot.addWidget(words)
+    words.keep_room_for(texts)
+    words.setText(texts[0])
+    high = words.heightForWidth(300)
+    assert high > 3 * words.fontMetrics().height()
+    words.setText(texts[1])
+    assert words.heightForWidth(300) == high
