@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -17,13 +17,14 @@ from core.source_frames import Frame, is_library, is_other_library, is_user_fram
 from core.source_lines import LineRecord, read_line_record
 from core.source_order import CallOrder, Placed
 from core.source_ranges import LineRanges
-from core.source_syntax import find_function, match
+from core.source_syntax import find_function, made_in_constructor, match
 from core.suggestions import SourceRef
 from core.tables import I32, I64
 from core.trace import Trace
 
 _NOT_EXACT = ", not the exact line"
 _DEF_LINE = "the line is where the function begins" + _NOT_EXACT
+_MADE = "it is made here, in the constructor of the class that was seen"
 _BY_ORDER = "the line follows from what ran before and after it"
 MAX_SOURCE_BYTES = 4_000_000  # a script is smaller; anything bigger is data
 
@@ -235,6 +236,22 @@ class SourceFinder:
         if not also:
             return first
         return replace(first, also=also, reason=f"{first.reason}, and at {lines_in_words(also)}")
+
+    def of_constructor(self, slice_id: int, wanted: Callable[[ast.Call], bool], most: int) -> SourceRef | None:
+        """Lines in the ``__init__`` beside the user's method around a slice that make what was seen there.
+
+        ``wanted`` tells the calls that make such things; of more lines than the ``most`` that were seen, each is a
+        candidate only. None without such lines, or without the source.
+        """
+        frame = parse_frame(self._trace.name(at)) if (at := self.user_frame(slice_id)) >= 0 else None
+        tree = self._tree(frame.file) if frame is not None else None
+        if frame is None or tree is None:
+            return None
+        first, *others = made_in_constructor(tree, frame.function, frame.line, wanted) or (0,)
+        if not first:
+            return None
+        sure, rest = len(others) < most, tuple(others)
+        return SourceRef(frame.file, first, "__init__", sure, _MADE, () if sure else rest, rest if sure else ())
 
     def _library_between(self, slice_id: int, user_frame: int) -> str:
         """Innermost frame of a library other than torch between a slice and the user's frame, as written."""

@@ -53,6 +53,20 @@ def find_function(tree: ast.Module, name: str, line: int) -> FunctionNode | None
     return best
 
 
+def made_in_constructor(tree: ast.Module, name: str, line: int, wanted: Callable[[ast.Call], bool]) -> tuple[int, ...]:
+    """Return the lines of such calls in the ``__init__`` of the class whose method (see `find_function`) this is."""
+    method = find_function(tree, name, line)
+    owner = next((c for c in ast.walk(tree) if isinstance(c, ast.ClassDef) and method in c.body), None)
+    found = {
+        call.lineno
+        for init in (owner.body if owner is not None else ())
+        if isinstance(init, ast.FunctionDef) and init.name == "__init__"
+        for call in walk_own(init)
+        if isinstance(call, ast.Call) and wanted(call)
+    }
+    return tuple(sorted(found))
+
+
 def match(function: FunctionNode, hint: str, in_loop: bool = False) -> Match | None:
     """Find the lines of a function that can have caused what ``hint`` names.
 

@@ -178,9 +178,13 @@ class Suggestion:
 
     @property
     def place_key(self) -> str:
-        """Rule and function (or operators): what `key` was at first. Several suggestions can share it."""
-        place = f"{self.source.file}:{self.source.function}" if self.source else str(self.values.get("op_path", ""))
-        return f"{self.rule_id}|{place}"
+        """Rule and function (or operators): what `key` was at first. Several suggestions can share it.
+
+        ``values["seen_in"]`` is the function in which it was seen, where the source is that in which it is made.
+        """
+        if self.source is None:
+            return f"{self.rule_id}|{self.values.get('op_path', '')}"
+        return f"{self.rule_id}|{self.source.file}:{self.values.get('seen_in', self.source.function)}"
 
     @property
     def is_about_recording(self) -> bool:

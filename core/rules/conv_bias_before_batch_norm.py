@@ -27,6 +27,9 @@ PyTorch's former pattern matcher (Conv2dBiasFollowedByBatchNorm2d); PyTorch perf
 
 from __future__ import annotations
 
+import ast
+from dataclasses import replace
+
 import numpy as np
 
 from core.rule_tools.facts import Facts, facts_of
@@ -67,33 +70,57 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     all_biased = pairs if per_layer > 0.99 else biased
     adds = [int(a) for c in all_biased for a in range(c + 1, int(sl.subtree_end[c])) if trace.name(a) == "aten::add_"]
     shown = all_biased
-    return [
-        suggestion(
-            ctx,
-            RULE.id,
-            "Convolutions add a bias that batch norm removes",
-            "{count} {count|convolution has|convolutions have} a bias, but batch norm subtracts the mean of its input, "
-            "so "
-            "the bias has no effect. "
-            "Adding it costs a kernel each time, and another in the backward pass.",
-            Fix(
-                "Leave the bias out.",
-                "nn.Conv2d(64, 128, 3), nn.BatchNorm2d(128)",
-                "nn.Conv2d(64, 128, 3, bias=False), nn.BatchNorm2d(128)",
-                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-                "Old checkpoints hold the bias: load them with strict=False.",
-            ),
-            [
-                evidence(facts, "Convolutions with a bias before batch norm", len(ids), "", ids),
-                *([evidence(facts, "Additions of the bias", len(adds), "", adds)] if adds else []),
-            ],
-            values={"count": len(ids)},
-            anchors=ids,
-            effects=[Effect(EffectKind.REMOVE_WORK, tuple(adds))] if adds else [],
-            hint="call:Conv2d,conv2d",
-        )
-        for ids in group_by_frame(ctx, facts, shown).values()
-    ]
+    return [_suggestion(ctx, ids, adds) for ids in group_by_frame(ctx, facts, shown).values()]
+
+
+def _suggestion(ctx: RuleContext, ids: list[int], adds: list[int]) -> Suggestion:
+    """Count modules, and name where they are made: the operators are called in each step."""
+    facts = facts_of(ctx)
+    modules = _modules(ctx, ids)
+    made = ctx.source.of_constructor(ids[0], _makes_bias, modules)
+    found = suggestion(
+        ctx,
+        RULE.id,
+        "Convolutions add a bias that batch norm removes",
+        "{count} {count|convolution has|convolutions have} a bias, but batch norm subtracts the mean of its input, "
+        "so "
+        "the bias has no effect. "
+        "Adding it costs a kernel each time, and another in the backward pass.",
+        Fix(
+            "Leave the bias out.",
+            "nn.Conv2d(64, 128, 3), nn.BatchNorm2d(128)",
+            "nn.Conv2d(64, 128, 3, bias=False), nn.BatchNorm2d(128)",
+            "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            "Old checkpoints hold the bias: load them with strict=False.",
+        ),
+        [
+            evidence(facts, "Convolutions with a bias before batch norm", modules, "", ids),
+            *([evidence(facts, "Additions of the bias", len(adds), "", adds)] if adds else []),
+        ],
+        values={"count": modules},
+        anchors=ids,
+        effects=[Effect(EffectKind.REMOVE_WORK, tuple(adds))] if adds else [],
+        hint="call:Conv2d,conv2d",
+    )
+    if made is None or found.source is None:
+        return found
+    return replace(found, source=made, values={**found.values, "seen_in": found.source.function})
+
+
+def _modules(ctx: RuleContext, ids: list[int]) -> int:
+    """How many modules ran these convolutions: by their names, else as many as ran in a step."""
+    facts = facts_of(ctx)
+    near = facts.in_first_step(np.asarray(ids, dtype=np.int32)).tolist()
+    stacks = (ctx.source.stack(one) for one in near)
+    names = {next((name for name in stack if name.startswith("nn.Module: Conv")), "") for stack in stacks}
+    return len(names) if names and "" not in names else len(near)
+
+
+def _makes_bias(call: ast.Call) -> bool:
+    """``nn.Conv2d(...)`` without ``bias=False``."""
+    made = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    off = any(k.arg == "bias" and isinstance(k.value, ast.Constant) and not k.value.value for k in call.keywords)
+    return made in ("Conv1d", "Conv2d", "Conv3d") and not off
 
 
 def _norms_after(facts: Facts, convs: I32) -> I32:

@@ -122,6 +122,41 @@ def _convolution(*between: str) -> Trace:
     return built(builder)
 
 
+def _network(source: Path) -> Trace:
+    """Three steps of two convolutions with a bias, each before a batch norm, called at the same lines."""
+    builder = steps(3)
+    dims = [[8, 3, 32, 32], [16, 3, 3, 3], [16], [], [], [], []]
+    for number in range(3):
+        at = number * 1000.0
+        builder.python(f"{source}(7): forward", at + 5, 500)
+        for k in range(2):
+            builder.python(f"nn.Module: Conv2d_{k}", at + 10 + 200 * k, 80)
+            builder.op("aten::conv2d", at + 12 + 200 * k, 60, Input_Dims=dims)
+            builder.op("aten::batch_norm", at + 110 + 200 * k, 50, Input_Dims=[[8, 16, 32, 32], [16], [16], [16], [16]])
+    return built(builder)
+
+
+def test_a_needless_bias_is_counted_by_module_and_found_where_it_is_made(tmp_path: Path) -> None:
+    source = tmp_path / "net.py"
+    source.write_text(
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        self.a = nn.Conv2d(3, 16, 3)\n"
+        "        self.b = nn.Conv2d(3, 16, 3)\n"
+        "        self.c = nn.Conv2d(3, 16, 3, bias=False)\n\n"
+        "    def forward(self, x):\n"
+        "        return self.nb(self.b(self.na(self.a(x))))\n"
+    )
+    trace = _network(source)
+    (seen,) = run_rule("conv-bias-before-batch-norm", trace).suggestions
+    (made,) = run_rule("conv-bias-before-batch-norm", trace, roots=(tmp_path,)).suggestions
+    assert seen.values["count"] == made.values["count"] == 2
+    assert seen.source is not None and made.source is not None
+    assert (seen.source.function, made.source.function) == ("forward", "__init__")
+    assert (made.source.line, made.source.also, made.source.exact) == (3, (4,), True)
+    assert seen.key == made.key
+
+
 def test_the_counter_of_batches_between_convolution_and_norm_is_passed_over() -> None:
     rule = "conv-bias-before-batch-norm"
     assert _found(run_rule(rule, _convolution("add_")))  # num_batches_tracked, in training
