@@ -98,6 +98,7 @@ class Session:
         self._torch = torch
         self._options = options
         self.off_main = threading.current_thread() is not threading.main_thread()
+        self._thread_words = _words_of_thread() if self.off_main else {}  # what Kineto calls it -> with its name
         self.all_threads = (all_threads or self.off_main) and can_record_all_threads()
         config = _experimental_config(torch, options, self.all_threads)
         self._profile = _KinetoProfile(
@@ -184,8 +185,11 @@ class Session:
             os.makedirs(os.path.dirname(path), exist_ok=True)  # it may have been deleted
             self._profile.export_chrome_trace(path)
             check_whole(path)
-            if self._marker is not None:
-                _rename_unfinished(path, self.open_step)
+            words = dict(self._thread_words)
+            if self._marker is not None:  # no tool shall count it as a step
+                words[b'"ProfilerStep#%d"' % self.open_step] = b'"unfinished step %d"' % self.open_step
+            if words:
+                _reword(path, words)
         except OSError:
             for left in (path, path + ".partial", path + ".tmp"):  # a full disk needs the room
                 try:
@@ -235,11 +239,24 @@ def check_whole(path):
     raise OSError("the profiler wrote no whole file, and did not say why")
 
 
-def _rename_unfinished(path, number):
-    """Give the range of a step that did not end another name, so that no tool counts it as a step."""
+def _words_of_thread():
+    """What Kineto calls this thread, and the same with the name that the script gave it."""
+    name, number = threading.current_thread().name, getattr(threading, "get_native_id", lambda: 0)()
+    with_name = "thread %d (%s)" % (number, name)
+    try:
+        with open("/proc/self/task/%d/comm" % number, "rb") as source:
+            called = source.read().rstrip(b"\n")
+    except OSError:
+        called = b"python"
+    return {b'"thread %d (%s)"' % (number, called): json.dumps(with_name).encode("ascii")}
+
+
+def _reword(path, words):
+    """Put other texts into a trace."""
     with open(path, "rb") as source:
         content = source.read()
-    content = content.replace(b'"ProfilerStep#%d"' % number, b'"unfinished step %d"' % number)
+    for old, new in words.items():
+        content = content.replace(old, new)
     with open(path + ".partial", "wb") as out:
         out.write(content)
     os.replace(path + ".partial", path)

@@ -123,6 +123,7 @@ class PythonAnswer(QWidget):
         words.setContentsMargins(0, 0, 0, 0)
         words.setSpacing(2)
         at_work = QHBoxLayout()
+        at_work.setSpacing(8)
         at_work.addWidget(self.asking)
         at_work.addWidget(self.found, 1)
         words.addLayout(at_work)

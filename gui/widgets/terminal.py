@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from PySide6.QtGui import QColor, QResizeEvent, QTextCharFormat, QTextCursor
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QColor, QResizeEvent, QTextCharFormat, QTextCursor, QTextFormat
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from gui import theme
@@ -140,6 +141,7 @@ class Terminal(QPlainTextEdit):
         self._lines = LineBuilder()
         self._shows_open = False
         self._formats: dict[Style, QTextCharFormat] = {}
+        self._theme = theme.current()
 
     def clear_all(self) -> None:
         """Start empty."""
@@ -176,6 +178,35 @@ class Terminal(QPlainTextEdit):
         if follows:
             bar.setValue(bar.maximum())
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Give what is there the colours of another theme."""
+        super().changeEvent(event)
+        if not hasattr(self, "_theme") or self._theme is theme.current():
+            return
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
+            self._theme = theme.current()
+            self._color_anew()
+
+    def _color_anew(self) -> None:
+        styles, self._formats = list(self._formats), {}
+        formats = [self._format(style) for style in styles]
+        cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()
+        block = self.document().begin()
+        while block.isValid():
+            spans, at = [], block.begin()
+            while not at.atEnd():
+                spans.append(at.fragment())
+                at += 1
+            for span in spans:
+                number = span.charFormat().property(QTextFormat.Property.UserProperty)
+                if isinstance(number, int):
+                    cursor.setPosition(span.position())
+                    cursor.setPosition(span.position() + span.length(), QTextCursor.MoveMode.KeepAnchor)
+                    cursor.setCharFormat(formats[number])
+            block = block.next()
+        cursor.endEditBlock()
+
     def _note(self, text: str) -> list[tuple[str, Style]]:
         return [(text, Style(color=0))]
 
@@ -200,6 +231,7 @@ class Terminal(QPlainTextEdit):
     def _format(self, style: Style) -> QTextCharFormat:
         if style not in self._formats:
             made = QTextCharFormat()
+            made.setProperty(QTextFormat.Property.UserProperty, len(self._formats))
             current = theme.current()
             if style.color is not None:
                 made.setForeground(QColor(_COLORS[style.color][0 if current.dark else 1]))

@@ -15,6 +15,7 @@ from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
+from gui import theme
 from gui.capture import MOST_LINE_CHARS, Capture, LongLines, split_arguments
 from gui.panels.launch import LaunchPage
 from gui.panels.output import OutputPage, short_path
@@ -70,6 +71,29 @@ def test_the_end_of_the_output_stays_in_view_when_the_outcome_takes_room(qtbot: 
     bar.setValue(10)  # the user reads something further up
     terminal.resize(400, 300)
     assert bar.value() == 10
+
+
+def test_output_takes_the_colours_of_another_theme(qtbot: QtBot, qapp: QApplication) -> None:
+    terminal = Terminal()
+    qtbot.addWidget(terminal)
+    was = theme.current()
+
+    def colors() -> list[str]:
+        block = terminal.document().findBlockByNumber(0)
+        return [at.fragment().charFormat().foreground().color().name() for at in block]
+
+    try:
+        theme.apply(qapp, dark=True)
+        terminal.feed([("stdout", "\x1b[32mgreen"), ("stderr", "warned\n")])
+        dark = colors()
+        theme.apply(qapp, dark=False)
+        light = colors()
+        theme.apply(qapp, dark=True)
+        assert colors() == dark
+    finally:
+        theme.apply(qapp, dark=was.dark)
+    assert len(dark) == 2
+    assert not set(light) & set(dark)
 
 
 def test_files_of_libraries_are_named_as_they_are_imported() -> None:

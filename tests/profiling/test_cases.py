@@ -278,3 +278,4 @@ def test_71_long_run(seen: Seen) -> None:
 def test_72_work_in_a_thread(seen: Seen) -> None:
     assert seen.stdout == "joined\n"
     assert seen.count(SGD) == 6
+    assert any("(trainer)" in str(e["args"].get("name")) for e in seen.events if e.get("name") == "thread_name")
