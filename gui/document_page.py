@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterator
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QCoreApplication, Qt
+from PySide6.QtCore import QByteArray, QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
@@ -15,6 +15,7 @@ from gui.session import Document, Session
 from gui.settings import Settings
 from gui.text_size import px
 from gui.widgets.labels import button, label, plain_tip
+from gui.widgets.split_share import SplitShare
 
 SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
@@ -105,8 +106,11 @@ class DocumentPage(QWidget):
         self._laid_out = self._compact = False
         self._height_px = 0
         self._before_tall: list[int] = []
-        # Width of the plan: before the window was made narrow (0: it was not), as given since, and as last seen.
-        self._wide_side_px = self._given_side_px = self._side_before_px = 0
+        self._whole_px = 0  # of the timeline and the views under it, as shared out last
+        self._side_share = SplitShare(self.horizontal, side_px)
+        self._bottom_share = SplitShare(self.vertical, bottom_px)
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._follow_height)
         self._remember_timeline(restore=True)
         self.show_panel(self._settings.get("window/bottom_tab"))
         self.bottom.currentChanged.connect(self._tab_chosen)
@@ -141,15 +145,16 @@ class DocumentPage(QWidget):
             return
         self._laid_out = True
         saved = self._settings.get("window/main_split"), self._settings.get("window/bottom_split")
-        if not saved[0].isEmpty() and self.horizontal.restoreState(saved[0]):
-            pass
+        self._side_share.restore(saved[0])
+        self._side_share.give(width_px)
+        self._height_px = height_px
+        if self._bottom_share.restore(saved[1]):
+            self._bottom_share.give(height_px)
         else:
-            self.horizontal.setSizes([width_px - side_px(width_px), side_px(width_px)])
-        if saved[1].isEmpty() or not self.vertical.restoreState(saved[1]):
-            self._height_px = height_px
             shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
             self._compact = shown == "details" and not self._has_selection()
             self._give_bottom(px(COMPACT_PX) if self._compact else bottom_px(height_px))
+        self._later.start()
 
     def _corner(self) -> QWidget:
         """At the right of the tabs: a list of all of them, for where they have no room, and a switch for the height."""
@@ -201,25 +206,25 @@ class DocumentPage(QWidget):
         old, new = event.oldSize(), event.size()
         if not self._laid_out or not old.isValid():
             return
-        side, bottom = self.horizontal.sizes()[-1], self.vertical.sizes()[-1]
-        if new.width() < old.width() and self.side.isVisible() and side > side_px(new.width()):
-            self._wide_side_px = max(self._wide_side_px, side)  # it comes back with the room
-            self._given_side_px = side_px(new.width())
-            self.horizontal.setSizes([new.width() - self._given_side_px, self._given_side_px])
-        elif new.width() > old.width() and self._wide_side_px:
-            if abs(self._side_before_px - self._given_side_px) > 2:  # the user has chosen another width meanwhile
-                self._wide_side_px = 0
-            else:
-                self._given_side_px = min(self._wide_side_px, side_px(new.width()))
-                self.horizontal.setSizes([new.width() - self._given_side_px, self._given_side_px])
-                if self._given_side_px == self._wide_side_px:
-                    self._wide_side_px = 0
-        self._side_before_px = self.horizontal.sizes()[-1]
-        whole = sum(self.vertical.sizes()) - max(old.height() - new.height(), 0)
-        low = bottom_px(whole)
-        if new.height() < old.height() and self.bottom.isVisible() and bottom > low:
-            self._before_tall = []
+        if self.side.isVisible():
+            self._side_share.give(new.width())
+        self._later.start()
+
+    def _follow_height(self) -> None:
+        """The bands have their heights: what is left is shared out as before."""
+        whole = sum(self.vertical.sizes())
+        if not self._laid_out or not self.bottom.isVisible() or whole == self._whole_px:
+            return
+        if self._compact:
+            self.vertical.setSizes([whole - px(COMPACT_PX), px(COMPACT_PX)])
+        elif self._before_tall:
+            before = sum(self._before_tall) or whole
+            self._before_tall = [round(size * whole / before) for size in self._before_tall]
+            low = round(whole * TALL_SHARE)
             self.vertical.setSizes([whole - low, low])
+        else:
+            self._bottom_share.give(whole)
+        self._whole_px = whole
 
     def _fit_bands(self, height_px: int) -> None:
         """Bands above the timeline take fewer lines in a low window."""
@@ -309,12 +314,10 @@ class DocumentPage(QWidget):
         self._fit_bands(self.height())
         if not self._laid_out:
             return
-        side, wanted = self.horizontal.sizes()[-1], side_px(self.width())
-        if self.side.isVisible() and side < wanted:
-            self.horizontal.setSizes([self.width() - wanted, wanted])
-        whole = sum(self.vertical.sizes())
-        if self.bottom.isVisible() and not self._compact and self.vertical.sizes()[-1] > bottom_px(whole):
-            self.vertical.setSizes([whole - bottom_px(whole), bottom_px(whole)])
+        if self.side.isVisible():
+            self._side_share.give(self.width())
+        self._whole_px = 0
+        self._later.start()
 
     def _evidence_shown(self) -> None:
         """What a suggestion points to is seen in the timeline: views made tall give its height back."""

@@ -16,16 +16,17 @@ from core.analysis import Analysis
 from core.figures.compute import compute_figures
 from core.trace import Trace
 from gui import warmup
-from gui.document_page import COMPACT_PX, DocumentPage, bottom_px
+from gui.document_page import COMPACT_PX, DocumentPage, bottom_px, side_px
 from gui.main_window import MainWindow
 from gui.opening import title_of
+from gui.screenshot import settle
 from gui.session import Document, TimeRange
 from gui.timeline.palette import coarse, looks
 from gui.timeline.prepared import prepare
 from gui.widgets.card import Card
 from gui.widgets.cpu_time import ShareRow
 from gui.widgets.labels import Clamped
-from tests.gui.conftest import cpu_only, training
+from tests.gui.conftest import cpu_only, known_analysis, training
 
 
 def page_of(window: MainWindow) -> DocumentPage:
@@ -168,3 +169,58 @@ def test_evidence_that_is_shown_gives_the_timeline_its_height_back(window: MainW
     assert page.vertical.sizes()[1] > before[1]
     document.show_suggestion(0)
     assert page.vertical.sizes() == before
+
+
+def test_a_small_window_gives_back_what_it_took_from_plan_and_views(
+    window: MainWindow, document: Document, qtbot: QtBot
+) -> None:
+    page = window.current_page()
+    assert page is not None
+    window.resize(1440, 900)
+    page.grow()
+    settle()
+    before = page.horizontal.sizes()[-1], page.vertical.sizes()[-1]
+    for width, height in ((900, 600), (1100, 700), (1440, 900)):
+        window.resize(width, height)
+        settle()
+    after = page.horizontal.sizes()[-1], page.vertical.sizes()[-1]
+    assert after == pytest.approx(before, abs=6)
+
+
+def test_a_plan_that_was_made_wide_is_wide_in_any_window(window: MainWindow, document: Document) -> None:
+    page = window.current_page()
+    assert page is not None
+    window.resize(1440, 900)
+    settle()
+    whole = sum(page.horizontal.sizes())
+    page.horizontal.setSizes([whole - 560, 560])
+    page.horizontal.splitterMoved.emit(whole - 560, 1)  # by hand
+    window.resize(1000, 700)
+    settle()
+    assert page.horizontal.sizes()[-1] < 520
+    window.resize(1440, 900)
+    settle()
+    assert page.horizontal.sizes()[-1] == pytest.approx(560, abs=8)
+
+
+def test_the_sizes_of_a_small_window_are_no_burden_for_the_next_large_one(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    window.resize(900, 600)
+    settle()
+    show(trace, known_analysis(trace))
+    settle()
+    page = window.current_page()
+    assert page is not None
+    page.grow()
+    settle()
+    page.save_layout()
+    window.resize(1600, 1000)
+    settle()
+    show(trace, known_analysis(trace))
+    settle()
+    page = window.current_page()
+    assert page is not None
+    assert page.horizontal.sizes()[-1] == pytest.approx(side_px(1600), abs=8)
+    whole = sum(page.vertical.sizes())
+    assert page.vertical.sizes()[-1] == pytest.approx(bottom_px(whole), rel=0.15)
