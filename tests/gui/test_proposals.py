@@ -27,7 +27,7 @@ def opened(stage: int) -> tuple[Trace, Analysis]:
             "float-batch-copied",
             "common.py",
             "/ 255.0 - 0.5) / 0.5",
-            "torch.add(torch.tensor(-1.0), images, alpha=2 / 255)",
+            "torch.add(-1.0, images, alpha=2 / 255)",
         ),
         (
             "compile-without-gain",

@@ -22,10 +22,10 @@ class _Line:
 
 
 def in_one_pass(source: SourceText, place: Place) -> tuple[str, str]:
-    """``(x.to(torch.float32) / 255 - 0.5) / 0.5`` -> ``torch.add(torch.tensor(-1.0), x, alpha=2 / 255)``.
+    """``(x.to(torch.float32) / 255 - 0.5) / 0.5`` -> ``torch.add(-1.0, x, alpha=2 / 255)``.
 
-    The operator reads the bytes and writes the floats: nothing lies in between. The first argument is a number that
-    has the type of the result; it lies on the CPU, from where it is handed to the kernel by value.
+    The operator reads the bytes and writes the floats: nothing lies in between. Its first argument is a plain number,
+    which gives the result its type and is handed to the kernel by value: no tensor is made of it in each step.
     """
     torch = torch_name(source)
     found = []
@@ -46,9 +46,9 @@ def in_one_pass(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("several batches are normalised here")
     top, batch, line = chosen[0]
     shift, scale = _written(line.shift, always_float=True), _written(line.scale)
-    source.replace(top, f"{torch}.add({torch}.tensor({shift}), {source.of(batch)}, alpha={scale})")
+    source.replace(top, f"{torch}.add({shift}, {source.of(batch)}, alpha={scale})")
     return (
-        "Convert and normalise the batch in one pass.",
+        f"Convert and normalise the batch in one pass: {torch}.add(a, x, alpha=b) works out a + b · x.",
         "Only for batches of whole numbers (bytes), as this one was when it was recorded. The result may differ in the "
         "last digit.",
     )

@@ -702,5 +702,5 @@ def prepare(bilder, größe=2):
 def run():
     return prepare(torch.arange(0, 250, 50, dtype=torch.uint8)).tolist()
 """,
-    'ä, x = "ü€", torch.add(torch.tensor(-1.0), bilder, alpha=2 / 255)  # here',
+    'ä, x = "ü€", torch.add(-1.0, bilder, alpha=2 / 255)  # here',
 )

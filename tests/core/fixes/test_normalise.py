@@ -9,11 +9,11 @@ from core.suggestions import SourceRef, Suggestion
 from tests.core.fixes.test_propose import changed
 
 CASES = (
-    ("(x.to(torch.float32) / 255.0 - 0.5) / 0.5", "torch.add(torch.tensor(-1.0), x, alpha=2 / 255)"),
-    ("x.float() / 255 * 2 - 1", "torch.add(torch.tensor(-1.0), x, alpha=2 / 255)"),
-    ("1 - 2 * x.to(dtype=torch.float) / 128", "torch.add(torch.tensor(1.0), x, alpha=-0.015625)"),
-    ("(x.float() - 127) * 3", "torch.add(torch.tensor(-381.0), x, alpha=3)"),
-    ("((x.float() - 0.1) / 255 + 7) / -3", "torch.add(torch.tensor(-17849 / 7650), x, alpha=-1 / 765)"),
+    ("(x.to(torch.float32) / 255.0 - 0.5) / 0.5", "torch.add(-1.0, x, alpha=2 / 255)"),
+    ("x.float() / 255 * 2 - 1", "torch.add(-1.0, x, alpha=2 / 255)"),
+    ("1 - 2 * x.to(dtype=torch.float) / 128", "torch.add(1.0, x, alpha=-0.015625)"),
+    ("(x.float() - 127) * 3", "torch.add(-381.0, x, alpha=3)"),
+    ("((x.float() - 0.1) / 255 + 7) / -3", "torch.add(-17849 / 7650, x, alpha=-1 / 765)"),
 )
 
 
@@ -22,6 +22,15 @@ def test_what_it_becomes(before: str, after: str) -> None:
     text = f"import torch\n\ndef step(x):\n    y = {before}  # here\n    return y\n"
     made = changed("float-batch-copied", text, "step")
     assert made == text.replace(before, after)
+
+
+def test_no_tensor_is_made_for_it_in_each_step_and_the_form_is_explained() -> None:
+    """A tensor made in the step is a fault of its own."""
+    text = f"import torch\n\ndef step(x):\n    y = {CASES[0][0]}\n    return y\n"
+    edit, _ = attempt(text, Suggestion("float-batch-copied", "t", source=SourceRef("train.py", 4, "step")), "train.py")
+    assert edit is not None
+    assert "tensor" not in edit.after
+    assert "torch.add(a, x, alpha=b) works out a + b · x" in edit.summary
 
 
 @pytest.mark.torch
