@@ -20,6 +20,7 @@ from gui.widgets.split_share import SplitShare
 SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
 LOW_SHARE, HIGH_SHARE = 0.24, 0.26  # where there is little height; and of a very high window, whatever the limit
+VERY_LOW_PX, TABS_PX = 270, 34
 LOW_PX = 440  # of timeline and views together
 TALL_SHARE = 0.7  # while they are made tall
 # Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.
@@ -29,6 +30,8 @@ COMPACT_PX = 84  # while there is nothing to show in them
 
 def bottom_px(height_px: int) -> int:
     """Height of the views under the timeline, where both have so much: the timeline keeps the larger part."""
+    if height_px < px(VERY_LOW_PX):  # their tabs alone: a click makes them tall
+        return min(px(TABS_PX), height_px // 2)
     if height_px < px(LOW_PX):
         return max(round(height_px * LOW_SHARE), min(px(COMPACT_PX), height_px // 2))
     return min(round(height_px * BOTTOM_SHARE), max(px(BOTTOM_MAX_PX), round(height_px * HIGH_SHARE)))
@@ -124,6 +127,7 @@ class DocumentPage(QWidget):
         self.bottom = QTabWidget(self.vertical)
         self.bottom.setDocumentMode(True)
         self.bottom.setObjectName("bottom")
+        self.bottom.setMinimumHeight(1)  # else that of what they hold
         self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))
         self.bottom.tabBar().setUsesScrollButtons(True)
         self.bottom.setCornerWidget(self._corner(), Qt.Corner.TopRightCorner)
@@ -153,7 +157,7 @@ class DocumentPage(QWidget):
         else:
             shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
             self._compact = shown == "details" and not self._has_selection()
-            self._give_bottom(px(COMPACT_PX) if self._compact else bottom_px(height_px))
+            self._give_bottom(min(px(COMPACT_PX), bottom_px(height_px)) if self._compact else bottom_px(height_px))
         self._later.start()
 
     def _corner(self) -> QWidget:
@@ -216,7 +220,8 @@ class DocumentPage(QWidget):
         if not self._laid_out or not self.bottom.isVisible() or whole == self._whole_px:
             return
         if self._compact:
-            self.vertical.setSizes([whole - px(COMPACT_PX), px(COMPACT_PX)])
+            low = min(px(COMPACT_PX), bottom_px(whole))
+            self.vertical.setSizes([whole - low, low])
         elif self._before_tall:
             before = sum(self._before_tall) or whole
             self._before_tall = [round(size * whole / before) for size in self._before_tall]

@@ -269,6 +269,7 @@ class PlanPanel(QWidget):
         words = self.tr("{change} of the recorded step") if slower else self.tr("{now} → {end} ({change})")
         change = text.change(100 * (end - now) / now)
         self.total.setText(words.format(now=text.duration(now), end=text.duration(end), change=change))
+        self.total.set_short(change)
         restyle(self.total, "role", "saved" if end < now else "dim")
         self.bars.show_values(values, done, plan_order.bars(analysis, aside))
         self._show_caption(analysis, now)

@@ -36,6 +36,7 @@ from gui.timeline.step_strip import StepStrip
 from gui.timeline.tooltip import slice_lines
 from gui.timeline.track_filter import TrackFilter
 
+VERY_LOW_PX = 250  # the whole trace gives its place to the rows
 LOW_PX = 400  # of the whole timeline: the rows need the height more than what stands above them
 COMFORT_PX = 40  # a slice this wide is readable: going to it only moves the view
 
@@ -57,6 +58,7 @@ class TimelineView(QWidget):
         self.canvas = Canvas(session, document, self.rows, prepared, self)
         self.gestures = Gestures(self)
         self.strip = StepStrip(session, document, self)
+        self._very_low = False  # there is no room for the whole trace
         self.minimap = Minimap(session, document, self.index, self.counters, self)
         self.axis = AxisBar(self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
@@ -95,6 +97,10 @@ class TimelineView(QWidget):
         low = event.size().height() < self.canvas.outer(LOW_PX)
         self.strip.set_low(low)
         self.minimap.set_low(low)
+        very_low = event.size().height() < self.canvas.outer(VERY_LOW_PX)
+        if very_low != self._very_low and (self._very_low or self.minimap.isVisibleTo(self)):
+            self._very_low = very_low
+            self.minimap.setVisible(not very_low)
 
     # Layout of the rows --------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ class CutText(Elided):
     """As wide as its text, as any label; it gives way at its end."""
 
     def __init__(self, role: str = "") -> None:
+        self._short = ""
         super().__init__("", role, at_end=True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -22,9 +23,19 @@ class CutText(Elided):
         self._text = text
         self._tell_whole()
 
+    def set_short(self, text: str) -> None:
+        """Say this where there is no room for all of it."""
+        self._short = text
+        self.update()
+
     def text(self) -> str:
         """Return the text, whole."""
         return self.full_text()
+
+    def fitting(self, room_px: int) -> str:
+        """The text, or what there is room for instead of it."""
+        cut = self.fontMetrics().horizontalAdvance(self._text) > room_px
+        return self._short if cut and self._short else super().fitting(room_px)
 
 
 class CutName(CutText):

@@ -230,6 +230,10 @@ class Elided(QLabel):
         super().resizeEvent(event)
         self._tell_whole()
 
+    def fitting(self, room_px: int) -> str:
+        """As much of the text as there is room for."""
+        return self.fontMetrics().elidedText(self._text, self._elide, room_px)
+
     def _tell_whole(self) -> None:
         cut = self.fontMetrics().horizontalAdvance(self._text) > self.width()
         self.setToolTip(plain_tip(self._text[:2000]) if cut else "")
@@ -239,7 +243,7 @@ class Elided(QLabel):
         """Draw as much as fits."""
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        text = self.fontMetrics().elidedText(self._text, self._elide, self.width())
+        text = self.fitting(self.width())
         painter.drawText(self.rect(), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
         painter.end()
 

@@ -16,6 +16,7 @@ from gui.main_window import MainWindow
 from gui.screenshot import dispose, picture_window, settle
 from gui.timeline.view import TimelineView
 from gui.tour_story import sample
+from gui.widgets.cut_name import CutText
 
 
 @pytest.fixture
@@ -79,3 +80,25 @@ def test_the_tours_words_can_be_asked_for_at_any_size_of_the_text(small: MainWin
     assert tour.words.height() >= tour.words.heightForWidth(tour.words.width())
     tour.fold.click()
     text_size.apply(1.0)
+
+
+def test_with_large_texts_rows_of_the_timeline_are_seen(small: MainWindow) -> None:
+    text_size.choose(small.session, small.settings, 150)
+    settle()
+    _, _, timeline = parts(small)
+    canvas = timeline.canvas
+    shown = [r for r in timeline.rows.scrolled if canvas.frame().row_y(r) + r.height <= canvas.high()]
+    assert any(r.track_kind in (TrackKind.CPU_OPS, TrackKind.CPU_RANGES) for r in shown)
+    page = small.current_page()
+    assert page is not None
+    assert page.bottom.height() >= page.bottom.tabBar().height()
+    text_size.apply(1.0)
+
+
+def test_a_short_text_stands_where_the_whole_has_no_room(qapp: QApplication) -> None:
+    made = CutText()
+    made.set_text("1.21 ms → 829 µs (−31 %)")
+    made.set_short("−31 %")
+    whole = made.sizeHint().width()
+    assert made.fitting(whole) == "1.21 ms → 829 µs (−31 %)"
+    assert made.fitting(whole // 2) == "−31 %"
