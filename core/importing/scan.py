@@ -15,9 +15,9 @@ from core.importing.repair import MAX_VALUE_BYTES, Unreadable, parse_event, pars
 
 _EVENT_KEY = rb'"(?:ph|name|cat|pid|tid|ts|id|dur|args|s|bp)"\s*+:'
 BORDER = re.compile(rb"\}\s*+(?:,\s*+)?+(?=\{\s*+" + _EVENT_KEY + rb")")  # possessive: blanks are looked at once
-# Brackets in a row, or a quotation mark that ends nowhere, behind text and strings that are stepped over; possessive:
-# a string without end costs one look.
-_BRACKETS = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([{\[]++|[}\]]++|")', re.S)
+# Brackets in a row, a quotation mark that ends nowhere, or the text's end, behind text and strings that are stepped
+# over; possessive: a string or a list of numbers without end costs one look.
+_BRACKETS = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([{\[]++|[}\]]++|"|\Z)', re.S)
 _SKIP = re.compile(rb"[\s,\x00]*+")
 _FILLER_ITEM = rb"(?:\{\s*+\}|\[\s*+\]|\"\"|null|true|false|-?[0-9]++(?:\.[0-9]++)?+)"
 _ITEM = re.compile(rb"\s*+(" + _FILLER_ITEM + rb")")
@@ -117,6 +117,8 @@ def value_end(text: bytes, at: int, limit: int | None = None) -> int:
     depth = 0
     for found in _BRACKETS.finditer(text, at, len(text) if limit is None else min(limit, len(text))):
         start, end = found.span(1)
+        if start == end:
+            return -1
         mark = text[start]
         if mark in b"{[":
             depth += end - start

@@ -73,6 +73,12 @@ UNITS += [
 ]
 
 
+@pytest.mark.parametrize("text", [b"", b"1, 1, 1", b'1, "a", 1', b'1, "a', b"\\", b'"a\\'])
+def test_the_end_of_a_text_without_brackets_is_found_from_where_the_look_begins(text):
+    assert scan._BRACKETS.match(text), "a search would begin anew at every byte of it"
+    assert scan.value_end(b"[" + text, 0) == -1
+
+
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("last", [b"", ONE])
 def test_no_entry_is_looked_behind_again_and_again(looked_at, unit, last):
