@@ -259,6 +259,11 @@ def align_labels(form: QFormLayout) -> None:
         field = form.itemAt(row, QFormLayout.ItemRole.FieldRole)
         widget = name.widget() if name is not None else None
         if widget is not None and field is not None:
+            if isinstance(widget, QLabel):  # it keeps a least height in its size hint until its text changes
+                words = widget.text()
+                widget.setMinimumHeight(0)
+                widget.setText("")
+                widget.setText(words)
             widget.setMinimumHeight(field.sizeHint().height())
 
 

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLabel, QScrollArea, QSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFormLayout, QLabel, QScrollArea, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from gui import text_size
@@ -21,6 +21,8 @@ from gui.widgets.fold import Fold
 from gui.widgets.labels import Elided, Link, label
 from gui.widgets.pictures import WaitPicture
 from gui.widgets.wrapping_check import WrappingCheck
+
+ROLES = (QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole)
 
 
 def cut(page: QWidget) -> list[str]:
@@ -148,3 +150,19 @@ def test_a_wrapped_text_is_what_was_set_and_is_copied_so(qtbot: QtBot) -> None:
     made.setSelection(0, len(breakable_anywhere(words)))
     QTest.keyClick(made, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == words
+
+
+def test_names_of_fields_stand_on_their_line_at_any_size_and_back(window: MainWindow) -> None:
+    window.resize(1440, 900)
+    window.show_page("launch")
+    page = window.pages["launch"]
+    for percent in (100, 200, 150, 100):
+        text_size.choose(window.session, window.settings, percent)
+        settle()
+        for form in page.findChildren(QFormLayout):
+            for row in range(form.rowCount()):
+                name, field = (form.itemAt(row, role) for role in ROLES)
+                if name is None or field is None or name.widget() is None or not name.widget().isVisible():
+                    continue
+                off = name.geometry().center().y() - field.geometry().center().y()
+                assert abs(off) <= 2 or field.geometry().height() > 2 * name.geometry().height(), (percent, row)
