@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from PySide6.QtCore import QCoreApplication
 
@@ -58,10 +59,36 @@ def small_words(analysis: Analysis, count: int) -> str:
 
 
 def in_words(analysis: Analysis) -> str:
-    """Say why the cards stand in this order; nothing where there is one card or none."""
+    """Say why the cards stand in this order; nothing where there is one card or none.
+
+    Each fix, or group of fixes, is the one that saves most after those above it. That can be more than one above
+    saves, where the fixes before it uncover it.
+    """
     if len(analysis.plan) < 2:
         return ""
-    return translate("plan", "A card says what it saves after the fixes above it; next is what saves most.")
+    words = (
+        translate("plan", "A card says what it saves after the fixes above it; next is what then saves most{group}.")
+        if not _rises(analysis)
+        else translate(
+            "plan",
+            "A card says what it saves after the fixes above it; next is what then saves most{group}. It can be more "
+            "than one above saves: the fixes before it uncover it.",
+        )
+    )
+    grouped = any(step.note_values.get("members") for step in analysis.plan)
+    return words.format(group=translate("plan", ", a group counted as one") if grouped else "")
+
+
+def _rises(analysis: Analysis) -> bool:
+    """Whether a card, or a group of them, saves more than one before it."""
+    before = analysis.figures.summary.sustained_step_ns
+    saved: list[float] = []
+    for step in analysis.plan if before is not None else ():
+        members, position = step.note_values.get("members"), step.note_values.get("position")
+        if members == position:  # the last of a group, or one that pays by itself: neither is known
+            saved.append((before or 0.0) - step.predicted_step_ns)
+            before = step.predicted_step_ns
+    return any(later > earlier for earlier, later in pairwise(saved))
 
 
 def caption(analysis: Analysis, now_ns: float) -> str:

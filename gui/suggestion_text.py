@@ -65,7 +65,7 @@ def saving(analysis: Analysis | None, index: int, suggestion: Suggestion, step_n
     if priced.ns is None and not priced.together_ns:
         return text.unknown()
     if analysis is not None and analysis.is_left_out(index):
-        return translate("plan", "<1 % more")
+        return translate("plan", "saves <1 %")
     best = (priced.ns or 0) if priced.together_ns is None else priced.together_ns
     if best <= 0:
         return translate("plan", "nothing more") if (priced.ns or 0) > 0 else translate("plan", "nothing alone")
@@ -87,7 +87,7 @@ def basis(analysis: Analysis | None, index: int, suggestion: Suggestion, step_ns
     if priced.together_ns is None and (analysis is None or not analysis.is_left_out(index)):
         return translate("plan", "alone") if priced.ns > 0 else ""
     if priced.ns <= 0:
-        return translate("plan", "alone nothing")
+        return translate("plan", "alone nothing") if (priced.together_ns or 0) > 0 else ""  # else that was said
     alone = _worth(suggestion, priced.ns, step_ns)
     if alone == saving(analysis, index, suggestion, step_ns):
         return ""

@@ -240,7 +240,7 @@ def _gain(analysis: Analysis, index: int, unit: Amounts) -> str:
     if saving.ns is None:
         return '<span class="gain faint">saving unknown</span>'
     if analysis.is_left_out(index):
-        return '<span class="gain faint">&lt;1 % more</span>'
+        return '<span class="gain faint">saves &lt;1 %</span>'
     saved = saving.ns if saving.together_ns is None else saving.together_ns
     about, basis = "≈ " if saving.basis == "rough" else "", "alone" if saving.together_ns is None else "in the plan"
     if saved > 0:

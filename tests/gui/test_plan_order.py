@@ -15,6 +15,10 @@ from gui.session import Document
 from tests.trace_builder import TraceBuilder
 
 
+FALLS = "A card says what it saves after the fixes above it; next is what then saves most."
+RISES = "It can be more than one above saves: the fixes before it uncover it."
+
+
 def test_the_order_and_the_groups_are_told() -> None:
     analysis = analyze(open_trace(SAMPLES / "story_stage0_simulated.json.gz"))
     now = analysis.figures.summary.sustained_step_ns
@@ -51,7 +55,22 @@ def test_a_plan_of_one_card_needs_no_order() -> None:
     analysis = analyze(TraceBuilder().op("aten::add", 0, 5).build())
     assert plan_order.in_words(analysis) == ""
     alone = replace(analysis, plan=(PlanStep((0,), ("x",), 90), PlanStep((1,), ("y",), 80)))
-    assert plan_order.in_words(alone) == "A card says what it saves after the fixes above it; next is what saves most."
+    assert plan_order.in_words(alone) == FALLS
+
+
+def test_the_caption_says_it_where_a_card_saves_more_than_one_above() -> None:
+    """Nothing beside the bars may deny them: the first saves 4, then come 9 in one, or a group of 1 and 8."""
+    analysis = analyze(TraceBuilder().op("aten::add", 0, 5).build())
+    summary = replace(analysis.figures.summary, sustained_step_ns=20)
+    found = replace(analysis, figures=replace(analysis.figures, summary=summary))
+    steps = [PlanStep((k,), ("x",), ns) for k, ns in enumerate((16, 7, 6))]
+    assert plan_order.in_words(replace(found, plan=tuple(steps))) == f"{FALLS} {RISES}"
+    of_group = {"members": 2, "position": 1}
+    group = [PlanStep((1,), ("x",), 15, note_values=of_group), PlanStep((2,), ("x",), 7, note_values=of_group | {"position": 2})]
+    said = plan_order.in_words(replace(found, plan=(steps[0], *group)))
+    assert said == f"{FALLS[:-1]}, a group counted as one. {RISES}"
+    falling = replace(found, plan=(PlanStep((0,), ("x",), 10), *group))
+    assert plan_order.in_words(falling) == f"{FALLS[:-1]}, a group counted as one."
 
 
 def test_what_is_smaller_is_a_share_of_the_step_only_where_there_are_steps(tmp_path: Path) -> None:

@@ -41,17 +41,19 @@ def test_a_card_says_what_kind_of_number_it_shows() -> None:
         suggestion(ns=26_800, pct=2.8, basis="rough"),
         suggestion(),
         replace(suggestion(), informational=True),
+        suggestion(ns=0, pct=0.0, basis="rough", together_ns=0),
     )
-    plan = tuple(PlanStep((i,), ("x",), 1_000_000) for i in range(3))
+    plan = tuple(PlanStep((i,), ("x",), 1_000_000) for i in (0, 1, 2, 6))
     of_plan = replace(analysis(3), suggestions=found, plan=plan)
     words = [suggestion_text.basis(of_plan, i, s) for i, s in enumerate(found)]
-    assert words == ["", "alone −2.07\u202fms", "alone nothing", "alone ≈ −26.8\u202fµs", "", ""]
-    assert suggestion_text.saving(of_plan, 3, found[3]) == "<1 % more"
+    assert words == ["", "alone −2.07\u202fms", "alone nothing", "alone ≈ −26.8\u202fµs", "", "", ""]
+    assert suggestion_text.saving(of_plan, 6, found[6]) == "nothing alone"  # which is said once
+    assert suggestion_text.saving(of_plan, 3, found[3]) == "saves <1 %"  # "more" would read as slower
     assert "not in the plan" in suggestion_text.saves(of_plan, 3, found[3])
-    assert list(of_plan.numbers()) == [0, 1, 2]
+    assert list(of_plan.numbers()) == [0, 1, 2, 6]
     without = replace(of_plan, plan=())
     assert suggestion_text.basis(without, 3, found[3]) == "alone"
-    assert without.numbers() == {0: 1, 1: 2, 2: 3, 3: 4, 4: 5}
+    assert without.numbers() == {0: 1, 1: 2, 2: 3, 3: 4, 4: 5, 6: 6}
 
 
 def analysis(steps: int) -> Analysis:
@@ -69,11 +71,12 @@ def test_without_steps_nothing_is_said_of_a_step() -> None:
     assert "of the whole recording" in words
     assert "a step," not in words
     assert "no steps are marked" in words
-    assert "a step," in suggestion_text.saves(analysis(3), 0, rough)
+    assert "a step," in suggestion_text.saves(replace(analysis(3), suggestions=(rough,)), 0, rough)
 
 
 def test_nothing_is_said_in_words() -> None:
-    words = suggestion_text.saves(analysis(3), 0, replace(suggestion(), saving=Saving(0, 0.0, "replayed", 500_000)))
+    later = replace(suggestion(), saving=Saving(0, 0.0, "replayed", 500_000))
+    words = suggestion_text.saves(replace(analysis(3), suggestions=(later,)), 0, later)
     assert words.startswith("Alone it saves nothing")
     assert "in the plan, after the fixes above it, it saves 500\u202fµs more" in words.lower()
 
