@@ -46,7 +46,8 @@ class _Marks:
     def take(self, name: str) -> None:
         if name not in self.wall:
             self.wall[name] = time.perf_counter() - self._began
-            self.cpu[name] = self._work() - self._worked
+            # A process that ends while the others are read is missed once; what was done is never less than before.
+            self.cpu[name] = max(self._work() - self._worked, *self.cpu.values(), 0.0)
 
     @staticmethod
     def _work() -> float:
