@@ -11,11 +11,12 @@ import numpy as np
 from core.figures import device as dev
 from core.figures.bounds import wait_bounds
 from core.figures.budget import Windows, budget_windows, per_window, share_out
+from core.figures.cpu_time import cpu_time
 from core.figures.device import DeviceTimes
 from core.figures.doctor import examine
 from core.figures.gaps import find_gaps, held_up_lead
 from core.figures.lookup import View, view_of
-from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StatTable, StepFigures, Summary, SyncTable
+from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StepFigures, Summary, SyncTable
 from core.figures.shares import is_foreign
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
 from core.figures.step_parts import step_parts
@@ -73,7 +74,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     windows = budget_windows(view, steps, per_step, anchor_ns)
     gaps = find_gaps(view, times, _hull(union_all((windows.covered, every))), steps, syncs)
     tell(0.65, "operators and kernels")
-    operators, kernels, ranges, modules, python = _stats(view)
+    totals = _totals(view, step_of, per_step)
     tell(0.9, "summary")
     peaks = memory_peaks(trace)
     queue_time, depth = dev.queue_depth(view)
@@ -86,11 +87,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         step_of=_frozen(step_of),
         syncs=syncs,
         gaps=gaps,
-        operators=operators,
-        kernels=kernels,
-        ranges=ranges,
-        modules=modules,
-        python=python,
+        **totals,
         budget=budget,
         summary=summary,
         doctor=examine(view, steps, per_step, budget, summary.enqueue_bound, _single(extra, "held_up_lead_ns") or 0.0),
@@ -195,14 +192,20 @@ def _hull(window: Spans) -> Spans:
     return union(window.start[:1], window.end[-1:])
 
 
-def _stats(view: View) -> tuple[StatTable, ...]:
+def _totals(view: View, step_of: I32, per_step: StepFigures) -> dict[str, Any]:
+    """The figures of `Figures` that are totals by name."""
     own = self_time(view)
-    return (
-        operator_stats(view, own),
-        device_stats(view),
-        *thread_stats(view, own, SliceKind.RANGE, TrackKind.CPU_RANGES),
-        *thread_stats(view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, view.names.module, ~view.names.module),
+    modules, python = thread_stats(
+        view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, view.names.module, ~view.names.module
     )
+    return {
+        "operators": operator_stats(view, own),
+        "kernels": device_stats(view),
+        "ranges": thread_stats(view, own, SliceKind.RANGE, TrackKind.CPU_RANGES)[0],
+        "modules": modules,
+        "python": python,
+        "cpu_time": cpu_time(view, own, step_of, per_step),
+    }
 
 
 def memory_peaks(trace: Trace) -> dict[int, int]:

@@ -103,6 +103,21 @@ class StatTable(Table):
     first_slice: I32  # an example, the longest one
 
 
+@dataclass(frozen=True, eq=False)
+class CpuTime:
+    """Where the CPU's time goes: totals by name over the counted steps, without warm-up and outliers.
+
+    ``steps`` is how many those are; 0 where none counts: the tables then are of the whole recording. ``whole_ns`` is
+    the mean of those steps on the host, or the recording.
+    """
+
+    steps: int
+    whole_ns: float
+    operators: StatTable
+    modules: StatTable
+    python: StatTable  # all frames but those of modules
+
+
 @dataclass(frozen=True)
 class Budget:
     """One step's period, split so that it adds up: busy + idle by cause = period (means over counted steps)."""
@@ -180,3 +195,4 @@ class Figures:
     extra: Mapping[str, F64] = field(default_factory=dict)  # see docs/figures.md, "Further figures"
     peak_memory_by_device: Mapping[int, int] = field(default_factory=dict)  # device (-1 the CPU) -> bytes
     step_parts: StepParts | None = None  # None where there is no device work, or no step
+    cpu_time: CpuTime | None = None  # None where a device worked

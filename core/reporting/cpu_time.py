@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.analysis import Analysis
-from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
+from core.figures.model import BREAKDOWN_PARTS, CpuTime, Figures, StatTable
 from core.figures.verdict import TEMPLATES, values_shown
-from core.intervals import union
 from core.reporting.phrases import printable
-from core.reporting.units import duration, percent
+from core.reporting.units import count, duration, percent
 from core.trace import Trace
 from core.words import fill
 
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
 TITLE = "Where the CPU time goes"
 ROWS = 8
 NAME_CHARACTERS = 60  # in a sentence
-NEARLY_ALL = 0.95  # of the recording lies in steps: its totals over their number are then times per step
+PER_STEP = "Per step (mean of the {count} counted {count|step|steps})"
 OPERATORS = BREAKDOWN_PARTS.index("cpu_exec")
 LOADER = BREAKDOWN_PARTS.index("dataloader")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A name with its time (ns, per step where steps fill the recording), the share of all, and its calls in all."""
+    """A name with its time (ns), the share of all, and its calls: per counted step, or in all where none counts."""
 
     name: str
     time_ns: float
     share_pct: float
-    calls: int
+    calls: float
 
 
 @dataclass(frozen=True)
@@ -49,44 +48,46 @@ class Section:
 
 def sections(trace: Trace, analysis: Analysis) -> list[Section]:
     """Operators by time of their own and modules with all that they call; none where a device worked."""
-    if trace.has_device_work:
+    of_cpu = analysis.figures.cpu_time
+    if of_cpu is None:
         return []
-    figures = analysis.figures
-    steps = full_steps(trace, figures)
-    per = "Per step" if steps else "In the whole recording"
-    own = float(figures.operators.host_self_ns.sum()) / max(steps, 1)
-    step_ns = float((figures.steps.end_ns - figures.steps.start_ns).mean()) if steps else 0.0
-    first, last = trace.span_ns
-    whole_ns = step_ns or float(last - first)
+    per = fill(PER_STEP, {"count": of_cpu.steps}) if of_cpu.steps else "In the whole recording"
+    own = own_ns(of_cpu, of_cpu.operators)
     found = [
         _section(
             trace,
-            figures.operators,
+            of_cpu,
             "Operators",
             f"{per}, by time of their own, without what they call; of {duration(own)} in all.",
-            steps,
             own,
         ),
         _section(
             trace,
-            figures.modules,
+            of_cpu,
             "Modules",
-            f"{per}, with all that they call; of {duration(whole_ns)}. One module's time holds its parts'.",
-            steps,
-            whole_ns,
+            f"{per}, with all that they call; of {duration(of_cpu.whole_ns)}. One module's time holds its parts'.",
+            of_cpu.whole_ns,
             whole=True,
         ),
     ]
     return [section for section in found if section.parts]
 
 
+def own_ns(of_cpu: CpuTime, stats: StatTable) -> float:
+    """What all of these names take of their own, ns: per step, or in the recording where no step counts."""
+    return float(stats.host_self_ns.sum()) / max(of_cpu.steps, 1)
+
+
 def largest(trace: Trace, figures: Figures) -> tuple[str, dict[str, str]]:
     """Sentence, as a template with its values, on what takes most of the CPU; empty where it is not the CPU's alone."""
-    times = figures.operators.host_self_ns
-    if figures.summary.verdict_template != TEMPLATES["cpu_only"] or not len(times) or times.max() <= 0:
+    of_cpu = figures.cpu_time
+    if of_cpu is None or figures.summary.verdict_template != TEMPLATES["cpu_only"]:
+        return "", {}
+    times = of_cpu.operators.host_self_ns
+    if not len(times) or times.max() <= 0:
         return "", {}
     row = int(times.argmax())
-    name = trace.strings[int(figures.operators.name_id[row])]
+    name = trace.strings[int(of_cpu.operators.name_id[row])]
     values = {
         "name": name if len(name) <= NAME_CHARACTERS else name[: NAME_CHARACTERS - 1] + "…",
         "most": percent(100 * float(times[row]) / float(times.sum())),
@@ -107,23 +108,15 @@ def verdict_text(trace: Trace, analysis: Analysis) -> str:
     return f"{words} {template.format(**values)}".strip()
 
 
-def full_steps(trace: Trace, figures: Figures) -> int:
-    """Number of steps that totals may be divided by; 0 where much lies outside them, as when a run was stopped."""
-    first, last = trace.span_ns
-    covered_ns = union(figures.steps.start_ns, figures.steps.end_ns).total_ns
-    return len(figures.steps) if covered_ns >= NEARLY_ALL * (last - first) else 0
-
-
-def _section(
-    trace: Trace, stats: StatTable, title: str, note: str, steps: int, of_ns: float, *, whole: bool = False
-) -> Section:
-    times = stats.host_total_ns if whole else stats.host_self_ns
+def _section(trace: Trace, of_cpu: CpuTime, title: str, note: str, of_ns: float, *, whole: bool = False) -> Section:
+    stats = of_cpu.modules if whole else of_cpu.operators
+    times, steps = stats.host_total_ns if whole else stats.host_self_ns, max(of_cpu.steps, 1)
     parts = []
     for row in np.argsort(-times, kind="stable")[:ROWS].tolist():
-        time_ns = float(times[row]) / max(steps, 1)
+        time_ns = float(times[row]) / steps
         if time_ns > 0 and of_ns > 0:
             name = trace.strings[int(stats.name_id[row])].removeprefix("nn.Module: ")
-            parts.append(Part(name, time_ns, min(100 * time_ns / of_ns, 100.0), int(stats.calls[row])))
+            parts.append(Part(name, time_ns, min(100 * time_ns / of_ns, 100.0), float(stats.calls[row]) / steps))
     return Section(title, note, tuple(parts))
 
 
@@ -150,6 +143,6 @@ def lines(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     for section in found:
         yield from page.wrap(f"{section.title}. {section.note}", "  ")
         for part in section.parts:
-            share = f"{duration(part.time_ns):>11} {percent(part.share_pct):>6} {part.calls:>8,}x  "
+            share = f"{duration(part.time_ns):>11} {percent(part.share_pct):>6} {count(part.calls):>8}x  "
             name = printable(part.name).replace("\n", " ")
             yield share + name[: max(20, page.width - len(share))]

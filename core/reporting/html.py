@@ -311,7 +311,7 @@ def _cpu_time(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield f"<h2>{cpu_time.TITLE}</h2>" + (f"<p>{e(words)}</p>" if words else "")
     for section in found:
         yield f'<h3>{e(section.title)}</h3><p class="faint">{e(section.note)}</p>'
-        rows = ((duration(p.time_ns), percent(p.share_pct), f"{p.calls:,}", p.name) for p in section.parts)
+        rows = ((duration(p.time_ns), percent(p.share_pct), count(p.calls), p.name) for p in section.parts)
         yield _table(("time", "share", "calls", "name"), rows, 3)
 
 

@@ -21,12 +21,12 @@ BAR_PX = 4
 class Share:
     """One row: a name, its time in ns, how many calls, and what a click does.
 
-    ``whole``: the time holds that of everything it calls, not its own alone. ``per_step``: of one step.
+    ``whole``: the time holds that of everything it calls, not its own alone. ``per_step``: time and calls of one step.
     """
 
     name: str
     ns: float
-    calls: int
+    calls: float
     run: Callable[[], object]
     whole: bool = False
     per_step: bool = False
@@ -44,17 +44,21 @@ class ShareRow(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         if share.whole:
             words = (
-                self.tr("{name}: {time} a step with all it calls, {count} calls in all. A click shows the longest.")
+                self.tr(
+                    "{name}: {time} a step with all it calls, in {count} {count|call|calls}. A click shows the longest."
+                )
                 if share.per_step
-                else self.tr("{name}: {time} with all that it calls, in {count} calls. A click shows the longest.")
+                else self.tr(
+                    "{name}: {time} with all that it calls, in {count} {count|call|calls}. A click shows the longest."
+                )
             )
         else:
             words = (
-                self.tr("{name}: {time} a step of its own, {count} calls in all. A click shows the longest.")
+                self.tr("{name}: {time} a step of its own, in {count} {count|call|calls}. A click shows the longest.")
                 if share.per_step
-                else self.tr("{name}: {time} of its own in {count} calls. A click shows the longest.")
+                else self.tr("{name}: {time} of its own in {count} {count|call|calls}. A click shows the longest.")
             )
-        tip = words.format(name=share.name, time=text.duration(share.ns), count=text.count(share.calls))
+        tip = text.counted(words, share.calls, name=share.name, time=text.duration(share.ns))
         self.setToolTip(plain_tip(tip))
         self.setAccessibleName(tip)
         self.clicked.connect(lambda _checked=False: share.run())
@@ -89,7 +93,7 @@ class ShareRow(QPushButton):
         painter.end()
 
 
-class CpuTime(QWidget):
+class Sections(QWidget):
     """Sections of rows, one under the other."""
 
     def __init__(self) -> None:

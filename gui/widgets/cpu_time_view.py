@@ -6,18 +6,18 @@ from functools import partial
 
 import numpy as np
 
-from core.figures.model import BREAKDOWN_PARTS, Figures, StatTable
-from core.reporting.cpu_time import full_steps
+from core.figures.model import BREAKDOWN_PARTS, CpuTime, Figures, StatTable
+from core.reporting.cpu_time import own_ns
 from gui import text
 from gui.session import Document, Session
-from gui.widgets.cpu_time import CpuTime, Share
+from gui.widgets.cpu_time import Sections, Share
 from gui.widgets.labels import button
 
 ROWS = 6
 LOADER = BREAKDOWN_PARTS.index("dataloader")
 
 
-class CpuTimeView(CpuTime):
+class CpuTimeView(Sections):
     """Uses the document's ``analysisChanged`` and the session's ``themeChanged``; hidden where a device worked."""
 
     def __init__(self, session: Session, document: Document) -> None:
@@ -37,69 +37,62 @@ class CpuTimeView(CpuTime):
             return
         self._shown = figures = analysis.figures
         self.clear()
-        self._add_table(self.tr("Where the CPU time goes"), "operators", figures.operators)
-        if len(figures.modules):
-            self._add_table(self.tr("Modules"), "modules", figures.modules, whole=True)
-        elif not len(figures.operators):
-            self._add_table(self.tr("Python"), "python", figures.python)
+        if (of_cpu := figures.cpu_time) is not None:
+            self._add_table(self.tr("Where the CPU time goes"), "operators", of_cpu, of_cpu.operators)
+            if len(of_cpu.modules):
+                self._add_table(self.tr("Modules"), "modules", of_cpu, of_cpu.modules, whole=True)
+            elif not len(of_cpu.operators):
+                self._add_table(self.tr("Python"), "python", of_cpu, of_cpu.python)
         self._add_loader(figures)
         self._add_how_to()
 
-    def _add_table(self, title: str, panel_id: str, stats: StatTable, *, whole: bool = False) -> None:
+    def _add_table(self, title: str, panel_id: str, of_cpu: CpuTime, stats: StatTable, *, whole: bool = False) -> None:
         """Add the names with the most time: their own, or (``whole``) with all that they call, as for modules."""
-        times = stats.host_total_ns if whole else stats.host_self_ns
-        steps = self._steps_of_all()
+        times, steps = stats.host_total_ns if whole else stats.host_self_ns, max(of_cpu.steps, 1)
         if not len(stats) or times.max() <= 0:
             return
-        scale = 1.0 / max(steps, 1)
-        of_ns = self._of_ns(steps, stats, whole=whole)
+        of_ns = of_cpu.whole_ns if whole else own_ns(of_cpu, stats)
         order = np.argsort(-times, kind="stable")[:ROWS]
         names = self._document.trace.strings
         shares = [
             Share(
                 names[int(stats.name_id[row])].removeprefix("nn.Module: "),
-                float(times[row]) * scale,
-                int(stats.calls[row]),
+                float(times[row]) / steps,
+                float(stats.calls[row]) / steps,
                 partial(self._document.go_to_slice, int(stats.first_slice[row])),
                 whole,
-                steps > 0,
+                of_cpu.steps > 0,
             )
             for row in order.tolist()
             if times[row] > 0
         ]
-        self.add_title(title, self._note(of_ns, steps, whole=whole))
+        self.add_title(title, self._note(of_ns, of_cpu.steps, whole=whole))
         self.add_rows(shares, of_ns)
-        if len(stats) > len(shares):
-            words = self.tr("All {count} in a table").format(count=text.count(len(stats)))
+        every = len(getattr(self._shown, panel_id))  # the table's are of the whole recording
+        if every > len(shares):
+            words = self.tr("All {count} in a table").format(count=text.count(every))
             self.add_widget(button(words, partial(self._session.panelRequested.emit, panel_id), "link"))
-
-    def _steps_of_all(self) -> int:
-        return full_steps(self._document.trace, self._shown) if self._shown is not None else 0
-
-    def _of_ns(self, steps: int, stats: StatTable, *, whole: bool) -> float:
-        """What the shares are of: all operators' own time; for modules a step, or the trace where none is marked."""
-        if not whole:
-            return float(stats.host_self_ns.sum()) / max(steps, 1)
-        figures = self._shown
-        if figures is not None and steps:
-            return float((figures.steps.end_ns - figures.steps.start_ns).mean())
-        first, last = self._document.trace.span_ns
-        return float(last - first)
 
     def _note(self, of_ns: float, steps: int, *, whole: bool) -> str:
         if whole:
             words = (
-                self.tr("Per step, with all that they call; a step takes {time}. One module's time holds its parts'.")
+                self.tr(
+                    "Per step (mean of the {count} counted {count|step|steps}), with all that they call; such a step "
+                    "takes {time}. One module's time holds its parts'."
+                )
                 if steps
                 else self.tr("With all that they call; of {time} in all. One module's time holds its parts'.")
             )
         else:
             words = (
-                self.tr("Per step, by time of their own, without what they call; of {time} in all.")
+                self.tr(
+                    "Per step (mean of the {count} counted {count|step|steps}), by time of their own, without what "
+                    "they call; of {time} in all."
+                )
                 if steps
                 else self.tr("By time of their own, without what they call; of {time} in all.")
             )
-        return words.format(time=text.duration(of_ns))
+        return text.counted(words, steps, time=text.duration(of_ns))
 
     def _add_loader(self, figures: Figures) -> None:
         chosen = figures.step_figures.counted
