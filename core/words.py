@@ -117,7 +117,7 @@ def _measured(name: str, value: Any, thousands: str) -> Any:
     """Return a number with the formats that the ending of its name allows."""
     if not isinstance(value, Real):
         return value
-    if abs(float(value)) >= 10_000 and name[-3:] not in _NS_BY_ENDING and not name.endswith(("_bytes", *_NUMBERING)):
+    if abs(float(value)) >= 1000 and name[-3:] not in _NS_BY_ENDING and not name.endswith(("_bytes", *_NUMBERING)):
         return _Count(float(value), thousands)
     if name.endswith("_bytes"):
         return _Size(value)
@@ -139,7 +139,7 @@ def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | No
         What to write instead of some of the values (numbers as the window writes them).
 
     thousands
-        What stands between the thousands of a number of things, from 10,000 on.
+        What stands between the thousands of a number of things.
 
     Raises
     ------

@@ -337,6 +337,7 @@ QSplitter::handle { background: @border; }
 QSplitter::handle:hover { background: @accent; }
 QScrollArea { border: 1px solid transparent; background: transparent; }
 QScrollArea > QWidget > QWidget#scrolled { background: transparent; }
+QScrollArea[role="below"] { border-top: 1px solid @border; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
 QScrollBar::handle { background: @border; border-radius: 4px; min-height: 24px; min-width: 24px; margin: 1px; }

@@ -11,6 +11,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, compare
+from core.device_words import USUAL, devices_word
 from core.run_folder import run_of
 from core.same_program import is_same_program
 from core.suggestions import Suggestion
@@ -235,7 +236,7 @@ class ComparePage(QWidget):
             (self.tr("Host step"), "step_ns", text.duration),
             (self.tr("Device step"), "device_step_ns", text.duration),
             (self.tr("Period"), "period_ns", text.duration),
-            (self.tr("GPU busy"), "gpu_busy_pct", text.percent),
+            (self.tr("{device} busy").format(device=self._device()), "gpu_busy_pct", text.percent),
             (self.tr("Sync points"), "sync_points_per_step", text.count),
             (self.tr("Sync wait"), "sync_wait_ns_per_step", text.duration),
             (self.tr("Kernels"), "kernels_per_step", text.count),
@@ -257,6 +258,11 @@ class ComparePage(QWidget):
             rows.insert(0, (self.tr("Wall, no profiler"), text.duration(old), text.duration(new), change))
         bound, now = text.verdict(found.before.verdict), text.verdict(found.after.verdict)
         return [*rows, (self.tr("Verdict"), bound, now, "" if bound != now else self.tr("the same"))]
+
+    def _device(self) -> str:
+        """What both call their devices."""
+        words = {devices_word(document.trace) for document in self._pair or ()}
+        return words.pop() if len(words) == 1 else USUAL
 
     def _fill_grid(self, rows: list[tuple[str, str, str, str]]) -> None:
         heads = [("", self.tr("before"), self.tr("after"), self.tr("change"))] if rows else []

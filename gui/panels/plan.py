@@ -88,6 +88,7 @@ class PlanPanel(QWidget):
         column.addWidget(CpuTimeView(self._session, self._document))
         column.addStretch(1)
         self.area = named(QScrollArea(), self.tr("Plan"))
+        self.area.setProperty("role", "below")  # a line above it: what is scrolled under the head is cut there
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(inner)

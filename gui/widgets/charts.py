@@ -200,7 +200,7 @@ def _unit_of(ns: float) -> float:
 
 def _bare(ns: float, unit: float) -> str:
     value = ns / unit
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+    return text.count(round(value)) if value >= 100 else f"{value:.1f}"
 
 
 def bars_unit(ns: float) -> str:

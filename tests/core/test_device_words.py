@@ -46,5 +46,5 @@ def test_a_device_of_another_kind_is_not_called_a_gpu() -> None:
 def test_thousands_stand_apart_in_numbers_of_things_only() -> None:
     values = {"kernels": 19370, "few": 1234, "line": 12345, "mean": 123456.7, "exact": 12345.67}
     words = fill("{kernels} {few} {line} {mean:.0f} {exact:.1f}", values)
-    assert words == "19,370 1234 12345 123,457 12345.7"
+    assert words == "19,370 1,234 12345 123,457 12345.7"
     assert fill("{kernels|one|many}: {kernels}", {"kernels": 19370}, thousands="_") == "many: 19_370"

@@ -285,6 +285,20 @@ def test_dialog_shows_the_change_or_why_there_is_none(window, loop, run_folder):
     dialog.deleteLater()
 
 
+def test_the_dialog_names_the_step_that_its_figures_are_of(window, loop, run_folder):
+    """What is saved of a recorded step can be more than the whole step without the profiler."""
+    for recorded_ns, slowed in ((1_000_000.0, False), (2_000_000.0, True)):
+        document = shown(window, run_folder, recorded_ns)
+        dialog = FixDialog(loop, document, (0,))
+        finish()
+        said = dialog.prediction.text().replace("\u202f", " ")
+        now = text.duration(recorded_ns).replace("\u202f", " ")
+        assert said.startswith(f"Predicted to save 10 % of the recorded step: 100 µs of {now}.")
+        assert ("Without the profiler a step takes 900 µs: expect the share, not the time." in said) is slowed
+        dialog.reject()
+        window.session.close_document(document)
+
+
 def test_far_changes_are_shown_with_dots_between():
     before = "\n".join(f"line {i}" for i in range(40))
     after = before.replace("line 2\n", "two\n").replace("line 35", "thirty-five")
@@ -331,7 +345,7 @@ def test_a_low_window_lays_nothing_of_the_rounds_over_anything(window, loop, tmp
     for above, below in zip(shown, shown[1:], strict=False):
         top = below.mapTo(page, below.rect().topLeft()).y()
         assert above.mapTo(page, above.rect().bottomLeft()).y() < top
-    assert page.split.geometry().bottom() <= page.height()
+    assert page.split.geometry().bottom() <= page.split.parentWidget().height()  # which scrolls
     row = page.table.visualRect(page.table.currentIndex())  # the newest round, which is shown below
     assert page.table.viewport().rect().contains(row.center())
     window.resize(1400, 900)
@@ -553,7 +567,7 @@ def test_a_change_of_ones_own_file_after_a_round_shows_at_once(window, loop, run
     dialog = FixDialog(loop, document, (0,))
     finish()
     said = dialog.prediction.text().replace("\u202f", " ")
-    assert said.startswith("Measured already, in round 1: slower, 900 µs → 1.20 ms (+33 %). Predicted")
+    assert said.startswith("Measured already, in round 1, without the profiler: slower, 900 µs → 1.20 ms (+33 %). Pred")
     dialog.file_button.click()
     (question,) = dialog.findChildren(QMessageBox)
     assert [b.text() for b in question.buttons()] == ["Change it and run it again", "Only change it", "Cancel"]
