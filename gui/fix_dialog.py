@@ -13,6 +13,7 @@ from core.fixes import ProposedEdit
 from core.fixes.files import AppliedEdit
 from core.fixes.together import Conflict, Joint
 from core.suggestions import Suggestion
+from core.unprofiled import slowed
 from gui import jobs, text
 from gui.loop_fixes import Derived, near_lines
 from gui.round_words import result
@@ -194,6 +195,7 @@ class FixDialog(QDialog):
     def _predict(self) -> None:
         if len(self._chosen) == 1:
             self.prediction.setText(self._alone(next(iter(self._chosen.values()))))
+            self._add_wall()
             self._say_measured()
             return
         self.prediction.setText(self.tr("Working out what they save together…"))
@@ -207,16 +209,34 @@ class FixDialog(QDialog):
         if after_ns is None or not now:
             self.prediction.setText(self.tr("What they save together is unknown until they have run."))
             return
-        words = self.tr("Predicted together: a step of {before} falls to {after} ({share} less).")
+        words = self.tr("Predicted together: a recorded step of {before} falls to {after} ({share} less).")
         share = text.percent(100 * (now - after_ns) / now)
         self.prediction.setText(words.format(before=text.duration(now), after=text.duration(after_ns), share=share))
+        self._add_wall()
 
     def _alone(self, suggestion: Suggestion) -> str:
+        analysis = self._document.analysis
+        now = analysis.figures.summary.sustained_step_ns if analysis is not None else None
         if suggestion.saving.ns is None:
             return self.tr("What it saves is unknown until it has run.")
-        return self.tr("Predicted to save {time} of a step ({share}).").format(
-            time=text.duration(suggestion.saving.ns), share=text.percent(suggestion.saving.pct)
+        words = self.tr("Predicted to save {share} of the recorded step: {time} of {now}.")
+        if not now:
+            words = self.tr("Predicted to save {time} of a step ({share}).")
+        return words.format(
+            time=text.duration(suggestion.saving.ns), share=text.percent(suggestion.saving.pct), now=text.duration(now)
         )
+
+    def _add_wall(self) -> None:
+        """Say what a step takes without the profiler, where that is much less than what the prediction is of."""
+        document = self._document
+        if document.analysis is None:
+            return
+        found = slowed(document.trace, document.analysis, self._loop.wall_step_ns(document))
+        if found is not None:
+            words = self.tr("{predicted} Without the profiler a step takes {wall}: expect the share, not the time.")
+            self.prediction.setText(
+                words.format(predicted=self.prediction.text(), wall=text.duration(found.wall_ns)),
+            )
 
     def _say_measured(self) -> None:
         """What a run has shown stands before what was predicted."""
@@ -224,7 +244,19 @@ class FixDialog(QDialog):
         judged = state.judged if state is not None else None
         if state is None or judged is None or judged.before_ns is None or judged.after_ns is None:
             return
-        words = self.tr("Measured already, in round {number}: {result}, {before} → {after} ({change}). {predicted}")
+        words = {
+            "wall": self.tr(
+                "Measured already, in round {number}, without the profiler: {result}, {before} → {after} ({change}). "
+                "{predicted}"
+            ),
+            "sustained": self.tr(
+                "Measured already, in round {number}, while recorded: {result}, {before} → {after} ({change}). "
+                "{predicted}"
+            ),
+        }.get(
+            judged.measure,
+            self.tr("Measured already, in round {number}: {result}, {before} → {after} ({change}). {predicted}"),
+        )
         restyle(self.prediction, "role", "warn" if not judged.is_gain else "saved")
         self.prediction.setText(
             words.format(

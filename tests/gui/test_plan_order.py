@@ -14,7 +14,6 @@ from gui.panels.plan import PlanPanel
 from gui.session import Document
 from tests.trace_builder import TraceBuilder
 
-
 FALLS = "A card says what it saves after the fixes above it; next is what then saves most."
 RISES = "It can be more than one above saves: the fixes before it uncover it."
 
@@ -66,7 +65,7 @@ def test_the_caption_says_it_where_a_card_saves_more_than_one_above() -> None:
     steps = [PlanStep((k,), ("x",), ns) for k, ns in enumerate((16, 7, 6))]
     assert plan_order.in_words(replace(found, plan=tuple(steps))) == f"{FALLS} {RISES}"
     of_group = {"members": 2, "position": 1}
-    group = [PlanStep((1,), ("x",), 15, note_values=of_group), PlanStep((2,), ("x",), 7, note_values=of_group | {"position": 2})]
+    group = [PlanStep((k,), ("x",), ns, note_values=of_group | {"position": k}) for k, ns in ((1, 15), (2, 7))]
     said = plan_order.in_words(replace(found, plan=(steps[0], *group)))
     assert said == f"{FALLS[:-1]}, a group counted as one. {RISES}"
     falling = replace(found, plan=(PlanStep((0,), ("x",), 10), *group))
