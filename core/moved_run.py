@@ -53,3 +53,15 @@ def moved_spec(spec: Mapping[str, Any], root: Path, copy: Path) -> dict[str, Any
     if out.get("cwd"):
         out["cwd"] = moved(str(out["cwd"]))
     return out
+
+
+def changed_since(run: RunRecord) -> tuple[str, ...]:
+    """Paths of the user's files that are no longer what a run used, or are gone."""
+    return tuple(path for path, copy in sorted(run.sources.items()) if _differ(Path(path), copy))
+
+
+def _differ(path: Path, copy: Path) -> bool:
+    try:
+        return path.read_bytes() != copy.read_bytes()
+    except OSError:
+        return True

@@ -77,6 +77,7 @@ class Iteration:
     figures: Figures = Figures()
     state: str = "ok"
     by: str = ""  # which process runs it, while it is running
+    again: int | None = None  # the round whose code, of the user's own files, it ran once more
 
     @property
     def is_measured(self) -> bool:
@@ -160,13 +161,14 @@ def _merged(mine: Project, there: Project, base: Project | None) -> Project:
     numbers = {r.number: own[r.created_s, r.copy].number for r in there.iterations if (r.created_s, r.copy) in own}
     for row in there.iterations:
         parent = numbers.get(row.parent, row.parent) if row.parent is not None else None
+        again = numbers.get(row.again, row.again) if row.again is not None else None
         known = own.get((row.created_s, row.copy))
         if known is None:
             free = row.number if mine.get(row.number) is None else mine.next_number()
             numbers[row.number] = free
-            mine = mine.with_iteration(replace(row, number=free, parent=parent))
+            mine = mine.with_iteration(replace(row, number=free, parent=parent, again=again))
         elif known == old.get((row.created_s, row.copy)):
-            mine = mine.with_iteration(replace(row, number=known.number, parent=known.parent))
+            mine = mine.with_iteration(replace(row, number=known.number, parent=known.parent, again=known.again))
     return mine
 
 
@@ -242,7 +244,7 @@ def _checked(found: Iteration) -> Iteration | None:
     whole = (
         type(found.number) is int
         and "\0" not in f"{found.run_folder}{found.copy}"
-        and (found.parent is None or type(found.parent) is int)
+        and all(number is None or type(number) is int for number in (found.parent, found.again))
     )
     fits = whole and all(isinstance(text, str) for text in texts) and found.created_s is not None
     return found if fits and all(n is None or type(n) in (int, float) for n in numbers) else None

@@ -20,6 +20,8 @@ class ResultCheck:
     ``first`` is the first step (in older runs: backward pass) that differs, ``largest`` the largest relative
     difference, ``compared`` the number of values that both runs have. ``left_out`` is the number of steps between the
     first and the last one compared that were not, since they were recorded in one of the runs; ``last`` the last step.
+    ``chance`` says why the difference means nothing (`core.round_checks`): ``no_seed`` or ``repeated``, and then
+    ``repeated`` holds the numbers of two rounds of the same code that differ too.
     """
 
     status: str
@@ -28,6 +30,8 @@ class ResultCheck:
     largest: float | None = None
     left_out: int = 0
     last: int | None = None
+    chance: str = ""
+    repeated: tuple[int, int] | None = None
 
 
 def compare_results(before: RunRecord | None, after: RunRecord | None, allowed: float = ROUNDING) -> ResultCheck:

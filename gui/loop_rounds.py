@@ -18,7 +18,7 @@ from core.errors import TraceError
 from core.fixes import apply_to_copy
 from core.fixes.files import AppliedEdit
 from core.fixes.together import Joint
-from core.moved_run import moved_spec, source_root
+from core.moved_run import changed_since, moved_spec, source_root
 from core.project import AppliedFix, Figures, Iteration, Project, fix_of
 from core.run_folder import RunRecord, read_run
 from core.trace import Trace
@@ -130,15 +130,43 @@ class Rounds(QObject):
             self._run(project, replace(iteration, state=PLANNED), run, root)
 
     def measure_again(self, project: Project, number: int) -> None:
-        """Run the copy of a round once more, as a round of its own: two runs of the same code differ as well."""
+        """Run the code of a round once more, as a round of its own: two runs of the same code differ as well.
+
+        The first round is of the user's own files: they have to be as they were.
+        """
         iteration = project.get(number)
         if iteration is None or not self._is_free():
             return
+        run = read_run(Path(iteration.run_folder)) if not iteration.copy else None
+        root = source_root(run) if run is not None else None
+        if not iteration.copy and (run is None or root is None or not self._is_unchanged(run)):
+            if run is None or root is None:
+                self._session.raise_error(TraceError(self.tr("The run of this round is gone.")))
+            return
         planned = replace(
-            iteration, number=project.next_number(), run_folder="", created_s=time.time(), figures=Figures()
+            iteration,
+            number=project.next_number(),
+            run_folder="",
+            created_s=time.time(),
+            parent=number if iteration.parent is None else iteration.parent,
+            figures=Figures(),
+            state=PLANNED,
+            again=None if iteration.copy else number if iteration.again is None else iteration.again,
         )
-        project = self._loop.keep(project.with_iteration(replace(planned, state=PLANNED)))
-        self.run_again(project, planned.number)
+        project = self._loop.keep(project.with_iteration(planned))
+        if run is not None and root is not None:
+            self._run(project, planned, run, root)
+        else:
+            self.run_again(project, planned.number)
+
+    def _is_unchanged(self, run: RunRecord) -> bool:
+        """Whether the user's files are what a run used; else it is said which one is not."""
+        changed = changed_since(run)
+        if changed:
+            words = self.tr("{file} is no longer what this round ran.").format(file=changed[0])
+            hint = self.tr("Profile the script as it is now: that makes a round of its own.")
+            self._session.raise_error(TraceError(words, hint=hint))
+        return not changed
 
     def _is_free(self) -> bool:
         if self.capture is not None and not self.capture.running:

@@ -49,11 +49,11 @@ class RoundButtons(QFrame):
         if there and iteration.state in CUT_OFF:
             self.again = button(self.tr("Run it now"), partial(loop.run_again, number), "primary")
             row.addWidget(self.again)
-        elif there and iteration.run_folder and iteration.is_measured:
-            tip = self.tr("Runs the same copy once more and adds a row: two runs of the same code differ too.")
+        elif iteration.run_folder and iteration.is_measured and (there or not iteration.copy):
+            tip = self.tr("Runs the same code once more and adds a row: two runs of the same code differ too.")
             self.repeat = button(self.tr("Measure again"), partial(loop.measure_again, number), tip=tip)
             row.addWidget(self.repeat)
-            if base_of(project, number) is not None:
+            if there and base_of(project, number) is not None:
                 tip = self.tr("Shows what this round and those before it changed, for your own file; then changes it.")
                 role = "primary" if newest and not goes_on else ""  # nothing more is suggested
                 self.take = button(self.tr("Take over into my file…"), partial(self._take_over, number), role, tip)

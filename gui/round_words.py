@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
 from core.project import GAIN_PCT, SLOWED, Iteration, Judgement, Project, judge
 from core.results import ROUNDING, ResultCheck, compare_parameters
+from core.round_checks import is_same_code
 from core.run_folder import ParametersAt, read_run
 from gui import text
 
 translate = QCoreApplication.translate
-SEEDS = re.compile(r"seed", re.IGNORECASE)  # manual_seed, seed_everything, set_seed, random.seed, generator seeds
 
 
 def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None = None) -> str:
@@ -34,10 +33,10 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         _change(found, parent, last),
         _recorded(found),
         *_repeated(project, last),
-        _prediction(found),
+        _same_code(parent) if is_same_code(parent, last) else _prediction(found),
         *_why(found),
     ]
-    sentences += [_same(checks[last.number], parent, last), _same_parameters(parent, last)]
+    sentences += [_same(checks[last.number], parent), _same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
 
 
@@ -89,7 +88,7 @@ def _recorded(found: Judgement) -> str:
 
 def _repeated(project: Project, last: Iteration) -> list[str]:
     """The other measurements of the same code, so that their difference can be seen."""
-    others = [i for i in project.iterations if i.number != last.number and is_same_code(i, last)]
+    others = [i for i in project.iterations if i.number not in (last.number, last.parent) and is_same_code(i, last)]
     pairs = [(i.number, i.figures.wall_ns or i.figures.sustained_ns) for i in others]
     known = [
         translate("iterations", "{time} in round {number}").format(time=text.duration(ns), number=number)
@@ -102,9 +101,11 @@ def _repeated(project: Project, last: Iteration) -> list[str]:
     return [words.format(times=", ".join(known))]
 
 
-def is_same_code(one: Iteration, other: Iteration) -> bool:
-    """Whether two rounds ran the same changed copy."""
-    return bool(one.copy) and one.copy == other.copy
+def _same_code(parent: Iteration) -> str:
+    words = translate(
+        "iterations", "It ran the code of round {number} again: what differs is chance, and shows how much."
+    )
+    return words.format(number=parent.number)
 
 
 def _prediction(found: Judgement) -> str:
@@ -144,15 +145,15 @@ def _why(found: Judgement) -> list[str]:
     return [words[reason] for reason in found.reasons]
 
 
-def same_in_short(check: ResultCheck, before: Iteration | None, after: Iteration) -> str:
+def same_in_short(check: ResultCheck, before: Iteration | None) -> str:
     """Whether the losses of a round are those of the round before, for a cell of the table."""
     if before is None:
         return ""
     if check.status == "unknown":
         return translate("iterations", "not recorded")
+    if check.chance:
+        return translate("iterations", "cannot be compared")
     if check.status == "differs":
-        if sets_no_seed(before) and sets_no_seed(after):
-            return translate("iterations", "no seed is set")
         return translate("iterations", "no, from step {step} on").format(step=check.first)
     words = (
         translate("iterations", "within rounding, {count} steps")
@@ -162,14 +163,15 @@ def same_in_short(check: ResultCheck, before: Iteration | None, after: Iteration
     return words.format(count=check.compared)
 
 
-def _same(check: ResultCheck, before: Iteration, after: Iteration) -> str:
-    """Whether the losses are equal, the same within rounding, different, or not known."""
+def _same(check: ResultCheck, before: Iteration) -> str:
+    """Whether the losses are equal, the same within rounding, different, not known, or left to chance."""
     if check.status == "unknown":
         return translate("iterations", "Whether the losses stayed the same is unknown: they were not recorded.")
-    if check.status == "differs" and sets_no_seed(before) and sets_no_seed(after):
-        return translate("iterations", "The script sets no seed, so its losses differ from run to run by chance.")
+    if check.chance:
+        return _left_to_chance(check)
     values = {"count": check.compared, "step": check.first, "allowed": text.percent(100 * ROUNDING)}
     values["largest"] = small_percent(100 * (check.largest or 0.0))
+    values["before"] = before.number
     if check.status == "differs" and math.isinf(check.largest or 0.0):
         words = translate(
             "iterations", "The losses differ from step {step} on: in one of the two runs some are not finite."
@@ -178,7 +180,8 @@ def _same(check: ResultCheck, before: Iteration, after: Iteration) -> str:
         words = translate(
             "iterations",
             "The losses differ from step {step} on, by up to {largest}, which is more than rounding explains "
-            "({allowed}): the fix changed what is computed.",
+            "({allowed}): the fix changed what is computed, or the script draws other numbers in every run. Measure "
+            "round {before} again to know: the same code must come to the same losses.",
         )
     elif check.largest:
         words = translate(
@@ -189,9 +192,25 @@ def _same(check: ResultCheck, before: Iteration, after: Iteration) -> str:
         words = translate("iterations", "The losses are equal to the last digit in all {count} steps compared.")
     words = words.format(**values)
     if check.left_out:
-        left_out = translate("iterations", "The {count} steps in between that were recorded are not among them.")
+        left_out = translate("iterations", "Of the {count} steps that the profiler recorded no losses are kept.")
         words = f"{words} {left_out.format(count=check.left_out)}"
     return words
+
+
+def _left_to_chance(check: ResultCheck) -> str:
+    """Why a difference of the losses means nothing, and what makes them comparable."""
+    if check.chance == "no_seed":
+        return translate(
+            "iterations",
+            "The losses cannot be compared: the script draws other numbers in every run (no seed was seen in its "
+            "sources). With torch.manual_seed(0) at its start they can be: add it, and profile the script anew.",
+        )
+    one, other = check.repeated or (0, 0)
+    return translate(
+        "iterations",
+        "The losses cannot be compared: rounds {one} and {other} ran the same code and differ too, so the script draws "
+        "other numbers in every run. Seed all that draws them: torch, numpy, random, the order of the data.",
+    ).format(one=one, other=other)
 
 
 def small_percent(pct: float) -> str:
@@ -270,19 +289,3 @@ def signed(pct: float | None) -> str:
 def points(value: float | None) -> str:
     """A difference of two changes, in points."""
     return text.unknown() if value is None else f"{abs(value):.0f}"
-
-
-def sets_no_seed(iteration: Iteration) -> bool:
-    """Whether none of a run's own sources names anything that sets a seed; False where that is not known."""
-    run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
-    if run is None or not run.sources:
-        return False
-    return not any(SEEDS.search(words) for words in map(_text_of, run.sources.values()))
-
-
-def _text_of(copy: Path) -> str:
-    """A source's text; one that cannot be read may set a seed."""
-    try:
-        return copy.read_text("utf-8", "replace")
-    except OSError:
-        return "seed"

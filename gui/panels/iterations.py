@@ -10,7 +10,8 @@ from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from core.project import AppliedFix, Iteration, Judgement, Project, judge
-from core.results import ResultCheck, compare_results
+from core.results import ResultCheck
+from core.round_checks import checks_of, is_same_code
 from core.run_folder import read_run
 from gui import round_words, text
 from gui.models.columns import Column, ColumnModel
@@ -139,7 +140,7 @@ class IterationsPage(QWidget):
             )
             return
         self.title.setText(Path(project.script).name)
-        checks = self._known_checks = self._checks(project)
+        checks = self._known_checks = checks_of(project)
         self.words.keep_room_for([round_words.verdict(project, checks, i.number) for i in rounds])
         plain, bars = round_words.bars(project)
         self.chart.show_rounds(bars)
@@ -212,13 +213,6 @@ class IterationsPage(QWidget):
 
     # The table ---------------------------------------------------------------------------------------------------
 
-    def _checks(self, project: Project) -> dict[int, ResultCheck]:
-        runs = {i.number: read_run(Path(i.run_folder)) if i.run_folder else None for i in project.iterations}
-        return {
-            i.number: compare_results(runs.get(i.parent) if i.parent is not None else None, runs[i.number])
-            for i in project.iterations
-        }
-
     def _columns(self, project: Project, checks: dict[int, ResultCheck]) -> list[Column]:
         rounds = project.iterations
         figures = [i.figures for i in rounds]
@@ -246,10 +240,7 @@ class IterationsPage(QWidget):
             Column(
                 self.tr("Same losses"),
                 "text",
-                [
-                    round_words.same_in_short(checks[i.number], parent if i.is_measured else None, i)
-                    for i, parent in pairs
-                ],
+                [round_words.same_in_short(checks[i.number], parent if i.is_measured else None) for i, parent in pairs],
             ),
             last,
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
@@ -276,7 +267,7 @@ class IterationsPage(QWidget):
             name = self.tr("{count} fixes: {names}").format(count=len(iteration.fixes), names=name)
         project = self.project()
         earlier = project.iterations[: project.iterations.index(iteration)] if project is not None else ()
-        if any(round_words.is_same_code(i, iteration) for i in earlier):
+        if any(is_same_code(i, iteration) for i in earlier):
             name = self.tr("{name}, measured again").format(name=name)
         return self.tr("({state}) {name}").format(name=name, state=state) if state else name  # its end may be cut
 

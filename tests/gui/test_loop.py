@@ -607,6 +607,30 @@ def test_a_round_is_measured_again_as_a_row_of_its_own(window, loop, run_folder,
     assert "measured before: 812 µs in round 1" in window.pages["iterations"].words.text().replace("\u202f", " ")
 
 
+def test_the_first_round_is_measured_again_while_its_files_are_as_they_were(window, loop, run_folder, tmp_path):
+    script = tmp_path / "project" / "train.py"
+    document = shown(window, run_folder, 1_000_000.0)
+    window.session.pageRequested.emit("iterations")
+    page = window.pages["iterations"]
+    page.choose(0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    page.repeat.click()
+    assert [s.script for s in capture.specs] == [str(script)]
+    make_run(capture.folder, script, wall_us=930.0)
+    shown(window, capture.folder, 1_020_000.0)
+    finish()
+    rows = [(i.number, i.parent, i.again, i.fixes, i.figures.wall_ns) for i in loop.project.iterations]
+    assert rows == [(0, None, None, (), 900_000.0), (1, 0, 0, (), 930_000.0)]
+    assert page.model.index(1, 0).data() == "as it was, measured again"
+    assert "It ran the code of round 0 again" in page.words.text()
+    script.write_text("print()")
+    loop.measure_again(0)
+    assert len(capture.specs) == 1
+    assert len(loop.project.iterations) == 2
+    assert document in window.session.documents
+
+
 def test_compare_pairs_only_what_is_of_one_program(window, loop, run_folder, tmp_path):
     training().write(tmp_path / "gpu_example.json")
     other = Document(open_trace(tmp_path / "gpu_example.json"))
