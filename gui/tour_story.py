@@ -34,10 +34,13 @@ class Station:
     rule: str
     follows: int = -1  # the station whose fix was made here, -1 none
     differs: str = ""  # why that fix brought something else than its card promised
+    tries: int = -1  # the station on which something was tried here that is no fix, -1 none
 
 
-def _story(stage: int, title: str, words: str, told: str, rule: str, follows: int = -1, differs: str = "") -> Station:
-    return Station(f"story_stage{stage}_simulated.json.gz", title, words, told, rule, follows, differs)
+def _story(
+    stage: int, title: str, words: str, told: str, rule: str, follows: int = -1, differs: str = "", tries: int = -1
+) -> Station:
+    return Station(f"story_stage{stage}_simulated.json.gz", title, words, told, rule, follows, differs, tries)
 
 
 def stations() -> tuple[Station, ...]:
@@ -59,8 +62,8 @@ def _waits() -> tuple[Station, ...]:
             ),
             translate(
                 "tour",
-                "Alone this fix saves {alone}, because the wait only moves on to the next line that waits. The fixes "
-                "of all three waits together save {waits} ({waits_share} of the step).",
+                "Three lines of the loss wait like this. Fixed together they make the step {waits_share} shorter; this "
+                "one alone saves only {alone}, since the CPU then waits at the next of them instead.",
             ),
             "constant-copied-each-step",
         ),
@@ -182,11 +185,13 @@ def _operators() -> tuple[Station, ...]:
             translate("tour", "Not every tool helps everywhere"),
             translate(
                 "tour",
-                "torch.compile on so small a function gains nothing, and the app says so. This is the end of the tour: "
-                "open a trace of your own, or let the app profile your script.",
+                "The batch is left for you to fix. Here torch.compile was tried on the loss instead: on so small a "
+                "function it gains nothing, and the app says so. This is the end of the tour: open a trace of your "
+                "own, or let the app profile your script.",
             ),
-            translate("tour", "A step takes {sustained}."),
+            translate("tour", "A step takes {sustained} with it."),
             "compile-without-gain",
+            tries=7,
         ),
     )
 
@@ -203,7 +208,6 @@ def values_of(analysis: Analysis, rule: str) -> dict[str, str]:
         ("sustained", step_ns),
         ("waited", summary.sync_wait_ns_per_step),
         ("alone", alone.ns if alone is not None else None),
-        ("waits", waits_ns or None),
     ):
         if ns is not None:
             values[name] = text.duration(ns)
@@ -238,8 +242,8 @@ def forget() -> None:
 
 
 def recap() -> str:
-    """What all fixes of the example brought together; empty where its first or last station was not seen."""
-    last = len(stations()) - 1
+    """What all fixes of the example brought together; empty where the first station or the last fixed one is unseen."""
+    last = max(k for k, station in enumerate(stations()) if station.follows >= 0)
     if 0 not in _steps or last not in _steps:
         return ""
     before_ns, after_ns = _steps[0], _steps[last]
@@ -249,7 +253,10 @@ def recap() -> str:
 
 
 def came(number: int, analysis: Analysis | None) -> str:
-    """What the fix of the station before brought, beside what its card promised; empty where that was not seen."""
+    """What the fix of the station before brought, beside what its card promised; empty where that was not seen.
+
+    Where something was tried that is no fix: what the step took before.
+    """
     station = stations()[number]
     if analysis is None or not analysis.suggestions or analysis.figures.summary.sustained_step_ns is None:
         return ""
@@ -257,6 +264,10 @@ def came(number: int, analysis: Analysis | None) -> str:
     promise = next((s.saving.ns for s in analysis.suggestions if s.rule_id == station.rule), None)
     if promise is not None:
         _measured[number] = step_ns, float(promise)
+    if station.tries in _steps:
+        return translate("tour", "Before this a step took {before}.").format(
+            before=text.duration(_steps[station.tries])
+        )
     if station.follows not in _measured:
         return ""
     before_ns, promised_ns = _measured[station.follows]

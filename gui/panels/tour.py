@@ -76,7 +76,9 @@ class TourBar(QFrame):
         self.back.setEnabled(self._stage > 0)  # it keeps its place: what is pressed again and again does not move
         row.addWidget(self.back)
         if self._stage + 1 < len(every):
-            self.next = button(self.tr("Next fix"), partial(self._go, self._stage + 1), "primary")
+            fixed = every[self._stage + 1].follows >= 0  # there: else nothing was fixed on the way
+            words = self.tr("Next fix") if fixed else self.tr("Next")
+            self.next = button(words, partial(self._go, self._stage + 1), "primary")
         else:
             self.next = button(self.tr("End tour"), self._end, "primary", self.tr("Close the example"))
         self.next.setMinimumWidth(96)

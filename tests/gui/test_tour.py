@@ -46,6 +46,7 @@ def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot)
         qtbot.waitUntil(lambda: len(window.session.documents) == 1)  # one tab all the way
         shown = bar(window)
         assert shown.isVisible()
+        assert shown.next.text() == ("Next" if stage == 3 else "Next fix")  # to the illusion: nothing is fixed there
         assert "simulated" in document.title
         assert tour_story.told(tour_story.stations()[stage], document.analysis) in shown.words.text()
         qtbot.waitUntil(lambda d=document: d.current_suggestion >= 0)  # type: ignore[misc]  # open without a click
@@ -165,11 +166,14 @@ def test_each_station_tells_what_came_of_the_last_fix_and_why_it_differs() -> No
         if card and saving.together_ns not in (None, saving.ns):  # the two numbers of its card
             assert f"saves {text.duration(saving.together_ns)} after the fixes above it" in card
         assert bool(card) is (at > 0 and not analysis.suggestions[at].informational)
-    assert [bool(words) for words in told] == [station.follows >= 0 for station in stations]
+    assert [bool(words) for words in told] == [max(s.follows, s.tries) >= 0 for s in stations]
+    assert told[-1].startswith("Before this a step took")  # what was tried there is not called a fix
     assert [bool(s.differs) and words.endswith(s.differs) for s, words in zip(stations, told, strict=True)] == [
         k in (2, 5, 7) for k in range(len(stations))
     ]
     known = tour_story.recap().replace("\u202f", " ")
+    last_fixed = analyze(open_trace(tour_story.sample(7))).figures.summary.sustained_step_ns
+    assert f"to {text.duration(last_fixed)} " in tour_story.recap()  # not the step of what only was tried
     assert re.search(r"from 1\.\d\d ms to \d+ µs \(−\d+ %\)", known)
     tour_story.forget()
     assert tour_story.recap() == ""
