@@ -91,6 +91,8 @@ def read_allow_file(path: Path) -> list[Allowed]:
         raise TraceError(f"{path}: is not UTF-8 text (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
         raise TraceError(f"{path}: is not valid TOML: {error}.", hint="See docs/headless.md for the format.") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise TraceError(f"{path}: holds a number that is too long.", hint="Shorten it.") from error
     except RecursionError as error:
         raise TraceError(f"{path}: is nested too deep.", hint="See docs/headless.md for the format.") from error
     foreign = set(values) - {"allow"}

@@ -110,7 +110,7 @@ def _blocking_launches(ctx: RuleContext) -> list[Suggestion]:
 def _anomaly(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     frames = facts.in_steps(
-        facts.matching(r"torch/autograd/anomaly_mode\.py|torch/fx/traceback\.py.*format_stack", SliceKind.PYTHON)
+        facts.matching(r"torch/autograd/anomaly_mode\.py|torch/fx/traceback\.py\(\d+\): format_stack", SliceKind.PYTHON)
     )
     compiler = facts.matching(r"torch/(_dynamo|_functorch|_inductor)/", SliceKind.PYTHON)
     frames = frames[~facts.inside(frames, compiler)]  # while it traces, it looks for anomalies of its own accord

@@ -25,6 +25,8 @@ the reference article on a loss function with seven faults (#5).
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from core.kinds import SliceKind
@@ -39,13 +41,13 @@ RULE = Rule(
     needs=Needs.STACKS | Needs.STEPS,
     params=(Param("min_steps", 2, "steps", "once is lazy initialisation"),),
 )
-_INIT = r"(torch[/\\]nn[/\\]modules[/\\]|torchvision[/\\]transforms[/\\]|torch[/\\]optim[/\\]).*\(\d+\): __init__$"
+_FILES = re.compile(r"torch[/\\]nn[/\\]modules[/\\]|torchvision[/\\]transforms[/\\]|torch[/\\]optim[/\\]")
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
     facts, trace = facts_of(ctx), ctx.trace
-    inits = facts.in_steps(facts.matching(_INIT, SliceKind.PYTHON))
+    inits = facts.in_steps(facts.where(_is_init, SliceKind.PYTHON))
     inits = inits[~facts.inside(inits, inits)]  # the outermost of a chain of super().__init__
     inits = np.unique([i for i in (_of_users(facts, int(init)) for init in inits) if i >= 0]).astype(np.int32)
     if not len(inits):
@@ -90,6 +92,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             )
         )
     return out
+
+
+def _is_init(name: str) -> bool:
+    place, _, function = name.rpartition("): ")
+    return function == "__init__" and _FILES.search(place) is not None
 
 
 def _of_users(facts: Facts, init: int) -> int:

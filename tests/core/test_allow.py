@@ -64,6 +64,13 @@ def test_read_from_what_is_nested_without_end(tmp_path):
         read_allow_file(path)
 
 
+def test_a_number_of_thousands_of_digits_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "allow.toml"
+    path.write_text('[[allow]]\nrule = "*"\nreason = "x"\nline = ' + "9" * 5000)
+    with pytest.raises(TraceError, match="number that is too long"):
+        read_allow_file(path)
+
+
 def test_read_missing(tmp_path):
     with pytest.raises(TraceError, match="cannot be read"):
         read_allow_file(tmp_path / "none.toml")

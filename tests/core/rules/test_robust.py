@@ -105,3 +105,12 @@ def test_damaged_programs(seed: int, damage: Callable[[dict[str, Any], random.Ra
         if event.get("ph") == "X":
             damage(event, rng)
     check(keep(json.dumps(whole).encode()))
+
+
+def test_a_name_of_megabytes_is_looked_through_once() -> None:
+    made = TraceBuilder(with_stack=1)
+    for k in range(3):
+        made.step(k, k * 1000, 990)
+        for place, part in enumerate(("torch/nn/modules/", "torch/optim/", "torch/fx/traceback.py")):
+            made.python(part * (2_000_000 // len(part)), k * 1000 + 10 + 10 * place, 900 - 20 * place)
+    check(keep(made.to_json()))
