@@ -67,16 +67,14 @@ def in_words(analysis: Analysis) -> str:
     if len(analysis.plan) < 2:
         return ""
     words = (
-        translate("plan", "A card says what it saves after the fixes above it; next is what then saves most{group}.")
-        if not _rises(analysis)
-        else translate(
-            "plan",
-            "A card says what it saves after the fixes above it; next is what then saves most{group}. It can be more "
-            "than one above saves: the fixes before it uncover it.",
+        translate(
+            "plan", "A card counts after those above it, which can uncover it; next is {what} that then saves most."
         )
+        if _rises(analysis)
+        else translate("plan", "A card counts after those above it; next is {what} that then saves most.")
     )
     grouped = any(step.note_values.get("members") for step in analysis.plan)
-    return words.format(group=translate("plan", ", a group counted as one") if grouped else "")
+    return words.format(what=translate("plan", "the card or group") if grouped else translate("plan", "the card"))
 
 
 def _rises(analysis: Analysis) -> bool:

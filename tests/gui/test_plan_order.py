@@ -14,8 +14,8 @@ from gui.panels.plan import PlanPanel
 from gui.session import Document
 from tests.trace_builder import TraceBuilder
 
-FALLS = "A card says what it saves after the fixes above it; next is what then saves most."
-RISES = "It can be more than one above saves: the fixes before it uncover it."
+FALLS = "A card counts after those above it; next is the card that then saves most."
+RISES = FALLS.replace(";", ", which can uncover it;")
 
 
 def test_the_order_and_the_groups_are_told() -> None:
@@ -25,7 +25,7 @@ def test_the_order_and_the_groups_are_told() -> None:
     ((first, last, saved_ns),) = plan_order.chains(analysis, now)
     assert (first, last) == (2, 3)
     assert round(saved_ns) == analysis.plan[0].predicted_step_ns - analysis.plan[2].predicted_step_ns
-    assert "A card says what it saves after the fixes above it" in plan_order.caption(analysis, now)
+    assert "A card counts after those above it" in plan_order.caption(analysis, now)
     words = plan_order.headings(analysis)
     assert sorted(words) == [1, 2]
     assert words[1] == words[2]
@@ -63,13 +63,13 @@ def test_the_caption_says_it_where_a_card_saves_more_than_one_above() -> None:
     summary = replace(analysis.figures.summary, sustained_step_ns=20)
     found = replace(analysis, figures=replace(analysis.figures, summary=summary))
     steps = [PlanStep((k,), ("x",), ns) for k, ns in enumerate((16, 7, 6))]
-    assert plan_order.in_words(replace(found, plan=tuple(steps))) == f"{FALLS} {RISES}"
+    assert plan_order.in_words(replace(found, plan=tuple(steps))) == RISES
     of_group = {"members": 2, "position": 1}
     group = [PlanStep((k,), ("x",), ns, note_values=of_group | {"position": k}) for k, ns in ((1, 15), (2, 7))]
     said = plan_order.in_words(replace(found, plan=(steps[0], *group)))
-    assert said == f"{FALLS[:-1]}, a group counted as one. {RISES}"
+    assert said == RISES.replace("the card", "the card or group")
     falling = replace(found, plan=(PlanStep((0,), ("x",), 10), *group))
-    assert plan_order.in_words(falling) == f"{FALLS[:-1]}, a group counted as one."
+    assert plan_order.in_words(falling) == FALLS.replace("the card", "the card or group")
 
 
 def test_what_is_smaller_is_a_share_of_the_step_only_where_there_are_steps(tmp_path: Path) -> None:
