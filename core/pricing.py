@@ -34,6 +34,11 @@ NOTES = {
     "{group_pct:.0f} %.",
     "last": "The last of {members} fixes that belong together: with it they save {group_pct:.0f} %.",
 }
+# What is added to the explanation of a fix that frees the CPU (``gone_ms``) for longer than it saves.
+WAITS_LATER = (
+    "Alone it saves only {alone_ms:time} of that: the CPU then waits at a later line instead.",
+    "Alone it saves none of that: the CPU then waits at a later line instead.",
+)
 _SEVERITIES = ("low", "medium", "high")
 
 
@@ -233,7 +238,7 @@ class _Pricing:
             saving = replace(saving, together_ns=round(in_plan[i]))
         scale = self._replay.step_ns if self._usable else self._measured_ns
         worth_pct = 100.0 * self._worth(i, turns) / scale if suggestion.effects and scale else None
-        return suggestion.priced(saving, _severity(worth_pct, suggestion, self._floors))
+        return _waits_later(suggestion.priced(saving, _severity(worth_pct, suggestion, self._floors)))
 
     def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:
         saved = max(t.saved for t in turns[: turns.index(turn) + 1])
@@ -265,6 +270,15 @@ class _Pricing:
         if position == len(turn.group):
             return NOTES["last"], values
         return NOTES["nothing" if alone_pct < NOTHING_PCT else "little"], values
+
+
+def _waits_later(suggestion: Suggestion) -> Suggestion:
+    """Say where the rest of the freed time goes, of a fix that frees the CPU for longer than it saves."""
+    gone_ms, saved_ns = suggestion.values.get("gone_ms"), suggestion.saving.ns
+    if gone_ms is None or saved_ns is None or max(saved_ns, 0) / 1e6 >= (1 - NOTHING_PCT / 100) * gone_ms:
+        return suggestion
+    values = {**suggestion.values, "alone_ms": max(saved_ns, 0) / 1e6}
+    return replace(suggestion, values=values, more=(*suggestion.more, WAITS_LATER[saved_ns <= 0]))
 
 
 def _severity(pct: float | None, suggestion: Suggestion, floors: dict[str, str]) -> str:

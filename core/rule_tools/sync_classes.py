@@ -6,6 +6,7 @@ kind of call it is (allocation, explicit synchronisation), then what stands abov
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind
 from core.rule_tools.facts import Facts
+from core.rule_tools.loader import loader_calls
 from core.suggestions import RuleContext
 
 _DEVICE, _ALLOC = int(SyncKind.DEVICE), int(SyncKind.ALLOC)
@@ -25,6 +27,12 @@ CREATORS = frozenset(
     aten::rand aten::randn aten::eye aten::linspace aten::fill_ aten::zero_ aten::normal_ aten::uniform_ aten::full_like
     aten::zeros_like aten::ones_like""".split()  # noqa: SIM905
 )
+# Functions by which libraries and people move a whole batch: HF pipelines and Trainer, accelerate, Lightning, fastai.
+_BATCH_MOVERS = re.compile(
+    r": (_?ensure_tensor_on_device|_prepare_inputs?|_?(send|move|transfer|copy|put)_\w*to_(the_)?(gpu|cuda|device)|"
+    r"batch_to_\w+|(transfer|move)_batch\w*|recursively_apply|to_device)$"
+)
+_COMPREHENSION = re.compile(r": <(dict|list|set)comp>$|: <genexpr>$")
 _WRAPPERS = frozenset(("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"))
 _MOVES = frozenset(("aten::to", "aten::_to_copy", "aten::copy_", "aten::_copy_from", "aten::contiguous", "aten::clone"))
 _INDEXING = frozenset(
@@ -286,20 +294,31 @@ def _move(
         return "blocking-pinned-copy"
     size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
     around = operators_of(facts, calls[0])  # none where the call and the operator cross
-    if 0 <= size <= SMALL_BYTES and around and made_from(facts, around[0]):
+    near = _frames_within_module(stack)  # by whom it is moved
+    is_batch = any(_BATCH_MOVERS.search(name) for name in near)
+    if 0 <= size <= SMALL_BYTES and around and not is_batch and made_from(facts, around[0]):
         return "constant-copied-each-step"
-    if 0 <= size <= MODULE_BYTES and any(name.startswith("nn.Module: ") for name in stack):
-        return "constant-copied-each-step"  # moved inside a module's forward: no batch, but something it keeps
+    in_module = len(near) < len(stack) and not is_batch and not any(_COMPREHENSION.search(name) for name in near)
+    if 0 <= size <= MODULE_BYTES and in_module:
+        return "constant-copied-each-step"  # moved inside a module's forward: perhaps something that it keeps
     if int(HostMemory.PAGEABLE) in memory:
         return "pageable-batch-copy"
     return "blocking-pinned-copy"  # ROCm does not say whether the memory was pinned, only that the call waited
 
 
+def _frames_within_module(stack: tuple[str, ...]) -> tuple[str, ...]:
+    """Frames of a stack, innermost first, up to the first module's; all of them where there is none."""
+    at = next((at for at, name in enumerate(stack) if name.startswith("nn.Module: ")), len(stack))
+    return stack[:at]
+
+
 def made_from(facts: Facts, move: int) -> list[int]:
-    """Ops right before a move that made its tensor on the CPU (empty when it came from elsewhere)."""
+    """Ops right before a move that made its tensor on the CPU (empty when it came from elsewhere, as from a loader)."""
     out: list[int] = []
     for at in facts.siblings_before(move, 5):
         name = facts.trace.name(at)
+        if _loader_call(facts, at) != _loader_call(facts, move):
+            break  # what a loader makes is its batch
         if name in CREATORS or _fills(facts, at):
             if len(facts.device_below(at)):
                 break  # made on the device: it is not what was moved
@@ -310,6 +329,16 @@ def made_from(facts: Facts, move: int) -> list[int]:
             break
     fresh = any(facts.trace.name(i) in CREATORS or _fills(facts, i) for i in out)
     return out if fresh or _is_legacy_constructor(facts, out) else []
+
+
+def _loader_call(facts: Facts, slice_id: int) -> int:
+    """The call of a data loader on the thread of a slice in which that starts, -1 outside."""
+    held = facts.memo.get("has loader calls")
+    if held is None:
+        held = facts.memo["has loader calls"] = frozenset(loader_calls(facts).tolist())
+    if not held:
+        return -1
+    return next((one for one in facts.ranges_around(slice_id) if one in held), -1)  # type: ignore[attr-defined]
 
 
 def _is_legacy_constructor(facts: Facts, ids: list[int]) -> bool:
