@@ -17,6 +17,7 @@ class Checks:
 
     def __init__(self, torch, report):
         self._report = report
+        self._waited = False
         self._anomaly = getattr(torch, "is_anomaly_enabled", None)
 
     def on_step(self):
@@ -24,6 +25,12 @@ class Checks:
         if self._anomaly is not None and self._anomaly():
             self._anomaly = None
             self._report.notice("anomaly")
+
+    def on_wait(self, steps):
+        """``steps``: of one optimizer, while another one was waited for that never stepped; else 0."""
+        if steps and not self._waited:
+            self._waited = True
+            self._report.notice("optimizer-waited", steps=steps)
 
     def on_trace(self, devices):
         """A recording is kept that holds these kinds of devices."""

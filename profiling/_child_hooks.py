@@ -187,7 +187,9 @@ class Hooks:
             hooks.depth = 1
             try:
                 tell("forward", id(self))
-                return original(self, *args, **kwargs)
+                result = original(self, *args, **kwargs)
+                hooks.recorder.called()
+                return result
             finally:
                 hooks.depth = 0
 
@@ -196,19 +198,21 @@ class Hooks:
 
     def _hook_signs(self):
         """Calls that only training makes: where they come first, the first step has begun."""
-        for owner, name in ((self.torch.Tensor, "backward"), (self.torch.optim.Optimizer, "zero_grad")):
-            self._hook_sign(owner, name)
+        self._hook_sign(self.torch.Tensor, "backward", "backward")
+        self._hook_sign(self.torch.optim.Optimizer, "zero_grad", "activity", True)
 
-    def _hook_sign(self, owner, name):
+    def _hook_sign(self, owner, name, *event):
         original, tell, hooks = getattr(owner, name), self._tell, self
 
         @functools.wraps(original)
         def sign(self, *args, **kwargs):
-            tell("activity", True)
+            tell(*event)
             try:
-                return original(self, *args, **kwargs)
+                result = original(self, *args, **kwargs)
             finally:
                 hooks._flush()
+            hooks.recorder.called()
+            return result
 
         setattr(owner, name, sign)
         self._undo.append(lambda: setattr(owner, name, original))
@@ -217,6 +221,12 @@ class Hooks:
         """Take back what is only needed to find the first sign of training."""
         while self._undo:
             self._undo.pop()()
+
+    def widen(self):
+        """Look for signs of training anew: the script's own profiler marks the steps no more."""
+        if not self._undo:
+            self._hook_modules()
+            self._hook_signs()
 
 
 def _is_fresh(iterator):
@@ -242,14 +252,17 @@ def connect(recorder, finder, hooks):
         if event == "script_step":
             recorder.marks_steps = False
         action = getattr(finder, event)(*args)
+        if event == "script_done" and finder.source == "":
+            hooks.widen()
         if event == "stepped":
             recorder.stepped_at = time.perf_counter()
             recorder.checks.on_step()
+            recorder.checks.on_wait(finder.waited_in_vain)
         if action is None and event != "script_step":
             return
         if recorder.phase == "whole" and recorder.config["step_source"] != "whole":
             recorder.drop_whole()
-        if finder.source not in ("", "module"):
+        if finder.source not in ("", "module", "backward"):
             hooks.narrow()
         recorder.on_action(action, finder.source)
 

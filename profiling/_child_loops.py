@@ -28,17 +28,39 @@ def steps_foreseen(frame, is_users, loader_class=()):
         Class of the loaders whose length may be asked for.
     """
     total, loops = 1, 0
+    asked = None  # the loader's iterator that a loop of the user's is asking for a batch
     for _ in range(MOST_FRAMES):
         if frame is None:
             break
         if is_users(frame.f_code.co_filename):
-            for loop in _loops_about(frame):
+            found = _loops_about(frame)
+            for loop in found:
                 length = None if isinstance(loop, ast.While) else _length(loop.iter, frame, loader_class)
+                if length is None and loop is found[-1] and _asks(loop, frame):
+                    length = asked  # a loader made in the loop's own line, say
                 if length is None:
                     return None
                 total, loops = total * length, loops + 1
+            asked = None
+        elif asked is None:
+            asked = _batches(frame.f_locals.get("self"))
         frame = frame.f_back
     return total if loops else None
+
+
+def _asks(loop, frame):
+    """Whether the line being run is the head of the loop, which gets its next value."""
+    return isinstance(loop, ast.For) and loop.lineno <= frame.f_lineno <= loop.iter.end_lineno
+
+
+def _batches(iterator):
+    """Batches in all that a loader's iterator gives; None where it is no such thing, or does not know."""
+    if not any(kind.__name__ == "_BaseDataLoaderIter" for kind in type(iterator).__mro__):
+        return None
+    try:
+        return len(iterator._index_sampler)
+    except Exception:  # an iterable data set: nobody knows
+        return None
 
 
 def _loops_about(frame):

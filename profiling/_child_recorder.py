@@ -54,9 +54,9 @@ class Recorder:
         self.in_step, self.source, self.traces = False, "", []
         self.step_times = []  # (number, phase, microseconds)
         self.wall = []  # (steps, microseconds)
-        self.stepped_at = 0.0  # when an optimizer last stepped in the open step
+        self.stepped_at = 0.0  # when an optimizer last stepped in the open step, or a call that makes a step ended
         self._left = 0  # steps until the phase ends
-        self._step_began = 0.0
+        self.step_began = 0.0
         self.clock = tools["clock"].Clock(lambda: tools["session"].synchronize(torch))
         self._whole = tools["whole"].Whole(self)
         self._to_window = 1 + BASE_STEPS * (self.ranges is not None)  # steps from the timing to the window, at least
@@ -73,7 +73,7 @@ class Recorder:
         """A step began, ended or both; called by the thread that runs the loop."""
         if action is None or self.phase == DONE and not self.yielded:
             if action in ("step", "pause"):
-                self._count(time.perf_counter())
+                self.count(time.perf_counter())
             return
         with self.lock:
             self.source = source
@@ -83,20 +83,25 @@ class Recorder:
             if action in ("begin", "step"):
                 self._begin_step()
 
-    def _count(self, now):
-        self.step_times.append((self.number, self.phase, (now - self._step_began) * 1e6))
+    def called(self):
+        """The outermost module's call, or a backward pass, has ended."""
+        self.stepped_at = time.perf_counter() if self.source in ("module", "backward") else self.stepped_at
+
+    def count(self, now):
+        """A step has ended."""
+        self.step_times.append((self.number, self.phase, (now - self.step_began) * 1e6))
         if len(self.step_times) > 20000:  # a long run: the first ones and the newest ones are enough
             del self.step_times[5000:10000]
         self.number += 1
         self.on_counted(self.number)
-        self._step_began, self.stepped_at = time.perf_counter(), 0.0
+        self.step_began, self.stepped_at = time.perf_counter(), 0.0
         self.report.progress(self.number, self.phase, *self._done_of_total())
 
     def _end_step(self):
         if self.session is not None and self.session.running:
             self.session.end_step()
         self.in_step = False
-        self._count(time.perf_counter())
+        self.count(time.perf_counter())
         if self.yielded:
             return  # the script's profiler records this: it is none of our steps, nor one without a profiler
         self._left -= 1
@@ -116,7 +121,7 @@ class Recorder:
             self.clock.start()
         if self.session is not None and self.session.running:
             self.session.begin_step(self.number, self.marks_steps)
-        self._step_began = time.perf_counter()
+        self.step_began = time.perf_counter()
 
     # The phases: what happens when a step begins, and when one ended --------------------------------------------
 
@@ -343,7 +348,7 @@ class Recorder:
         try:
             if abrupt and self.session is not None and not self.session.may_stop_here():
                 self.session = None
-            self._end_last_step()
+            self.tools["last"].end_step(self)
             if self.phase == BASE:  # the marks are missing in it
                 self._drop_session()
             session, self.session = self.session, None
@@ -361,17 +366,6 @@ class Recorder:
             self.phase = DONE
         finally:
             self.lock.release()
-
-    def _end_last_step(self):
-        """The loop was left right after an optimizer's step: no fetch comes that would end the open step."""
-        if not self.in_step or not self.stepped_at or self.source != "loader":
-            return
-        now, session = time.perf_counter(), self.session
-        soon = now - self.stepped_at <= 0.5 * (self.stepped_at - self._step_began)  # else the mark would be too long
-        if soon and session is not None and session.running:
-            session.end_step()
-        self.in_step = False
-        self._count(now)
 
     def fail(self, error):
         """Report a fault of ours and let go of whatever runs."""

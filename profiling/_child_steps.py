@@ -12,6 +12,7 @@ PAUSE = "pause"  # the open step ends here; what follows (evaluation, the end of
 FETCHES_WITHOUT_STEP = 64
 # An optimizer that stepped this often while another one never did: the other one is not part of the loop.
 STEPS_WITHOUT_OTHERS = 6
+MOST_PATIENCE = 200  # once the other one has stepped, what lies between its steps tells; but never longer than this
 # So many optimizer steps after one fetch: the loader does not drive the loop (full-batch training).
 STEPS_WITHOUT_FETCH = 8
 
@@ -33,6 +34,11 @@ class StepFinder:
         self.ever_stepped = set()
         self._unused = set()  # made, but not part of the loop
         self._since = {}  # optimizer -> steps since the last boundary
+        self._counts = {}  # optimizer -> its steps
+        self._most = 0  # steps of the one that stepped most often
+        self._most_at = {}  # optimizer -> that number when it last stepped itself
+        self._patience = STEPS_WITHOUT_OTHERS
+        self.waited_in_vain = 0  # steps that the first one covers, since an optimizer was waited for that never came
         self._driver = None  # the loader whose fetches begin the steps
         self._last_loader = None
         self._fetches_since = 0  # fetches since an optimizer stepped
@@ -55,6 +61,8 @@ class StepFinder:
         for keys in (self.optimizers, self.ever_stepped, self._unused):
             keys.discard(key)
         self._since.pop(key, None)
+        self._counts.pop(key, None)
+        self._most_at.pop(key, None)
 
     def script_step(self):
         """The script called ``step()`` on a profiler of its own: nobody knows its loop better."""
@@ -64,6 +72,21 @@ class StepFinder:
         if was == "optimizer" and self.in_step:
             return None  # the step that has just ended with its optimizer's is this one
         return self._boundary()
+
+    def script_done(self):
+        """The script's own profiler has stopped: what follows is found as if there had been none."""
+        if self.source != "script":
+            return None
+        self.source, self._driver = "", None
+        return self._pause()
+
+    def backward(self):
+        """Backward is called: where there is neither optimizer, loader nor module, a step is from one to the next."""
+        alone = not (self.optimizers or self._forwards) and self._last_loader is None
+        if self.forced != "auto" or self.source not in ("", "backward") or not alone:
+            return self.activity(True)
+        self.source = "backward"
+        return self._boundary() if self.in_step and self._trains else self.activity(True)
 
     def activity(self, trains=False):
         """Something that belongs to training happened: a forward call, or (``trains``) backward or ``zero_grad``."""
@@ -103,6 +126,7 @@ class StepFinder:
         self.ever_stepped.add(key)
         self._unused.discard(key)
         self._since[key] = self._since.get(key, 0) + 1
+        self._learn_patience(key)
         self._fetches_since = 0
         self._steps_since_fetch += 1
         if self.forced == "auto" and self._loader_drives and self._last_loader is not None:
@@ -157,9 +181,18 @@ class StepFinder:
             return self._pause() if self.in_step else None
         return self._boundary() if self.in_step else self._begin()
 
+    def _learn_patience(self, key):
+        """An optimizer that steps seldom is waited for as long as twice what lay between its steps so far."""
+        self._patience = max(self._patience, min(2 * (self._most - self._most_at.get(key, 0)), MOST_PATIENCE))
+        self._counts[key] = self._counts.get(key, 0) + 1
+        self._most = max(self._most, self._counts[key])
+        self._most_at[key] = self._most
+
     def _all_stepped(self):
         missing = self.optimizers - set(self._since) - self._unused
-        if missing and max(self._since.values()) >= STEPS_WITHOUT_OTHERS:
+        if missing and max(self._since.values()) >= self._patience:
+            if not missing & self.ever_stepped:
+                self.waited_in_vain = self.waited_in_vain or max(self._since.values())
             self._unused |= missing
             missing = set()
         return not missing

@@ -37,7 +37,8 @@ def notices_of(
     if any(event.get("cut") for event in traces):
         found.append(say("cut"))
     elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
-        found.append(say("no-steps"))
+        light = traces[0].get("phase") == "whole" and traces[0].get("left_out")
+        found.append(say("steps-unknown", left_out=_listed(light)) if light else say("no-steps"))
     found += _about_options(traces) + _about_marks(gathered) + _about_device(gathered, traces, gpu)
     found += _about_times(gathered)
     hint = hint_for("", tail)
@@ -51,8 +52,11 @@ def _about_options(traces: list[dict[str, Any]]) -> list[Sentence]:
     missing = traces[0].get("left_out") if traces and traces[0].get("steps") else None
     if not missing:
         return []
-    words = missing[-1] if len(missing) == 1 else say("left-out", left=", ".join(missing[:-1]), out=missing[-1])
-    return [say("early", left_out=words)]
+    return [say("early", left_out=_listed(missing))]
+
+
+def _listed(names: list[str]) -> str:
+    return names[-1] if len(names) == 1 else say("left-out", left=", ".join(names[:-1]), out=names[-1])
 
 
 def _about_times(gathered: Gathered) -> list[Sentence]:

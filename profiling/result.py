@@ -249,7 +249,7 @@ def _words(outcome: str, status: int, failure: Failure | None, recorded: bool) -
 
 def source_in_words(source: str) -> Sentence:
     """Where steps come from; ``source`` is what the manifest says under ``steps.source``."""
-    return say(f"source-{source}" if source == "script" or source in STEP_SOURCES[1:] else "source-none")
+    return say(f"source-{source}" if source in ("script", "backward", *STEP_SOURCES[1:]) else "source-none")
 
 
 def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:

@@ -115,6 +115,18 @@ TEMPLATES = {
         "A short window from the first step on (nothing to skip, no warm-up, one step) is written the earliest.",
     ),
     "cut": QT_TRANSLATE_NOOP("profiling", "The script ended while its trace was being written: the trace is cut off."),
+    "optimizer-waited": QT_TRANSLATE_NOOP(
+        "profiling",
+        "An optimizer did not step while another one stepped {steps} times, so it is not waited for. The first step of "
+        "this run covers those {steps}.",
+    ),
+    "steps-unknown": QT_TRANSLATE_NOOP(
+        "profiling",
+        "Nothing told where a step ends: no optimizer of torch.optim, no data loader, no call of a module, no "
+        "backward(). So the trace has no step marks, and is without {left_out}. To have those too, record the whole run "
+        "(A step is: No steps; or --steps whole). To have steps, let the script call prof.step() of a torch.profiler "
+        "of its own.",
+    ),
     "no-steps": QT_TRANSLATE_NOOP("profiling", "No complete step was found, so the trace has no step marks."),
     "early": QT_TRANSLATE_NOOP(
         "profiling",
@@ -238,6 +250,7 @@ TEMPLATES = {
     "source-optimizer": QT_TRANSLATE_NOOP("profiling", "optimizer steps"),
     "source-loader": QT_TRANSLATE_NOOP("profiling", "iterations of the data loader"),
     "source-module": QT_TRANSLATE_NOOP("profiling", "calls of the outermost module"),
+    "source-backward": QT_TRANSLATE_NOOP("profiling", "calls of backward()"),
     "source-whole": QT_TRANSLATE_NOOP("profiling", "none: the whole run is one window"),
     "source-none": QT_TRANSLATE_NOOP("profiling", "none were found"),
     # What an interpreter can do, before a run

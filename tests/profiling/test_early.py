@@ -147,3 +147,88 @@ def test_optimizers_that_step_within_the_backward_pass(seen: Seen) -> None:
     assert seen.result.manifest["steps"]["count"] == 20
     assert len(seen.steps) == 5
     assert seen.count("Optimizer.step#SGD.step") == 5 * 4
+
+
+class _BaseDataLoaderIter:
+    """As much of torch's iterator as is looked at; it asks how long the loop will be when it is asked for a batch."""
+
+    def __init__(self, ask: Any) -> None:
+        self._index_sampler, self._ask = range(7), ask
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> None:
+        self._ask()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("for x in made(): pass", 7),
+        ("for epoch in range(3):\n    for i, x in enumerate(made()): pass", 21),
+        ("for x in (\n    made()\n): pass", 7),
+        ("for x in unknown():\n    next(made())", None),  # not the loop's own loader
+        ("while True:\n    next(made())", None),
+    ],
+)
+def test_a_loader_made_in_the_loops_own_line(tmp_path: Path, source: str, expected: int | None) -> None:
+    names = {"unknown": lambda: iter([1]), "ask": None}
+    source = "made = lambda: kind(step)\n" + source
+    assert foreseen(tmp_path, source, kind=_BaseDataLoaderIter, **names) == expected
+
+
+BY_HAND = """
+import torch; torch.set_num_threads(1)
+w = torch.randn(64, 64, requires_grad=True)
+for i in range(20):
+    (w @ w).sum().backward()
+    with torch.no_grad(): w -= 0.1 * w.grad; w.grad = None
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=BY_HAND, measure_wall=False)
+def test_a_loop_without_optimizer_and_module_has_a_step_for_each_backward(seen: Seen) -> None:
+    steps = seen.result.manifest["steps"]
+    assert (steps["source_words"], steps["count"]) == ("calls of backward()", 20)
+    assert len(seen.steps) == len(steps["recorded"]) == 5
+    work = [e["ts"] for e in seen.events if e.get("name") == "aten::sub_"]
+    marks = [e for e in seen.events if str(e.get("name")).startswith("ProfilerStep#")]
+    assert [sum(m["ts"] <= ts < m["ts"] + m["dur"] for ts in work) for m in marks] == [1] * 5
+
+
+CALLED = """
+import torch; torch.set_num_threads(1)
+model = torch.nn.Linear(8, 8)
+for i in range(20): model(torch.randn(4, 8))
+{end}
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=CALLED.format(end=""), measure_wall=False)
+def test_the_last_call_of_a_module_is_a_step_too(seen: Seen) -> None:
+    assert seen.result.manifest["steps"]["count"] == 20
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=CALLED.format(end="raise ValueError"), measure_wall=False)
+def test_the_call_that_an_error_followed_is_no_whole_step(seen: Seen) -> None:
+    assert seen.result.manifest["steps"]["count"] == 19
+
+
+WITHOUT_SIGNS = """
+import torch; torch.set_num_threads(1)
+w = torch.randn(64, 64, requires_grad=True)
+for i in range(20):
+    w = w - 0.1 * torch.autograd.grad((w @ w).sum(), w)[0]
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=WITHOUT_SIGNS)
+def test_a_loop_that_nothing_tells_the_steps_of_says_what_it_lacks_and_how_to_get_it(seen: Seen) -> None:
+    (notice,) = [n for n in seen.result.notices if n.key in ("no-steps", "steps-unknown")]
+    assert "without memory, shapes and stacks" in notice
+    assert "prof.step()" in notice

@@ -206,3 +206,41 @@ def test_a_forced_source_looks_at_nothing_else() -> None:
     finder.optimizer_made(1)
     assert play(finder, ("fetch", "x"), ("activity",), ("stepped", 1)) == [f"activity:{BEGIN}", f"stepped:{STEP}"]
     assert play(StepFinder("whole"), ("fetch", "x"), ("forward",), ("activity",), ("stepped", 1)) == []
+
+
+def test_ten_steps_of_the_critic_are_one_step_once_the_generator_has_stepped_twice() -> None:
+    finder = StepFinder()
+    finder.optimizer_made("D")
+    finder.optimizer_made("G")
+    iteration = [*[("stepped", "D")] * 10, ("stepped", "G")]
+    play(finder, ("forward",), *iteration, *iteration)
+    assert play(finder, *iteration * 5) == [f"stepped:{STEP}"] * 5
+
+
+def test_how_long_an_optimizer_was_waited_for_in_vain_is_kept() -> None:
+    finder = StepFinder()
+    finder.optimizer_made("used")
+    finder.optimizer_made("unused")
+    play(finder, *[("stepped", "used")] * 5)
+    assert finder.waited_in_vain == 0
+    play(finder, *[("stepped", "used")] * 5)
+    assert finder.waited_in_vain == 6
+
+
+def test_backward_calls_alone() -> None:
+    finder = StepFinder()
+    assert play(finder, *[("backward",)] * 3) == [f"backward:{BEGIN}", f"backward:{STEP}", f"backward:{STEP}"]
+    assert finder.source == "backward"
+    finder.optimizer_made(1)  # a look at the gradients before the training
+    assert play(finder, ("backward",), ("stepped", 1)) == [f"stepped:{STEP}"]
+    assert finder.source == "optimizer"
+
+
+def test_after_the_scripts_own_profiler_steps_are_found_as_without_it() -> None:
+    finder = StepFinder()
+    finder.optimizer_made(1)
+    events = [("stepped", 1), ("script_step",)]
+    assert len(play(finder, *events, *events)) == 2
+    assert play(finder, ("script_done",)) == [f"script_done:{PAUSE}"]
+    assert play(finder, *[("stepped", 1)] * 3) == [f"stepped:{BEGIN}", f"stepped:{STEP}", f"stepped:{STEP}"]
+    assert finder.source == "optimizer"

@@ -1,0 +1,29 @@
+"""The last step of a loop: nothing follows that would end it.
+
+Runs in the user's interpreter: standard library only, Python 3.8.
+"""
+
+import sys
+import time
+
+SOON = 0.5  # of the step: what follows its optimizer for longer than this is not of the loop any more
+AS_USUAL = 1.5  # times the step before: a step of calls that took longer was followed by something else
+
+
+def end_step(recorder):
+    """End the open step where its optimizer has stepped, or its call has ended; its mark only if it was left soon."""
+    calls = recorder.source in ("module", "backward")
+    if not recorder.in_step or not recorder.stepped_at or not (calls or recorder.source == "loader"):
+        return
+    if calls and getattr(sys, "last_value", None) is not None:
+        return  # an error that nobody caught: it was left in the middle
+    now, session = time.perf_counter(), recorder.session
+    if calls:  # the work that follows the call belongs to the step
+        usual = recorder.step_times[-1][2] * 1e-6 if recorder.step_times else 0.0
+        soon = now - recorder.step_began <= AS_USUAL * usual
+    else:
+        soon = now - recorder.stepped_at <= SOON * (recorder.stepped_at - recorder.step_began)
+    if soon and session is not None and session.running:
+        session.end_step()
+    recorder.in_step = False
+    recorder.count(now)
