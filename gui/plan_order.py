@@ -67,11 +67,9 @@ def in_words(analysis: Analysis) -> str:
     if len(analysis.plan) < 2:
         return ""
     words = (
-        translate(
-            "plan", "A card counts after those above it, which can uncover it; next is {what} that then saves most."
-        )
+        translate("plan", "A card counts after those above, which can uncover it; next is {what} that then saves most.")
         if _rises(analysis)
-        else translate("plan", "A card counts after those above it; next is {what} that then saves most.")
+        else translate("plan", "A card counts after those above; next is {what} that then saves most.")
     )
     grouped = any(step.note_values.get("members") for step in analysis.plan)
     return words.format(what=translate("plan", "the card or group") if grouped else translate("plan", "the card"))

@@ -261,12 +261,13 @@ class Document(QObject):
             self.dismiss_reason[suggestion.key] = reason
         else:
             self.dismiss_reason.pop(suggestion.key, None)
-        if state in SET_ASIDE and index == self.current_suggestion:
-            self.current_suggestion = -1  # it is no part of the plan any more; the next one is, if there is one
+        if state in (LATER, *SET_ASIDE) and index == self.current_suggestion:
             others = self._open_ones()
-            if others:
+            if others:  # what is put off or aside makes room for the next one
                 self.show_suggestion(next((i for i in others if i > index), others[0]))
                 return
+            if state in SET_ASIDE:  # it is no part of the plan any more
+                self.current_suggestion = -1
         self.suggestionChanged.emit()
 
     def set_marks(self, marks: list[Mark]) -> None:

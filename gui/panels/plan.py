@@ -16,7 +16,7 @@ from gui import plan_order, suggestion_text, text
 from gui.panels import PanelSpec
 from gui.plan_lead import LeadLine
 from gui.plan_ticked import TickedRow
-from gui.session import CHOSEN, DONE, SET_ASIDE, Document, Session
+from gui.session import CHOSEN, DONE, LATER, SET_ASIDE, Document, Session
 from gui.suggestion_body import BodyMaker
 from gui.text_size import px
 from gui.widgets.card import Card
@@ -309,7 +309,7 @@ class PlanPanel(QWidget):
     def show_states(self) -> None:
         """Show which card is open and what the user made of each."""
         document = self._document
-        if self._first in self._ticked_at(*SET_ASIDE):  # the next one is open in its stead
+        if self._first in self._ticked_at(LATER, *SET_ASIDE):  # the next one is open in its stead
             self._first = -1
             QTimer.singleShot(0, self, self._open_first)
         for index, card in enumerate(self._cards):

@@ -14,7 +14,7 @@ from gui.panels.plan import PlanPanel
 from gui.session import Document
 from tests.trace_builder import TraceBuilder
 
-FALLS = "A card counts after those above it; next is the card that then saves most."
+FALLS = "A card counts after those above; next is the card that then saves most."
 RISES = FALLS.replace(";", ", which can uncover it;")
 
 
@@ -25,7 +25,7 @@ def test_the_order_and_the_groups_are_told() -> None:
     ((first, last, saved_ns),) = plan_order.chains(analysis, now)
     assert (first, last) == (2, 3)
     assert round(saved_ns) == analysis.plan[0].predicted_step_ns - analysis.plan[2].predicted_step_ns
-    assert "A card counts after those above it" in plan_order.caption(analysis, now)
+    assert "A card counts after those above" in plan_order.caption(analysis, now)
     words = plan_order.headings(analysis)
     assert sorted(words) == [1, 2]
     assert words[1] == words[2]

@@ -12,7 +12,8 @@ from core.figures.compute import compute_figures
 from core.importing import open_trace
 from core.suggestions import Evidence, SourceRef, Suggestion, numbered
 from gui import store
-from gui.session import CHOSEN, DISMISSED, DONE, Document, Mark
+from gui.panels.plan import PlanPanel
+from gui.session import CHOSEN, DISMISSED, DONE, LATER, Document, Mark
 from tests.gui.conftest import training
 
 ONE = Suggestion(
@@ -68,6 +69,27 @@ def test_a_state_kept_under_the_old_key_is_of_all_that_shared_it(document, tmp_p
     again.set_suggestion_state(1, "")
     again.set_analysis(_analysis(again))  # it does not come back
     assert again.suggestion_state == {again.analysis.suggestions[0].key: DISMISSED}
+
+
+def test_later_moves_on_to_the_next_and_stays_where_there_is_none(document):
+    document.set_analysis(_analysis(document))
+    document.show_suggestion(0)
+    document.set_suggestion_state(0, LATER)
+    assert document.current_suggestion == 1
+    document.set_suggestion_state(1, LATER)
+    assert document.current_suggestion == 1  # nothing is left to move to: it can be taken up again
+    document.set_suggestion_state(1, DISMISSED)
+    assert document.current_suggestion == -1
+
+
+def test_later_of_the_card_that_is_open_unasked_opens_the_next(window, document, qtbot):
+    document.set_analysis(_analysis(document))
+    panel = PlanPanel(window.session, document)
+    qtbot.waitUntil(lambda: panel._first == 0)
+    document.set_suggestion_state(0, LATER)
+    qtbot.waitUntil(lambda: panel._first == 1)
+    assert [card._body is not None and not card._body.isHidden() for card in panel._cards] == [False, True]
+    panel.deleteLater()
 
 
 def test_two_windows_with_one_trace_lose_nothing_of_each_other(document, tmp_path):
