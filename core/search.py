@@ -110,7 +110,20 @@ def _test(query: str, regex: bool, case_sensitive: bool) -> Callable[[str], bool
     if "*" not in text and "?" not in text:
         words = text.split() or [text]
         return (lambda name: words[0] in name) if len(words) == 1 else (lambda name: all(w in name for w in words))
-    parts = [{"*": ".*", "?": "."}.get(c, re.escape(c)) for c in text]
-    front = r"(?:^|(?<=\W)|(?<=_))" if text[0] not in "*?" else ""
-    wild = re.compile(front + "".join(parts) + (r"(?=$|\W|_)" if text[-1] not in "*?" else ""), re.DOTALL)
-    return lambda name: wild.search(name) is not None
+    wild = re.compile(_wildcards(text), re.DOTALL)
+    return lambda name: wild.match(name) is not None
+
+
+def _wildcards(text: str) -> str:
+    """Pattern of a text with wildcards, matched from a name's start.
+
+    Each part is taken where it first comes, and never looked for again: whatever the name, that costs one look at it.
+    Only the last one may have to come later, where a word ends.
+    """
+    parts = ["".join("." if c == "?" else re.escape(c) for c in part) for part in text.split("*")]
+    if text[0] not in "*?":
+        parts[0] = r"(?:^|(?<=\W)|(?<=_))" + parts[0]
+    last = parts.pop()
+    if text[-1] not in "*?":
+        last += r"(?=$|\W|_)"
+    return "".join(f"(?>.*?{part})" for part in parts if part) + ".*?" + last

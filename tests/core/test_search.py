@@ -43,6 +43,32 @@ def test_wildcards_fit_words(trace: Trace) -> None:
     assert names(trace, search(trace, "*onv2*")) == ["aten::conv2d"] * 2
 
 
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("a*b", ["xx a-ab b", "a_b", "ac ab"]),
+        ("*a*b", ["xx a-ab b", "a_b", "ac ab", "ba b_"]),
+        ("a*b*", ["xx a-ab b", "a_b", "a bx", "ac ab"]),
+        ("?b", ["xx a-ab b", "a_b", "ac ab", "ba b_"]),
+        ("a?b", ["a_b"]),
+        ("*", ["xx a-ab b", "a_b", "a bx", "ac ab", "ba b_", "b a"]),
+        ("b*a", ["ba b_", "b a"]),
+    ],
+)
+def test_each_part_of_a_pattern_is_found_where_it_first_comes(query: str, fits: list[str]) -> None:
+    made = TraceBuilder()
+    for at, name in enumerate(("xx a-ab b", "a_b", "a bx", "ac ab", "ba b_", "b a")):
+        made.op(name, at * 10, 5)
+    trace = made.build()
+    assert names(trace, search(trace, query)) == fits
+
+
+def test_a_long_name_is_looked_through_once_for_all_parts_of_a_pattern() -> None:
+    trace = TraceBuilder().op("a" * 100_000, 0, 10).op("a" * 50_000 + "b", 20, 10).build()
+    assert search(trace, "*a*a*a*a*b").tolist() == [1]
+    assert search(trace, "a*a*a*a*c").tolist() == []
+
+
 def test_regular_expressions_and_their_errors(trace: Trace) -> None:
     assert names(trace, search(trace, r"^aten::(relu|add_)$", regex=True)) == ["aten::relu", "aten::add_"]
     with pytest.raises(TraceError, match="not a regular expression"):
