@@ -21,6 +21,7 @@ from core.allow import Allowed, entry_text, read_allow_file, scopes
 from core.errors import TraceError
 from gui import allow_file, text
 from gui.session import ALLOWED, Document, Session
+from gui.suggestion_text import operators_and_range
 from gui.widgets.labels import button, heading, label
 
 
@@ -54,8 +55,8 @@ class AllowDialog(QDialog):
         title = heading(text.filled(suggestion.title, suggestion.values), 1, wrap=True)
         box.addWidget(title)
         words = self.tr(
-            "It is meant: the file keeps that, and why. With it, {command} fails only for something new. Commit it "
-            "beside the code."
+            "Is this on purpose? A small file beside your code then says so, and why; commit it. With that file, "
+            "{command} fails only for what is new."
         )
         box.addWidget(label(words.format(command="main.py analyze TRACE --allow FILE --fail-on any"), "dim", wrap=True))
         self.reason = QLineEdit()
@@ -92,8 +93,11 @@ class AllowDialog(QDialog):
         if scope == "rule":
             return self.tr("Wherever {rule} is found").format(rule=self._suggestion.rule_id)
         if scope == "op":
-            path = text.elided(str(self._suggestion.values.get("op_path", "")), 70)
-            return self.tr("Below the operators {path}").format(path=path)
+            path, inside = operators_and_range(self._suggestion)
+            words = self.tr("Below the operators {path}, in the range {range}")
+            if not inside:
+                words = self.tr("Below the operators {path}")
+            return words.format(path=text.elided(path, 70), range=text.elided(inside, 40))
         assert source is not None
         if scope == "line":
             return self.tr("Only at {place}").format(place=text.place(source.file, source.line))

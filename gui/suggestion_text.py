@@ -35,13 +35,21 @@ def place(suggestion: Suggestion) -> str:
     return " · ".join(p for p in parts if p)
 
 
+def operators_and_range(suggestion: Suggestion) -> tuple[str, str]:
+    """The way down to what blocks, and the name of the range that it ran in, without its ornament; "" without one."""
+    path, written = str(suggestion.values.get("op_path", "")), str(suggestion.values.get("range") or "")
+    if written and path.endswith("]"):  # there it stands with its digits left out
+        path = path.rpartition(" [")[0] or path
+    return path, written.strip("# \t")
+
+
 def _operator(suggestion: Suggestion) -> str:
     """The operator, and the range that it ran in, as words; without a range, the way down to what blocks."""
-    inside = str(suggestion.values.get("range") or "").strip("# \t")
+    path, inside = operators_and_range(suggestion)
     if not inside:
-        return str(suggestion.values["op_path"])
+        return path
     return translate("plan", "{operator} in the range {range}").format(
-        operator=suggestion.values.get("op") or suggestion.values["op_path"], range=inside
+        operator=suggestion.values.get("op") or path, range=inside
     )
 
 

@@ -46,6 +46,16 @@ def test_scopes_go_from_the_function_to_everywhere():
     assert list(scopes(replace(SUGGESTION, source=None))) == ["rule"]
 
 
+def test_a_place_is_named_as_people_write_it_and_kept_as_the_trace_has_it(window, loop, run_folder):  # noqa: F811
+    path = "aten::to > aten::copy_ [## all#all:wait ##]"
+    values = {"op_path": path, "range": "## all2all:wait ##"}
+    document = shown(window, run_folder, 1_000_000.0, (replace(SUGGESTION, source=None, values=values),))
+    dialog = dialog_of(window, document)
+    assert dialog.places.button(0).text() == "Below the operators aten::to > aten::copy_, in the range all2all:wait"
+    assert f'op = "{path}"' in dialog.entry.text()
+    dialog.reject()
+
+
 def test_entry_is_added_beside_the_code_when_asked(window, loop, run_folder, tmp_path):  # noqa: F811
     document = shown(window, run_folder, 1_000_000.0)
     path = tmp_path / "project" / "steplens-allow.toml"
