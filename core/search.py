@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
@@ -13,6 +13,8 @@ from core.errors import TraceError
 from core.tables import I32, Bool
 from core.trace import Trace
 
+# Places of the names in which a regular expression with these flags is found.
+Fitting = Callable[[str, int, Sequence[str]], list[int]]
 _folded: WeakKeyDictionary[Trace, list[str]] = WeakKeyDictionary()
 
 
@@ -28,6 +30,7 @@ def search(
     max_dur_ns: int | None = None,
     start_ns: int | None = None,
     end_ns: int | None = None,
+    fitting: Fitting | None = None,
 ) -> I32:
     """Slices whose name matches.
 
@@ -42,6 +45,8 @@ def search(
         Off, letters are compared without case, in any script.
     kinds, tracks, min_dur_ns, max_dur_ns, start_ns, end_ns
         What to keep: `SliceKind` values, track ids, durations (ends included), a stretch of time touched.
+    fitting
+        Looks for a regular expression in this thread's place.
 
     Returns
     -------
@@ -55,9 +60,7 @@ def search(
     """
     if not query:
         return np.zeros(0, np.int32)
-    wanted = matching_names(trace, query, regex=regex, case_sensitive=case_sensitive)
-    if not wanted.any():
-        return np.zeros(0, np.int32)
+    wanted = matching_names(trace, query, regex=regex, case_sensitive=case_sensitive, fitting=fitting)
     slices = trace.slices
     ids = np.flatnonzero(wanted[slices.name_id])
     if kinds is not None:
@@ -76,7 +79,14 @@ def search(
     return ids[np.argsort(slices.start_ns[ids], kind="stable")].astype(np.int32)
 
 
-def matching_names(trace: Trace, query: str, *, regex: bool = False, case_sensitive: bool = False) -> Bool:
+def matching_names(
+    trace: Trace,
+    query: str,
+    *,
+    regex: bool = False,
+    case_sensitive: bool = False,
+    fitting: Fitting | None = None,
+) -> Bool:
     """bool[n_strings + 1]: which distinct names match; the last entry (name id -1) never does.
 
     Raises
@@ -92,6 +102,9 @@ def matching_names(trace: Trace, query: str, *, regex: bool = False, case_sensit
         names = _folded[trace]
     test = _test(query, regex, case_sensitive)
     found = np.zeros(len(names) + 1, np.bool_)
+    if regex and fitting is not None:
+        found[fitting(query, 0 if case_sensitive else re.IGNORECASE, names)] = True
+        return found
     found[:-1] = np.fromiter(map(test, names), np.bool_, len(names))
     return found
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
@@ -46,25 +48,29 @@ class Query:
         """Return the same search for another text; ``/.../`` is read as a regular expression whatever the switch."""
         return replace(self, text=text.strip())
 
-    def run(self, trace: Trace) -> I32:
-        """Slices in time order: int32[k].
+    def run(self, trace: Trace, tick: Callable[[], object] = lambda: None) -> I32:
+        """Slices in time order: int32[k]; ``tick`` is called where this takes long, and may raise.
 
         Raises
         ------
         TraceError
-            When the regular expression is not one.
+            When the regular expression is not one, or takes too long.
         """
         from core.search import search
+        from gui.models import pattern_beside
 
         text, regex = self.text, self.regex
         if len(text) > 2 and text.startswith("/") and text.endswith("/"):
             text, regex = text[1:-1], True
         if not text and self.filtered:
             text = "*"
+        regex = regex and text != "*"
+        beside = partial(pattern_beside.fitting, tick=tick) if regex and pattern_beside.may_go_on(text) else None
         return search(
             trace,
             text,
-            regex=regex and text != "*",
+            regex=regex,
+            fitting=beside,
             kinds=KIND_GROUPS[self.kinds][1] or None,
             tracks=self.tracks or None,
             min_dur_ns=self.min_dur_ns,
@@ -77,6 +83,6 @@ def find(trace: Trace, query: Query, progress: Any) -> tuple[Query, I32 | str]:
     from core.errors import TraceError
 
     try:
-        return query, query.run(trace)
+        return query, query.run(trace, lambda: progress(0.0, ""))
     except TraceError as error:
         return query, " ".join(part for part in (error.title, error.detail) if part)
