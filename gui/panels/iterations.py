@@ -226,9 +226,13 @@ class IterationsPage(QWidget):
         sustained = Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures])
         wall = Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures])
         first, last = (wall, sustained) if round_words.bars(project)[0] else (sustained, wall)  # what was judged first
+        in_turn = all(i.parent == (i.number - 1 if i.number else None) for i in rounds)  # each goes on from the last
+        from_tip = self.tr("The round whose code was changed for this one: predicted and measured are counted from it.")
+        made_from = [str(i.parent) if i.parent is not None else "" for i in rounds]
         return [
             Column(self.tr("What was fixed"), "name", [self._name(i) for i in rounds]),
             Column(self.tr("Round"), "count", [i.number for i in rounds]),
+            *([] if in_turn else [Column(self.tr("From round"), "text", made_from, from_tip)]),
             first,
             Column(self.tr("Predicted"), "text", [round_words.signed(j.predicted_pct if j else None) for j in judged]),
             Column(self.tr("Measured"), "text", [round_words.signed(j.measured_pct if j else None) for j in judged]),

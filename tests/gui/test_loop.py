@@ -326,6 +326,7 @@ def test_losses_are_compared(window, loop, run_folder, tmp_path):
     heads = [page.model.headerData(c, Qt.Orientation.Horizontal) for c in across]
     at = heads.index("Same losses")
     assert [page.model.index(r, at).data() for r in range(3)] == ["", "equal, 2 steps", "no, from step 1 on"]
+    assert "From round" not in heads  # each goes on from the one above it
     assert "The losses differ from step 1 on" in page.words.text()
     assert not page.grab().isNull()
 
@@ -604,6 +605,10 @@ def test_a_round_is_measured_again_as_a_row_of_its_own(window, loop, run_folder,
         (1, 0, 812_000.0),
         (2, 0, 890_000.0),
     ]
+    page = window.pages["iterations"]
+    heads = [page.model.headerData(c, Qt.Orientation.Horizontal) for c in range(page.model.columnCount())]
+    column = heads.index("From round")  # the rows do not build on one another
+    assert [page.model.index(row, column).data() for row in range(3)] == ["", "0", "0"]
     assert "measured before: 812 µs in round 1" in window.pages["iterations"].words.text().replace("\u202f", " ")
 
 
