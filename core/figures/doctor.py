@@ -46,8 +46,10 @@ _IMPORT_CODES = {
 }
 _IMPORT_FLAGS = {
     "crossing": (FLAG_CROSSING, "Time that two of them share is counted once."),
-    "no-duration": (FLAG_NO_DURATION, "They are counted in no sum."),
-    "unfinished": (FLAG_UNFINISHED, "They are counted in no sum."),
+    "no-duration": (FLAG_NO_DURATION, "{count|It is|They are} counted in no sum."),
+    "unfinished": (FLAG_UNFINISHED, "{count|It is|They are} counted in no sum."),
+    "unnumbered-step": (0, "{count|Its|Their} time is in no step."),
+    "counter-left-out": (0, "No figure uses {count|it|them}."),
     "file-left-out": (0, "What they hold is in no figure."),
     "clocks-not-comparable": (0, "Nothing can be said about what one rank waits for in another."),
     "no-events": (0, "There is nothing to judge."),

@@ -45,6 +45,7 @@ class StepThread:
     thread: str  # its number, as written
     steps: int
     step_ns: float
+    rank: int = -1  # where the trace is of several files that say theirs
 
 
 def device_label(trace: Trace, device: int) -> str:
@@ -85,8 +86,14 @@ def step_threads(trace: Trace, figures: Figures) -> tuple[StepThread, ...]:
     found: dict[int, list[int]] = {}
     for i in np.flatnonzero(rows.counted).tolist():
         found.setdefault(int(steps.thread_id[i]), []).append(int(rows.dur_ns[i]))
+    several, threads, processes = len(trace.sources) > 1, trace.threads, trace.processes
     return tuple(
-        StepThread(trace.threads.tid[thread] if thread >= 0 else "", len(times), sum(times) / len(times))
+        StepThread(
+            threads.tid[thread] if thread >= 0 else "",
+            len(times),
+            sum(times) / len(times),
+            int(processes.rank[threads.process_id[thread]]) if several and thread >= 0 else -1,
+        )
         for thread, times in found.items()
     )
 

@@ -34,6 +34,7 @@ from core.reporting.phrases import (
     replay_words,
     step_thread_lines,
     steps_in_means,
+    trace_facts,
     verdict_word,
 )
 from core.reporting.text import clip, sync_groups
@@ -43,7 +44,6 @@ from core.set_aside import SetAside
 from core.source import SourceFinder
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
-from core.words import counted
 
 TOP_ROWS = 15
 NAME_CHARACTERS = 400  # a name of a table; templates can be a hundred times as long
@@ -91,13 +91,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None, a
 
 
 def _head(trace: Trace) -> Iterator[str]:
-    start_ns, end_ns = trace.span_ns
-    names = Counter(device.name for device in trace.meta.devices)
-    facts = [counted(trace.report.events_read, "event"), duration(end_ns - start_ns)]
-    facts += [name if n == 1 else f"{n} × {name}" for name, n in names.items()]
-    facts += [f"torch {trace.meta.torch_version}"] if trace.meta.torch_version else []
-    facts += [f"rank {trace.meta.rank}"] if trace.meta.rank is not None else []
-    yield f'<h1>{e(name_of(trace))}</h1><p class="faint">{e(" · ".join(facts))}</p>'
+    yield f'<h1>{e(name_of(trace))}</h1><p class="faint">{e(" · ".join(trace_facts(trace, "×")))}</p>'
     if trace.meta.simulated:
         yield '<p class="warn">This trace was written by a simulator: it was not recorded on a device.</p>'
 

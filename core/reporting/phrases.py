@@ -91,6 +91,26 @@ def verdict_word(trace: Trace, verdict: str) -> str:
     return VERDICTS.get(verdict, verdict)
 
 
+def trace_facts(trace: Trace, times: str) -> list[str]:
+    """What a trace is, for the line below its name: size, devices (``times`` stands before a name), torch and ranks."""
+    start_ns, end_ns = trace.span_ns
+    names = Counter(device.name for device in trace.meta.devices)
+    facts = [counted(trace.report.events_read, "event"), duration(end_ns - start_ns)]
+    facts += [name if n == 1 else f"{n} {times} {name}" for name, n in names.items()]
+    facts += [f"torch {trace.meta.torch_version}"] if trace.meta.torch_version else []
+    return facts + _rank_facts(trace)
+
+
+def _rank_facts(trace: Trace) -> list[str]:
+    """Which rank a trace is of, or how many files it is made of and of which ranks; empty for one that names none."""
+    of = f" of {trace.meta.world_size}" if trace.meta.world_size is not None else ""
+    if len(trace.sources) == 1:
+        return [] if trace.meta.rank is None else [f"rank {trace.meta.rank}{of}"]
+    ranks = sorted({rank for rank in trace.processes.rank.tolist() if rank >= 0})
+    named = ", ".join(map(str, ranks[:MOST_DEVICES])) + (" ..." if len(ranks) > MOST_DEVICES else "")
+    return [counted(len(trace.sources), "file") + (f" (ranks {named}{of})" if ranks else "")]
+
+
 def steps_in_means(analysis: Analysis) -> str:
     """Over which steps the means are taken: ``9 of 10 steps``."""
     summary, counted_steps = analysis.figures.summary, int(analysis.figures.step_figures.counted.sum())
@@ -117,7 +137,8 @@ def replay_words(summary: Summary) -> str:
 def busy_basis(analysis: Analysis) -> str:
     """What the busy share is of, where it is not of the counted steps."""
     summary = analysis.figures.summary
-    return "" if summary.steps and not summary.inferred else "of the whole recording"
+    known = summary.gpu_busy_pct is not None
+    return "of the whole recording" if known and (summary.inferred or not summary.steps) else ""
 
 
 def busy_lines(trace: Trace, analysis: Analysis) -> list[str]:
@@ -156,10 +177,12 @@ def step_thread_lines(trace: Trace, analysis: Analysis) -> list[str]:
     covered = steps_covered_ns(analysis.figures)
     if len(threads) < 2 or covered is None:
         return []
+    ranks = [f" of rank {one.rank}" if one.rank >= 0 else "" for one in threads]
     each = ", ".join(
-        f"thread {one.thread}: {counted(one.steps, 'step')} of {duration(one.step_ns)}"
-        for one in threads[:MOST_DEVICES]
+        f"thread {one.thread}{rank}: {counted(one.steps, 'step')} of {duration(one.step_ns)}"
+        for one, rank in list(zip(threads, ranks, strict=True))[:MOST_DEVICES]
     )
+    each += f" and {len(threads) - MOST_DEVICES} more" if len(threads) > MOST_DEVICES else ""
     return [f"steps by thread (means): {each}; together they cover {duration(covered)}"]
 
 

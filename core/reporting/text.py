@@ -34,6 +34,7 @@ from core.reporting.phrases import (
     replay_words,
     step_thread_lines,
     steps_in_means,
+    trace_facts,
     verdict_word,
 )
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
@@ -42,7 +43,6 @@ from core.set_aside import SetAside
 from core.source import SourceFinder
 from core.suggestions import Outcome, RuleResult, Suggestion
 from core.trace import Trace
-from core.words import counted
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "green": "32", "cyan": "36"}
 TOP_SYNCS = 8
@@ -118,17 +118,8 @@ def report(
 
 
 def _head(trace: Trace, page: Page) -> Iterator[str]:
-    start_ns, end_ns = trace.span_ns
-    names = Counter(device.name for device in trace.meta.devices)
-    facts = [counted(trace.report.events_read, "event"), duration(end_ns - start_ns)]
-    facts += [name if n == 1 else f"{n} x {name}" for name, n in names.items()]
-    if trace.meta.torch_version:
-        facts.append(f"torch {trace.meta.torch_version}")
-    if trace.meta.rank is not None:
-        size = trace.meta.world_size
-        facts.append(f"rank {trace.meta.rank}" + (f" of {size}" if size is not None else ""))
     yield page.paint(clip(trace.path.name, page.width), "bold")
-    yield from (page.paint(line, "dim") for line in page.wrap(" · ".join(facts)))
+    yield from (page.paint(line, "dim") for line in page.wrap(" · ".join(trace_facts(trace, "x"))))
     if trace.meta.simulated:
         yield page.paint("This trace was written by a simulator: it was not recorded on a device.", "yellow")
 

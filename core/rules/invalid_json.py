@@ -34,6 +34,8 @@ _SOUND = (
     "no-duration",
     "unfinished",
     "unmatched-end",
+    "unnumbered-step",
+    "counter-left-out",
     "file-left-out",
     "clocks-not-comparable",
     "no-events",

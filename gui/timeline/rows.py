@@ -149,11 +149,19 @@ def _leave_out_steps(trace: Trace, row: Row) -> None:
     """Take the outermost lane away where it only repeats the step band."""
     first, end = int(trace.tracks.first_id[row.track_id]), int(trace.tracks.end_id[row.track_id])
     outermost = trace.slices.depth[first:end] == 0
-    if not len(trace.steps) or not (trace.slices.kind[first:end][outermost] == SliceKind.STEP).all():
+    if not (trace.slices.kind[first:end][outermost] == SliceKind.STEP).all() or not _band_holds_steps(trace, row):
         return
     row.skip_lanes, row.lanes = 1, max(row.lanes - 1, 1)
     row.empty = bool(outermost.all())
     row.max_lanes = row.default_lanes = row.natural_lanes = min(row.max_lanes, row.lanes)
+
+
+def _band_holds_steps(trace: Trace, row: Row) -> bool:
+    """Whether the step band shows all steps of a track: those of several threads of one file would hide each other."""
+    file_of_thread = trace.processes.source_id[trace.threads.process_id]
+    threads = np.unique(trace.steps.thread_id[trace.steps.thread_id >= 0])
+    mine = file_of_thread[trace.tracks.thread_id[row.track_id]]
+    return bool(np.count_nonzero(file_of_thread[threads] == mine) == 1)
 
 
 def _track_row(trace: Trace, track_id: int, title: str) -> Row:

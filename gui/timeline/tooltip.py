@@ -10,6 +10,7 @@ from core.figures.model import Figures
 from core.kinds import DEVICE_WORK, SliceKind, TrackKind
 from core.lanes import Lane
 from core.lod import bin_width_ns
+from core.tables import FLAG_UNFINISHED
 from core.trace import Trace
 from gui import text
 from gui.models import slice_facts
@@ -39,6 +40,8 @@ def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[st
     if own != dur:
         words += " · " + _tr("self {time}").format(time=text.duration(own))
     lines.append(words)
+    if slices.flags[slice_id] & FLAG_UNFINISHED:
+        lines.append(_tr("never ended in the trace"))
     sync = navigation.sync_of_slice(figures, slice_id)
     if figures is not None and sync >= 0:
         wait = int(figures.syncs.wait_ns[sync])

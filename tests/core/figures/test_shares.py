@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from core.analysis import analyze
 from core.figures.compute import compute_figures
 from core.figures.shares import device_shares, step_threads, steps_covered_ns
+from core.importing import open_trace
 from core.reporting.json import document
 from core.reporting.text import Page, report
 from tests.trace_builder import TraceBuilder
@@ -30,6 +33,22 @@ def test_streams_of_a_device_and_its_own_span():
     assert values["devices"][0]["own_span_us"] == 60.0
     assert [s["stream"] for s in values["devices"][0]["streams"]] == [7, 20]
     assert values["steps_covered_us"] is None
+
+
+def test_a_report_of_several_files_says_so_and_tells_their_steps_apart(tmp_path: Path) -> None:
+    paths = []
+    for rank in (0, 3):
+        builder = TraceBuilder(distributedInfo={"rank": rank, "world_size": 8}).step(1, 0, 100).step(2, 100, 100)
+        paths.append(builder.write(tmp_path / f"rank{rank}.json"))
+    trace = open_trace(paths)
+    text = report(trace, analyze(trace), Page(200))
+    assert "2 files (ranks 0, 3 of 8)" in text
+    assert "thread 100 of rank 0: 2 steps of 100 µs, thread 100 of rank 3: 2 steps of 100 µs" in text
+
+
+def test_of_a_device_without_work_nothing_is_said_about_its_share_of_the_recording():
+    trace = TraceBuilder().op("aten::mm", 0, 5).build()
+    assert "of the whole recording" not in report(trace, analyze(trace), Page(200))
 
 
 def test_steps_of_two_threads_are_not_added():

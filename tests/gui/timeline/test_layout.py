@@ -57,6 +57,13 @@ def test_step_lane_is_not_drawn_twice(layout: Layout) -> None:
     assert [trace.name(int(layout.lanes_of(ranges)[0].ids[0]))] == ["loss"]
 
 
+def test_steps_of_two_threads_are_drawn_on_each() -> None:
+    made = TraceBuilder().step(1, 0, 100, tid=1).step(2, 100, 100, tid=1).step(1, 20, 150, tid=2)
+    layout = layout_of(made.build())
+    shown = [row for row in layout.scrolled if row.track_kind == TrackKind.CPU_RANGES]
+    assert [len(layout.lanes_of(row)[0]) for row in shown] == [2, 1]
+
+
 def test_collapsing_a_group_hides_its_members(layout: Layout) -> None:
     group = next(r for r in layout.rows if r.kind is RowKind.GROUP)
     layout.toggle(group.key)

@@ -8,8 +8,9 @@ from core.figures.compute import compute_figures
 from core.trace import Trace
 from gui.models.slice_facts import self_ns
 from gui.timeline.navigation import flow_pairs, follow, next_sync, step_at, sync_of_slice
+from gui.timeline.tooltip import slice_lines
 from tests.gui.conftest import training
-from tests.trace_builder import rows
+from tests.trace_builder import TraceBuilder, rows
 
 
 @pytest.fixture
@@ -32,6 +33,14 @@ def test_flows_of_the_selection_alone_or_of_all_below_it(trace: Trace) -> None:
     assert flow_pairs(trace, op, deep=True) == ([(launch, kernel)], [True])
     assert flow_pairs(trace, kernel) == ([(launch, kernel)], [True])
     assert flow_pairs(trace, launch) == ([(launch, kernel)], [True])
+
+
+def test_what_never_ended_says_so_under_the_pointer() -> None:
+    made = TraceBuilder().event(ph="B", name="open", pid=1, tid=1, ts=0).op("aten::mm", 0, 50, tid=2)
+    trace = made.build()
+    lines = {name: slice_lines(trace, None, rows(trace, name)[0]) for name in ("open", "aten::mm")}
+    assert "never ended in the trace" in lines["open"]
+    assert "never ended in the trace" not in lines["aten::mm"]
 
 
 def test_sync_points_one_after_the_other(trace: Trace) -> None:
