@@ -6,8 +6,11 @@ writes its trace), so ours has stopped before the script's starts.
 Runs in the user's interpreter: standard library and torch only, Python 3.8, torch 2.0 and newer.
 """
 
+import functools
 import os
 import shutil
+
+MOST_HELD = 8  # profilers of torch.autograd kept in memory until the end, in case nobody writes what they recorded
 
 
 class Foreign:
@@ -26,6 +29,8 @@ class Foreign:
         self.ours = session_class.ours
         self.made = []  # profile objects of the script
         self.recorded = []  # those which became active
+        self.plain = []  # profilers of torch.autograd that the script used by themselves, the first ones
+        self._exporting = False
         self.exported = set()
         self.active = None
         self.stepped = False
@@ -40,7 +45,7 @@ class Foreign:
     def follow(self, recorder):
         """Go on in a forked child, with a recorder of its own; what the parent's profilers hold is the parent's."""
         self.recorder, self.active = recorder, None
-        self.made, self.recorded = [], []
+        self.made, self.recorded, self.plain = [], [], []
 
     def _is_ours(self, autograd_profile):
         return autograd_profile in self.ours or None in self.ours
@@ -50,6 +55,16 @@ class Foreign:
         for name in ("_prepare_trace", "_start_trace", "__enter__"):
             _wrap(profile_class, name, before=foreign._before_start)
         _wrap(profile_class, "__exit__", after=foreign._after_stop)
+        original = profile_class.export_chrome_trace
+
+        @functools.wraps(original)
+        def export_chrome_trace(self, path, *args, **kwargs):
+            result = original(self, path, *args, **kwargs)
+            if not foreign._exporting and not foreign._is_ours(self):
+                foreign._collect(self, path)
+            return result
+
+        profile_class.export_chrome_trace = export_chrome_trace
 
     def _before_start(self, autograd_profile):
         if not self._is_ours(autograd_profile) and getattr(autograd_profile, "enabled", True):
@@ -62,6 +77,8 @@ class Foreign:
         if self.active is autograd_profile:
             self.active = None
             self.recorder.take_back()
+            if len(self.plain) < MOST_HELD and autograd_profile not in [p.profiler for p in self.made]:
+                self.plain.append(autograd_profile)
 
     def _hook_profile(self):
         base, full = self.torch.profiler._KinetoProfile, self.torch.profiler.profile
@@ -84,13 +101,24 @@ class Foreign:
                 foreign.recorded.append(profile)
 
         _wrap(full, "__init__", after=made)
+
+        def stopped(profile):
+            foreign.recorder.script_number = profile.step_num
+            foreign.recorder.on_event("script_done", ())
+
         _wrap(full, "step", before=steps, after=between)
+        _wrap(full, "stop", after=stopped)
         _wrap(full, "_transit_action", before=between)  # the range of a step has ended, that of the next not begun
         _wrap(base, "start_trace", after=started)
         original = base.export_chrome_trace
 
+        @functools.wraps(original)
         def export_chrome_trace(self, path, *args, **kwargs):
-            result = original(self, path, *args, **kwargs)
+            foreign._exporting = True
+            try:
+                result = original(self, path, *args, **kwargs)
+            finally:
+                foreign._exporting = False
             if self.profiler is not None and not foreign._is_ours(self.profiler):
                 foreign._collect(self.profiler, path)
             return result
@@ -117,8 +145,7 @@ class Foreign:
 
     def finish(self):
         """Write what the script's profiler recorded and its handler never wrote."""
-        for profile in self.recorded:
-            inner = profile.profiler
+        for inner in [profile.profiler for profile in self.recorded] + self.plain:
             if inner is None or id(inner) in self.exported or getattr(inner, "kineto_results", None) is None:
                 continue
             self.exported.add(id(inner))
@@ -137,8 +164,6 @@ class Foreign:
 
 def _wrap(cls, name, before=None, after=None):
     """Call ``before(self)`` or ``after(self)`` around a method; the method stays what it was to its callers."""
-    import functools
-
     original = getattr(cls, name, None)
     if original is None:
         return

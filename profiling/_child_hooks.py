@@ -253,6 +253,7 @@ def connect(recorder, finder, hooks):
             recorder.marks_steps = False
         action = getattr(finder, event)(*args)
         if event == "script_done" and finder.source == "":
+            recorder.marks_steps = True
             hooks.widen()
         if event == "stepped":
             recorder.stepped_at = time.perf_counter()

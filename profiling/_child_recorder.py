@@ -50,6 +50,7 @@ class Recorder:
         self.ranges = config.get("ranges")  # marks of lines, None where none are wished for
         self.broken = False  # a fault of ours: hands off for the rest of the run
         self.yielded = False  # the script's own profiler has the floor
+        self.script_number = 0  # of the script's own profiler, in the name of the mark that it ended last
         self.marks_steps = True  # False: the script's own prof.step() marks them
         self.in_step, self.source, self.traces = False, "", []
         self.step_times = []  # (number, phase, microseconds)
@@ -80,6 +81,11 @@ class Recorder:
             self._guard.on_boundary(time.perf_counter(), self.in_step and action != "begin")
             if action in ("step", "pause") and self.in_step:
                 self._end_step()
+            if action == "drop":
+                self.in_step = False
+                if self.session is not None and self.session.running:
+                    self.session.drop_step(self.script_number)
+                    self.cut()
             if action in ("begin", "step"):
                 self._begin_step()
 

@@ -119,6 +119,7 @@ class Session:
         self.steps = []  # numbers of the complete steps in it
         self.left_out = []  # options that the user asked for and this recording goes without
         self.open_step = None
+        self._no_step = None  # number in a mark of the script's own profiler that holds no step
 
     def prepare(self):
         """Warm the profiler up (on CUDA this attaches CUPTI)."""
@@ -161,6 +162,10 @@ class Session:
             self.steps.append(self.open_step)
         self.open_step = None
 
+    def drop_step(self, number):
+        """The open step was none; ``number``: in the name of the mark that the script's own profiler gave it."""
+        self.open_step, self._no_step = None, number
+
     def may_stop_here(self):
         """Whether this thread may end the recording."""
         return not self.running or self.all_threads or self._thread == threading.get_ident()
@@ -188,6 +193,8 @@ class Session:
             words = dict(self._thread_words)
             if self._marker is not None:  # no tool shall count it as a step
                 words[b'"ProfilerStep#%d"' % self.open_step] = b'"unfinished step %d"' % self.open_step
+            if self._no_step is not None:
+                words[b'"ProfilerStep#%d"' % self._no_step] = b'"after step %d"' % (self._no_step - 1)
             if words:
                 _reword(path, words)
         except OSError:

@@ -6,6 +6,7 @@ be tested anywhere: the hooks tell it what the script does, and it answers with 
 
 BEGIN = "begin"  # a step starts here, none was open
 STEP = "step"  # the open step ends here and the next one starts
+DROP = "drop"  # the open step was none
 PAUSE = "pause"  # the open step ends here; what follows (evaluation, the end of an epoch) belongs to no step
 
 # A loader that was asked (or a module called) this often without any optimizer stepping: nobody trains.
@@ -46,6 +47,7 @@ class StepFinder:
         self._loader_drives = True
         self._exhausted = False  # the loader was asked for a batch that is not there, before the last step was made
         self._lookahead = _Lookahead()
+        self._worked = True  # an optimizer has stepped since the script's last mark
         self._trains = False  # a backward call was seen
         self._forwards = 0
         self._called = set()  # outermost modules called in the open step
@@ -68,7 +70,7 @@ class StepFinder:
         """The script called ``step()`` on a profiler of its own: nobody knows its loop better."""
         if self.forced not in ("auto",):
             return None
-        was, self.source = self.source, "script"
+        was, self.source, self._worked = self.source, "script", False
         if was == "optimizer" and self.in_step:
             return None  # the step that has just ended with its optimizer's is this one
         return self._boundary()
@@ -78,7 +80,8 @@ class StepFinder:
         if self.source != "script":
             return None
         self.source, self._driver = "", None
-        return self._pause()
+        was, paused = self._worked, self._pause()
+        return paused if was else paused and DROP
 
     def backward(self):
         """Backward is called: where there is neither optimizer, loader nor module, a step is from one to the next."""
@@ -120,6 +123,7 @@ class StepFinder:
 
     def stepped(self, key):
         """An optimizer finished a step."""
+        self._worked = True
         if self.source == "script" or self.forced not in ("auto", "optimizer"):
             return None
         self.optimizers.add(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from dataclasses import dataclass
 from typing import Any
@@ -39,12 +40,18 @@ def notices_of(
     elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
         light = traces[0].get("phase") == "whole" and traces[0].get("left_out")
         found.append(say("steps-unknown", left_out=_listed(light)) if light else say("no-steps"))
-    found += _about_options(traces) + _about_marks(gathered) + _about_device(gathered, traces, gpu)
+    found += _about_own(traces) + _about_options(traces) + _about_marks(gathered) + _about_device(gathered, traces, gpu)
     found += _about_times(gathered)
     hint = hint_for("", tail)
     if hint and status == 0:
         found.append(hint)
     return found
+
+
+def _about_own(traces: list[dict[str, Any]]) -> list[Sentence]:
+    """Where the traces of the script's own profiler are, beside ours that is opened."""
+    theirs = [os.path.basename(event["path"]) for event in traces if event.get("kind") == "script"]
+    return [say("script-traces", names=", ".join(theirs))] if theirs and len(theirs) < len(traces) else []
 
 
 def _about_options(traces: list[dict[str, Any]]) -> list[Sentence]:

@@ -73,6 +73,9 @@ TEMPLATES = {
     "lines": QT_TRANSLATE_NOOP("profiling", "The exact lines could not be written: {error}"),
     "script-trace-copy": QT_TRANSLATE_NOOP("profiling", "A trace of the script's own profiler was not copied: {error}"),
     "script-trace": QT_TRANSLATE_NOOP("profiling", "The script's own profiler left no trace: {error}"),
+    "script-traces": QT_TRANSLATE_NOOP(
+        "profiling", "What the script's own profiler recorded is kept in the run's folder, too: {names}."
+    ),
     "script-profiler-never-stepped": QT_TRANSLATE_NOOP(
         "profiling", "The script's own profiler never became active because prof.step() was not called."
     ),
@@ -123,9 +126,9 @@ TEMPLATES = {
     "steps-unknown": QT_TRANSLATE_NOOP(
         "profiling",
         "Nothing told where a step ends: no optimizer of torch.optim, no data loader, no call of a module, no "
-        "backward(). So the trace has no step marks, and is without {left_out}. To have those too, record the whole run "
-        "(A step is: No steps; or --steps whole). To have steps, let the script call prof.step() of a torch.profiler "
-        "of its own.",
+        "backward(). So the trace has no step marks, and is without {left_out}. To have those too, record the whole "
+        "run (A step is: No steps; or --steps whole). To have steps, let the script call prof.step() of a "
+        "torch.profiler of its own.",
     ),
     "no-steps": QT_TRANSLATE_NOOP("profiling", "No complete step was found, so the trace has no step marks."),
     "early": QT_TRANSLATE_NOOP(

@@ -43,7 +43,7 @@ print("end")
 )
 
 
-@pytest.mark.launch(text=MIDDLE)
+@pytest.mark.launch(text=MIDDLE, measure_wall=False)
 def test_a_schedule_in_the_middle(seen: Seen) -> None:
     assert seen.stdout == "end\n"
     assert seen.result.script_exit == 0
@@ -53,9 +53,13 @@ def test_a_schedule_in_the_middle(seen: Seen) -> None:
     assert rows["script-trace-1.json"]["kind"] == "script"
     assert names(seen.result.folder / "script-trace-1.json") == names(written[0])
     assert sum(n.startswith("ProfilerStep#") for n in names(written[0])) == 3
-    assert seen.result.manifest["steps"]["source"] == "script"
-    assert "trace.json" in rows
-    assert rows["trace.json"]["steps"]
+    steps = seen.result.manifest["steps"]
+    assert (steps["source"], steps["count"]) == ("optimizer", 52)  # prof.step() is called in the first ones only
+    assert rows["trace.json"]["steps"] == steps["recorded"]
+    assert len(seen.steps) == 5
+    assert [notice.values["names"] for notice in seen.result.notices if notice.key == "script-traces"] == [
+        "script-trace-1.json"
+    ]
 
 
 THROUGHOUT = (
@@ -97,3 +101,36 @@ def test_no_schedule_and_no_export(seen: Seen) -> None:
     rows = {row["path"]: row for row in seen.result.manifest["traces"]}
     assert names(seen.result.folder / "script-trace-1.json").count("Optimizer.step#SGD.step") == 3
     assert rows["trace.json"]["steps"] == [0, 1, 2]
+
+
+OF_AUTOGRAD = (
+    LOOP
+    + """
+from torch.autograd import profiler
+for i in range(3): step()
+with profiler.profile() as written:
+    for i in range(3): step()
+written.export_chrome_trace("own.json")
+with profiler.profile() as shown: step()
+print(len(shown.key_averages()) > 0)
+for i in range(20): step()
+"""
+)
+
+
+@pytest.mark.launch(text=OF_AUTOGRAD, measure_wall=False)
+def test_the_profiler_of_autograd_is_one_of_the_scripts_own(seen: Seen) -> None:
+    assert seen.stdout == "True\n"
+    rows = {row["path"]: row for row in seen.result.manifest["traces"]}
+    assert set(rows) == {"trace.json", "script-trace-1.json", "script-trace-2.json"}
+    assert rows["script-trace-1.json"]["written_as"].endswith("own.json")
+    folder = seen.result.folder
+    assert [names(folder / f"script-trace-{n}.json").count("Optimizer.step#SGD.step") for n in (1, 2)] == [3, 1]
+    assert len(seen.steps) == 5
+
+
+@pytest.mark.launch(text=THROUGHOUT.replace("range(20)", "range(7)").replace("wait=1", "wait=0"), measure_wall=False)
+def test_what_the_scripts_own_profiler_marks_after_its_last_step_is_no_step(seen: Seen) -> None:
+    steps = seen.result.manifest["steps"]
+    assert steps["count"] == 7
+    assert sorted(name[13:] for name in seen.steps) == sorted(map(str, steps["recorded"]))
