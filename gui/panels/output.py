@@ -14,7 +14,7 @@ from gui import text
 from gui.panels import PanelSpec
 from gui.said import spoken
 from gui.session import Document, Session
-from gui.widgets.labels import Elided, button, heading, label, restyle
+from gui.widgets.labels import Elided, button, heading, label, plain_tip, restyle
 from gui.widgets.terminal import Terminal
 from profiling.result import source_in_words
 
@@ -95,7 +95,8 @@ class OutputPage(QWidget):
         self.choices = label(
             self.tr(
                 "What was recorded is saved. Let the script finish, and the trace opens with all times and losses; "
-                "open it now and look while the script runs on; or stop the script: the trace stays."
+                "open it now and look while the script runs on; or stop the script: the trace stays. A run can "
+                "also end by itself here: tick “End the script once the chosen steps are recorded” in its form."
             ),
             "",
             wrap=True,
@@ -151,7 +152,10 @@ class OutputPage(QWidget):
     def _progressed(self) -> None:
         assert self._capture is not None
         progress = self._capture.progress
+        saved = bool(self._capture.running and self._capture.saved())
         words = phase_words(progress.phase)
+        if saved:
+            words = self.tr("The trace is saved, Stop is safe now; the script runs on")
         if progress.total:
             words = self.tr("{phase}: step {done} of {total}").format(
                 phase=words, done=min(progress.done + 1, progress.total), total=progress.total
@@ -161,12 +165,21 @@ class OutputPage(QWidget):
         left = self._time_left(progress)
         if left is not None:
             words = self.tr("{words} · about {time} left").format(words=words, time=text.seconds(left))
-        saved = bool(self._capture.running and self._capture.saved())
         self.open_button.setVisible(saved)
         self.choices.setVisible(saved)
+        self.stop_button.setToolTip(plain_tip(self._stop_tip(saved)))
         self.phase.setText(words)
         self.bar.setRange(0, progress.total)  # no total: the bar shows that something is going on
         self.bar.setValue(progress.done)
+
+    def _stop_tip(self, saved: bool) -> str:
+        """What is left of a script that is stopped now."""
+        if saved:
+            return self.tr("The trace is saved: nothing of it is lost.")
+        return self.tr(
+            "The chosen steps are not all recorded yet. What is left then is a short recording of the first steps, "
+            "without shapes and memory."
+        )
 
     def _time_left(self, progress: Progress) -> float | None:
         """Seconds until the phase ends, None where that cannot be told (or is too short to be read)."""
@@ -323,7 +336,7 @@ def phase_words(phase: str) -> str:
         "base": tr("capture", "Recording steps without marks, to know what the marks cost"),
         "sync": tr("capture", "Looking for the lines that wait for the device"),
         "prime": tr("capture", "Warming the profiler up"),
-        "window": tr("capture", "Recording the window"),
+        "window": tr("capture", "Recording the chosen steps"),
         "saving": tr("capture", "Saving the trace"),
         "done": tr("capture", "The chosen steps are recorded; the script runs on"),
         "ended": tr("capture", "Ended"),

@@ -358,7 +358,8 @@ def test_progress_is_told_in_words(session: Session) -> None:
     page = OutputPage(session)
     capture.progress = Progress("window", 12, 2, 5)
     capture.progressed.emit()
-    assert page.phase.text() == "Recording the window: step 3 of 5"
+    assert page.phase.text() == "Recording the chosen steps: step 3 of 5"
+    assert "not all recorded yet" in page.stop_button.toolTip()
     assert (page.bar.value(), page.bar.maximum()) == (2, 5)
 
 

@@ -24,10 +24,13 @@ def test_a_saved_trace_is_offered_while_the_script_runs_on(window: MainWindow, t
         gathered.traces.append({"path": "/elsewhere/trace.json"})
         page._progressed()  # type: ignore[attr-defined]
         assert page.open_button.isHidden()  # type: ignore[attr-defined]  # it is not there yet
+        assert "Stop is safe" not in page.phase.text()  # type: ignore[attr-defined]
         (tmp_path / "trace.json").write_text("{}")
         page._progressed()  # type: ignore[attr-defined]
         assert not page.open_button.isHidden()  # type: ignore[attr-defined]
         assert not page.choices.isHidden()  # type: ignore[attr-defined]
+        assert "The trace is saved, Stop is safe now" in page.phase.text()  # type: ignore[attr-defined]
+        assert "nothing of it is lost" in page.stop_button.toolTip()  # type: ignore[attr-defined]
         page.open_button.click()  # type: ignore[attr-defined]
         assert asked == [([tmp_path / "trace.json"], tmp_path)]
     finally:
