@@ -57,7 +57,9 @@ class DocumentPage(QWidget):
     ) -> None:
         super().__init__(parent)
         self._session, self.document, self._settings = session, document, settings
-        self._bands: dict[str, QWidget] = {}  # there before the parts: the page may be resized before its first one
+        # There before the parts: the page may be resized before its first one, or between two of them.
+        self._bands: dict[str, QWidget] = {}
+        self._laid_out = self._compact = False
         self._parts = self._make_parts()
         if at_once:
             self.finish()
@@ -106,7 +108,6 @@ class DocumentPage(QWidget):
         for spec in panels.of_area("side"):
             side_box.addWidget(spec.create(session, document), 1)
             yield
-        self._laid_out = self._compact = False
         self._height_px = 0
         self._before_tall: list[int] = []
         self._whole_px = 0  # of the timeline and the views under it, as shared out last

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -139,3 +141,14 @@ def test_the_list_of_recent_traces_keeps_its_rows_and_waits_while_it_is_hidden(
     assert list(start._rows) != window.session.recent
     window.show_page("start")
     assert list(start._rows) == window.session.recent
+
+
+def test_a_page_may_be_resized_between_any_two_of_its_parts(window: MainWindow, trace: Trace) -> None:
+    page = DocumentPage(window.session, Document(trace), window.settings, window.stack, at_once=False)
+    more = True
+    while more:
+        for size in (QSize(900, 300), QSize(1300, 800)):
+            QApplication.sendEvent(page, QResizeEvent(size, page.size()))
+        more = page.make_part()
+    assert page.timeline is not None
+    page.deleteLater()
