@@ -8,7 +8,8 @@ from core.figures.breakdown import breakdown
 from core.figures.device import DeviceTimes, launched_extent, work_per_step
 from core.figures.lookup import View, distinct
 from core.figures.model import StepFigures, SyncTable
-from core.figures.steps import choose_counted, cut_short, keeps_pace, step_source, update_rounds
+from core.figures.rounds import rounds
+from core.figures.steps import choose_counted, cut_short, step_source
 from core.intervals import coverage
 from core.tables import F64, I32, I64, Bool, StepTable
 
@@ -31,10 +32,9 @@ def step_figures(
     in_step = syncs.step_id >= 0
     waits = np.bincount(syncs.step_id[in_step], weights=syncs.wait_ns[in_step], minlength=count).astype(np.int64)
     period = periods(steps, anchor_ns)
-    updates, rounds = update_rounds(view, steps, step_of)
-    paced = keeps_pace(steps, period, last, waits) | updates
+    paced, round_steps = rounds(view, steps, step_of, period, last, waits)
     counted, why = choose_counted(steps, work, bool(len(view.work)), cut_short(view, steps), paced)
-    counted, why = whole_rounds(counted, why, rounds)
+    counted, why = whole_rounds(counted, why, round_steps)
     return StepFigures(
         dur_ns=duration,
         device_start_ns=first,
@@ -52,14 +52,14 @@ def step_figures(
 
 
 def whole_rounds(counted: Bool, why: tuple[str, ...], steps: int) -> tuple[Bool, tuple[str, ...]]:
-    """Leave out the last steps that count where they make no whole round of so many: its update is not their share."""
+    """Leave out the last steps that count where they make no whole round of so many: its longest is not their share."""
     rows = np.flatnonzero(counted)
     rest = rows[len(rows) - len(rows) % steps :]
     if len(rest) == len(rows):
         return counted, why
     counted = counted.copy()
     counted[rest] = False
-    why = tuple("incomplete: the round up to the next update is cut off" if i in rest else t for i, t in enumerate(why))
+    why = tuple("incomplete: the last round of the loop is cut off" if i in rest else t for i, t in enumerate(why))
     return counted, why
 
 

@@ -242,9 +242,9 @@ def _mark_outliers(why: list[str], duration: I64, whole: I64, paced: Bool) -> No
     """Of the whole steps those far longer than the others: warm-up while they lead the trace, else outliers."""
     if len(whole) < 2:
         return
-    far = _far(duration[whole], OUTLIER_RATIO) & ~paced[whole]
+    odd = far(duration[whole], OUTLIER_RATIO) & ~paced[whole]
     leading = True
-    for i, outlier in zip(whole, far, strict=True):
+    for i, outlier in zip(whole, odd, strict=True):
         leading = leading and bool(outlier)
         if outlier:
             why[i] = "warm-up: far longer than the steps after it" if leading else "outlier: far longer than the others"
@@ -273,8 +273,8 @@ def keeps_pace(steps: StepTable, period: I64, device_end: I64, sync_wait: I64, r
     between = np.full(count, -1, dtype=np.int64)
     between[here[near]] = (device_end[here] - device_end[before])[near]
     own = steps.end_ns - steps.start_ns - np.maximum(sync_wait, 0)
-    kept = np.where(between >= 0, ~_far(between, ratio), ~_far(own, ratio))
-    paced: Bool = kept & ~_far(period, ratio) & (device_end >= 0)
+    kept = np.where(between >= 0, ~far(between, ratio), ~far(own, ratio))
+    paced: Bool = kept & ~far(period, ratio) & (device_end >= 0)
     return paced
 
 
@@ -297,18 +297,18 @@ def update_rounds(view: View, steps: StepTable, step_of: I32, ratio: float = OUT
     apart = np.unique(np.diff(rows))
     if len(apart) != 1 or apart[0] < 2 or rows[0] >= apart[0] or len(steps) - rows[-1] > apart[0]:
         return none, 1
-    usual = ~_far((steps.end_ns - steps.start_ns)[rows], ratio)
+    usual = ~far((steps.end_ns - steps.start_ns)[rows], ratio)
     none[rows[usual]] = True
     return none, int(apart[0])
 
 
-def _far(values: I64, ratio: float) -> Bool:
+def far(values: I64, ratio: float) -> Bool:
     """Values of more than so many times the median of the others, -1 standing for none: bool[n]."""
-    far = np.zeros(len(values), dtype=bool)
+    result = np.zeros(len(values), dtype=bool)
     known = np.flatnonzero(values >= 0)
     if len(known) > 1:
-        far[known] = values[known] > ratio * median_of_others(values[known])
-    return far
+        result[known] = values[known] > ratio * median_of_others(values[known])
+    return result
 
 
 def median_of_others(values: I64) -> F64:

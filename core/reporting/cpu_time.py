@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from core.analysis import Analysis
 from core.figures.model import BREAKDOWN_PARTS, CpuTime, Figures, StatTable
+from core.figures.rounds import more_words
 from core.figures.verdict import TEMPLATES, values_shown
 from core.reporting.phrases import printable
 from core.reporting.units import count, duration, percent
@@ -100,12 +101,17 @@ def largest(trace: Trace, figures: Figures) -> tuple[str, dict[str, str]]:
     return "Operators take {share} of a step; of their own time {name} takes the most, {most}.", values
 
 
+def further_words(trace: Trace, figures: Figures) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Sentences beside the verdict's own, as templates with their values: a CPU's largest, what longer steps add."""
+    return largest(trace, figures), more_words(trace, figures)
+
+
 def verdict_text(trace: Trace, analysis: Analysis) -> str:
-    """The verdict's sentence, and for the CPU alone what takes most of it."""
-    template, values = largest(trace, analysis.figures)
+    """The verdict's sentence, for the CPU alone what takes most of it, and what longer steps add."""
     summary = analysis.figures.summary
     words = fill(summary.verdict_template, values_shown(summary)) if summary.verdict_template else summary.verdict_text
-    return f"{words} {template.format(**values)}".strip()
+    further = (fill(template, values) for template, values in further_words(trace, analysis.figures))
+    return " ".join(w for w in (words, *further) if w)
 
 
 def _section(trace: Trace, of_cpu: CpuTime, title: str, note: str, of_ns: float, *, whole: bool = False) -> Section:

@@ -2,13 +2,14 @@
 
 What it finds
 -------------
-A step of at least twice the median length that is not the first; with stacks, the checkpoints and evaluations that ran
-in it, and in none of the others, are named: frames of ``torch.save``, of ``Module.eval``, or of functions called
-evaluate or validate.
+A step of at least twice the median length that is not the first, and such steps that come back after every so many;
+with stacks, the checkpoints and evaluations that ran in it, and in none of the others, are named: frames of
+``torch.save``, of ``Module.eval``, or of functions called evaluate or validate.
 
 Why it costs time
 -----------------
-It costs time once, not in every step; means that include it mislead.
+It costs time once, not in every step; means that include it mislead. One that comes back is part of the loop: the
+means include it, and what it does is worth as much as it takes.
 
 Blind spots
 -----------
@@ -29,7 +30,8 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.lookup import view_of
-from core.figures.steps import keeps_pace, update_rounds
+from core.figures.rounds import loop_rounds
+from core.figures.steps import far, keeps_pace, update_rounds
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
@@ -44,6 +46,9 @@ RULE = Rule(
     params=(Param("times", 2, "times the median", "ordinary steps differ less"),),
 )
 
+_AGAIN = "One step in {every} takes at least {times:.0f} times as long as the others"
+_LEAVE_OUT = "Leave them out of comparisons; write checkpoints less often or on another thread."
+_LESS_OFTEN = "Evaluate, log or write checkpoints less often, or on another thread."
 _SAVES = r"torch[/\\]serialization\.py\(\d+\): (save|_save)$"
 _EVALUATES = r"torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): eval$|\(\d+\): _?(evaluate|validate|validation)(_\w+)?$"
 
@@ -58,19 +63,27 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     own = ctx.figures.step_figures
     paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
     paced |= update_rounds(view_of(ctx.trace), steps, ctx.figures.step_of, ctx.params["times"])[0]
-    rows = [r for r in range(1, len(length)) if length[r] >= ctx.params["times"] * median and not paced[r]]
+    again, _ = loop_rounds(view_of(ctx.trace), ctx.figures, ctx.params["times"])
+    longer = (length >= ctx.params["times"] * median) | (
+        again & far(steps.end_ns - steps.start_ns, ctx.params["times"])
+    )
+    rows = np.flatnonzero(longer & ~paced).tolist()
+    recurring = len(rows) > 1 and bool(again[rows].all())
+    rows = rows if recurring else [r for r in rows if r]
     shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]
-    if not shown or len(rows) > len(length) // 3:
+    if not shown or (len(rows) > len(length) // 3 and not recurring):
         return []
     saved, evaluated = (_only_in(facts, facts.matching(what, SliceKind.PYTHON), rows) for what in (_SAVES, _EVALUATES))
     return [
         suggestion(
             ctx,
             RULE.id,
-            "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others",
+            _AGAIN
+            if recurring
+            else "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others",
             "The longest took {longest_ms:time}, the median is {median_ms:time}. Checkpoints written in them: {saves}; "
             "evaluations: {evaluations}.",
-            Fix("Leave them out of comparisons; write checkpoints less often or on another thread."),
+            Fix(_LESS_OFTEN if recurring else _LEAVE_OUT),
             [
                 evidence(facts, "Long steps", len(shown), "", shown),
                 *([evidence(facts, "Checkpoints", len(saved), "", saved)] if len(saved) else []),
@@ -78,6 +91,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             ],
             values={
                 "count": len(shown),
+                "every": int(rows[1] - rows[0]) if recurring else 0,
                 "times": ctx.params["times"],
                 "longest_ms": length[rows].max() / 1e6,
                 "median_ms": median / 1e6,

@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.lookup import view_of
-from core.figures.steps import keeps_pace, update_rounds
+from core.figures.rounds import loop_rounds
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
@@ -49,9 +49,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(len(length) >= 3, "fewer than three steps were recorded. Record more steps.")
     need(not steps.inferred.any(), "no step is marked, and those worked out from other marks leave the start out.")
     median = float(np.median(length[1:]))
-    own = ctx.figures.step_figures
-    paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
-    paced |= update_rounds(view_of(ctx.trace), steps, ctx.figures.step_of, ctx.params["times"])[0]
+    paced, _ = loop_rounds(view_of(ctx.trace), ctx.figures, ctx.params["times"])
     if length[0] < ctx.params["times"] * median or not median or paced[0]:
         return []
     shown = [int(steps.slice_id[0])]

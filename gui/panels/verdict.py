@@ -15,7 +15,7 @@ from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.figures.shares import is_foreign
 from core.figures.verdict import values_shown
 from core.kinds import GapCause, SliceKind
-from core.reporting.cpu_time import largest
+from core.reporting.cpu_time import further_words
 from gui import figure_reasons as reasons
 from gui import text, theme
 from gui.panels import PanelSpec
@@ -221,7 +221,7 @@ class VerdictBand(QFrame):
     def _sentence(self, figures: Figures) -> str:
         summary = figures.summary
         words = text.filled(summary.verdict_template, values_shown(summary)) or summary.verdict_text
-        parts = [w for w in (words, text.filled(*largest(self._document.trace, figures))) if w]  # of a CPU: its largest
+        parts = [w for w in (words, *(text.filled(*one) for one in further_words(self._document.trace, figures))) if w]
         if not parts and not self._document.trace.has_device_work:
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
         if self._document.trace.meta.simulated:

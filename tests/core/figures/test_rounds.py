@@ -1,0 +1,79 @@
+"""Longer steps that come back are the loop's own; what they add is told with the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.analysis import analyze
+from core.figures.compute import compute_figures
+from core.figures.rounds import IN_TURN, LEFT_OUT, more_words
+from core.importing import open_trace
+from core.trace import Trace
+from tests.simulator import Machine, simulate
+from tests.trace_builder import TraceBuilder
+
+
+def loop(durations: list[int], device: int = 70) -> Trace:
+    """Marked steps of these lengths, us, each with so much device work at its beginning."""
+    builder, at = TraceBuilder(), 0
+    for i, dur in enumerate(durations):
+        builder.step(i, at, dur).op("aten::mm", at + 5, 50).launch("k", at=at + 10, call=5, start=at + 20, dur=device)
+        at += dur
+    return builder.build()
+
+
+@pytest.mark.parametrize(("first", "every", "count"), [(1, 4, 12), (2, 3, 9), (0, 3, 9), (1, 2, 8)])
+def test_longer_steps_that_come_back_count_in_whole_rounds(first: int, every: int, count: int):
+    trace = loop([1000 if i % every == first else 100 for i in range(count)])
+    analysis = analyze(trace)
+    assert analysis.figures.step_figures.counted.all()
+    assert analysis.figures.summary.step_ns == pytest.approx((1000 + 100 * (every - 1)) / every * 1000)
+    template, values = more_words(trace, analysis.figures)
+    assert template == IN_TURN
+    assert values["every"] == every
+    assert "warmup-captured" not in {s.rule_id for s in analysis.suggestions}
+    (note,) = [s for s in analysis.suggestions if s.rule_id == "outlier-step"]
+    assert note.headline.startswith(f"One step in {every} ")
+
+
+@pytest.mark.parametrize("longer", [[3], [3, 7, 8], [0, 6], [2, 9]])
+def test_longer_steps_without_a_rhythm_are_left_out_and_told(longer: list[int]):
+    trace = loop([1000 if i in longer else 100 for i in range(12)])
+    figures = compute_figures(trace)
+    assert np.flatnonzero(~figures.step_figures.counted).tolist() == longer
+    template, values = more_words(trace, figures)
+    assert template == LEFT_OUT
+    assert values["count"] == len([i for i in longer if i])
+
+
+def test_a_step_that_only_waits_for_queued_work_adds_nothing(tmp_path: Path):
+    def program(m: Machine, number: int) -> None:
+        for _ in range(4):
+            m.kernel_op("aten::mm", 500)
+        if number % 4 == 0:
+            m.item()
+
+    run = simulate(program, steps=12)
+    trace = open_trace(run.write(tmp_path / "t.json"))
+    assert more_words(trace, compute_figures(trace)) == ("", {})
+
+
+def test_a_read_back_in_an_evaluation_every_few_steps_is_priced_by_the_whole_loop(tmp_path: Path):
+    def program(m: Machine, number: int) -> None:
+        for _ in range(4):
+            m.kernel_op("aten::mm", 100)
+        if number % 4 == 1:
+            for _ in range(12):
+                m.kernel_op("aten::mm", 200)
+                m.item()
+                m.cpu(300)
+
+    run = simulate(program, steps=16)
+    trace = open_trace(run.write(tmp_path / "t.json"))
+    analysis = analyze(trace)
+    assert analysis.figures.summary.sustained_step_ns == pytest.approx(1000 * run.sustained_step_us, rel=0.05)
+    assert "scalar-read-back" in {s.rule_id for s in analysis.suggestions if s.severity != "low"}
+    assert more_words(trace, analysis.figures)[0] == IN_TURN
