@@ -61,9 +61,9 @@ class Job(QObject):
         Raises
         ------
         Cancelled
-            When the user called the job off.
+            When the user called the job off, or the application has ended.
         """
-        if self._cancelled:
+        if self._cancelled or not isValid(self):
             raise Cancelled
         now = time.monotonic()
         if now - self._last_report_s >= PROGRESS_EVERY_S or fraction >= 1.0:
@@ -113,9 +113,18 @@ class _Task(QRunnable):
                 raise Cancelled
             result = fn(job.report)
         except BaseException as error:  # every failure reaches on_error, which shows it
-            job._failed.emit(error)
+            _tell(job, "_failed", error)
         else:
-            job._done.emit(result)
+            _tell(job, "_done", result)
+
+
+def _tell(job: Job, signal: str, value: object) -> None:
+    try:
+        getattr(job, signal).emit(value)
+    except RuntimeError:
+        if isValid(job):
+            raise
+        # else the application has ended, and with it whoever waited
 
 
 _running: set[Job] = set()

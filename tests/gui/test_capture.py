@@ -15,7 +15,7 @@ from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from gui import theme
+from gui import jobs, theme
 from gui.capture import MOST_LINE_CHARS, Capture, LongLines, split_arguments
 from gui.panels.launch import LaunchPage
 from gui.panels.output import OutputPage, short_path
@@ -135,6 +135,8 @@ def session(qapp: QApplication) -> Iterator[Session]:
     made = Session()
     install(made, Settings())
     yield made
+    jobs.cancel_all()
+    jobs.wait_all()
     made.deleteLater()
 
 

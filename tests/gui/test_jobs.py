@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from core.errors import Cancelled
 from gui import jobs
@@ -103,3 +105,20 @@ def test_reports_faster_than_the_eye_are_dropped(qtbot: QtBot, fraction: float) 
     jobs.run(owner, work, lambda r: None, fail, on_progress=lambda f, t: seen.append(f))
     qtbot.waitUntil(lambda: not jobs.busy())
     assert 1 <= len(seen) < 1000
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_that_outlives_the_application_ends_quietly(qapp: QApplication, fails: bool) -> None:
+    job = jobs.Job(QObject(), fail, fail, None)
+    seen: list[bool] = []
+
+    def work(progress: jobs.Progress) -> None:
+        delete(job)  # as Qt does at the application's end
+        if fails:
+            raise ValueError
+        with pytest.raises(Cancelled):
+            progress(1.0, "")
+        seen.append(True)
+
+    jobs._Task(job, work).run()
+    assert seen == [True] * (not fails)
