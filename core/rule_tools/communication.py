@@ -53,6 +53,25 @@ def exposed_ns(facts: Facts, comm: I32, once: bool = True) -> I64:
     return out
 
 
+def exposed_of_step_ns(facts: Facts, comm: I32, alone_ns: I64) -> tuple[float, float]:
+    """Time per step in which a device only communicates, and the step that it is a share of, ns.
+
+    As the budget and the verdict count it (mean over the steps with a period, and over devices); where collectives are
+    known by their names alone, which those do not count, from each one's exposed time.
+
+    Parameters
+    ----------
+    comm, alone_ns
+        `collectives`, and the `exposed_ns` of each.
+    """
+    budget, known = facts.figures.budget, facts.figures.extra.get("exposed_communication_ns")
+    flagged = bool(((facts.trace.slices.flags[comm] & FLAG_COMMUNICATION) != 0).all())
+    if flagged and budget.period_ns and budget.basis != "window" and known is not None and len(known):
+        return float(known[0]), float(budget.period_ns)
+    whole = step_time_ns(facts) / max(facts.n_steps, 1)
+    return facts.per_step(int(alone_ns.sum())), whole
+
+
 def step_time_ns(facts: Facts) -> float:
     """All counted steps at their sustained pace, once for each device of a process, ns: the whole of a device share."""
     view = view_of(facts.trace)

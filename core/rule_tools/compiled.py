@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
+from core.suggestions import Fix, Suggestion
+from core.tables import I32
 
 REGION = r"^Torch-Compiled Region"
+CODE = r"^(Torch-Compiled Region|CompiledFunction|CompiledFxGraph|inductor::)"  # of dynamo, AOTAutograd and inductor
+FUSED = r"^triton_(\w+_)?fused_"  # a kernel that inductor has made
+ALREADY = (
+    "Part of the step runs compiled code already ({compiled_name}), which launches {compiled_count} of these kernels."
+)
 
 
 def compiled_regions(facts: Facts) -> dict[str, list[int]]:
@@ -19,3 +29,16 @@ def compiled_regions(facts: Facts) -> dict[str, list[int]]:
     for slice_id in ids:
         out[re.sub(r"/\d+$", "", facts.trace.name(int(slice_id)))].append(int(slice_id))
     return dict(out)
+
+
+def with_compiled(facts: Facts, made: Suggestion, kernels: I32, fix: Fix) -> Suggestion:
+    """A suggestion to compile; where the step runs compiled code already it says so, and how far, with another fix."""
+    code = facts.in_steps(facts.matching(CODE, SliceKind.CPU_OP))
+    fused = facts.in_steps(facts.matching(FUSED, SliceKind.KERNEL))
+    if not len(code) and not len(fused):
+        return made
+    launch = facts.trace.links.launch_of[kernels]
+    inside = (launch >= 0) & facts.inside(launch, code)
+    first = facts.trace.name(int(code[0] if len(code) else fused[0]))
+    values = {"compiled_name": first, "compiled_count": int((inside | np.isin(kernels, fused)).sum())}
+    return replace(made, values={**made.values, **values}, more=(*made.more, ALREADY), fix=fix)

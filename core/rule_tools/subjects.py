@@ -7,7 +7,7 @@ from collections.abc import Sized
 from core.suggestions import NotChecked
 
 COLLECTIVES = "the trace holds no communication between GPUs."
-COMPILED = "the trace holds no region compiled by torch.compile."
+COMPILED = "the trace marks no region as compiled by torch.compile."
 CONVOLUTIONS = "the trace holds no convolution."
 GPU_MEMORY = "no memory events of the GPU lie in the steps."
 LAUNCHES = "none of the GPU's work can be linked to the call that launched it."

@@ -44,7 +44,7 @@ from core.rule_tools.collective_kinds import (
     marked,
     with_gradients,
 )
-from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
+from core.rule_tools.communication import collectives, exposed_ns, exposed_of_step_ns
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import COLLECTIVES, need
@@ -136,8 +136,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     comm = collectives(facts)
     need(comm, COLLECTIVES)
     alone = exposed_ns(facts, comm)
-    exposed = int(alone.sum())
-    whole = step_time_ns(facts)
+    exposed, whole = exposed_of_step_ns(facts, comm, alone)
     if exposed < ctx.params["min_share"] * whole:
         return []
     kinds = kinds_of(facts, comm)
@@ -156,14 +155,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(
                     facts,
                     "Time per step with no computation beside them",
-                    facts.per_step(exposed) / 1e6,
+                    exposed / 1e6,
                     "ms",
                     comm[alone > 0],
                 ),
                 evidence(
                     facts,
                     "of it, in the kind that takes most",
-                    facts.per_step(int(alone[kinds == kind].sum())) / 1e6,
+                    exposed / 1e6 * float(alone[kinds == kind].sum()) / max(float(alone.sum()), 1.0),
                     "ms",
                     comm[(kinds == kind) & (alone > 0)],
                 ),
@@ -173,7 +172,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "count": len(comm),
                 "steps": max(facts.n_steps, 1),
                 "step_total_ms": facts.per_step(total_ns(facts, comm)) / 1e6,
-                "step_exposed_ms": facts.per_step(exposed) / 1e6,
+                "step_exposed_ms": exposed / 1e6,
                 "kind": kind,
                 "what": what,
             },

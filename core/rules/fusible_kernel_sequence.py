@@ -26,6 +26,7 @@ HolisticTraceAnalysis (frequent kernel sequences); MindStudio's fusible operator
 from __future__ import annotations
 
 from core.rule_tools.backward import nodes_of
+from core.rule_tools.compiled import with_compiled
 from core.rule_tools.facts import facts_of
 from core.rule_tools.fusion import elementwise_runs
 from core.rule_tools.report import counted_kernels, evidence, group_by_frame, suggestion, total_ns
@@ -40,6 +41,16 @@ RULE = Rule(
         Param("min_share", 0.05, "share of the kernels' time", "below it a compiler is not worth its trouble"),
         Param("min_repeats", 3, "times", "a sequence that happens once is not worth fusing"),
     ),
+)
+
+_URL = "https://pytorch.org/docs/stable/torch.compiler.html"
+_RISK = "The first calls compile and take long; changing shapes compile again."
+_FIX = Fix("Let the compiler fuse them.", "y = block(x)", "block = torch.compile(block)\ny = block(x)", _URL, _RISK)
+_COMPILED = Fix(
+    "Let the compiler fuse these as well: compile their part too, or look for what splits it (TORCH_LOGS=graph_breaks) "
+    "and for a backend that fuses (inductor does).",
+    url=_URL,
+    risk=_RISK,
 )
 
 
@@ -59,39 +70,32 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
             continue
         length = len(ops) / len(starts)
-        out.append(
-            suggestion(
-                ctx,
-                RULE.id,
-                "Small kernels could be fused: {share_pct:.0f} % of the kernel time",
-                "{count} {count|time|times}, {length:.0f} small element-wise operators pass over the same data one "
-                "after the other "
-                "({names}, ...): "
-                "{took_ms:time}. A compiler can make one kernel of each sequence, which reads and "
-                "writes memory once. "
-                "The saving assumes that the memory is the limit, so that a fused kernel takes the time of one of "
-                "them; only a test shows how much it gains.",
-                Fix(
-                    "Let the compiler fuse them.",
-                    "y = block(x)",
-                    "block = torch.compile(block)\ny = block(x)",
-                    "https://pytorch.org/docs/stable/torch.compiler.html",
-                    "The first calls compile and take long; changing shapes compile again.",
-                ),
-                [
-                    evidence(facts, "Sequences", len(starts), "", starts),
-                    evidence(facts, "Kernels", len(work), "", work),
-                    evidence(facts, "Their time", took / 1e6, "ms", work),
-                ],
-                values={
-                    "length": length,
-                    "count": len(starts),
-                    "names": ", ".join(ctx.trace.name(o) for o in by_start[starts[0]][:3]),
-                    "took_ms": took / 1e6,
-                    "share_pct": 100 * took / max(facts.kernel_ns, 1),
-                },
-                anchors=starts,
-                effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), 1.0 / max(length, 1.0))],
-            )
+        made = suggestion(
+            ctx,
+            RULE.id,
+            "Small kernels could be fused: {share_pct:.0f} % of the kernel time",
+            "{count} {count|time|times}, {length:.0f} small element-wise operators pass over the same data one "
+            "after the other "
+            "({names}, ...): "
+            "{took_ms:time}. A compiler can make one kernel of each sequence, which reads and "
+            "writes memory once. "
+            "The saving assumes that the memory is the limit, so that a fused kernel takes the time of one of "
+            "them; only a test shows how much it gains.",
+            _FIX,
+            [
+                evidence(facts, "Sequences", len(starts), "", starts),
+                evidence(facts, "Kernels", len(work), "", work),
+                evidence(facts, "Their time", took / 1e6, "ms", work),
+            ],
+            values={
+                "length": length,
+                "count": len(starts),
+                "names": ", ".join(ctx.trace.name(o) for o in by_start[starts[0]][:3]),
+                "took_ms": took / 1e6,
+                "share_pct": 100 * took / max(facts.kernel_ns, 1),
+            },
+            anchors=starts,
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), 1.0 / max(length, 1.0))],
         )
+        out.append(with_compiled(facts, made, work, _COMPILED))
     return out

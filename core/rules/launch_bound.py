@@ -35,6 +35,7 @@ from core.figures.device import busy_windows
 from core.figures.lookup import view_of
 from core.figures.steps import step_source
 from core.kinds import GapCause, SliceKind
+from core.rule_tools.compiled import with_compiled
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
@@ -61,6 +62,26 @@ RULE = Rule(
     ),
 )
 
+_URL = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+_RISK = (
+    "CUDA graphs need constant shapes and no read-back inside; recording with stacks makes the CPU look slower than it "
+    "is."
+)
+_FIX = Fix(
+    "Give the GPU more work per launch, or launch it all at once.",
+    "model = Net().cuda()",
+    'model = torch.compile(Net().cuda(), mode="reduce-overhead")   # CUDA graphs\n# or simply a larger batch',
+    _URL,
+    _RISK,
+)
+_COMPILED = Fix(
+    "Replay what is compiled as CUDA graphs, compile the rest of the step, or give the GPU more work per launch.",
+    "model = torch.compile(Net().cuda())",
+    'model = torch.compile(Net().cuda(), mode="reduce-overhead")   # CUDA graphs\n# or simply a larger batch',
+    _URL,
+    _RISK,
+)
+
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the whole program once."""
@@ -82,45 +103,36 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if host_us > ctx.params["max_host_us"]:
         return []
     launches = facts.trace.links.launch_of[kernels][:400]
-    return [
-        suggestion(
-            ctx,
-            RULE.id,
-            "The CPU launches too slowly: the GPU is busy {busy_pct:.0f} %",
-            "The typical one of {count} {count|kernel|kernels} lasts {typical_us:time}, but the CPU spends "
-            "{host_us:time} in "
-            "operators for each kernel that it starts. So the GPU finishes its work and waits for the next launch: "
-            "{idle_pct:.0f} % of the time it was idle until the CPU, still in operators or Python, launched more. The "
-            "saving assumes that "
-            "a graph leaves {left_pct:.0f} % of the CPU's part.",
-            Fix(
-                "Give the GPU more work per launch, or launch it all at once.",
-                "model = Net().cuda()",
-                'model = torch.compile(Net().cuda(), mode="reduce-overhead")   # CUDA graphs\n'
-                "# or simply a larger batch",
-                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-                "CUDA graphs need constant shapes and no read-back inside; recording with stacks makes the CPU look "
-                "slower than it is.",
-            ),
-            [
-                evidence(facts, "Kernels", len(kernels), "", kernels),
-                evidence(facts, "Typical (median) duration", typical_us, "us", kernels),
-                evidence(facts, "GPU idle until the next launch", by_launch / 1e6, "ms", blamed or launches),
-            ],
-            values={
-                "busy_pct": busy,
-                "count": len(kernels),
-                "typical_us": typical_us,
-                "host_us": host_us,
-                "idle_pct": 100.0 * share,
-                "left_pct": 100.0 * ctx.params["graph_factor"],
-            },
-            anchors=tops,
-            at=-1,
-            occurrences=len(kernels),
-            effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
-        )
-    ]
+    found = suggestion(
+        ctx,
+        RULE.id,
+        "The CPU launches too slowly: the GPU is busy {busy_pct:.0f} %",
+        "The typical one of {count} {count|kernel|kernels} lasts {typical_us:time}, but the CPU spends "
+        "{host_us:time} in "
+        "operators for each kernel that it starts. So the GPU finishes its work and waits for the next launch: "
+        "{idle_pct:.0f} % of the time it was idle until the CPU, still in operators or Python, launched more. The "
+        "saving assumes that "
+        "a graph leaves {left_pct:.0f} % of the CPU's part.",
+        _FIX,
+        [
+            evidence(facts, "Kernels", len(kernels), "", kernels),
+            evidence(facts, "Typical (median) duration", typical_us, "us", kernels),
+            evidence(facts, "GPU idle until the next launch", by_launch / 1e6, "ms", blamed or launches),
+        ],
+        values={
+            "busy_pct": busy,
+            "count": len(kernels),
+            "typical_us": typical_us,
+            "host_us": host_us,
+            "idle_pct": 100.0 * share,
+            "left_pct": 100.0 * ctx.params["graph_factor"],
+        },
+        anchors=tops,
+        at=-1,
+        occurrences=len(kernels),
+        effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
+    )
+    return [with_compiled(facts, found, kernels, _COMPILED)]
 
 
 def _launched_alone(facts: Facts) -> I32:

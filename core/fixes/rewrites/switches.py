@@ -158,6 +158,9 @@ def _is_moved(value: ast.expr) -> bool:
 def compile_model(source: SourceText, place: Place) -> tuple[str, str]:
     """``model = torch.compile(model)`` below the place where the model is built."""
     step = find_step(source, place)
+    compiling = (f"{torch_word(source)}.compile", f"{step.model}.compile")  # a call, or a decorator
+    if any(isinstance(node, ast.Attribute) and dotted(node) in compiling for node in ast.walk(source.tree)):
+        raise NotApplicable("something is compiled already")
     statement = _built(source, step)
     in_place = "state_dict" in source.text  # which has other names for what torch.compile returns
     line = f"{step.model}.compile()" if in_place else f"{step.model} = {torch_name(source)}.compile({step.model})"

@@ -136,3 +136,18 @@ def test_of_two_collectives_at_once_both_are_hidden() -> None:
     found = _share(built(builder))
     assert len(found.effects[0].slices) == 6
     assert found.values["step_exposed_ms"] == pytest.approx(1.8)
+
+
+def test_the_card_says_the_verdicts_share() -> None:
+    builder = steps(5, STEP_US)
+    for i in range(5):
+        at = i * STEP_US
+        builder.op("aten::mm", at + 40, 30).launch("gemm", at + 45, 5, at + 60, 2900)
+        last = 900 if i == 4 else 0  # the last step has no period, so it is in no mean of the device's time
+        builder.launch(REDUCE, at + 100, 5, at + 3000, 900 + last, stream=20)
+    trace = builder.build()
+    found, summary = _share(trace), compute_figures(trace).summary
+    assert summary.verdict == "communication_bound"
+    assert found.values["share_pct"] == pytest.approx(summary.verdict_values["share_pct"])
+    assert found.values["step_exposed_ms"] == pytest.approx(0.9)
+    assert [round(float(e.value or 0), 6) for e in found.evidence[1:]] == [0.9, 0.9]
