@@ -21,7 +21,7 @@ from gui import text, theme
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
-from gui.widgets.budget_bar import BudgetBar, Part
+from gui.widgets.budget_bar import BudgetBar, Part, retain_room
 from gui.widgets.cut_name import CutName, CutValue
 from gui.widgets.glossary import FiguresPage, Shown
 from gui.widgets.labels import Elided, heading, label, plain_tip, restyle
@@ -184,6 +184,7 @@ class VerdictBand(QFrame):
         for place, metric in enumerate(self._metrics):
             if place < len(shown):
                 metric.show_figure(shown[place])
+            retain_room(metric, False)
             metric.setVisible(place < len(shown))
         self._show_budget(figures)
         self.bar.keep_room(False)
@@ -201,6 +202,7 @@ class VerdictBand(QFrame):
             else self.tr("The figures of this trace are being worked out.")
         )
         for metric in self._metrics:
+            retain_room(metric, not failed)
             metric.hide()
         self.bar.keep_room(not failed)
         self.bar.hide()
@@ -280,7 +282,7 @@ class VerdictBand(QFrame):
 
     def _device_figures(self, analysis: Analysis) -> list[Shown]:
         tr, ns, trace, summary = self.tr, text.duration, self._document.trace, analysis.figures.summary
-        waits = summary.sync_wait_ns_per_step if self._document.trace.has_device_work else None
+        waits = summary.sync_wait_ns_per_step if trace.has_device_work else None
         return [
             Shown(
                 tr("Period"),
@@ -342,10 +344,8 @@ class VerdictBand(QFrame):
         known = budget.period_ns is not None and budget.busy_ns is not None and budget.period_ns > 0
         self.bar_name.setVisible(known)
         self.bar.setVisible(known)
-        if not known:
+        if not known or budget.period_ns is None:
             return
-        assert budget.period_ns is not None
-        assert budget.busy_ns is not None
         parts = self._busy(figures, dark)
         for cause, ns in sorted(budget.idle_by_cause_ns.items(), key=lambda item: -item[1]):
             why = text.gap_cause(GapCause(cause))

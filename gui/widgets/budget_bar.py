@@ -48,6 +48,13 @@ def ink_on(color: str) -> str:
     return max(DARK_INK, LIGHT_INK, key=lambda ink: contrast(ink, color))
 
 
+def retain_room(widget: QWidget, kept: bool) -> None:
+    """Keep the place of a widget while it is hidden."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(kept)
+    widget.setSizePolicy(policy)
+
+
 class BudgetBar(QWidget):
     """Parts of one period, left to right, as long as their time. The tooltip names every part."""
 
@@ -56,7 +63,7 @@ class BudgetBar(QWidget):
         self._parts: list[Part] = []
         self._whole = 0.0
         self._heading = ""
-        self._names_below = True
+        self._names_below, self._room_kept = True, False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._fit()
 
@@ -83,12 +90,10 @@ class BudgetBar(QWidget):
             self._fit()
 
     def keep_room(self, kept: bool) -> None:
-        """Have a place, with names below, while hidden: what stands under the bar stays there when it comes."""
-        policy = self.sizePolicy()
-        policy.setRetainSizeWhenHidden(kept)
-        self.setSizePolicy(policy)
-        if kept:
-            self.setFixedHeight(px(BAR_PX) + px(LEGEND_PX))
+        """Have a place, with names below where they are shown, while hidden: what stands under the bar stays there."""
+        self._room_kept = kept
+        retain_room(self, kept)
+        self._fit()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """As wide as allowed."""
@@ -133,7 +138,8 @@ class BudgetBar(QWidget):
         return super().event(event)
 
     def _fit(self) -> None:
-        self.setFixedHeight(px(BAR_PX) + (px(LEGEND_PX) if self.legend() else 0))
+        below = self._names_below if self._room_kept else bool(self.legend())
+        self.setFixedHeight(px(BAR_PX) + (px(LEGEND_PX) if below else 0))
 
     def _font(self) -> QFont:
         font = QFont(self.font())
