@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from core.device_words import word_in
 from core.errors import TraceError
 from core.importing.columns import EventColumns, Interner, SliceColumns
 from core.importing.kineto import (
@@ -222,7 +223,7 @@ class _Names:
         if is_device:
             if labels and labels.upper() != "CPU":
                 return labels
-            named = name and not name.startswith("python") and not text.isdigit()
+            named = word_in(name) or (name and not name.startswith("python") and not text.isdigit())
             return name if named else (f"GPU {device}" if not text or text.isdigit() else text)
         if text == "-1" and not name:
             return "Profiler overhead"

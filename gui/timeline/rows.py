@@ -205,8 +205,16 @@ def _device_rows(trace: Trace, device: int, used: set[int]) -> list[Row]:
         row.default_expanded = row.expanded
         row.default_lanes = row.natural_lanes = row.max_lanes
         rows.append(row)
-    name = next((d.name for d in trace.meta.devices if d.index == device), "")
-    return _group(f"gpu/{device}", f"{device_word(trace, device)} {device}", name, rows)
+    title = f"{device_word(trace, device)} {device}"
+    make = next((d.name for d in trace.meta.devices if d.index == device), "")
+    return _group(f"gpu/{device}", title, make or _device_process(trace, device, title), rows)
+
+
+def _device_process(trace: Trace, device: int, title: str) -> str:
+    """Name of the process that stands for a device, as written, where it says more than the heading does."""
+    names = trace.processes.name_id[trace.processes.device == device]
+    written = (trace.strings[int(i)] for i in names if i >= 0)
+    return next((name for name in written if name.casefold() != title.casefold()), "")
 
 
 def _is_communication(trace: Trace, track_id: int) -> bool:

@@ -43,6 +43,14 @@ def test_a_device_of_another_kind_is_not_called_a_gpu() -> None:
     assert device_label(trace, 0) == "MTIA 0"
 
 
+def test_the_name_of_a_numbered_process_tells_the_kind_of_device() -> None:
+    made = TraceBuilder(gpu=None).op("aten::mm", 0, 5).kernel("MatMul", 10, 20)
+    made.name_process("python3", pid=0)
+    assert device_word(made.build(), 0) == "GPU"
+    made.name_process("Ascend Hardware", pid=0)
+    assert device_word(made.build(), 0) == "NPU"
+
+
 def test_thousands_stand_apart_in_numbers_of_things_only() -> None:
     values = {"kernels": 19370, "few": 1234, "line": 12345, "mean": 123456.7, "exact": 12345.67}
     words = fill("{kernels} {few} {line} {mean:.0f} {exact:.1f}", values)

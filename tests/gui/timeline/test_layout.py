@@ -64,6 +64,14 @@ def test_steps_of_two_threads_are_drawn_on_each() -> None:
     assert [len(layout.lanes_of(row)[0]) for row in shown] == [2, 1]
 
 
+@pytest.mark.parametrize(("pid", "heading"), [("CUDA functions", "CUDA functions"), (0, "")])
+def test_a_device_without_a_make_is_called_what_its_process_is_called(pid: object, heading: str) -> None:
+    made = TraceBuilder(gpu=None).op("aten::mul", 0, 5)
+    made.slice("kernel", "mul", 10, 5, tid=7, pid=pid)
+    (group,) = [row for row in layout_of(made.build()).rows if row.key == "gpu/0"]
+    assert (group.title, group.subtitle) == ("GPU 0", heading)
+
+
 def test_collapsing_a_group_hides_its_members(layout: Layout) -> None:
     group = next(r for r in layout.rows if r.kind is RowKind.GROUP)
     layout.toggle(group.key)
