@@ -65,16 +65,7 @@ def with_gradients(facts: Facts, comm: I32, kinds: Kinds) -> Bool:
     All of one kind are the model's own (tensor parallelism) where a good part of them belongs to the forward pass and
     the program does not mark its data parallelism.
     """
-    none = np.zeros(len(comm), dtype=bool)
-    nodes = facts.matching(_BACKWARD, SliceKind.CPU_OP)
-    if not len(nodes):
-        return none
-    trace, step_of = facts.trace, facts.figures.step_of
-    launch = trace.links.launch_of[comm]
-    queued = trace.slices.start_ns[np.where(launch >= 0, launch, comm)]
-    begun = np.full(len(facts.figures.steps) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(begun, step_of[nodes], trace.slices.start_ns[nodes])  # the last entry is for what is in no step
-    late: Bool = queued >= begun[step_of[comm]]
+    late = _late(facts, comm)
     reduces = (kinds == ALL_REDUCE) | (kinds == REDUCE_SCATTER)
     if not marked(facts, DDP) and not marked(facts, FSDP):
         for kind in (ALL_REDUCE, REDUCE_SCATTER):
@@ -83,6 +74,33 @@ def with_gradients(facts: Facts, comm: I32, kinds: Kinds) -> Bool:
                 reduces &= ~of_kind
     found: Bool = late & reduces
     return found
+
+
+def shards_weights(facts: Facts, comm: I32, kinds: Kinds) -> bool:
+    """Whether each layer's weights are gathered before they are used: FSDP, or another program of that shape.
+
+    Such a one gathers in the forward pass, and scatters its reduced gradients in the backward pass alone; tensor
+    parallelism scatters in both, and a sharded optimizer gathers after it.
+    """
+    if marked(facts, FSDP):
+        return True
+    late = _late(facts, comm)
+    gathers, scatters = kinds == ALL_GATHER, kinds == REDUCE_SCATTER
+    if not scatters.any() or (gathers & ~late).sum() <= _IN_FORWARD * gathers.sum():
+        return False
+    return bool((scatters & ~late).sum() <= _IN_FORWARD * scatters.sum())
+
+
+def _late(facts: Facts, comm: I32) -> Bool:
+    """bool[k]: collectives that are queued when the backward pass of their step has begun; none without one."""
+    nodes = facts.matching(_BACKWARD, SliceKind.CPU_OP)
+    trace, step_of = facts.trace, facts.figures.step_of
+    launch = trace.links.launch_of[comm]
+    queued = trace.slices.start_ns[np.where(launch >= 0, launch, comm)]
+    begun = np.full(len(facts.figures.steps) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(begun, step_of[nodes], trace.slices.start_ns[nodes])  # the last entry is for what is in no step
+    late: Bool = queued >= begun[step_of[comm]]
+    return late
 
 
 def _kind_of_name(name: str) -> str | None:

@@ -17,9 +17,10 @@ the advice is general.
 How to fix
 ----------
 By what is sent: gradients of ``DistributedDataParallel`` in larger buckets, compressed, or beside the backward pass;
-weights of FSDP gathered ahead; all-to-all split into parts; more micro-batches for a pipeline; fewer and cheaper
-all-reduces for tensor parallelism. A saving is worked out where half of the time can plausibly be hidden: gradients of
-``DistributedDataParallel`` and FSDP's collectives. Elsewhere the computation needs the result at once.
+weights of FSDP, or of a program that gathers them as FSDP does, gathered ahead; all-to-all split into parts; more
+micro-batches for a pipeline; fewer and cheaper all-reduces for tensor parallelism. A saving is worked out where half of
+the time can plausibly be hidden: gradients of ``DistributedDataParallel`` and collectives of sharded weights.
+Elsewhere the computation needs the result at once.
 
 Sources
 -------
@@ -42,6 +43,7 @@ from core.rule_tools.collective_kinds import (
     kinds_of,
     main_kind,
     marked,
+    shards_weights,
     with_gradients,
 )
 from core.rule_tools.communication import collectives, exposed_ns, exposed_of_step_ns
@@ -186,8 +188,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
 def _advice(facts: Facts, comm: I32, kinds: Kinds, kind: str) -> tuple[Fix, Bool, str]:
     """Return the fix for this kind, which of the collectives it can hide (none where that is unknown), and of what."""
     gradients, none = with_gradients(facts, comm, kinds), np.zeros(len(comm), dtype=bool)
-    if kind in (ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE) and marked(facts, FSDP):
-        return _FSDP, np.isin(kinds, (ALL_GATHER, REDUCE_SCATTER)) | gradients, "FSDP"
+    if kind in (ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE) and shards_weights(facts, comm, kinds):
+        what = "FSDP" if marked(facts, FSDP) else "gathering weights and sending gradients"
+        return _FSDP, np.isin(kinds, (ALL_GATHER, REDUCE_SCATTER)) | gradients, what
     if kind in (ALL_REDUCE, REDUCE_SCATTER) and 2 * gradients.sum() >= (kinds == kind).sum():
         return (_DDP, gradients, "DistributedDataParallel") if marked(facts, DDP) else (_GRADIENTS, none, "")
     return _ADVICE.get(kind, _GENERAL), none, ""

@@ -31,12 +31,13 @@ from __future__ import annotations
 import numpy as np
 
 from core.kinds import SliceKind
-from core.rule_tools.collective_kinds import DDP, FSDP, kinds_of, marked, with_gradients
+from core.rule_tools.collective_kinds import DDP, Kinds, kinds_of, marked, shards_weights, with_gradients
 from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import COLLECTIVES, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="exposed-communication",
@@ -56,7 +57,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     nodes = facts.matching(r"^autograd::engine::evaluate_function", SliceKind.CPU_OP)
     need(comm, COLLECTIVES)
     need(nodes, "the trace holds no backward pass.")
-    sent = comm[with_gradients(facts, comm, kinds_of(facts, comm))]
+    kinds = kinds_of(facts, comm)
+    sent = comm[with_gradients(facts, comm, kinds)]
     launch = trace.links.launch_of[facts.kernels]
     inside = facts.inside(np.maximum(launch, 0), nodes) & (launch >= 0)
     plain = ~np.isin(facts.kernels, comm)
@@ -81,7 +83,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "Nothing runs beside these collectives for {step_exposed_ms:time} of each step ({count} "
             "{count|collective|collectives} in {steps} {steps|step|steps}). Sent layer by layer, most of it would hide "
             "behind the computation; the saving assumes that {left_pct:.0f} % of it stays.",
-            _fix(facts),
+            _fix(facts, comm, kinds),
             [evidence(facts, "Collectives after the backward pass", len(ids), "", ids)],
             values={
                 "share_pct": 100 * exposed / whole,
@@ -97,8 +99,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     ]
 
 
-def _fix(facts: Facts) -> Fix:
-    if marked(facts, FSDP):
+def _fix(facts: Facts, comm: I32, kinds: Kinds) -> Fix:
+    if shards_weights(facts, comm, kinds):
         return Fix(
             "Make each block of layers a unit of its own for FSDP, so that its gradients are sent while the backward "
             "pass goes on.",

@@ -17,6 +17,7 @@ from tests.core.rules.kit import built, run_rule, steps
 REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 GATHER = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+SCATTER = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 STEP_US = 4000.0
 
 
@@ -70,6 +71,33 @@ def test_weights_of_fsdp_are_prefetched() -> None:
     found = _share(_layers(GATHER, backward=True, mark="FullyShardedDataParallel.forward"))
     assert "prefetch" in found.fix.summary
     assert len(found.effects) == 1
+
+
+def _sharded(scatters_forward: bool = False, gathers_late: bool = False) -> Trace:
+    """Three steps: layers that gather their weights and compute, then backward ones that scatter their gradients."""
+    builder = steps(3, STEP_US)
+    for i in range(3):
+        for j in range(24):
+            at, back = i * STEP_US + 40 + j * 140, j >= 12
+            builder.op("autograd::engine::evaluate_function: MmBackward0" if back else "aten::mm", at, 30)
+            builder.launch("gemm", at + 5, 5, at + 10, 60)
+            scatters = back or (scatters_forward and j % 2 == 1)
+            if gathers_late:
+                scatters = j < 23
+            builder.launch(SCATTER if scatters else GATHER, at + 45, 5, at + 75, 60, stream=20)
+    return built(builder)
+
+
+def test_weights_gathered_as_fsdp_does_are_prefetched_without_its_marks() -> None:
+    found = _share(_sharded())
+    assert "prefetch" in found.fix.summary
+    assert len(found.effects[0].slices) == 3 * 24
+    assert "FSDP" not in found.explanation
+
+
+@pytest.mark.parametrize("options", [{"scatters_forward": True}, {"gathers_late": True}])
+def test_tensor_parallelism_and_sharded_optimizers_gather_no_weights_ahead(options: dict[str, bool]) -> None:
+    assert "prefetch" not in _share(_sharded(**options)).fix.summary
 
 
 def test_gradients_of_ddp_may_be_compressed_and_only_they_are_counted_on() -> None:
