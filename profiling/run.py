@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from profiling import manifest
 from profiling._child_place import Place
@@ -21,6 +21,7 @@ from profiling.errors import ProfilingError
 from profiling.events import Gathered, Progress, Tail
 from profiling.lifeline import Lifeline
 from profiling.nvml import Sampler
+from profiling.output_log import OutputLog
 from profiling.processes import WINDOWS, Tree
 from profiling.reading import Reader
 from profiling.result import RunResult, build_result, with_fault
@@ -73,7 +74,7 @@ class Run:
         self._tail = bytearray()  # of both streams as they came
         self._errors = bytearray()  # of stderr alone
         self._log_lock = threading.Lock()
-        self._log: IO[bytes] | None = None
+        self._log: OutputLog | None = None
         self._log_error = self._fault = ""  # why the log broke off; a fault of ours while the script ran
         self._stop_asked = 0.0
         self._stop_now = False
@@ -94,7 +95,7 @@ class Run:
         try:
             self.folder = manifest.new_run_folder(root, self.spec.title)
             self._place = Place(str(self.folder))
-            self._log = (self.folder / "output.log").open("wb", buffering=0)
+            self._log = OutputLog(self.folder / "output.log")
             self._write_first_manifest()
             config = self.folder / "child.json"
             config.write_text(json.dumps(child_config(self.spec, self.folder)), "utf-8")
@@ -184,9 +185,7 @@ class Run:
                     del kept[:-TAIL_BYTES]
             if self._log is not None:
                 try:
-                    if self._log.write(data) != len(data):
-                        self._log.write(data[-1:])  # the system tells why it took no more
-                        raise OSError("it broke off")
+                    self._log.write(data)
                 except (OSError, ValueError) as error:
                     self._log_error = str(error)
         if text and self._on_output is not None:
