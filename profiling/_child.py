@@ -155,27 +155,29 @@ class Child:
         made.install(sibling("hooks").when_imported)
 
     def adopt_fork(self):
-        """Record a process that was forked and trains, like a spawned one; returns whether that is done.
+        """Record a process that was forked and trains, like a spawned one; returns what keeps it from that, or nothing.
 
-        With a GPU's build it is not: CUPTI does not survive a fork.
+        With a GPU's build it is not done: CUPTI does not survive a fork.
         """
-        if self.torch.version.cuda or getattr(self.torch.version, "hip", None) or self.recorder.broken:
-            return False
+        if self.torch.version.cuda or getattr(self.torch.version, "hip", None):
+            return "device"
+        if self.recorder.broken:
+            return "fork"
         old = self.recorder.session
         try:
             if old is not None and old.running:
                 if old.with_stacks:
-                    return False  # the tracer of Python calls does not survive a fork either
+                    return "stacks"  # the tracer of Python calls does not survive a fork either
                 old.stop()  # the copy of the parent's recording
         except Exception:
-            return False
+            return "fork"
         self._become_forked()
         self._make_recorder()
         self.hooks.follow(self.finder, self.recorder)
         sibling("hooks").connect(self.recorder, self.finder, self.hooks)
         self.foreign.follow(self.recorder)
         self.report.send("forked")
-        return True
+        return ""
 
     def _become_forked(self):
         self.pid, self.losses = os.getpid(), None

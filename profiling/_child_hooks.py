@@ -66,7 +66,7 @@ class Hooks:
         self._undo = []
         self._busy = threading.local()
         self.used_in_fork = False
-        self.adopt = lambda: False  # takes a forked child over, where that is possible
+        self.adopt = lambda: "fork"  # takes a forked child over, or returns what keeps it from that
         self.workers_seen = False
         self._in_backward = getattr(torch._C, "_current_graph_task_id", lambda: -1)  # -1 outside; torch 2.0: unknown
         self._put_off, self._awaits_backward = [], False
@@ -121,10 +121,11 @@ class Hooks:
         """In a forked child: whether it is recorded from here on; else the launcher is told, once."""
         if self.used_in_fork or self.is_loader_worker(self.torch):
             return False
-        if self.adopt():
+        kept_from = self.adopt()
+        if not kept_from:
             return True
         self.used_in_fork = True
-        self.report.send("work_elsewhere", how="fork")
+        self.report.send("work_elsewhere", how=kept_from)
         return False
 
     def follow(self, finder, recorder):
@@ -199,7 +200,7 @@ class Hooks:
     def _hook_signs(self):
         """Calls that only training makes: where they come first, the first step has begun."""
         self._hook_sign(self.torch.Tensor, "backward", "backward")
-        self._hook_sign(self.torch.optim.Optimizer, "zero_grad", "activity", True)
+        self._hook_sign(self.torch.optim.Optimizer, "zero_grad", "zeroed")
 
     def _hook_sign(self, owner, name, *event):
         original, tell, hooks = getattr(owner, name), self._tell, self

@@ -1,4 +1,4 @@
-"""The last step of a loop: nothing follows that would end it.
+"""The last step of a loop: nothing follows that would end it, or it was none.
 
 Runs in the user's interpreter: standard library only, Python 3.8.
 """
@@ -27,3 +27,11 @@ def end_step(recorder):
         session.end_step()
     recorder.in_step = False
     recorder.count(now)
+
+
+def drop_step(recorder):
+    """The script's own profiler has stopped, and nothing ran in the step that it had begun."""
+    recorder.in_step = False
+    if recorder.session is not None and recorder.session.running:
+        recorder.session.drop_step(recorder.script_number)
+        recorder.cut()

@@ -14,6 +14,8 @@ import sys
 
 ELASTIC = "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
 
+MOST_PROCESSES = 32  # without a rank that leave a trace: a script may start thousands
+
 
 def config_for_children(config):
     """Write what spawned processes are told; returns the file's path."""
@@ -115,6 +117,24 @@ def rank_of(torch):
         pass
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdigit() else None
+
+
+def may_be_recorded(torch, report):
+    """Whether a process that the script has started, and that trains, is among the first ones; ranks always are."""
+    if rank_of(torch) is not None:
+        return True
+    try:
+        for number in range(MOST_PROCESSES):
+            try:
+                os.close(os.open(report.in_folder("process-%d" % number), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+                return True
+            except FileExistsError:
+                pass
+    except OSError:
+        return True
+    report.send("work_elsewhere", how="many")
+    report.notice("children-many", number=MOST_PROCESSES)
+    return False
 
 
 def is_loader_worker(torch):

@@ -82,10 +82,7 @@ class Recorder:
             if action in ("step", "pause") and self.in_step:
                 self._end_step()
             if action == "drop":
-                self.in_step = False
-                if self.session is not None and self.session.running:
-                    self.session.drop_step(self.script_number)
-                    self.cut()
+                self.tools["last"].drop_step(self)
             if action in ("begin", "step"):
                 self._begin_step()
 
@@ -132,6 +129,9 @@ class Recorder:
     # The phases: what happens when a step begins, and when one ended --------------------------------------------
 
     def _begin_idle(self):
+        if self.config["spawned"] and not self.tools["procs"].may_be_recorded(self.torch, self.report):
+            self.to(DONE)
+            return
         if self.lead == 0:
             self.to(WINDOW)
             self._open_window()

@@ -48,6 +48,7 @@ class StepFinder:
         self._exhausted = False  # the loader was asked for a batch that is not there, before the last step was made
         self._lookahead = _Lookahead()
         self._worked = True  # an optimizer has stepped since the script's last mark
+        self._zeroed = False  # an optimizer's zero_grad was seen
         self._trains = False  # a backward call was seen
         self._forwards = 0
         self._called = set()  # outermost modules called in the open step
@@ -85,11 +86,16 @@ class StepFinder:
 
     def backward(self):
         """Backward is called: where there is neither optimizer, loader nor module, a step is from one to the next."""
-        alone = not (self.optimizers or self._forwards) and self._last_loader is None
+        alone = not (self.optimizers or self._forwards or self._zeroed) and self._last_loader is None
         if self.forced != "auto" or self.source not in ("", "backward") or not alone:
             return self.activity(True)
         self.source = "backward"
         return self._boundary() if self.in_step and self._trains else self.activity(True)
+
+    def zeroed(self):
+        """An optimizer, maybe one made before anybody looked, sets its gradients to zero."""
+        self._zeroed = True
+        return self.activity(True)
 
     def activity(self, trains=False):
         """Something that belongs to training happened: a forward call, or (``trains``) backward or ``zero_grad``."""

@@ -120,6 +120,7 @@ class Gathered:
             self.foreign = True
         elif kind == "work_elsewhere":
             self.elsewhere.add(str(event.get("how", "")))
+            self.forked.discard(event.get("pid"))
         elif kind == "forked":
             self.forked.add(event.get("pid"))
         elif kind == "ending":

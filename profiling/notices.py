@@ -33,8 +33,7 @@ def notices_of(
         found.append(say("nothing-ran"))
     elif not traces and status == SIGKILLED and gathered.progress.step:
         found.append(say("killed-early"))
-    if gathered.elsewhere or gathered.forked - {event.get("pid") for event in gathered.traces}:
-        found.append(say("children"))
+    found += _about_children(gathered)
     if any(event.get("cut") for event in traces):
         found.append(say("cut"))
     elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
@@ -46,6 +45,13 @@ def notices_of(
     if hint and status == 0:
         found.append(hint)
     return found
+
+
+def _about_children(gathered: Gathered) -> list[Sentence]:
+    """Processes of the script's that trained and were not recorded, and why."""
+    known = {"stacks": say("children-stacks"), "device": say("children-device")}
+    lost = gathered.elsewhere - {"many", *known} or gathered.forked - {event.get("pid") for event in gathered.traces}
+    return [known[how] for how in sorted(gathered.elsewhere & known.keys())] + [say("children")] * bool(lost)
 
 
 def _about_own(traces: list[dict[str, Any]]) -> list[Sentence]:

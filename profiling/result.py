@@ -199,7 +199,7 @@ def _crash_report(folder: Path) -> str:
 
 def _usable_traces(folder: Path, gathered: Gathered, exit_status: int) -> list[dict[str, Any]]:
     """Traces that are whole on disk, ours first; half-written ones are taken away."""
-    for partial in (*folder.glob("*.partial"), *folder.glob("*trace*.json.tmp")):
+    for partial in (*folder.glob("*.partial"), *folder.glob("*trace*.json.tmp"), *folder.glob("process-*")):
         with contextlib.suppress(OSError):
             partial.unlink()
     moved = [{**event, "path": str(folder / os.path.basename(event["path"]))} for event in gathered.traces]

@@ -107,6 +107,19 @@ TEMPLATES = {
     "children": QT_TRANSLATE_NOOP(
         "profiling", "Training ran in child processes that were not recorded; the trace shows the parent only."
     ),
+    "children-stacks": QT_TRANSLATE_NOOP(
+        "profiling",
+        "Training ran in forked processes that were not recorded, since Python stacks were being recorded when they "
+        "began, which does not survive a fork. Record without stacks to have them, or start them by spawn.",
+    ),
+    "children-device": QT_TRANSLATE_NOOP(
+        "profiling",
+        "Training ran in forked processes that were not recorded: the profiler of a torch with GPU support does not "
+        "survive a fork. Start them by spawn to have them.",
+    ),
+    "children-many": QT_TRANSLATE_NOOP(
+        "profiling", "Many processes trained: of those without a rank, only the first {number} that did were recorded."
+    ),
     "commands": QT_TRANSLATE_NOOP(
         "profiling",
         "No step was seen, and the script started another command ({command}). What it starts through a shell, under "

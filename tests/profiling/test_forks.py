@@ -108,3 +108,46 @@ def test_the_scripts_own_process_comes_before_what_it_forked(seen: Seen) -> None
         pytest.skip("this torch is built for a device, whose profiler does not survive a fork")
     assert [len(row["steps"]) for row in rows] == [4, 2]
     assert rows[0]["path"] == "trace.json"
+
+
+MANY = """
+import os, torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+for i in range(36):
+    if os.fork() == 0:
+        o.zero_grad(); (w @ w).sum().backward(); o.step()
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.launch(text=MANY)
+def test_of_many_forked_processes_only_the_first_ones_leave_traces(seen: Seen) -> None:
+    keys = {notice.key for notice in seen.result.notices}
+    if "children-device" in keys:
+        pytest.skip("this torch is built for a device, whose profiler does not survive a fork")
+    assert sum(row["path"].startswith("trace-pid") for row in seen.result.manifest["traces"]) == 32
+    assert "children-many" in keys
+    assert "children" not in keys
+    assert not list(seen.result.folder.glob("process-*"))
+
+
+FORKED_IN_A_STEP = """
+import os, torch
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+def step(): o.zero_grad(); (w @ w).sum().backward(); o.step()
+step()
+if os.fork() == 0:
+    step()
+    os._exit(0)
+os.wait()
+step()
+"""
+
+
+@pytest.mark.launch(text=FORKED_IN_A_STEP)
+def test_a_child_of_a_parent_that_records_stacks_is_not_recorded_and_the_run_says_why(seen: Seen) -> None:
+    assert [row["path"] for row in seen.result.manifest["traces"]] == ["trace.json"]
+    keys = {notice.key for notice in seen.result.notices}
+    assert len(keys & {"children-stacks", "children-device"}) == 1
+    assert "children" not in keys

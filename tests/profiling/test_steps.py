@@ -236,6 +236,12 @@ def test_backward_calls_alone() -> None:
     assert finder.source == "optimizer"
 
 
+def test_backward_after_zero_grad_is_no_step_though_the_optimizer_was_made_before_anybody_looked() -> None:
+    finder = StepFinder()
+    iteration = [("zeroed",), ("backward",), ("stepped", 1)]
+    assert play(finder, *iteration, *iteration) == [f"zeroed:{BEGIN}", f"stepped:{STEP}", f"stepped:{STEP}"]
+
+
 def test_after_the_scripts_own_profiler_steps_are_found_as_without_it() -> None:
     finder = StepFinder()
     finder.optimizer_made(1)
