@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,6 +34,22 @@ def has_shapes(trace: Trace) -> bool:
     if found is None:
         found = _known[trace] = _look(trace)
     return found
+
+
+def is_of_first_steps(trace: Trace) -> bool:
+    """A script's first steps, kept by `profiling` since it ended before the steps that were to be recorded."""
+    return _own(trace).get("first_steps") is True
+
+
+def left_out(trace: Trace) -> tuple[str, ...]:
+    """What was asked for and left out of a recording of the first steps: names of options, such as ``shapes``."""
+    names = _own(trace).get("left_out")
+    return tuple(str(name) for name in names) if is_of_first_steps(trace) and isinstance(names, list) else ()
+
+
+def _own(trace: Trace) -> Mapping[str, Any]:
+    found = trace.meta.header.get("steplens")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _look(trace: Trace) -> bool:

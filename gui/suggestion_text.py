@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from core.analysis import OUTLOOKS, Analysis, outlook
+from core.recorded import is_of_first_steps, left_out
 from core.suggestions import Suggestion
 from core.trace import Trace
 from core.unprofiled import Slowed, slowed
@@ -166,13 +167,24 @@ def message(session: Session, document: Document) -> str:
         return translate("plan", "Looking for what could be faster…")
     if document.analysis_running:
         return translate("plan", "Working out what each fix saves…")
-    if nothing := nothing_found(document.trace, analysis):
-        return nothing
-    if much := slowed_plan(session, document):
-        return slower(much)
-    if not document.trace.has_device_work:
-        return translate("plan", "No device work was recorded: these are about the CPU's own time.")
-    return ""
+    words = nothing_found(document.trace, analysis)
+    if not words and (much := slowed_plan(session, document)):
+        words = slower(much)
+    if not words and not document.trace.has_device_work:
+        words = translate("plan", "No device work was recorded: these are about the CPU's own time.")
+    return " ".join(part for part in (first_steps(document.trace), words) if part)
+
+
+def first_steps(trace: Trace) -> str:
+    """That the steps are not those that were to be recorded; nothing where they are."""
+    if not is_of_first_steps(trace):
+        return ""
+    words = translate(
+        "plan",
+        "The script ended or was stopped before the chosen steps: these are its first ones, with their start-up and "
+        "without {left_out}. Run it again for a plan to go by.",
+    )
+    return words.format(left_out=", ".join(left_out(trace)) or "–")
 
 
 def slowed_plan(session: Session, document: Document) -> Slowed | None:

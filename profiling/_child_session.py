@@ -195,6 +195,9 @@ class Session:
                 words[b'"ProfilerStep#%d"' % self.open_step] = b'"unfinished step %d"' % self.open_step
             if self._no_step is not None:
                 words[b'"ProfilerStep#%d"' % self._no_step] = b'"after step %d"' % (self._no_step - 1)
+            if self.left_out and self.steps:  # whoever opens it shall know what it is
+                told = {"first_steps": True, "left_out": self.left_out}
+                words[b'"schemaVersion"'] = b'"steplens": %s, "schemaVersion"' % json.dumps(told).encode()
             if words:
                 _reword(path, words)
         except OSError:

@@ -13,6 +13,7 @@ from core.figures.model import Budget, DoctorNote, StepFigures
 from core.figures.notes import TEXTS, NoteText
 from core.figures.steps import infer_steps
 from core.kinds import GapCause, SliceKind
+from core.recorded import is_of_first_steps, left_out
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, StepTable
 from core.trace import CUT_CODES
 from core.words import fill
@@ -202,6 +203,8 @@ def _recorded(view: View) -> list[DoctorNote]:
     has_python = bool((view.trace.slices.kind == SliceKind.PYTHON).any()) or has_call_stacks(view.trace)
     if meta.with_stack and not has_python:
         notes.append(_note("stacks-missing"))
+    if is_of_first_steps(view.trace):
+        notes.append(_note("data-not-recorded/early", left_out=", ".join(left_out(view.trace)) or "–"))
     missing = []
     if not has_python and not meta.with_stack:
         missing.append("Python stacks (with_stack=True)")

@@ -149,6 +149,13 @@ TEXTS: Mapping[str, NoteText] = {
         "Rules that need it are not checked; what was not recorded is unknown, not 0.",
         "Record again with what you need.",
     ),
+    "data-not-recorded/early": NoteText(
+        "warning",
+        "These are the first steps of the script, not the chosen ones.",
+        "It ended or was stopped before those were recorded. Start-up is in these times, and what you asked for is "
+        "lacking here: {left_out}.",
+        "Run it again until the run's page says that the trace is saved, or skip fewer steps.",
+    ),
     "profiler-overhead": NoteText(
         "warning",
         "The profiler's own work takes {share:.0f} % of the recording.",

@@ -11,6 +11,7 @@ from core.figures.model import StepFigures, SyncTable
 from core.figures.rounds import rounds
 from core.figures.steps import choose_counted, cut_short, step_source
 from core.intervals import coverage
+from core.recorded import is_of_first_steps
 from core.tables import F64, I32, I64, Bool, StepTable
 
 # How much longer the device may take per step than the host before the host step is called enqueue time, and how
@@ -33,7 +34,10 @@ def step_figures(
     waits = np.bincount(syncs.step_id[in_step], weights=syncs.wait_ns[in_step], minlength=count).astype(np.int64)
     period = periods(steps, anchor_ns)
     paced, round_steps = rounds(view, steps, step_of, period, last, waits)
-    counted, why = choose_counted(steps, work, bool(len(view.work)), cut_short(view, steps), paced)
+    early = is_of_first_steps(view.trace)
+    counted, why = choose_counted(
+        steps, work, bool(len(view.work)), cut_short(view, steps), paced, of_first_steps=early
+    )
     counted, why = whole_rounds(counted, why, round_steps)
     return StepFigures(
         dur_ns=duration,

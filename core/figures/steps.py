@@ -13,6 +13,7 @@ from core.tables import F64, I32, I64, Bool, StepTable
 # Two or three iterations are too few to tell a rhythm from chance, but the user's own marks need no statistics.
 _MIN_MARKS = 2
 _MIN_PACED = 3  # of fewer steps, no pace is the usual one
+_LEAST_WITHOUT_FIRST = 2  # steps that must be left for the means
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
 TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before
@@ -197,7 +198,13 @@ def _overlap(steps: StepTable, order: I64) -> bool:
 
 
 def choose_counted(
-    steps: StepTable, kernels: I32, has_device: bool, lacking: Bool | None = None, paced: Bool | None = None
+    steps: StepTable,
+    kernels: I32,
+    has_device: bool,
+    lacking: Bool | None = None,
+    paced: Bool | None = None,
+    *,
+    of_first_steps: bool = False,
 ) -> tuple[Bool, tuple[str, ...]]:
     """Tell which steps the means are taken over, and why not the others.
 
@@ -211,6 +218,8 @@ def choose_counted(
         bool[n_steps], see `cut_short`.
     paced
         bool[n_steps]: steps that are no outliers however long they take on the host, see `keeps_pace`.
+    of_first_steps
+        The recording stands in for that of later steps: a script's very first step is warm-up, however long it took.
     """
     count = len(steps)
     why = [""] * count
@@ -221,6 +230,8 @@ def choose_counted(
         _mark_truncated(why, kernels, has_device)
         whole = np.flatnonzero([not reason for reason in why])
         _mark_outliers(why, duration, whole, np.zeros(count, dtype=bool) if paced is None else paced)
+        if of_first_steps and not why[0] and steps.number[0] == 0 and why.count("") > _LEAST_WITHOUT_FIRST:
+            why[0] = "warm-up: the first step of the script"
     if count and all(why):  # nothing left to average over: the mean of the least bad ones, the reasons stay
         least = [not reason.startswith(("warm-up", "outlier")) for reason in why]
         return np.array(least if any(least) else [True] * count, dtype=bool), tuple(why)

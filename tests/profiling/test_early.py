@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import sys
 from pathlib import Path
@@ -118,6 +119,8 @@ def test_a_long_loop_that_is_left_early_still_leaves_a_trace(seen: Seen) -> None
     row = seen.result.manifest["traces"][0]
     assert seen.count("Optimizer.step#SGD.step") == 4
     assert row["left_out"] == ["memory", "shapes"]
+    trace = json.loads((seen.result.folder / row["path"]).read_bytes())
+    assert trace["steplens"] == {"first_steps": True, "left_out": ["memory", "shapes"]}  # whoever opens it is told
     assert any("without memory and shapes" in notice for notice in seen.result.notices)
 
 
