@@ -2,9 +2,10 @@
 
 What it finds
 -------------
-A Python function that launches nothing and idles the GPU for a good part of the step. Else use of the GPU below the
-threshold while no wait, no loader, no launching and no compiling accounts for most of the idle time: the CPU was in
-Python outside any operator, or nothing recorded says where.
+A Python function that launches nothing and idles the GPU for a good part of the step; where no stacks were recorded,
+the place between two operators in which that happens. Else use of the GPU below the threshold while no wait, no
+loader, no launching and no compiling accounts for most of the idle time: the CPU was in Python outside any operator,
+or nothing recorded says where.
 
 Why it costs time
 -----------------
@@ -49,6 +50,7 @@ RULE = Rule(
         Param("min_unknown", 0.6, "share of the idle time", "less, and another cause explains it"),
         Param("min_work", 20, "pieces of GPU work", "fewer are an excerpt, not a program"),
         Param("min_in_one", 0.6, "share of the idle time in Python", "a function that holds less is not the cause"),
+        Param("min_gap_us", 200, "us", "between two launches; in shorter pauses no single function idles the GPU"),
         Param("min_of_step", 0.1, "share of the step", "a function that launches nothing and idles the GPU so long"),
     ),
 )
@@ -91,6 +93,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     named = _function_that_holds_most(ctx, facts)
     if named is not None and _idles_the_gpu_alone(ctx, facts, named):
         return [_named(ctx, facts, named, values)]
+    if not len(facts.of_kind(SliceKind.PYTHON)) and (found := _between_operators(ctx, facts, values)) is not None:
+        return [found]
     if busy >= ctx.params["max_busy_pct"]:
         return []
     if len(facts.kernels) >= 20 and float(np.median(ctx.trace.slices.dur_ns[facts.kernels])) <= 25e3:
@@ -157,6 +161,58 @@ def _named(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int], values: 
         anchors=frames,
         at=longest,
         effects=[Effect(EffectKind.SCALE_HOST, tuple(quiet.tolist()), 0.0, assumed=True)] if len(quiet) else [],
+    )
+
+
+def _between_operators(ctx: RuleContext, facts: Facts, values: dict[str, Any]) -> Suggestion | None:
+    """The suggestion where the GPU idles in long pauses between operators, and no stacks say what the CPU did."""
+    gaps, sl = ctx.figures.gaps, ctx.trace.slices
+    rows = np.flatnonzero((gaps.cause == GapCause.PYTHON) & (gaps.step_id >= 0))
+    rows = rows[facts.use_steps[gaps.step_id[rows]]]
+    length = gaps.end_ns[rows] - gaps.start_ns[rows]
+    rows, length = (one[length >= 1e3 * ctx.params["min_gap_us"]] for one in (rows, length))
+    held_ns = union(gaps.start_ns[rows], gaps.end_ns[rows]).total_ns
+    if held_ns < ctx.params["min_of_step"] * facts.window_ns:
+        return None
+    longest = int(rows[np.argmax(length)])
+    middle = int(gaps.start_ns[longest] + gaps.end_ns[longest]) // 2
+    of_thread = facts.of_kind(SliceKind.CPU_OP)
+    of_thread = of_thread[sl.parent_id[of_thread] < 0]
+    of_thread = of_thread[
+        ctx.trace.tracks.thread_id[sl.track_id[of_thread]] == ctx.figures.steps.thread_id[gaps.step_id[longest]]
+    ]
+    over, to_come = of_thread[ctx.trace.end_ns[of_thread] <= middle], of_thread[sl.start_ns[of_thread] >= middle]
+    if not len(over) or not len(to_come):
+        return None
+    blamed = np.unique(gaps.blame_id[rows][gaps.blame_id[rows] >= 0])
+    before, after = int(over[np.argmax(ctx.trace.end_ns[over])]), int(to_come[np.argmin(sl.start_ns[to_come])])
+    return suggestion(
+        ctx,
+        RULE.id,
+        "The GPU idles {each_ms:time} per step: what the CPU does then was not recorded",
+        "The GPU works {busy_pct:.0f} % of the time. For {each_ms:time} per step it has nothing to do because the CPU "
+        "is in code outside any operator; the longest such time lies between {before} and {after}. Without stacks "
+        "nothing tells which function that is.",
+        Fix(
+            "Record with stacks: the function is then named, with what it costs.",
+            "with profile() as prof:",
+            "with profile(with_stack=True) as prof:",
+            "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html",
+            "Stacks slow the CPU down: use them to find the place, not to measure the pace.",
+        ),
+        [
+            evidence(facts, "GPU idle in long pauses between operators", held_ns / 1e6, "ms", [before, after]),
+            evidence(facts, "Pauses", len(rows), "", blamed[:400] if len(blamed) else [before, after]),
+        ],
+        values=values
+        | {
+            "each_ms": facts.per_step(held_ns) / 1e6,
+            "before": ctx.trace.name(before),
+            "after": ctx.trace.name(after),
+        },
+        anchors=blamed if len(blamed) else [before, after],
+        at=-1,
+        occurrences=len(rows),
     )
 
 

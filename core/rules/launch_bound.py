@@ -46,7 +46,7 @@ RULE = Rule(
     title="The GPU waits for the CPU's launches",
     needs=Needs.DEVICE | Needs.KERNELS | Needs.CALLS,
     params=(
-        Param("max_busy_pct", 60, "% of the time", "above it the GPU has little left to gain from faster launches"),
+        Param("max_busy_pct", 80, "% of the time", "above it the GPU has little left to gain from faster launches"),
         Param("max_kernel_us", 25, "us", "the typical (median) kernel: a launch with its operator costs about as much"),
         Param(
             "max_host_us",

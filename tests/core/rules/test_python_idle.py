@@ -45,3 +45,29 @@ def test_a_function_that_idles_a_gpu_that_works_most_of_the_time_is_named() -> N
     assert [s.headline for s in found] == ["The GPU works 58 % of the time: the CPU is in prepare"]
     assert found[0].saving.pct is not None
     assert 25 < found[0].saving.pct < 42
+
+
+def without_stacks(pause_us: float) -> Trace:
+    """Steps of six operators with a kernel of 48 us each, and a pause in which nothing was recorded."""
+    builder = TraceBuilder()
+    for number in range(4):
+        at = number * (390.0 + pause_us)
+        builder.step(number, at, 390 + pause_us)
+        for k in range(6):
+            start = at + 10 + 60 * k + (pause_us if k > 2 else 0)
+            builder.op(f"aten::op{k}", start, 20).launch("k", at=start + 2, call=3, start=start + 6, dur=48)
+    return builder.build()
+
+
+def test_without_stacks_the_place_is_named_and_what_to_record() -> None:
+    (found,) = [s for s in analyze(without_stacks(600)).suggestions if s.rule_id == "gpu-underfed"]
+    assert found.headline.endswith("what the CPU does then was not recorded")
+    assert "between aten::op2 and aten::op3" in found.explanation
+    assert found.fix.after == "with profile(with_stack=True) as prof:"
+    assert len(found.steps) == 4
+    assert found.saving.ns is None
+
+
+def test_short_pauses_without_stacks_are_no_function() -> None:
+    found = [s.headline for s in analyze(without_stacks(150)).suggestions if s.rule_id == "gpu-underfed"]
+    assert [h for h in found if "was not recorded" in h] == []
