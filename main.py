@@ -5,8 +5,10 @@ from __future__ import annotations
 # ruff: noqa: E402 - the first lines come before the other imports
 import _signal  # type: ignore[import-not-found]  # signal itself takes longer to load
 import os
+import sys
 
-if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+AS_PROGRAM = __name__ == "__main__" or os.path.basename(sys.argv[0]) == "steplens"  # the command that installing makes
+if AS_PROGRAM and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))  # Ctrl+C while the modules load: nothing has begun yet
 
 import argparse
@@ -15,7 +17,6 @@ import difflib
 import errno
 import math
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -370,7 +371,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _started() -> int:
+def started() -> int:
     """Run as a program: Ctrl+C is from here on what Python makes of it."""
     try:
         if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
@@ -381,4 +382,4 @@ def _started() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(_started())
+    raise SystemExit(started())

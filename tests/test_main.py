@@ -306,17 +306,21 @@ def test_a_path_that_is_too_long_is_no_fault_of_ours(run, traces):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_an_interrupt_while_modules_load_ends_quietly():
+@pytest.mark.parametrize(
+    ("program", "start"),
+    [("main.py", "runpy.run_path('main.py', run_name='__main__')"), ("bin/steplens", "import main")],
+)
+def test_an_interrupt_while_modules_load_ends_quietly(program, start):
     """The interrupt comes when main.py asks for one of its first modules."""
     lines = (
         "import builtins, os, runpy, signal, sys",
-        "sys.argv = ['main.py', '--version']",
+        f"sys.argv = ['{program}', '--version']",
         "load = builtins.__import__",
         "def loading(name, *rest):",
         "    if name == 'difflib': os.kill(os.getpid(), signal.SIGINT)",
         "    return load(name, *rest)",
         "builtins.__import__ = loading",
-        "runpy.run_path('main.py', run_name='__main__')",
+        start,
     )
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
