@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     progress = Progress()
     try:
+        if AS_PROGRAM and argv is None and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         if not arguments or (arguments[0] not in COMMANDS and not arguments[0].startswith("-")):
             return window(arguments)
         if arguments[0] == "--":
@@ -372,10 +374,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def started() -> int:
-    """Run as a program: Ctrl+C is from here on what Python makes of it."""
+    """Run as a program."""
     try:
-        if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         return main()
     except KeyboardInterrupt:  # before main could take it
         return CANCELLED
