@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from core.suggestions import Suggestion
 
 Rewrite = Callable[[SourceText, Place], tuple[str, str]]  # edits the text; returns what it does, and its risk
 
+_FEW_BYTES = 64  # as the rule on copies from pageable memory calls them
 # The first one that fits is proposed.
 REWRITES: Mapping[str, tuple[Rewrite, ...]] = {
     "constant-copied-each-step": (hoist.constants_once,),
@@ -112,7 +114,7 @@ def attempt(source_text: str, suggestion: Suggestion, path: Path | str) -> tuple
     reasons: list[str] = []
     place = place_of(suggestion)
     mark = "\ufeff" if source_text.startswith("\ufeff") else ""
-    for rewrite in REWRITES.get(suggestion.rule_id, ()):
+    for rewrite in _rewrites(suggestion):
         try:
             source = SourceText(source_text.removeprefix(mark))
             summary, risk = rewrite(source, place)
@@ -124,6 +126,14 @@ def attempt(source_text: str, suggestion: Suggestion, path: Path | str) -> tuple
             return ProposedEdit(Path(path), suggestion.rule_id, source_text, after, summary, risk), ""
     telling = [r for r in reasons if not r.startswith("no ")] or reasons  # what was found, rather than what was not
     return None, "; ".join(dict.fromkeys(telling)) or "no mechanical change is known for this"
+
+
+def _rewrites(suggestion: Suggestion) -> tuple[Rewrite, ...]:
+    """What to try for a suggestion: a few numbers are no batch, and a loader's pinned memory is no help for them."""
+    few = float(suggestion.values.get("each_bytes", math.inf)) <= _FEW_BYTES
+    if few and suggestion.rule_id == "pageable-batch-copy":
+        return (hoist.constants_once,)
+    return REWRITES.get(suggestion.rule_id, ())
 
 
 def place_of(suggestion: Suggestion) -> Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -318,6 +319,23 @@ def test_synchronize_goes():
 def test_anomaly_mode_goes():
     text = "import torch\ntorch.autograd.set_detect_anomaly(True)\n"
     assert changed("debug-mode-left-on", text).endswith("set_detect_anomaly(False)\n")
+
+
+@pytest.mark.parametrize(("each_bytes", "pinned"), [(40.0, False), (4096.0, True)])
+def test_a_few_numbers_set_no_pinned_memory_on_a_loader(each_bytes: float, pinned: bool):
+    text = dedent(
+        """
+        import torch
+        from torch.utils.data import DataLoader
+        loader = DataLoader(data, batch_size=8)
+        for x, y in loader:
+            low, high = limits(x)
+            x = x.clamp(torch.stack([low, high]).to(device)[0])  # here
+        """
+    )
+    one = replace(suggestion("pageable-batch-copy", text, "<module>"), values={"each_bytes": each_bytes})
+    edit = propose(text, one, "train.py")
+    assert (edit is not None and "pin_memory" in edit.after) is pinned
 
 
 def test_batch_copy_without_blocking():
