@@ -13,7 +13,7 @@ from core.suggestions import SourceRef
 from core.trace import Trace
 
 # Written by the run itself (docs/capture.md, "Find the line"); the importer keeps such slices apart from the user's.
-_NAME = re.compile(r"line: (?P<file>.+):(?P<line>\d+) \((?P<function>.+)\)\Z")
+_NAME = re.compile(r"line: (?P<file>.+):(?P<line>\d+) \((?P<function>[^()]+)\)\Z")
 _INSIDE = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))  # frames that belong to their statement
 REASON = "the line was marked while the script ran"
 

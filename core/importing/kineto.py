@@ -65,7 +65,7 @@ PROFILER_SPAN = "trace"  # category of the profiler's own "PyTorch Profiler (0)"
 MEMORY_EVENT = "[memory]"
 
 STEP_NAME = re.compile(r"ProfilerStep#\d+\Z", re.ASCII)
-LINE_NAME = re.compile(r"line: .+:\d+ \(.+\)\Z")  # our own marks of statements (docs/capture.md, "Find the line")
+LINE_NAME = re.compile(r"line: .+:\d+ \([^()]+\)\Z")  # our own marks of statements (docs/capture.md, "Find the line")
 UNNUMBERED_STEP = re.compile(r"ProfilerStep[#*]?\Z")
 GC_NAME = re.compile(r"Python GC\b|<built-in method collect\b|gc collect", re.IGNORECASE)
 COMMUNICATION = re.compile(r"nccl|rccl|gloo:|hccl|oneccl|ucc:|mpi:|c10d::|msccl", re.IGNORECASE)

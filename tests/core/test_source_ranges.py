@@ -10,6 +10,7 @@ import pytest
 from core.importing import open_trace
 from core.kinds import SliceKind
 from core.source import SourceFinder
+from core.source_ranges import LineRanges
 from core.trace import Trace
 
 MARK = "line: loss.py:12 (pick)"
@@ -58,3 +59,11 @@ def test_marks_are_neither_operators_nor_ranges_of_the_users(tmp_path: Path, cat
     assert kinds[MARK] == SliceKind.OTHER
     assert kinds["my own range"] == SliceKind.RANGE
     assert len(trace.steps) == 1
+
+
+def test_a_name_of_megabytes_is_looked_through_once(tmp_path: Path) -> None:
+    name = "line: " + "a:1 (" * 600_000
+    event = {"ph": "X", "name": name, "cat": "user_annotation", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [event, event | {"name": name + "f)"}]}))
+    assert LineRanges(open_trace(path))
