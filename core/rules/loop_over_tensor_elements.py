@@ -29,6 +29,7 @@ PyTorch's former pattern matcher (ForLoopIndexing).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -55,6 +56,8 @@ RULE = Rule(
 _LONGEST = 6  # operators per round; longer ones can be the layers of a model, unless one call of a function makes them
 _LONGEST_OF_ONE_CALL = 24
 _FIRST = ("aten::select", "aten::slice", "aten::unbind", "aten::narrow")
+# Loops in C++: inside an operator, or a node of its backward pass; a node of a function in Python has no number.
+_IN_CPP = re.compile(r"^(aten|autograd|c10d)::|Backward\d+$")
 _CELLS = {
     "aten::lstm_cell": "LSTM",
     "aten::gru_cell": "GRU",
@@ -163,8 +166,8 @@ def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[
         if not many and not pieces:
             continue
         parent = int(facts.trace.slices.parent_id[row[0]])
-        if parent >= 0 and facts.trace.name(parent).startswith(("aten::", "autograd::", "c10d::")):
-            continue  # a loop in C++, inside an operator
+        if parent >= 0 and _IN_CPP.search(facts.trace.name(parent)):
+            continue
         if parent < 0 or "Backward" not in facts.trace.name(
             parent
         ):  # its nodes take gradients apart, of their own accord

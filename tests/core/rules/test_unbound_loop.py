@@ -36,3 +36,15 @@ def test_a_loop_over_a_tensor_is_found_and_priced() -> None:
 @pytest.mark.parametrize(("pieces", "rounds"), [(3, 3), (20, 12)])
 def test_few_pieces_or_other_rounds_are_no_such_loop(pieces: int, rounds: int) -> None:
     assert RULE not in {s.rule_id for s in analyze(program(pieces, rounds)).suggestions}
+
+
+@pytest.mark.parametrize(("node", "loops"), [("StackBackward0", 0), ("MyFunctionBackward", 4)])
+def test_a_node_of_the_backward_pass_takes_its_gradient_apart_by_itself(node: str, loops: int) -> None:
+    builder = TraceBuilder(gpu=None)
+    for step in range(4):
+        at = step * 2000.0
+        builder.step(step, at, 2000).op("aten::linear", at + 5, 200).op(node, at + 210, 900)
+        for k in range(40):
+            builder.op("aten::select", at + 215 + 20 * k, 19)
+    found = [s.occurrences for s in analyze(builder.build()).suggestions if s.rule_id == RULE]
+    assert sum(found) == loops
