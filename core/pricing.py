@@ -33,6 +33,10 @@ NOTES = {
     "little": "Fix {position} of {members} that belong together: alone this saves {alone_pct:.1f} %, all of them save "
     "{group_pct:.0f} %.",
     "last": "The last of {members} fixes that belong together: with it they save {group_pct:.0f} %.",
+    "longer": "Once the fixes above are made the CPU comes to this wait earlier, and would wait longer: then it saves "
+    "{gain_pct:.1f} % of the step of now, alone {alone_pct:.1f} %.",
+    "uncovered": "The fixes above take away what hides this now: after them it saves {gain_pct:.1f} % of the step of "
+    "now, alone {alone_pct:.1f} %.",
 }
 # What is added to the explanation of a fix that frees the CPU (``gone_ms``) for longer than it saves.
 WAITS_LATER = (
@@ -242,7 +246,8 @@ class _Pricing:
 
     def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:
         saved = max(t.saved for t in turns[: turns.index(turn) + 1])
-        template, values = self._note(turn)
+        before = max((t.saved for t in turns[: turns.index(turn)]), default=0.0)
+        template, values = self._note(turn, max(0.0, turn.saved - before))
         host = self._what_if(frozenset(t.fix for t in turns[: turns.index(turn) + 1])).host_step_ns
         return PlanStep(
             suggestions=(place[turn.fix],),
@@ -254,12 +259,16 @@ class _Pricing:
             predicted_host_step_ns=None if host is None else round(host),
         )
 
-    def _note(self, turn: Turn) -> tuple[str, dict[str, float]]:
-        """Say of a member of a chain what it is worth by itself and together with the others."""
-        if len(turn.group) < 2:
-            return "", {}
+    def _note(self, turn: Turn, gain: float) -> tuple[str, dict[str, float]]:
+        """Say of a member of a chain what it is worth by itself and together with the others; why others gain more."""
         step = self._replay.step_ns
         alone_pct = 100.0 * float(self._alone[turn.fix].ns or 0) / step
+        if len(turn.group) < 2:
+            gain_pct = 100.0 * gain / step
+            if gain_pct < alone_pct + NOTHING_PCT:
+                return "", {}
+            waits = all(effect.kind in _WAITS_ONLY for effect in self._found[turn.fix].effects)
+            return NOTES["longer" if waits else "uncovered"], {"gain_pct": gain_pct, "alone_pct": alone_pct}
         position = turn.group.index(turn.fix) + 1
         values = {
             "alone_pct": alone_pct,

@@ -58,6 +58,9 @@ def _how_often(suggestion: Suggestion) -> str:
     if suggestion.occurrences <= 0:
         return ""
     steps = len(suggestion.steps)
+    if steps > 1 and suggestion.occurrences < steps:
+        words = translate("plan", "{count} {count|time|times} in {steps} steps")
+        return text.counted(words, suggestion.occurrences, steps=text.count(steps))
     if steps > 1:
         return translate("plan", "{count} per step").format(count=text.count(suggestion.occurrences / steps))
     return translate("plan", "{count} times").format(count=suggestion.occurrences) if suggestion.occurrences > 1 else ""
@@ -106,6 +109,8 @@ def basis(analysis: Analysis | None, index: int, suggestion: Suggestion, step_ns
 def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
     """What it saves alone and after the fixes before it, and how that is known."""
     priced, lines = suggestion.saving, list[str]()
+    if suggestion.informational and priced.ns is None:  # a note promises nothing
+        return ""
     assumed = any(effect.is_assumed for effect in suggestion.effects)
     steps = analysis is None or analysis.figures.summary.steps > 0
     rough = translate("plan", "a rough figure: the replay does not fit this trace well")
@@ -249,9 +254,11 @@ def nothing_found(trace: Trace, analysis: Analysis) -> str:
     words = translate("plan", OUTLOOKS[key]) if key else ""
     if key and any(analysis.is_small(index) for index in range(len(analysis.suggestions))):
         words = " ".join((words, translate("plan", "What would save less stands under “Smaller”.")))
-    of_cpu = (figures.operators, figures.modules, figures.python)
-    if key == "no_device" and any(
-        table.host_total_ns.any() for table in of_cpu
+    of_cpu = figures.cpu_time
+    if (
+        key == "no_device"
+        and of_cpu is not None
+        and any(table.host_total_ns.any() for table in (of_cpu.operators, of_cpu.modules, of_cpu.python))
     ):  # the plan shows the CPU's own time there
         words = " ".join((words, translate("plan", "What the CPU does is shown below.")))
     return words

@@ -125,13 +125,12 @@ def replay_words(summary: Summary) -> str:
     if own is None or summary.sustained_step_ns is None:
         return ""
     first = (
-        f"Each half of the steps, replayed, foretells the other half within {percent(held_out)}, what steps differ by "
-        "included"
+        f"How far to trust it: made from one half of the steps, it gives the other half's time within "
+        f"{percent(held_out)}, what they differ by included"
         if held_out is not None
-        else "How well the replay foretells steps that it was not given is unknown (that takes four counted steps "
-        "of one loop)"
+        else "How far to trust it is unknown (that takes four counted steps of one loop)"
     )
-    return f"{first}; the recording that it is made of, it reproduces within {percent(abs(own))}."
+    return f"{first}; all steps together give their own time within {percent(abs(own))}."
 
 
 def busy_basis(analysis: Analysis) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from core.kinds import SliceKind
+from core.kinds import GapCause, SliceKind
 from core.rule_tools.facts import Facts, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
-from core.suggestions import Evidence
+from core.suggestions import Evidence, Suggestion
 from core.tables import I32, Bool
 
 WITH_WORKERS = "_MultiProcessingDataLoaderIter"  # the iterator class of a loader with worker processes
@@ -32,6 +32,7 @@ class LoaderFinding:
     idle_ns: float  # per step, while no device work ran; the whole time where the device is unknown
     step_ns: float
     n_steps: int
+    period_ns: float = 0.0  # of which the idle time is a part, as in the budget; 0 where it is of the loader's calls
 
     def values(self) -> dict[str, Any]:
         """Named values for texts."""
@@ -43,6 +44,7 @@ class LoaderFinding:
             "wait_ms": self.per_step_ns / 1e6,
             "each_ms": self.per_step_ns * self.n_steps / count / 1e6,
             "idle_ms": self.idle_ns / 1e6,
+            "period_ms": self.period_ns / 1e6,
         }
 
 
@@ -69,7 +71,23 @@ def loader_finding(facts: Facts, iterator: str, min_share: float) -> LoaderFindi
     idle = per_step - busy_inside(facts, ids) / facts.n_steps
     if min(idle, per_step) < min_share * step:
         return None
-    return LoaderFinding(ids_tuple(ids), tuple(ids.tolist()), per_step, idle, step, facts.n_steps)
+    shown, period = _idle_of_budget(facts, ids) or (idle, 0.0)
+    return LoaderFinding(ids_tuple(ids), tuple(ids.tolist()), per_step, shown, step, facts.n_steps, period)
+
+
+def _idle_of_budget(facts: Facts, ids: I32) -> tuple[float, float] | None:
+    """The device's idle time for the loader and the period that it is of, as the budget and the verdict say them, ns.
+
+    None where these are not all of the loaders that it counts, and where it is not of steps.
+    """
+    budget = facts.figures.budget
+    if budget.basis == "window" or not budget.idle_by_cause_ns.get(int(GapCause.LOADER)):
+        return None
+    every = facts.in_steps(loader_calls(facts))
+    every = every[with_work(facts)[facts.figures.step_of[every]]]
+    if len(every) != len(ids):
+        return None
+    return float(budget.idle_by_cause_ns[int(GapCause.LOADER)]), float(budget.period_ns or 0)
 
 
 def with_work(facts: Facts) -> Bool:
@@ -109,11 +127,19 @@ def workers_factor(found: LoaderFinding, speed: float, of_period: bool = False) 
     return float(min(max(left / max(found.per_step_ns, 1.0), 0.01), 1.0))
 
 
-def idle_evidence(facts: Facts, found: LoaderFinding) -> tuple[Evidence, ...]:
-    """The part of the loader's time that left the GPU idle; nothing where none of its work was recorded."""
+IDLE_OF_PERIOD = "Of its period of {period_ms:time} the GPU idles {idle_ms:time} for the loader."
+IDLE_OF_CALLS = "During {idle_ms:time} of a step's wait the GPU has nothing to do."
+
+
+def with_idle(facts: Facts, found: LoaderFinding, made: Suggestion) -> Suggestion:
+    """Add how long the GPU idles for the loader; nothing where none of its work was recorded."""
     if not facts.trace.has_device_work:
-        return ()
-    return (Evidence("of it, the GPU had nothing to do", round(found.idle_ns / 1e6, 6), "ms", found.slices),)
+        return made
+    of_period = found.period_ns > 0
+    label = "GPU idle for the loader, per period" if of_period else "of it, the GPU had nothing to do"
+    shown = Evidence(label, round(found.idle_ns / 1e6, 6), "ms", found.slices)
+    words = IDLE_OF_PERIOD if of_period else IDLE_OF_CALLS
+    return replace(made, evidence=(*made.evidence, shown), more=(*made.more, words))
 
 
 def worker_call(workers: float, *, pinned: bool, more: str = "") -> str:

@@ -33,9 +33,9 @@ import numpy as np
 from core.rule_tools.facts import facts_of
 from core.rule_tools.loader import (
     WITH_WORKERS,
-    idle_evidence,
     loader_calls,
     loader_finding,
+    with_idle,
     worker_call,
     workers_factor,
 )
@@ -55,7 +55,7 @@ RULE = Rule(
 )
 _ON_GPU = (
     "The worker processes deliver batches more slowly than the GPU uses them up: in each step the training process "
-    "waits {wait_ms:time} for them, during {idle_ms:time} of which the GPU has nothing to do ({count} "
+    "waits {wait_ms:time} for them ({count} "
     "{count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). Worker processes are not in this "
     "trace, so it cannot say which part of the loading is slow. The saving assumes {workers:.0f} times as many "
     "workers, "
@@ -89,26 +89,24 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     # the workers now need one whole period per batch; with twice as many they need half of it
     factor = workers_factor(found, 1.0 / times, of_period=True)
-    return [
-        suggestion(
-            ctx,
-            RULE.id,
-            "The step waits for the loader's workers {share_pct:.0f} % of its time",
-            _ON_GPU if with_gpu else _ON_CPU,
-            Fix(
-                "Give the loader more workers, or each batch less work.",
-                f"loader = DataLoader(data, batch_size=32, num_workers={_WORKERS})",
-                worker_call(_WORKERS * times, pinned=not facts.on_cpu, more="prefetch_factor=4, "),
-                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-                "More workers than free CPU cores slow each other down; each needs memory.",
-            ),
-            [
-                evidence(facts, "Batches waited for", len(found.slices), "", found.slices),
-                evidence(facts, "Wait per step", found.per_step_ns / 1e6, "ms", found.slices),
-                *idle_evidence(facts, found),
-            ],
-            values=found.values() | {"workers": times},
-            anchors=found.slices,
-            effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
-        )
-    ]
+    made = suggestion(
+        ctx,
+        RULE.id,
+        "The step waits for the loader's workers {share_pct:.0f} % of its time",
+        _ON_GPU if with_gpu else _ON_CPU,
+        Fix(
+            "Give the loader more workers, or each batch less work.",
+            f"loader = DataLoader(data, batch_size=32, num_workers={_WORKERS})",
+            worker_call(_WORKERS * times, pinned=not facts.on_cpu, more="prefetch_factor=4, "),
+            "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            "More workers than free CPU cores slow each other down; each needs memory.",
+        ),
+        [
+            evidence(facts, "Batches waited for", len(found.slices), "", found.slices),
+            evidence(facts, "Wait per step", found.per_step_ns / 1e6, "ms", found.slices),
+        ],
+        values=found.values() | {"workers": times},
+        anchors=found.slices,
+        effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
+    )
+    return [with_idle(facts, found, made)]

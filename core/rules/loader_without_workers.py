@@ -29,7 +29,7 @@ loading'; PyTorch's former pattern matcher (SynchronizedDataLoader).
 from __future__ import annotations
 
 from core.rule_tools.facts import facts_of
-from core.rule_tools.loader import idle_evidence, loader_calls, loader_finding, worker_call, workers_factor
+from core.rule_tools.loader import loader_calls, loader_finding, with_idle, worker_call, workers_factor
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import LOADER, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -47,12 +47,10 @@ RULE = Rule(
 _TITLE_ON_GPU = "The data loader has no workers: {share_pct:.0f} % of the CPU's step"  # the device waits in less of it
 _ON_GPU = (
     "The data loader works in the training process itself and takes {share_pct:.0f} % of the CPU's step. "
-    "Each batch is read and put together by the thread that also starts the GPU's work: {wait_ms:time} per step, "
-    "during {idle_ms:time} of which the GPU has nothing to do ({count} {count|batch|batches} in {steps} "
-    "{steps|step|steps}, {each_ms:time} for each). Worker processes prepare the next batches while the GPU computes "
-    "this one. The saving assumes {workers:.0f} {workers|worker|workers} that do not "
-    "slow each other "
-    "down."
+    "Each batch is read and put together by the thread that also starts the GPU's work: {wait_ms:time} per step "
+    "({count} {count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). Worker processes prepare "
+    "the next batches while the GPU computes this one. The saving assumes {workers:.0f} {workers|worker|workers} that "
+    "do not slow each other down."
 )
 _ON_CPU = (
     "The data loader works in the training process itself and takes {share_pct:.0f} % of the step. "
@@ -75,28 +73,26 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if found is None or found.values()["each_ms"] * 1e3 < ctx.params["min_batch_us"]:
         return []
     factor = workers_factor(found, 1.0 / max(ctx.params["workers"], 1.0))
-    return [
-        suggestion(
-            ctx,
-            RULE.id,
-            _TITLE_ON_GPU if with_gpu else "The data loader has no workers: {share_pct:.0f} % of the step",
-            _ON_GPU if with_gpu else _ON_CPU,
-            Fix(
-                "Let worker processes prepare the batches.",
-                "loader = DataLoader(data, batch_size=32)",
-                worker_call(ctx.params["workers"], pinned=not facts.on_cpu),
-                "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-                "Each worker holds a copy of the data set object; the script needs an `if __name__ == "
-                "'__main__':` guard "
-                "on Windows and macOS.",
-            ),
-            [
-                evidence(facts, "Batches fetched", len(found.slices), "", found.slices),
-                evidence(facts, "Time in the loader per step", found.per_step_ns / 1e6, "ms", found.slices),
-                *idle_evidence(facts, found),
-            ],
-            values=found.values() | {"workers": ctx.params["workers"]},
-            anchors=found.slices,
-            effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
-        )
-    ]
+    made = suggestion(
+        ctx,
+        RULE.id,
+        _TITLE_ON_GPU if with_gpu else "The data loader has no workers: {share_pct:.0f} % of the step",
+        _ON_GPU if with_gpu else _ON_CPU,
+        Fix(
+            "Let worker processes prepare the batches.",
+            "loader = DataLoader(data, batch_size=32)",
+            worker_call(ctx.params["workers"], pinned=not facts.on_cpu),
+            "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            "Each worker holds a copy of the data set object; the script needs an `if __name__ == "
+            "'__main__':` guard "
+            "on Windows and macOS.",
+        ),
+        [
+            evidence(facts, "Batches fetched", len(found.slices), "", found.slices),
+            evidence(facts, "Time in the loader per step", found.per_step_ns / 1e6, "ms", found.slices),
+        ],
+        values=found.values() | {"workers": ctx.params["workers"]},
+        anchors=found.slices,
+        effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
+    )
+    return [with_idle(facts, found, made)]

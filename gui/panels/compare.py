@@ -237,9 +237,9 @@ class ComparePage(QWidget):
             (self.tr("Device step"), "device_step_ns", text.duration),
             (self.tr("Period"), "period_ns", text.duration),
             (self.tr("{device} busy").format(device=self._device()), "gpu_busy_pct", text.percent),
-            (self.tr("Sync points"), "sync_points_per_step", text.count),
-            (self.tr("Sync wait"), "sync_wait_ns_per_step", text.duration),
-            (self.tr("Kernels"), "kernels_per_step", text.count),
+            (self.tr("Sync points per step"), "sync_points_per_step", text.count),
+            (self.tr("Sync wait per step"), "sync_wait_ns_per_step", text.duration),
+            (self.tr("Kernels per step"), "kernels_per_step", text.count),
         )
         rows = []
         for name, field, show in fields:

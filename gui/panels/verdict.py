@@ -327,14 +327,15 @@ class VerdictBand(QFrame):
             return ""
         if summary.held_out_error_pct is not None:
             note = self.tr(
-                "Each half of the steps, replayed, foretells the other half within {error}, what steps differ by "
-                "included."
+                "How far to trust it: made from one half of the steps, it gives the other half's time within {error}. "
+                "What the halves differ by is part of that."
             ).format(error=text.percent(summary.held_out_error_pct))
         else:
             note = self.tr(
-                "It takes four counted steps of one loop to tell how well the replay foretells steps not given to it."
+                "How far to trust it is unknown: telling that takes four counted steps of one loop, of which one half "
+                "foretells the other."
             )
-        own = self.tr("The recording that it is made of, it reproduces within {error}: close to 0 by construction.")
+        own = self.tr("All steps replayed together give their own time within {error}: close to 0 by construction.")
         return "\n" + note + "\n" + own.format(error=text.percent(abs(summary.replay_error_pct)))
 
     def _show_budget(self, figures: Figures) -> None:

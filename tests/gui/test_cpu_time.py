@@ -60,7 +60,9 @@ def test_what_lies_outside_the_steps_is_not_shared_out_among_them(
 
 
 def test_nothing_is_promised_below_where_there_is_nothing(tmp_path: Path) -> None:
-    for made, promised in ((TraceBuilder().op("aten::mm", 0, 100), True), (TraceBuilder().memory(10, 8, 8), False)):
-        trace = made.build(tmp_path / f"{promised}.json")
+    beside = TraceBuilder().step(1, 0, 100).step(2, 100, 100).op("aten::mm", 300, 100)  # nothing in the steps
+    cases = ((TraceBuilder().op("aten::mm", 0, 100), True), (TraceBuilder().memory(10, 8, 8), False), (beside, False))
+    for number, (made, promised) in enumerate(cases):
+        trace = made.build(tmp_path / f"{number}.json")
         words = nothing_found(trace, Analysis(compute_figures(trace), rules=()))
         assert ("shown below" in words) == promised

@@ -132,9 +132,9 @@ def test_the_sustained_step_says_which_error_is_a_measure_of_accuracy(
         summary = replace(whole.figures.summary, replay_error_pct=0.0, held_out_error_pct=held_out)
         show(trace, replace(whole, figures=replace(whole.figures, summary=summary)))
         tips.append({s.name: s.explanation() for s in band_of(window)._shown}["Sustained step"])
-    assert "foretells the other half within 3.4" in tips[0]
+    assert "it gives the other half's time within 3.4" in tips[0]
     assert "close to 0 by construction" in tips[0]
-    assert "It takes four counted steps" in tips[1]
+    assert "telling that takes four counted steps" in tips[1]
 
 
 def test_each_verdict_is_explained(window: MainWindow, document: Document) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis import Analysis
+from core.analysis import Analysis, analyze
 from core.errors import Cancelled
 from core.figures.compute import compute_figures
 from core.importing import open_trace
@@ -279,3 +279,21 @@ def test_steps_of_two_lengths_do_not_deny_their_mean_pace(tmp_path: Path) -> Non
     replay = Replay(trace, compute_figures(trace))
     assert not replay.contradicted
     assert replay.error_pct < 1
+
+
+def test_why_a_fix_saves_more_after_others_is_said(tmp_path: Path) -> None:
+    def step(m: Machine, number: int) -> None:
+        m.loader(0 if m.fixed("loader") else 2000)
+        m.to_device(1_000_000, us=100)
+        for _ in range(40):
+            m.kernel_op("aten::add", us=4, host_us=15)
+        m.kernel_op("aten::mm", us=1500)
+
+    analysis = analyze(open_trace(simulate(step, steps=8).write(tmp_path / "trace.json")))
+    notes = {s.rules[0]: s.note for s in analysis.plan}
+    copy = next(s for s in analysis.suggestions if s.rule_id == "pageable-batch-copy")
+    assert copy.saving.together_ns is not None
+    assert copy.saving.ns is not None
+    assert copy.saving.together_ns > 2 * copy.saving.ns
+    assert "would wait longer" in notes["pageable-batch-copy"]
+    assert notes["loader-without-workers"] == ""

@@ -26,7 +26,7 @@ def test_report_says_everything():
         "device step",
         "period",
         "sustained step",
-        "reproduces within 1.2 %",
+        "give their own time within 1.2 %",
         "The plan: 900 µs → 630 µs per step",
         "A value is read back 4 times",
         "alone saves 270 µs (30 %) per step, replayed",
@@ -224,10 +224,10 @@ def test_reproducing_the_recording_is_not_shown_as_accuracy():
     trace, analysis = with_suggestions(training(), SUGGESTION)
     said = report(trace, analysis)
     assert "replay within" not in said
-    assert "foretells steps that it was not given is unknown" in " ".join(said.split())
+    assert "How far to trust it is unknown" in " ".join(said.split())
     summary = replace(analysis.figures.summary, held_out_error_pct=3.4)
     known = Analysis(replace(analysis.figures, summary=summary), analysis.suggestions, analysis.plan, analysis.rules)
-    assert "foretells the other half within 3.4 %" in " ".join(report(trace, known).split())
+    assert "it gives the other half's time within 3.4 %" in " ".join(report(trace, known).split())
 
 
 def test_two_shares_of_the_same_work_say_what_each_is_of():

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+from core.figures.compute import compute_figures
+from core.kinds import GapCause
 from core.rule_tools.report import PER_STEP
 from core.suggestions import Suggestion
 from core.trace import Trace
-from tests.core.rules.kit import built, run_rule, steps
+from tests.core.rules.kit import built, keep, run_rule, steps, work
+from tests.simulator import Machine, simulate
 from tests.trace_builder import TraceBuilder
 
 
@@ -54,3 +59,20 @@ def test_a_time_of_all_steps_in_a_sentence_is_told_per_step_as_well() -> None:
 
 def test_every_label_that_is_told_per_step_says_so() -> None:
     assert all("per step" in label for label in PER_STEP.values())
+
+
+def test_the_loader_idles_the_device_for_as_long_as_the_budget_says() -> None:
+    def program(m: Machine, number: int) -> None:
+        m.loader(900 if number > 2 else 400)  # the first step finds an idle device, and the last one has no period
+        work(m, 300, 3)
+
+    trace = keep(simulate(program, steps=5, sustained=False).to_json())
+    (found,) = run_rule("loader-without-workers", trace).suggestions
+    budget = compute_figures(trace).budget
+    idle_ns = budget.idle_by_cause_ns[int(GapCause.LOADER)]
+    assert budget.period_ns is not None
+    assert found.values["period_ms"] * 1e6 == budget.period_ns
+    assert found.values["idle_ms"] * 1e6 == idle_ns
+    assert found.evidence[-1].value == pytest.approx(idle_ns / 1e6)
+    assert "of which" not in found.explanation  # the loader's calls are of all steps, the idle time of the periods
+    assert found.explanation.endswith("the GPU idles 29.5 µs for the loader.")
