@@ -79,6 +79,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(steps, OPTIMIZER)
     steps = steps[~facts.inside(steps, steps)]  # an optimizer made of others: the whole of it
     small = facts.matching(_SMALL, SliceKind.CPU_OP)
+    launching = facts.of_kind(SliceKind.CPU_OP)
+    launching = launching[trace.slices.parent_id[launching] < 0] if not facts.on_cpu else launching[:0]
+    launching = launching[facts.device_counts(launching) > 0]
     grouped = facts.matching(r"_foreach_|_fused_|multi_tensor", SliceKind.CPU_OP)
     kernels = facts.matching(r"multi_tensor_apply|FusedAdam|fused_adam", SliceKind.KERNEL)
     by_name: dict[str, list[int]] = {}
@@ -95,6 +98,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             continue
         if len(ops) < ctx.params["min_launches"] * len(ids):
             continue
+        if not facts.on_cpu:  # what else such a step starts (norms, divisions) goes tensor by tensor as well
+            ops = np.union1d(ops, np.concatenate([_within(ctx, i, launching) for i in ids]))
         host = total_ns(facts, ops)
         fused = grouped_keyword(class_of(name)) == "fused"
         factor = _left(ctx, facts, fused, host / len(ops))

@@ -442,6 +442,20 @@ def test_an_optimizer_that_works_on_one_vector_is_not_called_tensor_by_tensor() 
     assert not _found(run_rule("single-tensor-optimizer", trained("LBFGS")))
 
 
+def test_all_that_an_optimizer_starts_tensor_by_tensor_is_priced() -> None:
+    def program(m: Machine) -> None:
+        work(m)
+        with m.range("Optimizer.step#Lamb.step"):
+            for _ in range(60):
+                for name in ("mul_", "linalg_vector_norm", "div"):
+                    m.kernel_op(f"aten::{name}", 3)
+
+    trace = sim(program)()
+    (found,) = run_rule("single-tensor-optimizer", trace).suggestions
+    assert found.values["per_step"] == 180
+    assert len(found.effects[0].slices) == 180 * len(found.steps)
+
+
 def test_on_a_cpu_foreach_is_advised_for_small_tensors_only() -> None:
     def trained(optimizer: str, us: float) -> RuleResult:
         builder = steps(3, 20_000.0, **CPU)
