@@ -194,6 +194,7 @@ class Hooks:
             finally:
                 hooks.depth = 0
 
+        __call__.steplens_original = original  # see `_own_call` of the session
         module_class.__call__ = __call__
         self._undo.append(lambda: setattr(module_class, "__call__", original))
 

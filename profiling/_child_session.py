@@ -3,6 +3,7 @@
 Runs in the user's interpreter: standard library and torch only, Python 3.8, torch 2.0 and newer.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -140,7 +141,8 @@ class Session:
         """Begin to record."""
         if not self._prepared:
             self.prepare()
-        self._profile.start_trace()
+        with _own_call(self._torch.nn.Module):
+            self._profile.start_trace()
         self.running = True
         self._thread = threading.get_ident()
         if self.off_main and not self.all_threads:
@@ -218,6 +220,25 @@ class Session:
         with open(path + ".partial", "w", encoding="utf-8", errors="backslashreplace") as out:
             json.dump(table, out, separators=(",", ":"))
         os.replace(path + ".partial", path)
+
+
+@contextlib.contextmanager
+def _own_call(module_class):
+    """Have torch's own ``Module.__call__`` in its place for a moment.
+
+    The profiler looks once, when its first recording begins, which code calls a module, and knows modules by it from
+    then on: with our hook there none would be named once the hook is gone.
+    """
+    hook = module_class.__call__
+    own = getattr(hook, "steplens_original", None)
+    if own is None:
+        yield
+        return
+    module_class.__call__ = own
+    try:
+        yield
+    finally:
+        module_class.__call__ = hook
 
 
 class _AtThreadEnd:

@@ -235,3 +235,22 @@ def test_a_loop_that_nothing_tells_the_steps_of_says_what_it_lacks_and_how_to_ge
     (notice,) = [n for n in seen.result.notices if n.key in ("no-steps", "steps-unknown")]
     assert "without memory, shapes and stacks" in notice
     assert "prof.step()" in notice
+
+
+MODULES = """
+import torch; torch.set_num_threads(1)
+net = torch.nn.Linear(4, 4); o = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.utils.data.DataLoader(torch.randn(80, 4), batch_size=2):
+    o.zero_grad(); net(x).sum().backward(); o.step()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=MODULES)
+def test_modules_are_named_in_every_step_of_the_window(seen: Seen) -> None:
+    """The early recording begins under a hook of ours: torch must not take that for the code that calls a module."""
+    named = [e["ts"] for e in seen.events if e.get("name", "").startswith("nn.Module: Linear")]
+    steps = [e for e in seen.events if e.get("name") in seen.steps]
+    assert len(steps) >= 2
+    for step in steps:
+        assert sum(step["ts"] <= ts < step["ts"] + step["dur"] for ts in named) == 1
