@@ -123,3 +123,10 @@ def test_that_a_wait_only_moves_is_said_where_it_is_true() -> None:
     assert gone.saving.ns is not None
     assert gone.saving.ns >= 0.99e6 * gone.values["gone_ms"]
     assert "later line" not in gone.explanation
+
+
+def test_what_a_pinned_copy_saves_on_the_device_is_left_out_in_words() -> None:
+    (batch,) = found(lambda m: m.to_device(20_000_000))
+    (few,) = found(lambda m: m.to_device(40))
+    assert "so the saving leaves that out" in batch.explanation
+    assert "leaves that out" not in few.explanation  # a few numbers are not to be pinned
