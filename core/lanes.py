@@ -143,11 +143,23 @@ class LaneIndex:
         return lanes
 
     def summary(self, track_id: int) -> list[Lane]:
-        """Lanes that stand for a Python track where there is no room for all: modules, else the user's own frames."""
+        """Lanes that stand for a Python track where there is no room for all: modules, else the user's own frames.
+
+        Modules that all end in the first half of the track stand for none of what follows: some recordings name them
+        in their first step only.
+        """
         if track_id not in self._summary:
-            lanes = module_lanes(self.trace, track_id) or own_frame_lanes(self.trace, track_id)
+            lanes = module_lanes(self.trace, track_id)
+            if not lanes or self._end_early(track_id, lanes[0]):
+                lanes = own_frame_lanes(self.trace, track_id) or lanes
             self._summary[track_id] = lanes
         return self._summary[track_id]
+
+    def _end_early(self, track_id: int, outermost: Lane) -> bool:
+        tracks, slices = self.trace.tracks, self.trace.slices
+        first, end = int(tracks.first_id[track_id]), int(tracks.end_id[track_id])
+        middle = (int(slices.start_ns[first:end].min()) + int(self.trace.end_ns[first:end].max())) // 2
+        return int(outermost.end_ns[-1]) < middle
 
     def lane(self, track_id: int, depth: int) -> Lane:
         """One lane; the empty one when the track is not that deep."""

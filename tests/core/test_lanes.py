@@ -79,3 +79,19 @@ def test_union_covers_the_same_instants(spans: list[tuple[int, int]]) -> None:
     ours = {t for a, b in zip(joined.start_ns.tolist(), joined.end_ns.tolist(), strict=True) for t in range(a, b)}
     assert ours == brute
     assert (joined.start_ns[1:] > joined.end_ns[:-1]).all()
+
+
+def test_modules_that_end_early_do_not_stand_for_the_rest_of_a_python_stack() -> None:
+    """Some recordings name modules in their first step only: the closed row would be empty after it."""
+
+    def first_of_summary(steps_with_modules: int) -> str:
+        builder = TraceBuilder().python("train.py(1): main", 0, 100)
+        for step in range(5):
+            if step < steps_with_modules:
+                builder.python("nn.Module: Net_0", 20 * step + 2, 10)
+        trace = builder.build()
+        (track,) = {int(t) for t in trace.slices.track_id}
+        return trace.name(int(LaneIndex(trace).summary(track)[0].ids[0]))
+
+    assert first_of_summary(5) == "nn.Module: Net_0"
+    assert first_of_summary(1) == "train.py(1): main"
