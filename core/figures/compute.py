@@ -30,6 +30,7 @@ from core.figures.verdict import (
     judge,
     judge_captured,
     judge_cut_off,
+    judge_in_turn,
     judge_lost,
     judge_too_little,
     judge_uneven,
@@ -151,7 +152,12 @@ def final_verdict(
         _single(figures.extra, "exposed_host_copy_ns") or 0.0,
     )
     if verdict is not None:
-        return judge_uneven(verdict, figures.busy_by_device_pct) if len(trace.sources) < 2 else verdict
+        if len(trace.sources) > 1:
+            return verdict
+        in_turn = judge_in_turn(
+            verdict, figures.budget, _single(figures.extra, "any_device_busy_ns"), len(view.devices)
+        )
+        return judge_uneven(in_turn, figures.busy_by_device_pct)
     launches = bool(len(view.named(view.host_calls, view.names.launch)))
     names_device = bool(trace.meta.devices) or launches
     names = view.names
@@ -280,11 +286,16 @@ def _further(
     extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])
     host = {d: subtract(times.host_copy[d], times.kernel[d]) for d in view.devices}
     extra["exposed_host_copy_ns"] = np.array([per_window(view, windows, host) or 0.0])
+    if len(view.devices) > 1 and len(view.trace.sources) < 2:
+        together = union_all(times.busy[d] for d in view.devices)
+        extra["any_device_busy_ns"] = np.array(
+            [per_window(view, windows, dict.fromkeys(view.devices, together)) or 0.0]
+        )
     extra["exposed_copy_ns"] = np.array([per_window(view, windows, copies) or 0.0])
     busiest = max(view.devices, key=lambda d: times.kernel[d].total_ns)
     span = _hull(dev.busy_window(view, steps))
-    bounds, together = wait_bounds(syncs, times.kernel[busiest], span)
+    bounds, all_waits = wait_bounds(syncs, times.kernel[busiest], span)
     extra["wait_bound_alone_ns"] = bounds.astype(np.float64)
-    extra["wait_bound_together_ns"] = np.array([float(together)])
+    extra["wait_bound_together_ns"] = np.array([float(all_waits)])
     extra["wait_bound_window_ns"] = np.array([float(span.total_ns)])
     return extra

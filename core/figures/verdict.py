@@ -42,6 +42,8 @@ START_UP_SHARE = 0.5
 LOST_LAUNCHES_SHARE = 0.5
 # Of several devices of one program, the others work so much less than the one that never idles.
 UNEVEN_SHARE = 0.7
+# Of what several devices of one program do, so little more than the time in which any works: they hardly overlap.
+IN_TURN_SHARE = 1.25
 # Without a device, a loader that takes so much of the CPU's step is the headline.
 LOADER_SHARE = 0.3
 
@@ -89,6 +91,9 @@ TEMPLATES: Mapping[str, str] = {
     "no_device_events": "The trace names a GPU but holds none of its work, so how busy it was is unknown.",
     "one_device": "GPU {device:.0f} works {busy_pct:.0f} % of the time and sets the pace; the others work "
     "{rest_pct:.0f} % of it: the work is shared out unevenly.",
+    "in_turn": "The devices work in turn: {together_pct:.0f} % of the time one of them works, each {each_pct:.0f} % on "
+    "average. Only what runs on several of them at once makes the step faster: micro-batches (a pipeline), or a share "
+    "of each batch for every device.",
     "foreign_device": "The names in this trace speak of a device, but its events are not of the kinds that "
     "torch.profiler writes: how busy that device was is unknown.",
     "left_alone": "The calls of the GPU's runtime were recorded, and none of them launches anything: the program "
@@ -269,6 +274,19 @@ def judge_uneven(verdict: Verdict, busy_pct: Mapping[int, float]) -> Verdict:
     if most < 100.0 * DEVICE_BOUND_SHARE or mean > UNEVEN_SHARE * most:
         return verdict
     return _verdict("device_bound", "one_device", device=device, busy_pct=most, rest_pct=mean)
+
+
+def judge_in_turn(verdict: Verdict, budget: Budget, any_busy_ns: float | None, devices: int) -> Verdict:
+    """Say that several devices of a program never work at once, where one or another always does.
+
+    Each then idles with work launched that waits for another one's, as in a model whose parts lie on several devices.
+    """
+    if verdict.code in ("communication_bound", "healthy") or not any_busy_ns or not budget.period_ns:
+        return verdict
+    each, together = float(budget.busy_ns or 0) / budget.period_ns, min(any_busy_ns / budget.period_ns, 1.0)
+    if together < DEVICE_BOUND_SHARE or each * devices > IN_TURN_SHARE * together:
+        return verdict
+    return _verdict("device_bound", "in_turn", together_pct=100.0 * together, each_pct=100.0 * each)
 
 
 def judge_too_little(count: int) -> Verdict:

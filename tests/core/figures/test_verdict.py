@@ -352,6 +352,19 @@ def test_a_device_that_never_idles_sets_the_pace_of_a_program_with_several():
     assert "shared out unevenly" not in compute_figures(two_devices(85).build()).summary.verdict_text
 
 
+@pytest.mark.parametrize(("at_once", "in_turn"), [(False, True), (True, False)])
+def test_devices_that_wait_for_each_other_are_said_to_work_in_turn(at_once: bool, in_turn: bool):
+    builder = TraceBuilder()
+    for i in range(5):
+        builder.step(i, i * 100, 100)
+        builder.launch("k", at=i * 100 + 1, call=3, start=i * 100 + 5, dur=48)
+        begin = i * 100 + (5 if at_once else 54)
+        builder.launch("k", at=i * 100 + 6, call=3, start=begin, dur=48, device=1, stream=8)
+    summary = compute_figures(builder.build()).summary
+    assert ("in turn" in summary.verdict_text) is in_turn
+    assert (summary.verdict == "device_bound") is in_turn
+
+
 def test_tracks_that_another_program_names_as_a_device_are_not_called_cpu_work():
     builder = TraceBuilder(gpu=None).op("aten::mm", 0, 50)
     builder.name_process("/device:GPU:0", pid=9).event(ph="X", pid=9, tid=1, name="fusion", ts=10, dur=20)
