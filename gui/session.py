@@ -86,6 +86,7 @@ class Document(QObject):
         self.kept = True  # marks and states are written to the user's data folder
         self.prepared: Any = None  # `gui.timeline.prepared.Prepared`, made where the trace was read
         self.search_query: Any = None  # `gui.models.query.Query` behind search_text
+        self.search_fault: Any = None  # `gui.models.query.Fault`, where it could not be run
         self.title = trace.path.name if trace.sources else ""
         self.panel = ""  # the view under the timeline that its page is to show; "" the one used last
         self._slow = Listeners(self)

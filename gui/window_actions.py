@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 from core.kinds import TrackKind
 from core.words import visible
 from gui import commands, dialogs, jobs, names, panels, reading_order, text, text_size, theme
-from gui.models.query import Query, find
+from gui.models.query import Fault, Query, find
 from gui.session import Document
 from gui.widgets.labels import plain_tip, restyle
 
@@ -243,9 +243,9 @@ class WindowActions(_Base):
 
     def _found(self, document: Document, found: tuple[Query, Any]) -> None:
         query, hits = found
-        wrong = hits if isinstance(hits, str) else ""
-        document.set_search(query.text or ("*" if query.filtered else ""), NO_HITS if wrong else hits)
-        self._show_hits(wrong)
+        document.search_fault = hits if isinstance(hits, Fault) else None
+        document.set_search(query.text or ("*" if query.filtered else ""), NO_HITS if document.search_fault else hits)
+        self._show_hits()
 
     def step_hit(self, offset: int) -> None:
         """Next or previous search hit."""
@@ -254,15 +254,16 @@ class WindowActions(_Base):
             self.session.current.go_to_hit(offset)
             self._show_hits()
 
-    def _show_hits(self, wrong: str = "") -> None:
+    def _show_hits(self) -> None:
         document, shown = self.session.current, self.top.hits
+        wrong: Fault | None = document.search_fault if document is not None and document.search_text else None
         restyle(shown, "role", "warn" if wrong else "dim")
-        shown.setToolTip(plain_tip(wrong))
+        shown.setToolTip(plain_tip(wrong.why if wrong else ""))
         if document is None or not document.search_text:
             shown.setText("")
             return
         if wrong:
-            shown.setText(self.tr("not a pattern"))
+            shown.setText(wrong.short)
             return
         count = len(document.search_hits)
         if document.search_at >= 0:

@@ -20,6 +20,12 @@ from core.errors import TraceError
 LIMIT_S = 5.0
 _LOOK_S = 0.05  # how often is looked whether the search was called off
 _MANY = 3  # repetitions in a row, in names of thousands of characters
+
+
+class NotSearched(TraceError):
+    """A pattern was not looked for to the end, which is no fault of how it is written."""
+
+
 _CODE = """
 import json, re, sys
 pattern, flags, names = json.load(sys.stdin)
@@ -47,14 +53,22 @@ def fitting(pattern: str, flags: int, names: Sequence[str], tick: Callable[[], o
 
     Raises
     ------
-    TraceError
-        When it takes too long.
-    OSError
-        When there can be no process.
+    NotSearched
+        When it takes too long, or there can be no process.
     """
+    try:
+        return _fitting(json.dumps([pattern, flags, names]).encode(), tick)
+    except (OSError, ValueError, MemoryError) as error:
+        words = QCoreApplication.translate(
+            "search", "The process that looks for such a pattern could not do it. Fewer repetitions need none."
+        )
+        raise NotSearched(words, str(error)) from error
+
+
+def _fitting(content: bytes, tick: Callable[[], object]) -> list[int]:
     hidden = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one
     command = [sys.executable, "-I", "-S", "-c", _CODE]
-    request: bytes | None = json.dumps([pattern, flags, names]).encode()
+    request: bytes | None = content
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nothing, creationflags=hidden) as process:
         end = time.monotonic() + LIMIT_S
@@ -74,4 +88,4 @@ def fitting(pattern: str, flags: int, names: Sequence[str], tick: Callable[[], o
     words = QCoreApplication.translate(
         "search", "This regular expression takes too long: a repetition in it stands within, or beside, another one."
     )
-    raise TraceError(words)
+    raise NotSearched(words)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 
 from core.kinds import SliceKind
 from core.tables import I32
@@ -54,7 +54,7 @@ class Query:
         Raises
         ------
         TraceError
-            When the regular expression is not one, or takes too long.
+            When the regular expression is not one, takes too long, or no process can look for it.
         """
         from core.search import search
         from gui.models import pattern_beside
@@ -78,11 +78,30 @@ class Query:
         )
 
 
-def find(trace: Trace, query: Query, progress: Any) -> tuple[Query, I32 | str]:
-    """Run a search in a worker thread; a text says why it could not be run."""
-    from core.errors import TraceError
+@dataclass(frozen=True)
+class Fault:
+    """Why a search found nothing it could show.
 
+    Parameters
+    ----------
+    short
+        A few words beside the search field.
+    why
+        A sentence.
+    """
+
+    short: str
+    why: str
+
+
+def find(trace: Trace, query: Query, progress: Any) -> tuple[Query, I32 | Fault]:
+    """Run a search in a worker thread; a `Fault` says why it could not be run."""
+    from core.errors import TraceError
+    from gui.models.pattern_beside import NotSearched
+
+    tr = QCoreApplication.translate
     try:
         return query, query.run(trace, lambda: progress(0.0, ""))
     except TraceError as error:
-        return query, " ".join(part for part in (error.title, error.detail) if part)
+        short = tr("search", "not searched") if isinstance(error, NotSearched) else tr("search", "not a pattern")
+        return query, Fault(short, " ".join(part for part in (error.title, error.detail) if part))

@@ -29,9 +29,23 @@ def ended(monkeypatch):
 def test_it_is_ended_and_the_search_says_so(monkeypatch, ended):
     monkeypatch.setattr(pattern_beside, "LIMIT_S", 0.1)
     trace = TraceBuilder().op(NAME, 0, 10).build()
-    _, why = find(trace, Query(FOR_EVER, regex=True), lambda *_: None)
-    assert "takes too long" in why
+    _, fault = find(trace, Query(FOR_EVER, regex=True), lambda *_: None)
+    assert "takes too long" in fault.why
+    assert fault.short == "not searched"  # it is a pattern
     assert None not in ended()
+
+
+@pytest.mark.parametrize("program", ["/no/such/interpreter", "/bin/false"])
+def test_that_no_process_can_look_is_said(monkeypatch, program):
+    monkeypatch.setattr(pattern_beside.sys, "executable", program)
+    _, fault = find(TraceBuilder().op(NAME, 0, 10).build(), Query(FOR_EVER, regex=True), lambda *_: None)
+    assert fault.short == "not searched"
+    assert "process" in fault.why
+
+
+def test_what_is_no_pattern_is_called_that():
+    _, fault = find(TraceBuilder().op(NAME, 0, 10).build(), Query("(a)+(", regex=True), lambda *_: None)
+    assert fault.short == "not a pattern"
 
 
 def test_it_ends_when_the_search_is_called_off(ended):

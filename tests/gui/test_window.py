@@ -258,6 +258,9 @@ def test_search_switches_and_filters(window: MainWindow, document: Document, qtb
     field.setText("(")
     qtbot.waitUntil(lambda: window.top.hits.text() == "not a pattern")
     assert "not a regular expression" in window.top.hits.toolTip()
+    window.session.set_current(document)
+    window.session.currentChanged.emit()  # another tab and back
+    assert window.top.hits.text() == "not a pattern"
     qtbot.keyClick(field, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: document.search_text == "")
     assert not field.query().filtered
