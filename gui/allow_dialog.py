@@ -75,6 +75,7 @@ class AllowDialog(QDialog):
         self.entry = label("", "dim", mono=True, select=True)
         self.entry.setObjectName("entry")
         box.addWidget(self.entry)
+        box.addSpacing(6)
         row = QHBoxLayout()
         self.file = label("", "faint", mono=True, wrap=True, select=True)
         row.addWidget(self.file, 1)

@@ -33,7 +33,9 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         _change(found, parent, last),
         _recorded(found),
         *_repeated(project, last),
-        _same_code(parent) if is_same_code(parent, last) else _prediction(found),
+        translate("iterations", "What differs is chance, and shows how much.")
+        if is_same_code(parent, last)
+        else _prediction(found),
         *_why(found),
     ]
     sentences += [_same(checks[last.number], parent), _same_parameters(parent, last)]
@@ -53,8 +55,9 @@ def _change(found: Judgement, parent: Iteration, last: Iteration) -> str:
     words = translate(
         "iterations", "Round {number}: {result}. The {kind} went from {before} in round {parent} to {after} ({change})."
     )
+    again = is_same_code(parent, last)
     return words.format(
-        result=result(found),
+        result=translate("iterations", "the same code again") if again else result(found),
         number=last.number,
         parent=parent.number,
         kind=kind,
@@ -99,13 +102,6 @@ def _repeated(project: Project, last: Iteration) -> list[str]:
         return []
     words = translate("iterations", "The same code was measured before: {times}.")
     return [words.format(times=", ".join(known))]
-
-
-def _same_code(parent: Iteration) -> str:
-    words = translate(
-        "iterations", "It ran the code of round {number} again: what differs is chance, and shows how much."
-    )
-    return words.format(number=parent.number)
 
 
 def _prediction(found: Judgement) -> str:

@@ -239,7 +239,10 @@ class IterationsPage(QWidget):
             Column(
                 self.tr("Prediction"),
                 "text",
-                [self._outcome(j) if i.is_measured else "" for j, i in zip(judged, rounds, strict=True)],
+                [
+                    self._outcome(j) if i.is_measured and i.again is None else ""
+                    for j, i in zip(judged, rounds, strict=True)
+                ],
             ),
             Column(
                 self.tr("Same losses"),
