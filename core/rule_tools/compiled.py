@@ -16,6 +16,7 @@ from core.tables import I32
 REGION = r"^Torch-Compiled Region"
 CODE = r"^(Torch-Compiled Region|CompiledFunction|CompiledFxGraph|inductor::)"  # of dynamo, AOTAutograd and inductor
 FUSED = r"^triton_(\w+_)?fused_"  # a kernel that inductor has made
+GOOD_PART = 0.1  # of the kernels: below it the program as a whole is not compiled
 ALREADY = (
     "Part of the step runs compiled code already ({compiled_name}), which launches {compiled_count} of these kernels."
 )
@@ -32,7 +33,10 @@ def compiled_regions(facts: Facts) -> dict[str, list[int]]:
 
 
 def with_compiled(facts: Facts, made: Suggestion, kernels: I32, fix: Fix) -> Suggestion:
-    """A suggestion to compile; where the step runs compiled code already it says so, and how far, with another fix."""
+    """A suggestion to compile; where the step runs compiled code already, it says so and how far.
+
+    Where that launches a good part of the kernels, ``fix`` stands for the usual one.
+    """
     code = facts.in_steps(facts.matching(CODE, SliceKind.CPU_OP))
     fused = facts.in_steps(facts.matching(FUSED, SliceKind.KERNEL))
     if not len(code) and not len(fused):
@@ -40,5 +44,7 @@ def with_compiled(facts: Facts, made: Suggestion, kernels: I32, fix: Fix) -> Sug
     launch = facts.trace.links.launch_of[kernels]
     inside = (launch >= 0) & facts.inside(launch, code)
     first = facts.trace.name(int(code[0] if len(code) else fused[0]))
-    values = {"compiled_name": first, "compiled_count": int((inside | np.isin(kernels, fused)).sum())}
-    return replace(made, values={**made.values, **values}, more=(*made.more, ALREADY), fix=fix)
+    count = int((inside | np.isin(kernels, fused)).sum())
+    values = {**made.values, "compiled_name": first, "compiled_count": count}
+    usual = count < GOOD_PART * len(kernels)
+    return replace(made, values=values, more=(*made.more, ALREADY), fix=made.fix if usual else fix)

@@ -128,6 +128,7 @@ def workers_factor(found: LoaderFinding, speed: float, of_period: bool = False) 
 
 
 IDLE_OF_PERIOD = "Of its period of {period_ms:time} the GPU idles {idle_ms:time} for the loader."
+IDLE_OF_STEP = "Of its step of {period_ms:time} the GPU idles {idle_ms:time} for the loader."
 IDLE_OF_CALLS = "During {idle_ms:time} of a step's wait the GPU has nothing to do."
 
 
@@ -135,10 +136,12 @@ def with_idle(facts: Facts, found: LoaderFinding, made: Suggestion) -> Suggestio
     """Add how long the GPU idles for the loader; nothing where none of its work was recorded."""
     if not facts.trace.has_device_work:
         return made
-    of_period = found.period_ns > 0
-    label = "GPU idle for the loader, per period" if of_period else "of it, the GPU had nothing to do"
+    label, words = "of it, the GPU had nothing to do", IDLE_OF_CALLS
+    if found.period_ns:
+        whole = facts.figures.budget.basis == "period"
+        label = "GPU idle for the loader, per period" if whole else "GPU idle for the loader, per step"
+        words = IDLE_OF_PERIOD if whole else IDLE_OF_STEP
     shown = Evidence(label, round(found.idle_ns / 1e6, 6), "ms", found.slices)
-    words = IDLE_OF_PERIOD if of_period else IDLE_OF_CALLS
     return replace(made, evidence=(*made.evidence, shown), more=(*made.more, words))
 
 

@@ -51,16 +51,26 @@ def test_a_step_without_compiled_code_is_told_to_compile() -> None:
         assert found.fix.before == "model = Net().cuda()"
 
 
-def test_sequences_beside_compiled_code_are_to_be_compiled_too() -> None:
+def _sequences(m: Machine) -> None:
+    for _ in range(6):
+        for name in ("aten::add", "aten::mul", "aten::tanh", "aten::sub", "aten::div"):
+            m.kernel_op(name, 60, "vectorized_elementwise_kernel<4>")
+        m.kernel_op("aten::mm", 60)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_sequences_in_compiled_code_need_more_than_to_be_compiled(compiled: bool) -> None:
     def program(m: Machine) -> None:
         work(m, 100, 1)
-        for _ in range(6):
-            for name in ("aten::add", "aten::mul", "aten::tanh", "aten::sub", "aten::div"):
-                m.kernel_op(name, 60, "vectorized_elementwise_kernel<4>")
-            m.kernel_op("aten::mm", 60)
+        if not compiled:
+            _sequences(m)
         with m.op("CompiledFunction"):
             work(m, 100, 1)
+            if compiled:
+                _sequences(m)
 
     (found,) = run_rule("fusible-kernel-sequence", sim(program)()).suggestions
-    assert "compiled code already (CompiledFunction), which launches 0 of these kernels" in found.explanation
-    assert "torch.compile(block)" not in found.fix.after
+    count = 90 if compiled else 0
+    assert f"compiled code already (CompiledFunction), which launches {count} of these kernels" in found.explanation
+    assert ("torch.compile(block)" in found.fix.after) != compiled
+    assert ("backend that fuses" in found.fix.summary) == compiled
