@@ -122,6 +122,7 @@ class Child:
         self.foreign = sibling("foreign").Foreign(torch, self.recorder, self.report, session_class)
         self.foreign.install()
         self._watch_processes(procs)
+        sibling("hooks").when_imported("torch.distributed.distributed_c10d", procs.settle_before_group_ends)
         procs.let_forks_end(lambda: bool(session_class.ours))
         if self.config["whole"]:
             self.recorder.start_whole()

@@ -53,7 +53,7 @@ def _describe_devices(torch, found):
             warnings.simplefilter("always")
             count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if not count:
-            found["cuda_error"] = str(warned[0].message) if warned else ""
+            found["cuda_error"] = str(warned[0].message).split(" (Triggered internally")[0] if warned else ""
         for index in range(count):
             properties = torch.cuda.get_device_properties(index)
             free, total = torch.cuda.mem_get_info(index)

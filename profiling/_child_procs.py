@@ -11,9 +11,11 @@ import functools
 import json
 import os
 import sys
+import time
 
 ELASTIC = "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
 
+SETTLE_SECONDS = 0.05
 MOST_PROCESSES = 32  # without a rank that leave a trace: a script may start thousands
 
 
@@ -117,6 +119,25 @@ def rank_of(torch):
         pass
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdigit() else None
+
+
+def settle_before_group_ends(module):
+    """Let threads of gloo end their work before their group is destroyed; ``module``: ``distributed_c10d``.
+
+    Since torch erases the context of a backward pass when it is over, the thread that made its last all-reduce may be
+    the last to hold it, and needs the interpreter's lock to free it. The group's end waits for that thread with the
+    lock held: for ever. So the lock is given away once before.
+    """
+    original = module.destroy_process_group
+
+    @functools.wraps(original)
+    def destroy_process_group(*args, **kwargs):
+        time.sleep(SETTLE_SECONDS)
+        return original(*args, **kwargs)
+
+    for owner in (module, sys.modules.get("torch.distributed")):
+        if getattr(owner, "destroy_process_group", None) is original:
+            owner.destroy_process_group = destroy_process_group
 
 
 def may_be_recorded(torch, report):

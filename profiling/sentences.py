@@ -290,7 +290,7 @@ TEMPLATES = {
     "cure-official": QT_TRANSLATE_NOOP("profiling", "Use an official build."),
     "build-cpu": QT_TRANSLATE_NOOP("profiling", "This torch is a CPU build: there is no device to wait for."),
     "cure-cuda-build": QT_TRANSLATE_NOOP("profiling", "A GPU can only be seen with a CUDA build of torch."),
-    "gpu-unusable": QT_TRANSLATE_NOOP("profiling", "torch cannot use the GPU: {error}"),
+    "gpu-unusable": QT_TRANSLATE_NOOP("profiling", "torch cannot use the GPU: {error}."),
     "cure-driver": QT_TRANSLATE_NOOP(
         "profiling",
         "Often the driver is older than this torch needs: update the driver or install a torch built for it.",
@@ -300,6 +300,17 @@ TEMPLATES = {
     "blocking-set": QT_TRANSLATE_NOOP(
         "profiling",
         "CUDA_LAUNCH_BLOCKING=1 makes every launch wait for its kernel: the times will not be the true ones.",
+    ),
+    "script-anomaly": QT_TRANSLATE_NOOP(
+        "profiling",
+        "Line {line} of the script turns anomaly detection on: every backward operation is checked, and the device "
+        "waits each time.",
+    ),
+    "cure-turn-off": QT_TRANSLATE_NOOP("profiling", "Turn it off before profiling."),
+    "script-blocking": QT_TRANSLATE_NOOP(
+        "profiling",
+        "Line {line} of the script sets CUDA_LAUNCH_BLOCKING=1: every launch waits for its kernel, so that the times "
+        "will not be the true ones.",
     ),
     "cure-unset": QT_TRANSLATE_NOOP("profiling", "Unset it before profiling."),
     "attached": QT_TRANSLATE_NOOP(

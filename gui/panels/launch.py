@@ -142,6 +142,7 @@ class LaunchPage(QWidget):
         self.answer = PythonAnswer()
         self.asking = self.answer.asking
         form.addRow("", self.answer)
+        form.addRow("", self.hint.remarks)
         self.gpu.currentIndexChanged.connect(self._update)
         for line in (self.script, self.module, self.arguments, self.folder):
             line.textChanged.connect(self._update)
@@ -217,9 +218,12 @@ class LaunchPage(QWidget):
 
     def check_interpreter(self) -> None:
         """Ask the chosen interpreter, off the GUI thread."""
+        from gui.capture import runs_root
+
         path = self.interpreter.path()
         if path:
-            jobs.run(self, partial(_ask, path), self._checked, self._not_checked, key="preflight")
+            root = str(runs_root(self._settings)) if self._settings is not None else ""
+            jobs.run(self, partial(_ask, path, root), self._checked, self._not_checked, key="preflight")
 
     def _checked(self, found: Preflight) -> None:
         if found.interpreter != self.interpreter.path():
@@ -227,14 +231,14 @@ class LaunchPage(QWidget):
         self._found = found
         self._offer_gpus(found.devices)
         worst = found.remarks[0].level if found.remarks else "info"
-        words = "\n".join(f"{spoken(r.text)} {spoken(r.cure)}".strip() for r in found.remarks)
+        words = [f"{spoken(r.text)} {spoken(r.cure)}".strip() for r in found.remarks]
         self.answer.tell(spoken(found.words), words, {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
         self._update()
 
     def _not_checked(self, error: BaseException) -> None:
         self._found = None
         shown = as_text(error)
-        self.answer.tell("", f"{shown.title} {shown.detail} {shown.hint}" if shown else str(error), "wait")
+        self.answer.tell("", [f"{shown.title} {shown.detail} {shown.hint}" if shown else str(error)], "wait")
         self._update()
 
     def _take_wish(self) -> None:
@@ -379,9 +383,9 @@ class LaunchPage(QWidget):
             self.command.set_text(spoken(error.title))
 
 
-def _ask(path: str, progress: jobs.Progress) -> Preflight:
+def _ask(path: str, root: str, progress: jobs.Progress) -> Preflight:
     progress(0.0, "")
-    return preflight(path)
+    return preflight(path, runs_root=root)
 
 
 def _look(script: str, last: list[str], progress: jobs.Progress) -> list[Interpreter]:

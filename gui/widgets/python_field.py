@@ -127,7 +127,7 @@ class PythonAnswer(QWidget):
         at_work.addWidget(self.asking)
         at_work.addWidget(self.found, 1)
         words.addLayout(at_work)
-        words.addWidget(self.remarks)
+        words.addWidget(self.remarks, 1)  # it takes the room that may be left over below
 
     def wait(self, asked: bool) -> None:
         """Say that it is being asked; nothing where no path is given."""
@@ -135,9 +135,9 @@ class PythonAnswer(QWidget):
         self.asking.setVisible(asked)
         self.remarks.clear()
 
-    def tell(self, found: str, remarks: str, role: str) -> None:
+    def tell(self, found: str, remarks: Sequence[str], role: str) -> None:
         """Show what it has, and what to know about that."""
         self.asking.hide()
         self.found.setText(found)
-        self.remarks.setText(remarks)
+        self.remarks.setText("\n".join(remarks if len(remarks) < 2 else [f"• {remark}" for remark in remarks]))
         restyle(self.remarks, "role", role)

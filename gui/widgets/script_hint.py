@@ -1,14 +1,17 @@
-"""What is better run in another way than as a plain script: a file of a package, a notebook."""
+"""What is to be known of a script before it runs: that another way suits it better, and what spoils its times."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from gui import jobs
-from gui.widgets.labels import button
+from gui.said import spoken
+from gui.widgets.labels import button, label
 from profiling.notebooks import Script, is_notebook, make_script
+from profiling.preflight import Remark
+from profiling.script_remarks import remarks_of_script
 from profiling.spec import package_module
 
 
@@ -32,11 +35,18 @@ class ScriptHint(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.link = button("", self._follow, "link")
+        self.remarks = label("", "warn", wrap=True, select=True)  # what the script does that spoils its times
+        self.remarks.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.remarks.hide()
         self._script = ""
+        self._looked_at = ""
 
     def show_for(self, script: str) -> None:
         """Offer what suits this path; nothing for an empty one."""
         self._script = script
+        if script != self._looked_at:
+            self._looked_at = script
+            self.look()
         package = package_module(script) if script else None
         if is_notebook(script):
             self.link.setText(self.tr("This is a notebook: write its code to a script beside it, and take that"))
@@ -44,6 +54,15 @@ class ScriptHint(QObject):
             words = self.tr("This file belongs to a package: run it as the module {name}")
             self.link.setText(words.format(name=package[0]))
         self.link.setVisible(is_notebook(script) or package is not None)
+
+    def look(self) -> None:
+        """Look into the script, off the GUI thread, for what spoils its times."""
+        looking = partial(_look, self._script)
+        jobs.run(self.remarks, looking, self._take_remarks, lambda _: self._take_remarks(()), key="script-remarks")
+
+    def _take_remarks(self, remarks: tuple[Remark, ...]) -> None:
+        self.remarks.setText("\n".join(f"{spoken(r.text)} {spoken(r.cure)}" for r in remarks))
+        self.remarks.setVisible(bool(remarks))
 
     def _follow(self) -> None:
         found = package_module(self._script)
@@ -55,6 +74,11 @@ class ScriptHint(QObject):
 
     def _made(self, script: Script) -> None:
         self.script_made.emit(str(script.path), script.left_out)
+
+
+def _look(script: str, progress: jobs.Progress) -> tuple[Remark, ...]:
+    progress(0.0, "")
+    return remarks_of_script(script) if script else ()
 
 
 def _make(notebook: str, progress: jobs.Progress) -> Script:

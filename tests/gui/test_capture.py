@@ -228,6 +228,48 @@ def test_the_answer_about_a_python_moves_nothing(session: Session, tmp_path: Pat
         assert page.record.mapTo(page, QPoint()).y() == before
 
 
+def test_free_disk_is_looked_for_where_runs_are_kept(session: Session, tmp_path: Path, monkeypatch: Any) -> None:
+    page = page_for(session, tmp_path / "train.py")
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr("gui.panels.launch.preflight", lambda path, runs_root: asked.append((path, runs_root)))
+    monkeypatch.setattr("gui.panels.launch.jobs.run", lambda owner, work, *_, **__: work(lambda *_: None))
+    page.check_interpreter()
+    assert asked == [("/some/python", page.spec().runs_root)]
+
+
+def test_remarks_about_a_python_are_one_below_the_other_with_their_cures(
+    session: Session, tmp_path: Path, qtbot: QtBot
+) -> None:
+    page = page_for(session, tmp_path / "train.py")
+    qtbot.addWidget(page)
+    page.resize(1000, 900)
+    page.show()
+    remarks = tuple(
+        Remark("warn", f"Fault {n} of a rather long kind, which takes a line.", "Cure it.") for n in range(5)
+    )
+    page._checked(Preflight("/some/python", "3.12.1", "2.9.0", "12.8", (), remarks))
+    QApplication.processEvents()
+    lines = page.answer.remarks.text().split("\n")
+    assert [line[:9] for line in lines] == [f"• Fault {n}" for n in range(5)]
+    assert all(line.endswith("Cure it.") for line in lines)
+    found, below = page.answer.found.geometry(), page.answer.remarks.geometry()
+    assert page.answer.height() >= below.bottom()
+    assert below.top() - found.bottom() <= 8  # no gap in between, however much room the form gives
+
+
+def test_a_script_that_turns_on_what_spoils_its_times_is_told_before_it_runs(
+    session: Session, tmp_path: Path, qtbot: QtBot
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import torch\n\ntorch.autograd.set_detect_anomaly(True)\n")
+    page = page_for(session, script)
+    qtbot.addWidget(page)
+    qtbot.waitUntil(lambda: page.hint.remarks.isVisibleTo(page))
+    assert page.hint.remarks.text().startswith("Line 3 of the script turns anomaly detection on")
+    page.script.setText(str(tmp_path / "gone.py"))
+    qtbot.waitUntil(lambda: not page.hint.remarks.isVisibleTo(page))
+
+
 def test_pythons_are_listed_with_their_torch_and_the_best_is_chosen(
     session: Session, tmp_path: Path, qtbot: QtBot
 ) -> None:

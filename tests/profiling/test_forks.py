@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 
+from profiling._child_procs import settle_before_group_ends
 from profiling.events import Gathered
 from profiling.notices import notices_of
 from tests.profiling.runs import Seen
@@ -151,3 +155,22 @@ def test_a_child_of_a_parent_that_records_stacks_is_not_recorded_and_the_run_say
     keys = {notice.key for notice in seen.result.notices}
     assert len(keys & {"children-stacks", "children-device"}) == 1
     assert "children" not in keys
+
+
+def test_threads_get_the_interpreters_lock_before_their_group_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    module = SimpleNamespace(destroy_process_group=lambda group=None: done.append(f"destroyed {group}"))
+    monkeypatch.setitem(sys.modules, "torch.distributed", SimpleNamespace(destroy_process_group=None))
+    settle_before_group_ends(module)
+    go = threading.Event()
+    thread = threading.Thread(target=lambda: (go.wait(), done.append("freed")))
+    thread.start()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(30)  # nobody takes the lock away: it is given
+    try:
+        go.set()
+        module.destroy_process_group(group=1)
+    finally:
+        sys.setswitchinterval(before)
+        thread.join()
+    assert done == ["freed", "destroyed 1"]

@@ -26,6 +26,7 @@ from profiling.preflight import preflight
 from profiling.processes import Tree, _listed, descendants
 from profiling.reading import _KINETO_NOISE
 from profiling.runs import list_runs, rename
+from profiling.script_remarks import remarks_of_script
 from profiling.spec import package_module
 
 CHILD_FILES = sorted(Path(manifest.__file__).parent.glob("_child*.py"))
@@ -266,6 +267,27 @@ def test_preflight_sees_what_spoils_times(tmp_path: Path, monkeypatch: pytest.Mo
     text = " ".join(remark.text for remark in found.remarks)
     for words in ("CUDA_LAUNCH_BLOCKING", "Another profiler", "restricted to administrators"):
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import torch\ntorch.autograd.set_detect_anomaly(True)", ["script-anomaly 2"]),
+        ("with autograd.detect_anomaly(check_nan=False):\n    pass", ["script-anomaly 1"]),
+        ("t = Trainer(max_steps=3,\n            detect_anomaly=True)", ["script-anomaly 1"]),
+        ("import os\nos.environ['CUDA_LAUNCH_BLOCKING'] = '1'", ["script-blocking 2"]),
+        ("torch.autograd.set_detect_anomaly(False)\n# torch.autograd.set_detect_anomaly(True)", []),
+        ("os.environ['CUDA_LAUNCH_BLOCKING'] = '0'\nset_detect_anomaly(mode=debug)", []),
+        ("not Python at all", []),
+    ],
+)
+def test_what_a_script_says_of_itself_that_spoils_its_times(tmp_path: Path, source: str, expected: list[str]) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(source)
+    found = remarks_of_script(str(script))
+    assert [f"{remark.text.key} {remark.text.values['line']}" for remark in found] == expected  # type: ignore[attr-defined]
+    assert all(remark.cure for remark in found)
+    assert remarks_of_script(str(tmp_path)) == ()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
