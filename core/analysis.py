@@ -165,6 +165,7 @@ def analyze(
     figures = figures or compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
+    view.let_go()
     own = len(load_rules()) if extra_folders else 0  # then the user's follow, however slow
     results = run_rules(
         trace,
@@ -177,9 +178,9 @@ def analyze(
     )
     if on_partial is not None:
         on_partial(_unpriced(figures, results))
+    view.let_go()
     analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
     report(1.0, "")
-    del view
     return analysis
 
 

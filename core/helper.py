@@ -44,6 +44,7 @@ def serve(connection: Connection, lifeline: Connection) -> None:
     """
     with suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window, which then ends this
+    memory.small_pages()
     memory.share_arena()  # before there is a thread: one that has a heap of its own hands it on to later ones
     threading.Thread(target=_end_with, args=(lifeline,), name="lifeline", daemon=True).start()
     from core import cache, rehearsal
@@ -104,7 +105,8 @@ class _Server:
         from core.importing import open_trace
 
         trace = open_trace(path, progress=self._progress, cache_dir=cache_dir)
-        _ = trace.end_ns, trace.extent_ns, trace.device_ids, trace.device_work_mask  # travel with it
+        for travels in ("end_ns", "extent_ns", "device_ids", "device_work_mask"):
+            getattr(trace, travels)  # worked out now, and never held by a name here: it would outlast the trace
         memory.give_back()
         self._connection.send((TRACE,))
         self._trace = parcels.send(self._connection, trace)
@@ -160,6 +162,8 @@ class _Server:
                 for field in fields(Figures)
                 if getattr(analysis.figures, field.name) is not getattr(known, field.name)
             }
+        else:
+            memory.give_back()  # what was needed to work them out, before they are written once more
         rest = {f.name: getattr(analysis, f.name) for f in fields(Analysis) if f.name != "figures"}
         self._connection.send((kind,))
         twin, _ = parcels.send(self._connection, (new, rest))

@@ -6,6 +6,7 @@ import ctypes
 from contextlib import suppress
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # mallopt(3)
+MANY = 200_000  # rows whose columns take longer to fill than handing back takes (2 ms)
 
 
 def share_arena() -> None:
@@ -26,6 +27,20 @@ def give_back() -> None:
     """Hand back what is kept of memory that was let go: after reading it is as much as the columns themselves."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def give_back_between(rows: int) -> None:
+    """As `give_back`, between two stages of work on a table of so many rows: with few there is nothing to hand back."""
+    if rows >= MANY:
+        give_back()
+
+
+def small_pages() -> None:
+    """Have numpy ask for no huge pages: one of 2 MB stays as long as any part of it is in use."""
+    with suppress(ImportError, AttributeError, TypeError):
+        from numpy._core import multiarray
+
+        multiarray._set_madvise_hugepage(False)  # type: ignore[attr-defined]  # else an environment variable alone sets it
 
 
 def _mallopt(option: int, value: int) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from PySide6.QtCore import QCoreApplication
 from core import helper as protocol
 from core import parcels
 from core.errors import TraceError
+from gui.errors import ChanceError
 
 if TYPE_CHECKING:
     from core.analysis import Analysis
@@ -44,6 +47,7 @@ class Helper:
 
     def __init__(self, on_end: Callable[[Helper], None]) -> None:
         self._on_end = on_end
+        _need_no_tracker()
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         their_life, self._lifeline = context.Pipe(duplex=False)
@@ -219,6 +223,16 @@ class Helper:
             self._connection.close()
 
 
+def _need_no_tracker() -> None:
+    """Have no third interpreter (10 MB) started that clears up named semaphores: a helper has none.
+
+    `multiprocessing` takes any open pipe for the way to one that runs already.
+    """
+    tracker = getattr(resource_tracker, "_resource_tracker", None)
+    if os.name == "posix" and getattr(tracker, "_fd", 0) is None:
+        vars(tracker)["_fd"] = os.open(os.devnull, os.O_WRONLY)
+
+
 def _as_trace_error(error: BaseException) -> TraceError:
     """What the helper could not read or write, as an error of its own kind."""
     shown = getattr(error, "strerror", None) or str(error)
@@ -229,8 +243,8 @@ def _as_trace_error(error: BaseException) -> TraceError:
 
 def _lost(status: int | None) -> TraceError:
     tr = QCoreApplication.translate
-    return TraceError(
-        tr("Opener", "The process that reads the trace has ended unexpectedly."),
+    return ChanceError(
+        tr("Opener", "The process that reads and diagnoses the trace has ended unexpectedly."),
         tr("Opener", "Its exit status is {status}.").format(status="?" if status is None else status),
-        tr("Opener", "Open the trace again. If it happens again, close other programs: the memory may not suffice."),
+        tr("Opener", "Try again. If it happens again, close other programs: the memory may not suffice."),
     )

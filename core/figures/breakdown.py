@@ -63,8 +63,8 @@ def _by_source(view: View, ids: I32) -> dict[int, I32]:
 def _roles(view: View) -> list[I32]:
     """Slices of each part but "other", in falling priority."""
     kernels = view.by_kind(SliceKind.KERNEL)
-    collective = kernels[view.is_collective[kernels]]
-    kernels = kernels[~view.is_collective[kernels]]
+    of_group = view.are_collectives(kernels)
+    collective, kernels = kernels[of_group], kernels[~of_group]
     host = view.by_kind(SliceKind.CPU_OP, SliceKind.RANGE)
     host_collective = view.named(host, view.names.communication)
     loader = view.named(host, view.names.loader)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from core import memory
 from core.figures import device as dev
 from core.figures.bounds import wait_bounds
 from core.figures.budget import Windows, budget_windows, per_window, share_out
@@ -71,11 +72,12 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     anchor_ns = dev.anchors(view, steps, step_of)
     per_step = step_figures(view, steps, step_of, times, syncs, anchor_ns)
     every, loop = dev.busy_window(view, steps), dev.busy_windows(view, steps, odd_steps(per_step))
-    tell(0.45, "idle time")
+    tell(0.45, "operators and kernels")
+    totals = _totals(view, step_of, per_step)  # needs most memory meanwhile, so it comes before the gaps are held
+    memory.give_back_between(len(trace.slices))
+    tell(0.65, "idle time")
     windows = budget_windows(view, steps, per_step, anchor_ns)
     gaps = find_gaps(view, times, _hull(union_all((windows.covered, every))), steps, syncs)
-    tell(0.65, "operators and kernels")
-    totals = _totals(view, step_of, per_step)
     tell(0.9, "summary")
     peaks = memory_peaks(trace)
     queue_time, depth = dev.queue_depth(view)

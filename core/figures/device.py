@@ -34,7 +34,7 @@ def device_times(view: View) -> DeviceTimes:
     slices, end = view.trace.slices, view.trace.end_ns
     device = view.device[view.work]
     is_kernel = slices.kind[view.work] == SliceKind.KERNEL
-    collective = view.is_collective[view.work]
+    collective = view.are_collectives(view.work)
 
     def of(mask: Bool) -> dict[int, Spans]:
         result = {}
@@ -243,7 +243,7 @@ def anchors(view: View, steps: StepTable, step_of: I32) -> I64:
 
 def _on_main_stream(view: View, work: I32, step_of: I32) -> I32:
     slices = view.trace.slices
-    computes = (slices.kind[work] == SliceKind.KERNEL) & ~view.is_collective[work]
+    computes = (slices.kind[work] == SliceKind.KERNEL) & ~view.are_collectives(work)
     if not computes.any():
         return work
     busy = np.bincount(slices.track_id[work[computes]], weights=slices.dur_ns[work[computes]])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.figures.device import DeviceTimes
 from core.figures.lookup import View, of_kinds
 from core.figures.model import GapTable, SyncTable
-from core.intervals import Spans, ascending, coverage, divide, subtract, union
+from core.intervals import Spans, ascending, coverage, divide, subtract, union, union_all
 from core.kinds import HOST_CALLS, GapCause, SliceKind, SyncKind
 from core.tables import I32, I64, StepTable
 
@@ -23,6 +23,7 @@ _DEVICE_LAUNCH_NS = 20_000
 _SLOW_CALL_NS = 1_000_000
 # So soon after an operator or a call nothing but the interpreter can be what the thread is in.
 _HOLE_NS = 1_000_000
+_PART = 1 << 16  # slices united at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,12 +248,18 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     if not (len(calls) or len(ops) or len(frames)):
         # A step or a range alone says nothing of what went on in it: what Python calls was not recorded either.
         ordered = [(cause, ids) for cause, ids in ordered if cause != GapCause.PYTHON]
-    layers = [_Layer(cause, union(start[ids], end[ids]), ids) for cause, ids in ordered if len(ids)]
+    layers = [_Layer(cause, _united(start, end, ids), ids) for cause, ids in ordered if len(ids)]
     if len(calls) or len(ops) or len(frames):
         # Where calls alone were recorded, an operator around them is as likely as Python between them.
         between = GapCause.PYTHON if len(ops) or len(frames) else GapCause.LAUNCH
-        layers.append(_Layer(between, union(start[own], end[own] + _HOLE_NS), own))
+        layers.append(_Layer(between, _united(start, end, own, _HOLE_NS), own))
     return layers
+
+
+def _united(start_ns: I64, end_ns: I64, ids: I32, longer_ns: int = 0) -> Spans:
+    """Union of slices, each made longer: a part at a time, as a thread's own may be nearly all of a large trace."""
+    parts = (ids[at : at + _PART] for at in range(0, len(ids), _PART))
+    return union_all([union(start_ns[part], end_ns[part] + longer_ns) for part in parts])
 
 
 def _thread_slices(view: View, thread: int) -> I32:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -17,6 +18,17 @@ from core.trace import Trace
 NEVER = np.iinfo(np.int64).max
 RENUMBERED = 1000  # added to the indices of devices for each file before theirs, where files use the same ones
 _COUNTED_BELOW = 1 << 20
+
+
+class OfTrack:
+    """A column of numbers that each slice has of its track: looked up for the slices asked for, never held for all."""
+
+    def __init__(self, track_id: I32, values: I32) -> None:
+        self._track_id, self._values = track_id, values
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the numbers of some slices (rows, a mask, a slice, or a single row)."""
+        return self._values[self._track_id[rows]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +49,9 @@ class View:
         return np.asarray((flags & (FLAG_NO_DURATION | FLAG_UNFINISHED)) == 0)
 
     @cached_property
-    def thread(self) -> I32:
+    def thread(self) -> OfTrack:
         """int32[n_slices]: row of the thread table, -1 for device tracks."""
-        thread: I32 = self.trace.tracks.thread_id[self.trace.slices.track_id]
-        return thread
+        return OfTrack(self.trace.slices.track_id, self.trace.tracks.thread_id)
 
     @cached_property
     def device_of_track(self) -> I32:
@@ -59,9 +70,9 @@ class View:
         return np.where(tracks.device >= 0, tracks.device + RENUMBERED * source, -1).astype(np.int32)
 
     @cached_property
-    def device(self) -> I32:
+    def device(self) -> OfTrack:
         """int32[n_slices]: device (see `device_of_track`) of the slice's track, -1 for CPU tracks."""
-        return self.device_of_track[self.trace.slices.track_id]
+        return OfTrack(self.trace.slices.track_id, self.device_of_track)
 
     def devices_of_source(self, source: int) -> tuple[int, ...]:
         """Devices with work that one file recorded."""
@@ -91,7 +102,8 @@ class View:
     def work(self) -> I32:
         """int32[k]: device work with a countable duration, in table order."""
         ids = self.trace.device_ids
-        return ids[self.valid[ids]]
+        keep = self.valid[ids]
+        return ids if keep.all() else ids[keep]
 
     @cached_property
     def host_calls(self) -> I32:
@@ -121,6 +133,11 @@ class View:
             found.setflags(write=False)
         return found
 
+    def let_go(self) -> None:
+        """Forget what is long and quickly worked out again: the next stage needs the memory, and little of it."""
+        for name in ("valid", "work", "host_calls", "launching", "_by_kind"):
+            self.__dict__.pop(name, None)
+
     def named(self, ids: I32, classes: Bool) -> I32:
         """Those of ``ids`` whose name is in a class."""
         if not len(ids) or not len(classes):
@@ -128,11 +145,10 @@ class View:
         name = self.trace.slices.name_id[ids]
         return ids[classes[name] & (name >= 0)]
 
-    @cached_property
-    def is_collective(self) -> Bool:
-        """bool[n_slices]: kernel of a collective."""
+    def are_collectives(self, ids: I32) -> Bool:
+        """bool[len(ids)]: which slices are kernels of a collective."""
         slices = self.trace.slices
-        return np.asarray((slices.kind == SliceKind.KERNEL) & ((slices.flags & FLAG_COMMUNICATION) != 0))
+        return np.asarray((slices.kind[ids] == SliceKind.KERNEL) & ((slices.flags[ids] & FLAG_COMMUNICATION) != 0))
 
     @cached_property
     def launching(self) -> I32:

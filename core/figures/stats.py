@@ -21,16 +21,31 @@ def self_time(view: View) -> I64:
     Children count as far as they lie inside their parent, and children that cross each other count once.
     """
     slices, end = view.trace.slices, view.trace.end_ns
-    child = np.flatnonzero((slices.parent_id >= 0) & view.valid).astype(np.int32)
-    child = child[np.argsort(slices.parent_id[child], kind="stable")]  # preorder: children of one parent by start
-    parents, own = slices.parent_id[child], slices.dur_ns.copy()
-    for rows in _parts(parents):
-        part, parent = child[rows], parents[rows]
-        start = slices.start_ns[part] - slices.start_ns[parent]
-        stop = np.minimum(end[part], end[parent]) - slices.start_ns[parent]
+    own = slices.dur_ns.copy()
+    for rows in _families(slices.parent_id):
+        above = slices.parent_id[rows]
+        child = (np.flatnonzero((above >= 0) & view.valid[rows]) + rows.start).astype(np.int32)
+        if not len(child):
+            continue
+        child = child[np.argsort(slices.parent_id[child], kind="stable")]  # preorder: children of one parent by start
+        parent = slices.parent_id[child]
+        start = slices.start_ns[child] - slices.start_ns[parent]
+        stop = np.minimum(end[child], end[parent]) - slices.start_ns[parent]
         heads = np.flatnonzero(np.append(True, parent[1:] != parent[:-1]))
         own[parent[heads]] -= np.add.reduceat(_uncovered(parent, start, stop), heads)
-    return np.maximum(own, 0)
+    return np.maximum(own, 0, out=own)
+
+
+def _families(parent_id: I32) -> Iterator[slice]:
+    """Cut rows in preorder into stretches of whole trees, as each row needs half a dozen columns meanwhile."""
+    first = 0
+    while first < len(parent_id):
+        last = first + _PART
+        while last < len(parent_id) and not len(roots := np.flatnonzero(parent_id[last : last + _PART] < 0)):
+            last += _PART
+        last = last + int(roots[0]) if last < len(parent_id) else len(parent_id)
+        yield slice(first, last)
+        first = last
 
 
 def _parts(group: I32 | I64) -> Iterator[slice]:
@@ -142,13 +157,15 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
     slices = view.trace.slices
     if not len(ids):
         return _no_stats()
-    outer, adds = outermost_of_name(view, ids)
-    dur = slices.dur_ns[ids]
     names, group = _grouped(slices.name_id[ids], len(view.trace.strings))
 
     def total(values: I64) -> I64:
         return np.bincount(group, weights=values, minlength=len(names)).astype(np.int64)
 
+    outer, adds = outermost_of_name(view, ids)
+    host, device = total(adds), total(np.where(outer, device_total, 0))
+    del outer, adds
+    dur = slices.dur_ns[ids]
     shortest = np.full(len(names), NEVER)
     longest = np.zeros(len(names), dtype=np.int64)
     np.minimum.at(shortest, group, dur)
@@ -156,7 +173,6 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
     example = np.zeros(len(names), dtype=np.int32)
     at_most = np.flatnonzero(dur == longest[group])[::-1]  # reversed: the first of equals is written last
     example[group[at_most]] = ids[at_most]
-    host, device = total(adds), total(np.where(outer, device_total, 0))
     order = np.argsort(-np.maximum(host, device), kind="stable")
     return StatTable(
         name_id=names[order].astype(np.int32),
@@ -190,12 +206,11 @@ def operator_stats(view: View, self_ns: I64) -> StatTable:
     ids = view.by_kind(SliceKind.CPU_OP)
     own = device_time_on_tracks(view)
     device_self = own[ids]
-    before = np.zeros(len(own) + 1, np.int64)
-    np.cumsum(own, out=before[1:])
-    del own  # what is as long as the trace is let go before the table is made
-    total = before[np.maximum(view.trace.slices.subtree_end[ids], ids + 1)]
-    total -= before[ids]
-    del before
+    upto = np.cumsum(own, out=own)  # each row's own included
+    total = upto[np.maximum(view.trace.slices.subtree_end[ids] - 1, ids)]
+    total -= upto[ids]
+    total += device_self
+    del own, upto  # what is as long as the trace is let go before the table is made
     return table(view, ids, self_ns[ids], total, device_self)
 
 

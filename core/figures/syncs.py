@@ -106,7 +106,8 @@ def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> 
     kind = view.names.sync[slices.name_id[calls]]
     # Threads without operators, launches or steps (collective watchdogs, pinning threads) hold nobody up.
     active = np.zeros(len(trace.threads) + 1, dtype=bool)
-    active[view.thread[view.by_kind(SliceKind.CPU_OP, SliceKind.RANGE, SliceKind.STEP)]] = True
+    working = of_kinds(slices.kind, (SliceKind.CPU_OP, SliceKind.RANGE, SliceKind.STEP)) & view.valid
+    active[view.thread[working]] = True
     active[view.thread[view.launching]] = True
     if active[:-1].any():
         keep &= active[view.thread[calls]]

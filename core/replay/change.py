@@ -36,6 +36,16 @@ class Change:
     moves: bool = field(default=False)  # whether any piece is moved
     alters: bool = field(default=False)  # whether any piece is gone, scaled or fused
 
+    @property
+    def resizes(self) -> bool:
+        """Whether any piece is scaled or fused."""
+        return self.scale.flags.writeable
+
+    def resize(self) -> None:
+        """Make room for what is scaled or fused: until then one number stands for all pieces."""
+        if not self.resizes:
+            self.scale, self.fused_ns = self.scale.copy(), self.fused_ns.copy()
+
 
 @dataclass(frozen=True, eq=False)
 class Places:
@@ -87,7 +97,7 @@ class Changes:
         self._by_launch: dict[int, np.ndarray] = {}
         # What an effect touches depends on nothing else; the effect itself is kept, so that its id stays its own.
         self._touched: dict[int, tuple[Effect, _Touched]] = {}
-        owned = np.flatnonzero(graph.work.launch_id >= 0)
+        owned = np.flatnonzero(graph.work.launch_id >= 0).astype(np.int32)
         self._owned = owned[np.argsort(graph.work.launch_id[owned], kind="stable")]
         self._is_copy: Bool = view.trace.slices.kind[graph.work.slice_id] == SliceKind.MEMCPY
 
@@ -96,12 +106,12 @@ class Changes:
         graph = self._graph
         return Change(
             speeds=[[] for _ in range(graph.lanes.count)],
-            scale=np.ones(len(graph.work)),
+            scale=np.broadcast_to(1.0, len(graph.work)),
             gone=np.zeros(len(graph.work), dtype=bool),
             dropped=np.zeros(len(graph.waits), dtype=bool),
             moved=np.zeros(len(graph.work), dtype=bool),
             pace=np.ones(len(graph.waits)),
-            fused_ns=np.zeros(len(graph.work)),
+            fused_ns=np.broadcast_to(0.0, len(graph.work)),
         )
 
     def of(self, effects: Iterable[Effect]) -> Change:
@@ -114,7 +124,9 @@ class Changes:
             touched = self._touches(effect)
             change.moves |= bool(len(touched.moved))
             change.alters |= bool(len(touched.gone) or len(touched.scaled))
-            change.scale[touched.scaled] = np.minimum(change.scale[touched.scaled], touched.scale)
+            if len(touched.scaled):
+                change.resize()
+                change.scale[touched.scaled] = np.minimum(change.scale[touched.scaled], touched.scale)
             change.pace[touched.paced] = np.minimum(change.pace[touched.paced], touched.pace)
             change.gone[touched.gone] = True
             change.dropped[touched.dropped] = True
@@ -265,6 +277,7 @@ class Changes:
             if len(order) < 2:
                 continue
             first, change.alters = order[0], True
+            change.resize()
             total = float((work.dur_ns[order] * change.scale[order] + change.fused_ns[order]).sum())
             change.gone[order[1:]] = True
             change.scale[first] = 0.0

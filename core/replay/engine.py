@@ -63,13 +63,14 @@ class Folder:
         following = graph.block_next
         next_ns = np.where(following >= 0, graph.block_ns[following], graph.lane_end_ns[graph.block_lane])
         self._next_ns = np.maximum(next_ns, graph.block_ns)
-        pieces = graph.pieces
+        pieces, work = graph.pieces, graph.work
         block = block_of_group(graph)[graph.group_of[pieces]] if len(pieces) else pieces
         self._piece_block = block
-        self._launch_ns = graph.work.launch_ns[pieces]
-        self._gap_ns = graph.work.gap_ns[pieces]
-        self._latency_ns = graph.work.latency_ns[pieces]
-        self._dur_ns = graph.work.dur_ns[pieces].astype(np.float64)
+        # On a single stream the pieces are in the order of the work: its columns serve as they are.
+        self._in_order = slice(None) if bool((pieces[1:] > pieces[:-1]).all()) and len(pieces) == len(work) else pieces
+        self._launch_ns, self._gap_ns = work.launch_ns[self._in_order], work.gap_ns[self._in_order]
+        self._latency_ns = work.latency_ns[self._in_order]
+        self._dur_ns = work.dur_ns[self._in_order].astype(np.float64)
         self.heads = graph.first_piece[:-1]
         self.head_block = block[self.heads]
         self._sizes = np.diff(graph.first_piece)
@@ -158,9 +159,11 @@ class Folder:
             if piece_host is self._base[1]:
                 return length, self._folded[0], self._ready
             return length, self._folded[0], self._latest_ready(piece_host, self._folded[1])
-        pieces = self._graph.pieces
-        gone = change.gone[pieces]
-        dur = self._dur_ns * change.scale[pieces] + change.fused_ns[pieces]
+        gone = change.gone[self._in_order]
+        dur = self._dur_ns.copy()
+        if change.resizes:
+            dur *= change.scale[self._in_order]
+            dur += change.fused_ns[self._in_order]
         dur[gone] = 0.0
         total, after = self._fold(dur, gone)
         return length, total, self._latest_ready(piece_host, after)
@@ -184,13 +187,18 @@ class Folder:
         """Total time of each group's work, and from each launch to the end of its group if nothing delays it."""
         if not len(dur):
             return np.zeros(0), np.zeros(0)
-        step = np.maximum(dur + self._gap_ns, 0.0)
+        done = dur + self._gap_ns
+        np.maximum(done, 0.0, out=done)
         if gone is not None:
-            step[gone] = 0.0
-        done = np.cumsum(step)
-        before = np.concatenate(([0.0], done))[self.heads]
+            done[gone] = 0.0
+        np.cumsum(done, out=done)
+        before = np.where(self.heads > 0, done[self.heads - 1], 0.0)
         ends = done[self.heads + self._sizes - 1]
-        after = self._latency_ns + dur + (np.repeat(ends, self._sizes) - done)
+        rest = np.repeat(ends, self._sizes)
+        rest -= done
+        np.add(self._latency_ns, dur, out=done)
+        done += rest
+        after = done
         if gone is not None:
             after[gone] = _NEVER
         return ends - before, after

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core import memory
 from core.figures.lookup import View
 from core.figures.model import Figures
 from core.kinds import SliceKind
@@ -90,6 +91,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     if window is None:
         return None
     lanes = find_lanes(trace, active, main_thread)
+    memory.give_back_between(len(trace.slices))
     replayed = np.append(lanes.of_thread >= 0, False)
     work = collect_work(view, replayed, window)
     call_ns = call_cost(view, work)

@@ -92,7 +92,7 @@ def _work(view: View, lanes: Lanes, lane: int) -> Spans:
 
 def _edges(view: View, lanes: Lanes) -> I64:
     """Starts and ends of everything on the main lane, ascending: moments at which it certainly was not waiting."""
-    own = np.isin(view.thread, lanes.threads(0))
+    own = np.isin(view.trace.tracks.thread_id, lanes.threads(0))[view.trace.slices.track_id]
     return np.sort(np.concatenate((view.trace.slices.start_ns[own], view.trace.end_ns[own])))
 
 

@@ -53,13 +53,8 @@ def find_lanes(trace: Trace, active: I32, main_thread: int) -> Lanes:
     """
     busy: dict[int, Spans] = {}
     for thread in {int(main_thread), *map(int, active)}:
-        own = _rows_of(trace, thread)
-        own = own[of_kinds(trace.slices.kind[own], (SliceKind.CPU_OP, *HOST_CALLS)) & (trace.slices.parent_id[own] < 0)]
-        busy[thread] = union(trace.slices.start_ns[own], trace.end_ns[own])
-    edges = trace.slices.start_ns[:0]
-    if len(busy) > 1:
-        own = _rows_of(trace, int(main_thread))
-        edges = np.sort(np.concatenate((trace.slices.start_ns[own], trace.end_ns[own])))
+        busy[thread] = union_all([_outermost_calls(trace, rows) for rows in _rows_of(trace, thread)])
+    edges = _edges(trace, int(main_thread)) if len(busy) > 1 else trace.slices.start_ns[:0]
     of_thread = np.full(len(trace.threads), -1, dtype=np.int32)
     of_thread[main_thread] = 0
     relay, count = busy[main_thread], 1
@@ -77,12 +72,26 @@ def find_lanes(trace: Trace, active: I32, main_thread: int) -> Lanes:
     return Lanes(of_thread, count, int(main_thread), busy)
 
 
-def _rows_of(trace: Trace, thread: int) -> I64:
-    """Slices of a thread in table order, taken from its tracks: a trace may be that of hundreds of processes."""
+def _rows_of(trace: Trace, thread: int) -> list[slice]:
+    """Rows of a thread's slices, a stretch for each of its tracks."""
     tracks = trace.tracks
     held = np.flatnonzero(tracks.thread_id == thread)
-    parts = [np.arange(tracks.first_id[t], tracks.end_id[t], dtype=np.int64) for t in held]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    return [slice(int(tracks.first_id[t]), int(tracks.end_id[t])) for t in held]
+
+
+def _outermost_calls(trace: Trace, rows: slice) -> Spans:
+    """When a track was in an operator or a call that nothing is around."""
+    slices = trace.slices
+    own = of_kinds(slices.kind[rows], (SliceKind.CPU_OP, *HOST_CALLS)) & (slices.parent_id[rows] < 0)
+    return union(slices.start_ns[rows][own], trace.end_ns[rows][own])
+
+
+def _edges(trace: Trace, thread: int) -> I64:
+    """Starts and ends of all slices of a thread, ascending, ns."""
+    rows = _rows_of(trace, thread)
+    edges = np.concatenate([column[own] for own in rows for column in (trace.slices.start_ns, trace.end_ns)])
+    edges.sort(kind="stable")  # sorted runs
+    return edges
 
 
 def _handed_back(work: Spans, edges: I64) -> float:

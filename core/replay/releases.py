@@ -31,7 +31,7 @@ def held_by_collectives(view: View, work: Work, waiting: I32, waited: I32) -> tu
     tuple
         As the parameters, those found besides.
     """
-    collective = np.flatnonzero(view.is_collective[work.slice_id])
+    collective = np.flatnonzero(view.are_collectives(work.slice_id))
     before = end_before(work.stream, work.end_ns)
     ready = np.maximum(before, work.launch_ns + work.typical_ns)
     np.maximum.at(ready, waiting, work.end_ns[waited])

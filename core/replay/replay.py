@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from core import memory
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures
 from core.figures.rounds import loop_rounds
@@ -298,6 +299,7 @@ class Replay:
         for thread in _main_threads(view, figures):
             graph = build_graph(view, figures, thread)
             if graph is not None and graph.block_count:
+                memory.give_back_between(len(trace.slices))
                 self.parts.append(ProcessReplay(view, figures, graph))
         self.parts = [p for p in self.parts if p.now.step_ns > 0]
 

@@ -25,7 +25,6 @@ class Work:
     stream: I32  # dense stream number
     start_ns: I64
     end_ns: I64
-    dur_ns: I64
     launch_ns: I64  # start of the launching call; of the work itself where the launch is not in the trace
     launch_id: I32  # launching slice, -1
     thread: I32  # launching thread, -1
@@ -39,6 +38,11 @@ class Work:
 
     def __len__(self) -> int:
         return len(self.slice_id)
+
+    @property
+    def dur_ns(self) -> I64:
+        """int64[n], ns: duration of each piece."""
+        return self.end_ns - self.start_ns
 
     def piece_of(self, slice_id: I32 | I64) -> I32:
         """int32[n]: piece of each of these slices, -1 for one that is in none (or is none)."""
@@ -91,7 +95,6 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
         stream=own,
         start_ns=start,
         end_ns=end,
-        dur_ns=end - start,
         launch_ns=launch_ns,
         launch_id=launch[heads],
         thread=thread[heads].astype(np.int32),

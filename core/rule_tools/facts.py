@@ -14,7 +14,7 @@ import numpy as np
 from core.errors import TraceError
 from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
-from core.rule_tools.name_index import NameIndex
+from core.rule_tools.name_index import KindIndex
 from core.suggestions import NotChecked, RuleContext
 from core.tables import I32, I64, Bool
 from core.trace import Trace
@@ -34,34 +34,24 @@ class Facts:
     def __init__(self, trace: Trace, figures: Figures) -> None:
         self.trace = trace
         self.figures = figures
-        self._by_kind: dict[tuple[int, ...], NameIndex] = {}
+        self._by_kind = KindIndex(trace)
         self._matches: dict[object, I32] = {}
         self._args: dict[int, dict[str, Any]] = {}
         self.memo: dict[str, Any] = {}  # results that several rules share, by name
 
     # ------------------------------------------------------------------ names
 
-    def _kind(self, kinds: tuple[int, ...]) -> NameIndex:
-        """Slices of these kinds by name."""
-        found = self._by_kind.get(kinds)
-        if found is None:
-            chosen = np.zeros(256, dtype=bool)
-            chosen[list(kinds)] = True
-            ids = np.flatnonzero(chosen[self.trace.slices.kind]).astype(np.int32)
-            found = self._by_kind[kinds] = NameIndex(self.trace, ids)
-        return found
-
     def of_kind(self, *kinds: int) -> I32:
         """int32[k]: ids of all slices of these kinds, ascending."""
-        return self._kind(kinds).ids
+        return self._by_kind.of(kinds).ids
 
     def names_of(self, *kinds: int) -> tuple[str, ...]:
         """Distinct names among the slices of these kinds."""
-        return self._kind(kinds).names
+        return self._by_kind.of(kinds).names
 
     def where(self, test: Callable[[str], object], *kinds: int) -> I32:
         """int32[k]: slices of these kinds whose *name* passes the test (asked once per distinct name)."""
-        index = self._kind(kinds)
+        index = self._by_kind.of(kinds)
         return index.rows([at for at, name in enumerate(index.names) if test(name)])
 
     def matching(self, pattern: str, *kinds: int) -> I32:
@@ -82,7 +72,7 @@ class Facts:
         key = (names, kinds)
         found = self._matches.get(key)
         if found is None:
-            index = self._kind(kinds)
+            index = self._by_kind.of(kinds)
             found = self._matches[key] = index.rows([index.place[n] for n in dict.fromkeys(names) if n in index.place])
         return found
 

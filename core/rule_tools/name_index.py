@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from core.trace import Trace
 
 
 class NameIndex:
-    """Slices of one kind (or several), sorted by name once: a look-up by name costs what it finds, not the trace.
+    """Slices of one kind, sorted by name once: a look-up by name costs what it finds, not the trace.
 
     Parameters
     ----------
@@ -38,10 +38,15 @@ class NameIndex:
         first = np.concatenate([[0], edges])[: len(ordered)]
         return self.ids[order], np.append(first, len(ordered)), ordered[first].astype(np.int32)
 
+    @property
+    def name_ids(self) -> I32:
+        """int32: distinct name ids, ascending."""
+        return self._runs[2]
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Distinct names, in the order of their ids."""
-        return tuple(self._trace.strings[n] for n in self._runs[2].tolist())
+        return tuple(self._trace.strings[n] for n in self.name_ids.tolist())
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -55,3 +60,55 @@ class NameIndex:
         if len(found) == 1:
             return found[0]
         return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.int32)
+
+
+class NamesOfKinds:
+    """The indexes of several kinds as if they were one; ``parts`` are of the same trace, and no slice is in two."""
+
+    def __init__(self, trace: Trace, parts: Sequence[NameIndex]) -> None:
+        self._parts = parts
+        held: dict[int, list[tuple[NameIndex, int]]] = {}
+        for part in parts:
+            for at, name_id in enumerate(part.name_ids.tolist()):
+                held.setdefault(name_id, []).append((part, at))
+        ordered = sorted(held)
+        self._held = [held[name_id] for name_id in ordered]
+        self.names = tuple(trace.strings[name_id] for name_id in ordered)
+        self.place = {name: at for at, name in enumerate(self.names)}
+
+    @property
+    def ids(self) -> I32:
+        """int32[k]: the slices, ascending."""
+        return np.sort(np.concatenate([part.ids for part in self._parts]))
+
+    def rows(self, places: Iterable[int]) -> I32:
+        """As `NameIndex.rows`."""
+        found = [part.rows((at,)) for place in places for part, at in self._held[place]]
+        if len(found) == 1:
+            return found[0]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.int32)
+
+
+class KindIndex:
+    """The index of each kind, made when it is first asked for; of several kinds it is put together from theirs."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._single: dict[int, NameIndex] = {}
+        self._several: dict[tuple[int, ...], NamesOfKinds] = {}
+
+    def of(self, kinds: tuple[int, ...]) -> NameIndex | NamesOfKinds:
+        """Slices of these kinds by name."""
+        if len(kinds) == 1:
+            return self._one(kinds[0])
+        found = self._several.get(kinds)
+        if found is None:
+            found = self._several[kinds] = NamesOfKinds(self._trace, [self._one(kind) for kind in kinds])
+        return found
+
+    def _one(self, kind: int) -> NameIndex:
+        found = self._single.get(kind)
+        if found is None:
+            ids = np.flatnonzero(self._trace.slices.kind == kind).astype(np.int32)
+            found = self._single[kind] = NameIndex(self._trace, ids)
+        return found

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core import helper, parcels
@@ -59,3 +61,28 @@ def test_figures_are_worked_out_before_they_are_asked_for_and_once(
     assert found is not None
     assert found.figures.summary == expected.figures.summary
     assert [s.key for s in found.suggestions] == [s.key for s in expected.suggestions]
+
+
+def test_what_was_handed_over_is_held_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the figures are worked out only the shared columns are there, not those that were copied from."""
+    path = TraceBuilder().op("aten::mm", 10, 30).write(tmp_path / "train.json")
+    copied: list[weakref.ref[np.ndarray]] = []
+    left: list[int] = []
+    send = parcels.send
+
+    def noting(connection: Any, content: Any) -> Any:
+        copied.extend(weakref.ref(column) for column in (content.end_ns, content.device_ids, content.slices.start_ns))
+        return send(connection, content)
+
+    monkeypatch.setattr(parcels, "send", noting)
+    ours, theirs = multiprocessing.Pipe()
+    server = helper._Server(theirs)
+    monkeypatch.setattr(server, "_work_ahead", lambda: left.append(sum(one() is not None for one in copied)))
+    reading = threading.Thread(target=server._open, args=(path, None))
+    reading.start()
+    while ours.recv()[0] != helper.TRACE:
+        pass
+    parcels.receive(ours)
+    reading.join()
+    assert len(copied) == 3
+    assert left == [0]

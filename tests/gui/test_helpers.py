@@ -115,6 +115,16 @@ def test_a_start_that_is_under_way_is_waited_for(started: None) -> None:
     made.kill()
 
 
+def test_a_helper_is_the_only_process_that_is_started(started: None) -> None:
+    made = taken()
+    tasks = Path("/proc/self/task")
+    below = {child for task in tasks.glob("*/children") for child in task.read_text().split()}
+    assert (str(made.process_id) in below) == tasks.exists()
+    trackers = [c for c in below if b"resource_tracker" in Path(f"/proc/{c}/cmdline").read_bytes()]
+    assert not trackers
+    made.kill()
+
+
 def test_cancel_ends_the_process(started: None, path: Path) -> None:
     made = taken()
     with pytest.raises(Cancelled):
@@ -156,6 +166,42 @@ def test_a_helper_that_dies_is_an_error_with_a_cure(started: None, path: Path) -
         made.open(path, None, no_progress)
     assert "-9" in error.value.detail or sys.platform == "win32"
     assert error.value.hint
+
+
+@pytest.mark.parametrize("during", ["open", "analyze"])
+def test_the_window_offers_to_try_again_what_died(
+    during: str, started: None, window: MainWindow, qtbot: QtBot, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a button of the message, and by opening the file again after it was closed."""
+    whole = getattr(Helper, during)
+
+    def dying(self: Helper, *arguments: Any) -> Any:
+        self._process.kill()
+        return whole(self, *arguments)
+
+    def failed() -> None:
+        qtbot.waitUntil(lambda: window.banner.isVisible() and not window.opener.busy, timeout=60_000)
+        assert "ended unexpectedly" in window.banner.title.text()
+        assert window.banner.again.isVisible()
+
+    def works() -> None:
+        qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=60_000)
+        assert window.session.documents[0].analysis is not None
+        assert window.session.documents[0].analysis_error is None
+        assert not window.banner.isVisible()
+
+    for again in (window.banner.again.click, lambda: window.session.open([path])):
+        qtbot.waitUntil(lambda: helpers._held.spare is not None, timeout=60_000)
+        monkeypatch.setattr(Helper, during, dying)
+        window.session.open([path])
+        failed()
+        monkeypatch.setattr(Helper, during, whole)
+        again()
+        works()
+        window.session.close_document(window.session.documents[0])
+    window.session.open([path.with_name("none.json")])
+    qtbot.waitUntil(window.banner.isVisible)
+    assert not window.banner.again.isVisible()  # it would fail once more
 
 
 def test_without_a_process_traces_are_read_in_a_thread(

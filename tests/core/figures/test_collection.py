@@ -151,7 +151,7 @@ def _hta(oracle, trace):
         since = np.where(launch >= 0, slices.start_ns[launch], slices.start_ns[work])
         work = work[since < trace.steps.start_ns[-1]]
     busy = union(slices.start_ns[work], trace.end_ns[work])
-    kernels = work[(slices.kind[work] == SliceKind.KERNEL) & ~view.is_collective[work]]
+    kernels = work[(slices.kind[work] == SliceKind.KERNEL) & ~view.are_collectives(work)]
     compute = union(slices.start_ns[kernels], trace.end_ns[kernels])
     span = int(busy.end[-1] - busy.start[0])
     limit = 0.01 * span / 1e3

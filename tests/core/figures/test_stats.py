@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.figures import stats
 from core.figures.compute import compute_figures
 from core.figures.lookup import View
 from core.figures.stats import self_time
@@ -101,6 +103,18 @@ def test_self_times_of_a_thread_add_up_to_its_covered_time(pairs):
     own = self_time(View(trace))
     assert (own >= 0).all()
     assert own.sum() == covered.sum() * US
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40), st.integers(1, 3)), min_size=1, max_size=30))
+def test_self_times_do_not_depend_on_where_the_rows_are_cut(slices):
+    builder = TraceBuilder()
+    for at, dur, tid in slices:
+        builder.op(f"aten::op{at}", at, dur, tid=tid)
+    view = View(builder.build())
+    whole = self_time(view)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stats, "_PART", 2)
+        np.testing.assert_array_equal(self_time(view), whole)
 
 
 def test_a_stray_clock_does_not_change_the_totals():
