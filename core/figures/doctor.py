@@ -50,6 +50,7 @@ _IMPORT_FLAGS = {
     "no-duration": (FLAG_NO_DURATION, "{count|It is|They are} counted in no sum."),
     "unfinished": (FLAG_UNFINISHED, "{count|It is|They are} counted in no sum."),
     "unnumbered-step": (0, "{count|Its|Their} time is in no step."),
+    "second-trace": (0, "They are in no figure."),
     "counter-left-out": (0, "No figure uses {count|it|them}."),
     "file-left-out": (0, "What they hold is in no figure."),
     "clocks-not-comparable": (0, "Nothing can be said about what one rank waits for in another."),

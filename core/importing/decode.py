@@ -14,6 +14,7 @@ from core.importing import refusals
 from core.importing.aside import aside
 from core.importing.columns import EventColumns
 from core.importing.dicts import DROPPING
+from core.importing.ends import note_rest
 from core.importing.gather import Gathering
 from core.importing.pieces import PieceResult, decode_piece, walk_piece
 from core.importing.scan import (
@@ -163,7 +164,7 @@ class _Reading:
     def run(self) -> Decoded:
         with self._text:
             layout, buffer = self._head()
-            is_json = bool(_JSON.match(buffer))
+            start = b"" if _JSON.match(buffer) else b"[" + buffer[:HEADER_LIMIT_BYTES]
             self._base = layout.start
             if self._decoder.reads_files and not self._text.wrapped:
                 self._ranges()
@@ -176,8 +177,8 @@ class _Reading:
             self._note(code, "header", 1)
         columns = aside(self._gathering.finish, self._tick)
         if columns.events and layout.form != "object" and not _any_event(columns):
-            if not is_json:  # such as a .toml file, whose sections begin like lists
-                raise foreign(self._text.path.name, b"?", self._text.read_bytes)
+            if start:  # such as a .toml file, whose sections begin like lists
+                raise refusals.no_json(self._text.path.name, start)
             raise refusals.no_event(self._text.path.name, columns.events)
         if self._is_ruined(columns):
             raise refusals.nothing_readable(self._text.path.name, layout.start)
@@ -193,7 +194,7 @@ class _Reading:
     def _head(self) -> tuple[Layout, bytes]:
         """Read until the list of events begins."""
         parts: list[bytes] = []
-        size = looked_at = 0
+        size, looked_at = 0, 64  # the first block may be what was peeked at
         while True:
             block = self._text.read(BLOCK_BYTES)
             self._tick()
@@ -206,6 +207,8 @@ class _Reading:
             layout = find_events(text, final=not block)
             if layout is not None:
                 return layout, text[layout.start :]
+            if not size and self._text.size_bytes:
+                raise refusals.nothing_unpacked(self._text.path.name, self._text.size_bytes)
             if not block or size >= HEADER_LIMIT_BYTES:
                 raise foreign(self._text.path.name, text, self._text.read_bytes)
 
@@ -369,18 +372,12 @@ class _Reading:
             self._note("nested-events", "", 1)
         rest = self._footer_text()
         if layout.form != "object":
-            rest = rest.strip(b" \t\r\n}\x00")
-            if rest:
-                self._note("trailing-text", rest[:80].decode("utf-8", "replace"), len(rest))
+            note_rest(self._note, rest.strip(b" \t\r\n}\x00"), {})
             return {}
-        if not self._closed:
-            self._note("brackets-missing", "", 1)
         footer, closed, after = read_footer(rest)
-        if not closed and self._closed:
+        more_events = note_rest(self._note, after.strip(b" \t\r\n\x00"), footer)
+        if not more_events and not (closed and self._closed):
             self._note("brackets-missing", "", 1)
-        after = after.strip(b" \t\r\n\x00")
-        if after:
-            self._note("trailing-text", after[:80].decode("utf-8", "replace"), len(after))
         return footer
 
     def _footer_text(self) -> bytes:

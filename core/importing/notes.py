@@ -184,8 +184,8 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
     "utf16": (
         "info",
         False,
-        "The file is UTF-16 and was converted.",
-        "Save traces as UTF-8: they are half as large and open faster.",
+        "The file is UTF-16 or UTF-32 and was converted.",
+        "Save traces as UTF-8: they are at most half as large and open faster.",
     ),
     "compressed-twice": (
         "info",
@@ -210,6 +210,13 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         False,
         "{count} {count|byte after the end of the trace was|bytes after the end of the trace were} ignored.",
         "What stands there belongs to no trace.",
+    ),
+    "second-trace": (
+        "warning",
+        False,
+        "More events stand behind the end of the trace.",
+        "They were left out: another rank or another export probably wrote into the same file. Write each into a file "
+        "of its own, and open the files together.",
     ),
     "file-left-out": (
         "warning",

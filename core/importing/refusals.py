@@ -4,7 +4,37 @@ from __future__ import annotations
 
 from core.errors import TraceError
 
+OPEN_ANOTHER = (
+    "Open the .json or .json.gz file that torch.profiler wrote (export_chrome_trace or tensorboard_trace_handler)."
+)
 _AGAIN = "The file is damaged, or it is no trace. Profile again, or copy the file again."
+
+
+def what_text_is(start: bytes) -> tuple[str, str, str]:
+    """What a file is that begins with no JSON, more about it, and what to do: a trace may stand behind other text."""
+    if b"\x00" in start[:4096]:
+        return "it is a binary file", "", ""
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in start[:40].decode("utf-8", "replace"))
+    if b'"traceEvents"' in start or b'"ph"' in start:
+        advice = "Delete what stands before the first event, or record again into a file of its own."
+        return "it begins with other text", f"It starts with “{shown}”.", advice
+    return "it is plain text, not JSON", f"It starts with “{shown}”.", ""
+
+
+def no_json(name: str, start: bytes) -> TraceError:
+    """Text that begins like a list and holds none."""
+    what, more, advice = what_text_is(start)
+    return TraceError(f"{name} is not a PyTorch trace: {what}.", more, advice or OPEN_ANOTHER, 0)
+
+
+def nothing_unpacked(name: str, size_bytes: int) -> TraceError:
+    """A file with bytes, and no text in it."""
+    return TraceError(
+        f"{name} holds nothing that can be read.",
+        f"It is {size_bytes:,} bytes long, but what is compressed in it is empty, or damaged from its start.",
+        "Copy the file again, or profile again.",
+        0,
+    )
 
 
 def no_event(name: str, entries: int) -> TraceError:

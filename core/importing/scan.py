@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from core.errors import TraceError
+from core.importing.refusals import OPEN_ANOTHER, what_text_is
 from core.importing.repair import MAX_VALUE_BYTES, Unreadable, parse_event, parse_object
 
 _EVENT_KEY = rb'"(?:ph|name|cat|pid|tid|ts|id|dur|args|s|bp)"\s*+:'
@@ -320,9 +321,7 @@ _KINDS = (
 def foreign(name: str, text: bytes, read_bytes: int) -> TraceError:
     """Say what a file without events is."""
     body = text.lstrip(b" \t\r\n\x00")
-    advice = (
-        "Open the .json or .json.gz file that torch.profiler wrote (export_chrome_trace or tensorboard_trace_handler)."
-    )
+    advice = OPEN_ANOTHER
     if not body:
         what = "It has no bytes" if read_bytes == 0 else "It holds only blanks"
         return TraceError(f"{name} is empty.", f"{what}.", "Profile again, or copy the file again.", 0)
@@ -375,7 +374,7 @@ def _what_it_is(body: bytes) -> tuple[str, str, str] | None:
     if (found := _another_format(body, start)) is not None:
         return found
     if b"\x00" in body[:4096] or body[:1] not in b'{["ntf-0123456789':
-        return "it is a binary or plain text file", "", ""
+        return what_text_is(body)
     if len(body) > HEADER_LIMIT_BYTES:
         return f"its first {HEADER_LIMIT_BYTES >> 20} MB hold no traceEvents", "", ""
     try:

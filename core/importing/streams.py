@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import zstandard
 
 from core.errors import TraceError
+from core.importing.ends import salvaged
 
 _inflate: Any = zlib
 try:  # several times faster than zlib where there is a wheel for it
@@ -244,7 +245,7 @@ class _Gunzip:
         except Exception as error:  # noqa: BLE001 - isal and zlib raise errors of their own
             self._note("gzip-truncated", str(error), 1)
             self._done = True
-            return b""
+            return b"" if self._size else salvaged(self._buffer)
         if self._inflater.eof:
             self._buffer = self._inflater.unused_data
             self._pending_end(data)

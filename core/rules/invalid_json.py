@@ -37,6 +37,7 @@ _SOUND = (
     "unnumbered-step",
     "counter-left-out",
     "file-left-out",
+    "second-trace",
     "clocks-not-comparable",
     "no-events",
     "no-usable-events",

@@ -42,8 +42,8 @@ def _tar() -> bytes:
             "a report that StepLens wrote",
         ),
         ("train.ipynb", b'{"cells": [], "nbformat": 4}', "a notebook"),
-        ("pyproject.toml", b'[build-system]\nrequires = ["setuptools"]\n', "a binary or plain text file"),
-        ("tools.toml", b'[[tool.one]]\nname = "x"\n', "a binary or plain text file"),
+        ("pyproject.toml", b'[build-system]\nrequires = ["setuptools"]\n', "plain text, not JSON"),
+        ("tools.toml", b'[[tool.one]]\nname = "x"\n', "plain text, not JSON"),
     ],
 )
 def test_what_lies_beside_traces(tmp_path: Path, name: str, content: bytes, what: str) -> None:

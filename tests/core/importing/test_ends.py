@@ -1,0 +1,87 @@
+"""What stands before or behind a trace, and compressed data that is damaged: the report and the refusal are true."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from core.errors import TraceError
+from core.figures.compute import compute_figures
+from core.importing import open_trace
+from tests.trace_builder import TraceBuilder
+
+
+def _trace(first: int, count: int = 40) -> bytes:
+    builder = TraceBuilder()
+    for i in range(first, first + count):
+        builder.op(f"aten::op{i}", 100 * i, 50)
+    return builder.to_json()
+
+
+ONE, TWO = _trace(0), _trace(100)
+LIST = ONE[ONE.index(b"[", ONE.index(b'"traceEvents"')) : ONE.rindex(b"]") + 1]
+TAIL = b'{"schemaVersion":1,"traceEvents":' + LIST
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ONE + b"\n" + TWO,
+        gzip.compress(ONE) + gzip.compress(TWO),
+        LIST + b"\n" + LIST,
+        TAIL + b',"traceEvents":' + LIST + b"}",
+        ONE.replace(b'"name":"aten::op9"', b'}, "name":"aten::op9"'),
+    ],
+    ids=["documents", "members", "lists", "keys", "brace"],
+)
+def test_events_behind_the_end_are_never_left_out_in_silence(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(data)
+    trace = open_trace(path)
+    assert "second-trace" in trace.report.repaired
+    assert not {"trailing-text", "brackets-missing"} & set(trace.report.repaired)
+    (note,) = [note for note in compute_figures(trace).doctor if note.code == "second-trace"]
+    assert note.severity == "warning"
+
+
+def test_a_log_behind_the_end_is_no_trace(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(ONE + b"\nTraceback (most recent call last):\n")
+    assert set(open_trace(path).report.repaired) == {"trailing-text"}
+
+
+def _refusal(tmp_path: Path, data: bytes) -> str:
+    path = tmp_path / "t.json"
+    path.write_bytes(data)
+    with pytest.raises(TraceError) as refused:
+        open_trace(path)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("before", [b"[W125 12:00:00] Warning: late\n", b"// exported\n", b"Warning: late\n"])
+def test_text_before_a_trace_is_named(tmp_path: Path, before: bytes) -> None:
+    said = _refusal(tmp_path, before + ONE)
+    assert "it begins with other text" in said
+    assert before[:9].decode() in said
+    assert "plain text" in _refusal(tmp_path, before)
+
+
+def test_compressed_data_without_content_is_not_called_empty(tmp_path: Path) -> None:
+    for data in (zstandard.compress(ONE)[:-30], gzip.compress(b"")):
+        said = _refusal(tmp_path, data)
+        assert f"It is {len(data):,} bytes long" in said
+        assert "is empty." not in said
+
+
+def test_what_stands_before_the_damage_of_a_small_file_is_shown(tmp_path: Path) -> None:
+    text = _trace(0, 4000)
+    data = bytearray(gzip.compress(text))
+    data[-len(data) // 4 : -len(data) // 4 + 8] = b"\xff" * 8
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(data)
+    trace = open_trace(path)
+    assert len(trace.slices) > 1000
+    assert trace.report.is_cut_off
