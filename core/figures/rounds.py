@@ -12,8 +12,8 @@ from core.figures.steps import OUTLIER_RATIO, far, keeps_pace, update_rounds
 from core.tables import I32, I64, Bool, StepTable
 from core.trace import Trace
 
-# Of so many long steps in a row of equal distances the first may be warm-up: then one more is asked for.
-_LEAST = 2
+# So many long steps at equal distances are no chance; two always lie at one distance.
+_LEAST = 3
 # What the longer steps take beside an ordinary one is told with the verdict from this share of the time on.
 TOLD_PCT = 10.0
 
@@ -81,7 +81,7 @@ def _in_turn(steps: StepTable, paced: Bool, ratio: float) -> tuple[Bool, int]:
         return none, 1
     for rows in (np.flatnonzero(longer & ~paced), np.flatnonzero(longer)):
         every = _apart(rows, len(steps))
-        if every > 1 and len(rows) >= _LEAST + int(rows[0] == 0) and not far(duration[rows], ratio).any():
+        if every > 1 and len(rows) >= _LEAST and not far(duration[rows], ratio).any():
             none[rows] = True
             return none, every
     return none, 1

@@ -39,7 +39,7 @@ def test_longer_steps_that_come_back_count_in_whole_rounds(first: int, every: in
     assert note.headline.startswith(f"One step in {every} ")
 
 
-@pytest.mark.parametrize("longer", [[3], [3, 7, 8], [0, 6], [2, 9]])
+@pytest.mark.parametrize("longer", [[3], [3, 7, 8], [0, 6], [2, 9], [2, 8]])
 def test_longer_steps_without_a_rhythm_are_left_out_and_told(longer: list[int]):
     trace = loop([1000 if i in longer else 100 for i in range(12)])
     figures = compute_figures(trace)
