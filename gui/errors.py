@@ -24,22 +24,37 @@ from gui.widgets.labels import button, heading, label
 log = logging.getLogger(__name__)
 
 
+class ChanceError(TraceError):
+    """It failed for a reason that need not come back; ``again``, where it is set, tries once more."""
+
+    again: Callable[[], object] | None = None
+
+
+def offer_again(error: BaseException, again: Callable[[], object]) -> BaseException:
+    """Let the user try once more what failed by chance; any other error is returned as it is."""
+    if isinstance(error, ChanceError):
+        error.again = again
+    return error
+
+
 @dataclass(frozen=True)
 class ErrorText:
-    """What to show: one sentence, the details, and what to do."""
+    """What to show: one sentence, the details, what to do, and what does it."""
 
     title: str
     detail: str = ""
     hint: str = ""
+    again: Callable[[], object] | None = None
 
 
 def as_text(error: BaseException) -> ErrorText | None:
     """Text of an error that a person can act on; None for one that is our bug."""
     if isinstance(error, TraceError):
-        return ErrorText(*(visible_code(part) for part in (error.title, error.detail, error.hint)))
+        again = error.again if isinstance(error, ChanceError) else None
+        return ErrorText(visible_code(error.title), visible_code(error.detail), visible_code(error.hint), again)
     title = getattr(error, "title", None)  # ProfilingError has the same three fields; the gui's other half
     if isinstance(title, str) and type(error).__module__.startswith("profiling"):
-        return ErrorText(*(spoken(getattr(error, part, "")) for part in ("title", "detail", "hint")))
+        return ErrorText(spoken(title), spoken(getattr(error, "detail", "")), spoken(getattr(error, "hint", "")))
     tr = QCoreApplication.translate
     if isinstance(error, MemoryError):
         return ErrorText(

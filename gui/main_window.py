@@ -314,7 +314,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         if shown is None:
             self._show_crash(error)
         else:
-            self.banner.show_error(shown.title, shown.detail, shown.hint)
+            self.banner.show_error(shown.title, shown.detail, shown.hint, shown.again)
 
     def _show_crash(self, error: BaseException) -> None:
         """One dialog at a time: a fault while painting comes sixty times a second."""

@@ -16,6 +16,7 @@ from core.run_folder import name_of
 from core.words import visible
 from gui import helpers, jobs, own_rules, rereading, source_folders, store, text, warmup
 from gui.diagnosing import Consent, analyze_document
+from gui.errors import offer_again
 from gui.gentle import TURN_MS
 from gui.session import Document, Session
 from gui.settings import Settings
@@ -150,6 +151,7 @@ class Opener(QObject):
             path = Path(path).absolute()
             shown = rereading.open_from(self._session, path)
             if shown is not None and rereading.is_still_shown(self._session, shown, path):
+                self._diagnose_failed(shown)
                 continue
             if str(path) not in self._jobs:
                 if shown is not None:
@@ -185,7 +187,7 @@ class Opener(QObject):
             self,
             partial(load_document, path),
             partial(self._opened, key, path, run_folder),
-            partial(self._failed, key),
+            lambda error: self._failed(key, offer_again(error, partial(self._session.open, [path], run_folder))),
             on_progress=partial(self._progress, key, began),
         )
 
@@ -309,6 +311,11 @@ class Opener(QObject):
         if document not in self._waiting:
             self.analyze(document)
 
+    def _diagnose_failed(self, document: Document) -> None:
+        """Once more, where it failed: it may have been for want of memory, or of a process."""
+        if document.analysis_error is not None and document in self._session.documents:
+            self.diagnose_again(document)
+
     def _consent(self, trace: Trace) -> Consent:
         return Consent(own_rules.allowed(self._settings), source_folders.roots(self._settings, trace))
 
@@ -347,7 +354,7 @@ class Opener(QObject):
         self._analyses.pop(document, None)
         helpers.renew()
         document.set_analysis_state(running=False, error=error)
-        self._session.raise_error(error)
+        self._session.raise_error(offer_again(error, partial(self._diagnose_failed, document)))
 
     def _drop_closed(self) -> None:
         if len(self._session.documents) < self._open_count:

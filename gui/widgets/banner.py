@@ -24,6 +24,8 @@ class ErrorBanner(QFrame):
         self.detail = label("", "dim", wrap=True, select=True)
         self.hint = label("", "", wrap=True, select=True)
         self._shown: list[tuple[str, str, str]] = []
+        self._again: list[Callable[[], object]] = []
+        self.again = button(self.tr("Try again"), self._try_again)
         close = button("×", self.clear, "flat", self.tr("Close this message"))
         close.setAccessibleName(self.tr("Close this message"))
         texts = QVBoxLayout()
@@ -33,18 +35,36 @@ class ErrorBanner(QFrame):
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 8, 8, 8)
         row.addLayout(texts, 1)
+        row.addWidget(self.again, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()
 
     def clear(self) -> None:
         """Forget what was shown."""
         self._shown.clear()
+        self._again.clear()
         self.hide()
 
-    def show_error(self, title: str, detail: str, hint: str) -> None:
-        """Show one error more; the first keeps its place when several files fail together."""
+    def _try_again(self) -> None:
+        """Do all that failed once more."""
+        again = tuple(self._again)
+        self.clear()
+        for run in again:
+            run()
+
+    def show_error(self, title: str, detail: str, hint: str, again: Callable[[], object] | None = None) -> None:
+        """Show one error more; the first keeps its place when several files fail together.
+
+        Parameters
+        ----------
+        again
+            Does once more what failed; there is a button for it then.
+        """
         if (title, detail, hint) not in self._shown:
             self._shown.append((title, detail, hint))
+        if again is not None:
+            self._again.append(again)
+        self.again.setVisible(bool(self._again))
         if len(self._shown) > 1:
             lines = [" ".join(part for part in error if part) for error in self._shown]
             title = self.tr("{count} things went wrong").format(count=len(lines))
