@@ -41,7 +41,7 @@ from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggesti
 
 RULE = Rule(
     id="constant-copied-each-step",
-    title="A constant is copied to the GPU in every step",
+    title="A small tensor is copied to the GPU in every step",
     needs=Needs.WAITS,
 )
 

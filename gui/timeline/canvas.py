@@ -290,7 +290,9 @@ class Canvas(Scaled):
             return ""
         if frame.figures is None:
             return self.tr("measuring…")
-        return text.count(len(frame.figures.syncs))
+        count = text.count(len(frame.figures.syncs))
+        many = len(frame.figures.steps) > 1 and len(frame.figures.syncs) > 0  # elsewhere they are counted per step
+        return self.tr("{count} in all").format(count=count) if many else count
 
     def _step_lines(self, painter: QPainter, frame: Frame) -> None:
         """A faint line at the start of each step, while they are far enough apart."""

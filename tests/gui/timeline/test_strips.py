@@ -17,6 +17,7 @@ from gui.timeline.axis import tick_step_ns, tick_text, ticks
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.overlays.legend import entries
 from gui.timeline.palette import palette
+from gui.timeline.row import RowKind
 from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of
 from gui.timeline.tooltip import run_lines
 from gui.timeline.view import TimelineView
@@ -249,3 +250,20 @@ def test_a_run_of_short_slices_says_how_much_of_it_they_cover(make_view: Callabl
     view.document.zoom_to(1_000_000, 1_000_300)  # now each is drawn by itself
     frame = view.canvas.frame()
     assert run_lines(frame, lane, int(lane.ids[10_000]), 1_000_020.0) == []
+
+
+def test_the_number_beside_the_sync_points_is_of_all_steps(make_view: Callable[..., TimelineView]) -> None:
+    for steps, said in ((2, "2 in all"), (1, "1"), (0, "1")):
+        builder = TraceBuilder()
+        for number in range(steps):
+            builder.step(number, number * 1000, 990)
+        for number in range(max(steps, 1)):
+            at = number * 1000.0
+            builder.op("aten::mm", at + 10, 20).launch("gemm", at + 12, 5, at + 30, 300)
+            builder.op("aten::item", at + 100, 300)
+            builder.copy("DtoH (Device -> Pageable)", at + 110, 280, at + 331, 2, bytes=8)
+            builder.op("aten::mm", at + 500, 20).launch("gemm", at + 512, 5, at + 530, 300)
+        canvas = make_view(builder.build()).canvas
+        frame = canvas.frame()
+        row = next(row for row in frame.layout.rows if row.kind is RowKind.SYNCS)
+        assert canvas._note(frame, row) == said
