@@ -21,7 +21,7 @@ from gui import text, theme
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
-from gui.widgets.budget_bar import BudgetBar, Part, retain_room
+from gui.widgets.budget_bar import BudgetBar, Part
 from gui.widgets.cut_name import CutName, CutValue
 from gui.widgets.glossary import FiguresPage, Shown
 from gui.widgets.labels import Elided, heading, label, plain_tip, restyle
@@ -184,7 +184,6 @@ class VerdictBand(QFrame):
         for place, metric in enumerate(self._metrics):
             if place < len(shown):
                 metric.show_figure(shown[place])
-            retain_room(metric, False)
             metric.setVisible(place < len(shown))
         self._show_budget(figures)
         self.bar.keep_room(False)
@@ -202,7 +201,6 @@ class VerdictBand(QFrame):
             else self.tr("The figures of this trace are being worked out.")
         )
         for metric in self._metrics:
-            retain_room(metric, not failed)
             metric.hide()
         self.bar.keep_room(not failed)
         self.bar.hide()

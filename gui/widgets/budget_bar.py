@@ -48,13 +48,6 @@ def ink_on(color: str) -> str:
     return max(DARK_INK, LIGHT_INK, key=lambda ink: contrast(ink, color))
 
 
-def retain_room(widget: QWidget, kept: bool) -> None:
-    """Keep the place of a widget while it is hidden."""
-    policy = widget.sizePolicy()
-    policy.setRetainSizeWhenHidden(kept)
-    widget.setSizePolicy(policy)
-
-
 class BudgetBar(QWidget):
     """Parts of one period, left to right, as long as their time. The tooltip names every part."""
 
@@ -92,7 +85,9 @@ class BudgetBar(QWidget):
     def keep_room(self, kept: bool) -> None:
         """Have a place, with names below where they are shown, while hidden: what stands under the bar stays there."""
         self._room_kept = kept
-        retain_room(self, kept)
+        policy = self.sizePolicy()
+        policy.setRetainSizeWhenHidden(kept)
+        self.setSizePolicy(policy)
         self._fit()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
