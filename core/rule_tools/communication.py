@@ -103,3 +103,10 @@ def message_bytes(facts: Facts, kernel: int) -> int | None:
         return count * _BYTES.get(kind, 4)
     size = args.get("bytes")
     return size if isinstance(size, int) else None
+
+
+def sent_bytes(facts: Facts, kernels: I32) -> I64:
+    """int64[k]: size of each collective's message; a large one where the trace does not say."""
+    sizes = [message_bytes(facts, kernel) for kernel in kernels.tolist()]
+    unknown = np.iinfo(np.int64).max
+    return np.array([unknown if size is None else size for size in sizes], dtype=np.int64)

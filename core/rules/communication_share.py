@@ -46,7 +46,7 @@ from core.rule_tools.collective_kinds import (
     shards_weights,
     with_gradients,
 )
-from core.rule_tools.communication import collectives, exposed_ns, exposed_of_step_ns
+from core.rule_tools.communication import collectives, exposed_ns, exposed_of_step_ns, sent_bytes
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import COLLECTIVES, need
@@ -60,9 +60,11 @@ RULE = Rule(
     needs=Needs.DEVICE | Needs.STEPS,
     params=(
         Param("min_share", 0.1, "share of the step", "the threshold of torch-tb-profiler"),
+        Param("few_bytes", 256, "bytes", "a barrier or a metric: no layer's gradients are so small"),
         Param("left", 0.5, "of the exposed time", "how much can be hidden is unknown; half is assumed"),
     ),
 )
+_MOST_READ = 1000  # collectives whose sizes are read
 _HIDDEN = (
     "In each step collectives ran {step_total_ms:time}, {step_exposed_ms:time} of it with no computation beside them, "
     "most of that in {kind} ({count} {count|collective|collectives} in {steps} {steps|step|steps}). "
@@ -124,6 +126,11 @@ _ADVICE = {
         risk="What is gathered early takes memory earlier.",
     ),
 }
+_TINY = Fix(
+    "These messages hold a few numbers: what takes the time is waiting for the other ranks. Take barriers out of the "
+    "loop; put metrics into one tensor, and reduce it every so many steps.",
+    url="https://pytorch.org/docs/stable/distributed.html",
+)
 _GENERAL = Fix(
     "Start each collective as early as its input is ready (async_op=True) and wait for it as late as possible; send "
     "fewer bytes, or less often.",
@@ -143,7 +150,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     kinds = kinds_of(facts, comm)
     kind = main_kind(kinds, alone)
-    fix, hidden, what = _advice(facts, comm, kinds, kind)
+    mine = comm[kinds == kind]
+    tiny = len(mine) <= _MOST_READ and bool((sent_bytes(facts, mine) <= ctx.params["few_bytes"]).all())
+    fix, hidden, what = (_TINY, np.zeros(len(comm), dtype=bool), "") if tiny else _advice(facts, comm, kinds, kind)
     effect = tuple(int(c) for c in comm[hidden & (exposed_ns(facts, comm, once=False) > 0)])
     return [
         suggestion(

@@ -32,7 +32,7 @@ import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.collective_kinds import DDP, Kinds, kinds_of, marked, shards_weights, with_gradients
-from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
+from core.rule_tools.communication import collectives, exposed_ns, sent_bytes, step_time_ns
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import COLLECTIVES, need
@@ -45,6 +45,7 @@ RULE = Rule(
     needs=Needs.DEVICE | Needs.STEPS,
     params=(
         Param("min_share", 0.05, "share of the step", "the last bucket alone takes some"),
+        Param("few_bytes", 256, "bytes", "a barrier or a metric: no layer's gradients are so small"),
         Param("left", 0.3, "of the time", "the last bucket stays exposed"),
     ),
 )
@@ -59,6 +60,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(nodes, "the trace holds no backward pass.")
     kinds = kinds_of(facts, comm)
     sent = comm[with_gradients(facts, comm, kinds)]
+    sent = sent[sent_bytes(facts, sent) > ctx.params["few_bytes"]]
     launch = trace.links.launch_of[facts.kernels]
     inside = facts.inside(np.maximum(launch, 0), nodes) & (launch >= 0)
     plain = ~np.isin(facts.kernels, comm)

@@ -50,6 +50,7 @@ TEXTS = SyncTexts(
     on_op=False,
 )
 
+_BARRIER_URL = "https://pytorch.org/docs/stable/distributed.html#torch.distributed.barrier"
 _ADVICE = {
     "aten::repeat_interleave": (
         "Say how long the result is.",
@@ -76,6 +77,12 @@ _ADVICE = {
         "order = torch.randperm(n, device=device)",
         "order = torch.rand(n, device=device).argsort()",
     ),
+    "c10d::barrier": (
+        "Take the barrier out of the loop: collectives wait for the other ranks anyway. It has its place around "
+        "files that ranks share, once.",
+        "for x, y in loader:\n    train_step(x, y)\n    dist.barrier()",
+        "for x, y in loader:\n    train_step(x, y)",
+    ),
     "aten::multinomial": (
         "Sample with exponential keys.",
         "pick = torch.multinomial(p, 1)",
@@ -89,7 +96,8 @@ def _advice(facts: Facts, group: Group) -> Fix | None:
     names = group.op_path.split(" > ")
     for name, (summary, before, after) in _ADVICE.items():
         if any(n == name or n.startswith((name + "_", name.replace("::", "::_"))) for n in names):
-            return Fix(summary, before, after, TEXTS.fix.url, TEXTS.fix.risk)
+            url = _BARRIER_URL if name == "c10d::barrier" else TEXTS.fix.url
+            return Fix(summary, before, after, url, TEXTS.fix.risk if name == "aten::repeat_interleave" else "")
     op = names[0]
     if op in ("aten::repeat_interleave", ""):
         return None

@@ -73,6 +73,21 @@ def test_weights_of_fsdp_are_prefetched() -> None:
     assert len(found.effects) == 1
 
 
+@pytest.mark.parametrize(("elements", "tiny"), [(1, True), (1 << 20, False)])
+def test_barriers_and_metrics_are_no_gradients(elements: int, tiny: bool) -> None:
+    builder = steps(3, STEP_US)
+    for i in range(3):
+        at = i * STEP_US + 40
+        builder.op("aten::mm", at, 30).launch("gemm", at + 5, 5, at + 10, 1000)
+        builder.op("autograd::engine::evaluate_function: MmBackward0", at + 40, 30)
+        builder.launch("gemm", at + 45, 5, at + 1020, 1000)
+        builder.launch(REDUCE, at + 100, 5, at + 2100, 1500, stream=20, In_msg_nelems=elements, dtype="Float")
+    trace = built(builder)
+    late = run_rule("exposed-communication", trace)
+    assert (late.outcome is Outcome.CLEAN) is tiny
+    assert ("other ranks" in _share(trace).fix.summary) is tiny
+
+
 def _sharded(scatters_forward: bool = False, gathers_late: bool = False) -> Trace:
     """Three steps: layers that gather their weights and compute, then backward ones that scatter their gradients."""
     builder = steps(3, STEP_US)
