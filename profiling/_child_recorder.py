@@ -152,7 +152,7 @@ class Recorder:
             self._after_lead()
 
     def _after_lead(self):
-        if self.config["measure_wall"]:
+        if self.config["measure_wall"] and self.cycle == 0:
             self.clock.reset()
             self.to(WALL)
         else:

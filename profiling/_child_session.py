@@ -9,6 +9,9 @@ import os
 import re
 import threading
 
+# Work of the device has the number of its operator, too, but not the number of a record function.
+OPERATORS_ID = re.compile(rb'"External id": (\d+)(?=[^{}]*"Record function id")')
+
 
 def version_of(torch):
     """Major and minor version of torch, as integers."""
@@ -202,6 +205,8 @@ class Session:
                 words[b'"schemaVersion"'] = b'"steplens": %s, "schemaVersion"' % json.dumps(told).encode()
             if words:
                 _reword(path, words)
+            if self._options["flops"]:
+                _write_flops(path, self._profile.profiler.kineto_results.events())
         except OSError:
             for left in (path, path + ".partial", path + ".tmp"):  # a full disk needs the room
                 try:
@@ -288,6 +293,23 @@ def _reword(path, words):
         content = source.read()
     for old, new in words.items():
         content = content.replace(old, new)
+    with open(path + ".partial", "wb") as out:
+        out.write(content)
+    os.replace(path + ".partial", path)
+
+
+def _write_flops(path, events):
+    """Put the operations that torch has counted into the arguments of their operators: its JSON leaves them out."""
+    counted = {b"%d" % e.correlation_id(): b"%d" % e.flops() for e in events if e.flops()}
+    if not counted:
+        return
+
+    def told(found):
+        number = counted.pop(found.group(1), None)
+        return found.group() if number is None else found.group() + b', "flops": ' + number
+
+    with open(path, "rb") as source:
+        content = OPERATORS_ID.sub(told, source.read())
     with open(path + ".partial", "wb") as out:
         out.write(content)
     os.replace(path + ".partial", path)

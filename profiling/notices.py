@@ -13,6 +13,7 @@ from profiling.sentences import Sentence, joined, say
 from profiling.spec import NO_GPU
 
 SIGKILLED = -9  # exit status; Windows does not name that signal
+MOST_NAMES = 4  # of traces that one sentence lists
 SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
 UNRECORDED = {"recording", "unsaved", "unsaved-full", "unsaved-large"}  # notices of what kept a trace from being made
 SLOW_STEP = 1.5  # times the median: a step that took longer had a hiccup
@@ -39,8 +40,8 @@ def notices_of(
     elif traces and traces[0].get("kind") == "own" and not traces[0].get("steps"):
         light = traces[0].get("phase") == "whole" and traces[0].get("left_out")
         found.append(say("steps-unknown", left_out=_listed(light)) if light else say("no-steps"))
-    found += _about_own(traces) + _about_options(traces) + _about_marks(gathered) + _about_device(gathered, traces, gpu)
-    found += _about_times(gathered)
+    found += _about_others(traces) + _about_options(traces) + _about_marks(gathered)
+    found += _about_device(gathered, traces, gpu) + _about_times(gathered)
     hint = hint_for("", tail)
     if hint and status == 0:
         found.append(hint)
@@ -54,10 +55,17 @@ def _about_children(gathered: Gathered) -> list[Sentence]:
     return [known[how] for how in sorted(gathered.elsewhere & known.keys())] + [say("children")] * bool(lost)
 
 
-def _about_own(traces: list[dict[str, Any]]) -> list[Sentence]:
-    """Where the traces of the script's own profiler are, beside ours that is opened."""
-    theirs = [os.path.basename(event["path"]) for event in traces if event.get("kind") == "script"]
-    return [say("script-traces", names=", ".join(theirs))] if theirs and len(theirs) < len(traces) else []
+def _about_others(traces: list[dict[str, Any]]) -> list[Sentence]:
+    """Where the traces are that nobody opens: of further windows and processes, and of the script's own profiler."""
+    beside = traces[1:]  # ranks are opened together
+    ours = [event for event in beside if event.get("kind") == "own" and event.get("rank") is None]
+    found = {"more-traces": ours, "script-traces": [event for event in beside if event.get("kind") == "script"]}
+    return [say(key, names=_names(events)) for key, events in found.items() if events]
+
+
+def _names(events: list[dict[str, Any]]) -> str:
+    names = [os.path.basename(event["path"]) for event in events[:MOST_NAMES]]
+    return ", ".join(names) + ", …" * (len(events) > MOST_NAMES)
 
 
 def _about_options(traces: list[dict[str, Any]]) -> list[Sentence]:

@@ -76,6 +76,10 @@ TEMPLATES = {
     "script-traces": QT_TRANSLATE_NOOP(
         "profiling", "What the script's own profiler recorded is kept in the run's folder, too: {names}."
     ),
+    "more-traces": QT_TRANSLATE_NOOP(
+        "profiling",
+        "Beside the trace that is opened, the run's folder holds those of other windows or processes: {names}.",
+    ),
     "script-profiler-never-stepped": QT_TRANSLATE_NOOP(
         "profiling", "The script's own profiler never became active because prof.step() was not called."
     ),

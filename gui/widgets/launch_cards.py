@@ -63,9 +63,13 @@ class RecordCard(_Card):
                 (
                     "flops",
                     self.tr("Operations counted (FLOPs)"),
-                    self.tr("estimates for matrix products and convolutions; little"),
+                    self.tr("of matrix products and convolutions, among their arguments; little, with shapes"),
                 ),
-                ("modules", self.tr("Module names"), self.tr("only where stacks are off; little")),
+                (
+                    "modules",
+                    self.tr("Module names"),
+                    self.tr("of TorchScript models only: stacks name the modules of all others"),
+                ),
                 ("cuda_sync_events", self.tr("CUDA synchronisation events"), self.tr("newer torch only; little")),
             )
         ):

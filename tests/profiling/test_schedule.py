@@ -1,0 +1,32 @@
+"""What was chosen in the form is what is recorded: the schedule's fields, and what torch leaves out of its JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profiling.spec import Options, Schedule
+from tests.profiling.runs import Seen
+
+pytestmark = pytest.mark.torch
+
+LOOP = """
+import torch; torch.set_num_threads(1)
+model = torch.nn.Linear(64, 32); o = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(80): o.zero_grad(); model(torch.randn(16, 64)).sum().backward(); o.step()
+"""
+
+
+@pytest.mark.launch(text=LOOP, schedule=Schedule(2, 1, 3, 2), options=Options(flops=True, memory=False, stacks=False))
+def test_windows_follow_each_other_as_the_schedule_says_and_operators_have_their_flops(seen: Seen) -> None:
+    first, second = seen.result.manifest["traces"]
+    assert (len(first["steps"]), len(second["steps"])) == (3, 3)
+    passed = second["steps"][0] - first["steps"][-1] - 1
+    assert passed == 3 + 1  # skip and warm-up, and the step in which the profiler itself warms up
+    (notice,) = [n for n in seen.result.notices if n.key == "more-traces"]
+    assert notice.values["names"] == "trace-2.json"
+    events = json.loads((seen.result.folder / first["path"]).read_text())["traceEvents"]
+    counted = [e for e in events if "flops" in e.get("args", {})]
+    assert {(e["name"], e["args"]["flops"]) for e in counted} >= {("aten::addmm", 2 * 16 * 64 * 32)}
+    assert sum(e["name"] == "aten::addmm" for e in counted) == 3
