@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from core.trace import Trace
 
 DONE, WRONG_ARGUMENTS, UNUSABLE_INPUT, SCRIPT_FAILED, GATE_NOT_MET, CANCELLED = 0, 2, 3, 4, 5, 130
+MOST_UNUSED = 8  # entries of an allow file told one by one
 COMMANDS = ("analyze", "profile", "compare", "screenshot", "report")
 
 
@@ -152,13 +153,18 @@ def _without_allowed(
     """Take what a file allows out of an analysis (where there is a trace to price it by), and tell what it allows."""
     from core.allow import split_allowed
     from core.set_aside import set_aside
+    from core.words import counted, cut
 
     _, meant, unused = split_allowed(analysis.suggestions, allowed)
     words = {s.key: f"allowed: {entry.reason}" for s, entry in meant}
     found = set_aside(trace, analysis, words) if trace is not None else (analysis, ())
     progress.clear()
-    for entry in unused:
-        say(f"{file}: nothing here fits the entry for {entry.rule} ({entry.reason}); is it still needed?")
+    for entry in unused[:MOST_UNUSED]:
+        said = f"{cut(entry.rule)} ({cut(entry.reason)})"
+        say(f"{file}: nothing here fits the entry for {said}; is it still needed?")
+    if len(unused) > MOST_UNUSED:
+        rest = counted(len(unused) - MOST_UNUSED, "further entry", "further entries")
+        say(f"{file}: nor does anything fit {rest}")
     if meant:
         say(f"{len(meant)} of {len(analysis.suggestions)} suggestions are allowed by {file}")
     return found

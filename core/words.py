@@ -11,6 +11,7 @@ from typing import Any
 # What acts on a text instead of standing in it: control characters, and those that turn its direction (U+202E and kin).
 _ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BREAKS = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029\t][\\s\x85]*")
+LONGEST_NAME = 400  # characters shown of a name in a text; templates of C++ can be a thousand times as long
 _FORMS = re.compile(r"\{(\w+)\|([^{}|]*)\|([^{}|]*)\}")
 
 
@@ -28,6 +29,14 @@ def visible(text: str) -> str:
 def visible_code(text: str) -> str:
     """Code as `visible` shows names; lines and indents stay, and each character keeps its place."""
     return _ACTING.sub(lambda found: found[0] if found[0] in "\n\t" else "\N{REPLACEMENT CHARACTER}", text)
+
+
+def cut(text: str, most: int = LONGEST_NAME) -> str:
+    """A name of at most that many characters, both ends kept: names of templates differ at either."""
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return f"{text[: most - tail - 1]}…{text[len(text) - tail :]}"
 
 
 def size(value_bytes: float | None) -> str:
@@ -114,9 +123,9 @@ _NUMBERING = ("line", "number", "step", "device", "rank", "pid", "thread", "stre
 
 
 def _measured(name: str, value: Any, thousands: str) -> Any:
-    """Return a number with the formats that the ending of its name allows."""
+    """Return a number with the formats that the ending of its name allows; of a text, what a sentence has room for."""
     if not isinstance(value, Real):
-        return value
+        return cut(value) if isinstance(value, str) else value
     if abs(float(value)) >= 1000 and name[-3:] not in _NS_BY_ENDING and not name.endswith(("_bytes", *_NUMBERING)):
         return _Count(float(value), thousands)
     if name.endswith("_bytes"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from core.run_folder import run_of
 from core.suggestions import SourceRef, Suggestion
 from core.trace import Trace
 from core.unprofiled import Slowed, slowed
-from core.words import counted, fill
+from core.words import LONGEST_NAME, counted, cut, fill
 
 VERDICTS = {
     "healthy": "Healthy",
@@ -48,11 +49,16 @@ CAUSES = {
     GapCause.UNKNOWN: "idle: nothing recorded says why",
 }
 MOST_DEVICES, MOST_STREAMS = 8, 4  # named one by one in a line of the report
+LONGEST_LINE = 4000  # characters of a text that holds names of anybody's
+_WORD = re.compile(r"\S+")
 OTHER_WINDOW_PCT = 1.5  # from here on two shares of the same work need a word on what each is of
 
 
 def printable(text: str) -> str:
-    """Names come from the trace: no control character of theirs reaches the terminal."""
+    """Names come from the trace: no control character of theirs reaches the terminal, nor more than fills a page."""
+    if len(text) > LONGEST_NAME:
+        text = _WORD.sub(lambda found: cut(found[0]), text)
+        text = "\n".join(cut(line, LONGEST_LINE) for line in text.split("\n"))
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
@@ -61,7 +67,7 @@ def place(source: SourceRef | None) -> str:
     if source is None:
         return ""
     about = "" if source.exact else " (about)"
-    return f"{source.file}:{source.line} in {source.function}{about}"
+    return f"{cut(source.file)}:{source.line} in {cut(source.function)}{about}"
 
 
 def budget_title(analysis: Analysis) -> str:

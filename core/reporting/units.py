@@ -41,7 +41,7 @@ def measure(value: float | int | str | None, unit: str) -> str:
     if value is None:
         return UNKNOWN
     if isinstance(value, str):
-        return f"{value} {unit}".strip()
+        return f"{words.cut(value)} {unit}".strip()
     scale = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}.get(unit)
     if scale is not None:
         return duration(value * scale)

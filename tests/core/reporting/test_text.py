@@ -9,7 +9,8 @@ from html import unescape
 import pytest
 
 from core.analysis import Analysis, analyze
-from core.reporting import units
+from core.compare import compare
+from core.reporting import comparing, units
 from core.reporting.html import page as page_of
 from core.reporting.phrases import Amounts, printable
 from core.reporting.text import Page, clip, report
@@ -242,3 +243,26 @@ def test_two_shares_of_the_same_work_say_what_each_is_of():
     assert "GPU busy             63 %" in lines(200)  # the host's steps end long before the work that they queued
     assert "of the host's steps; of the period below, 95 %" in lines(200)
     assert "of the host's steps" not in lines(12)
+
+
+@pytest.mark.parametrize("word", ["o", "T1, ", "<Ft\n"])
+def test_names_of_any_length_leave_reports_readable(word):
+    """Wherever they stand: ranges, functions, operators, kernels, evidence."""
+    name = word * (60_000 // len(word))
+    made = TraceBuilder(with_stack=1)
+    for k in range(4):
+        at = k * 1000
+        made.step(k, at, 990).range("r" + name, at + 300, 500)
+        made.python(f"train.py(14): f{name}", at + 310, 480)
+        made.op("aten::" + name, at + 20, 60)
+        made.launch("k" + name, at=at + 40, call=10, start=at + 60, dur=500)
+        made.op("aten::item", at + 320, 300).op("aten::_local_scalar_dense", at + 321, 298)
+        made.copy("DtoH (Device -> Pageable)", at=at + 330, call=280, start=at + 570, dur=5)
+    trace = made.build()
+    found = analyze(trace)
+    assert found.suggestions
+    page = page_of(trace, found)
+    assert len(report(trace, found)) < 20_000
+    assert len(page) < 100_000
+    assert "…" in page
+    assert len(comparing.report(trace, trace, compare(trace, found, trace, found))) < 20_000
