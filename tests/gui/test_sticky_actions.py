@@ -57,6 +57,8 @@ def test_a_button_there_does_what_the_cards_does(window: MainWindow, document: D
     suggestion = document.suggestion(0)
     assert suggestion is not None
     assert document.suggestion_state[suggestion.key] == LATER
+    assert document.current_suggestion != 0  # the next one is open
+    document.show_suggestion(0)
     plan._cards[0].actions_row.setContentsMargins(0, 3000, 0, 0)  # it was made anew
     qtbot.waitUntil(lambda: "Now after all" in {a.text for a in plan.sticky._shown})
 
