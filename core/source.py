@@ -117,9 +117,13 @@ class SourceFinder:
     def user_frames(self, slice_ids: I32) -> I32:
         """int32[len(slice_ids)]: as `user_frame` for many slices at once."""
         ids = np.asarray(slice_ids, dtype=np.int32)
-        at = self.frames_around(ids)
-        frames, where = np.unique(at, return_inverse=True)
-        found = np.asarray([self._climb(int(frame)) for frame in frames], dtype=np.int32)[where]
+        found = self.frames_around(ids)
+        todo = np.flatnonzero(found >= 0)
+        while len(todo):
+            names, where = np.unique(self._trace.slices.name_id[found[todo]], return_inverse=True)
+            todo = todo[~np.array([self._is_user(name) for name in names.tolist()], dtype=bool)[where]]
+            found[todo] = self._trace.slices.parent_id[found[todo]]
+            todo = todo[found[todo] >= 0]
         for row in np.flatnonzero(found < 0).tolist() if len(self._trace.links.backward) else ():
             found[row] = self.user_frame(int(ids[row]))
         return found
@@ -135,15 +139,15 @@ class SourceFinder:
 
     def _climb(self, at: int) -> int:
         names, parents = self._trace.slices.name_id, self._trace.slices.parent_id
-        while at >= 0:
-            name = int(names[at])
-            users = self._is_users.get(name)
-            if users is None:
-                users = self._is_users[name] = is_user_frame(self._trace.strings[name])
-            if users:
-                break
+        while at >= 0 and not self._is_user(int(names[at])):
             at = int(parents[at])
         return at
+
+    def _is_user(self, name_id: int) -> bool:
+        known = self._is_users.get(name_id)
+        if known is None:
+            known = self._is_users[name_id] = is_user_frame(self._trace.strings[name_id])
+        return known
 
     def _innermost(self, thread_id: int, kind: int, time_ns: int) -> int:
         trace = self._trace

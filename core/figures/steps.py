@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from core.figures.lookup import View, distinct
@@ -16,6 +18,7 @@ _MIN_PACED = 3  # of fewer steps, no pace is the usual one
 _LEAST_WITHOUT_FIRST = 2  # steps that must be left for the means
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
+_PART = 1 << 16  # instants looked up at a time
 TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before
 
 
@@ -155,13 +158,13 @@ def assign(view: View, steps: StepTable) -> I32:
     files = step_source(view, steps)
     for source in distinct(files):
         of_file = np.flatnonzero(files == source)
-        inside = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
-        rows: I32 = np.arange(len(slices), dtype=np.int32)[inside]
+        rows: Any = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
         result[rows] = _around(steps, of_file, slices.start_ns[rows])
         threads = np.unique(steps.thread_id[of_file])
         if len(threads) > 1:
+            every = np.arange(len(slices), dtype=np.int32)[rows]
             for thread in threads:
-                own = rows[view.thread[rows] == thread]
+                own = every[view.thread[every] == thread]
                 result[own] = _around(steps, of_file[steps.thread_id[of_file] == thread], slices.start_ns[own])
     work = view.trace.device_ids
     launch = view.trace.links.launch_of[work]
@@ -180,20 +183,21 @@ def step_source(view: View, steps: StepTable) -> I32:
 
 def _around(steps: StepTable, rows: I64, time_ns: I64) -> I32:
     """The last started of these steps that still runs at each instant, -1 for none."""
-    order = rows[np.argsort(steps.start_ns[rows], kind="stable")]
-    at = np.searchsorted(steps.start_ns[order], time_ns, side="right") - 1
+    order = rows[np.argsort(steps.start_ns[rows], kind="stable")].astype(np.int32)
+    begin, looks = steps.start_ns[order], 4 if _overlap(steps, order) else 1
     found = np.full(len(time_ns), -1, dtype=np.int32)
-    for back in range(4):  # overlapping steps of several threads: look at the few that started before
-        here = at - back
-        open_ = (found < 0) & (here >= 0)
-        step = order[np.maximum(here, 0)]
-        found = np.where(open_ & (time_ns < steps.end_ns[step]), step, found).astype(np.int32)
-        if back == 0 and not _overlap(steps, order):
-            break
+    for first in range(0, len(time_ns), _PART):
+        part, time = found[first : first + _PART], time_ns[first : first + _PART]
+        at = np.searchsorted(begin, time, side="right") - 1
+        for back in range(looks):  # overlapping steps of several threads: look at the few that started before
+            here = at - back
+            step = order[np.maximum(here, 0)]
+            hit = (part < 0) & (here >= 0) & (time < steps.end_ns[step])
+            part[hit] = step[hit]
     return found
 
 
-def _overlap(steps: StepTable, order: I64) -> bool:
+def _overlap(steps: StepTable, order: I32) -> bool:
     return bool((steps.start_ns[order][1:] < steps.end_ns[order][:-1]).any())
 
 

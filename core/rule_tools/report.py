@@ -33,6 +33,7 @@ SPENT_PER_STEP = (
     "In each step the CPU spends {step_host_ms:time} of {step_ms:time} inside such calls, {step_wait_ms:time} of it "
     "waiting for the GPU ({count} {count|call|calls} in {steps} {steps|step|steps})."
 )
+SPENT_ON_AVERAGE = SPENT_PER_STEP.replace("In each step the CPU spends", "On average over all steps the CPU spends")
 SPENT_IN_ONE_STEP = (
     "The CPU spent {host_ms:time} of the step's {window_ms:time} inside the {count} {count|call|calls}, {wait_ms:time} "
     "of it waiting for the GPU."
@@ -178,13 +179,13 @@ def sync_suggestions(
     advise, retell
         A fix of its own for a group, or all texts; None for the usual ones.
     """
-    facts, usual = facts_of(ctx), texts
-    out = []
+    facts, usual, out = facts_of(ctx), texts, []
     for group in by_place(ctx, facts, classify(ctx, facts).get(rule_id, []), texts.hint):
         texts = (retell(group) if retell is not None else None) or usual
         values = sync_values(facts, group)
         told, more = uneven(facts, group.occurrences)
-        sentences = [_spent(facts), *([SENTENCE] if told else [])]
+        sentences = [_spent(facts, rows := facts.rows_of([o.anchor for o in group.occurrences]))]
+        sentences += [SENTENCE] if told else []
         slices = _targets(facts, group, texts, target)
         effects = [Effect(texts.effect, tuple(slices))]
         extra = [i for o in group.occurrences for i in extra_removed(facts, o)] if extra_removed is not None else []
@@ -202,7 +203,7 @@ def sync_suggestions(
                 why=texts.why,
                 more=tuple(sentences),
                 occurrences=len(group.occurrences),
-                steps=facts.rows_of([o.anchor for o in group.occurrences]),
+                steps=rows,
                 source=group.source,
                 evidence=(*_sync_evidence(facts, group, values), *more),
                 fix=(advise(facts, group) if advise is not None else None) or texts.fix,
@@ -220,9 +221,9 @@ def _is_note(facts: Facts, texts: SyncTexts, group: Group) -> bool:
     return texts.once_is_note and not facts.n_steps and len(group.occurrences) < 3
 
 
-def _spent(facts: Facts) -> str:
+def _spent(facts: Facts, rows: Sequence[int]) -> str:
     if facts.n_steps > 1:
-        return SPENT_PER_STEP
+        return SPENT_PER_STEP if len(rows) >= facts.n_steps else SPENT_ON_AVERAGE
     return SPENT_IN_ONE_STEP if facts.n_steps else SPENT
 
 
@@ -382,12 +383,11 @@ def total_ns(facts: Facts, ids: Any) -> int:
 
 def group_by_frame(ctx: RuleContext, facts: Facts, ids: Iterable[int]) -> dict[str, list[int]]:
     """Slices by the name of the nearest user frame around them ("" without stacks), in order of appearance."""
-    wanted = [int(i) for i in ids]
+    wanted = np.fromiter(ids, dtype=np.int32)
     if not len(facts.of_kind(SliceKind.PYTHON)):
-        return {"": wanted} if wanted else {}
-    out: dict[str, list[int]] = defaultdict(list)
-    frames = ctx.source.user_frames(np.asarray(wanted, dtype=np.int32))
+        return {"": wanted.tolist()} if len(wanted) else {}
+    frames = ctx.source.user_frames(wanted)
     names = np.where(frames >= 0, ctx.trace.slices.name_id[np.maximum(frames, 0)], -1)
-    for slice_id, name in zip(wanted, names.tolist(), strict=True):
-        out[ctx.trace.strings[name]].append(slice_id)
-    return dict(out)
+    found, first, group = np.unique(names, return_index=True, return_inverse=True)
+    parts = np.split(wanted[np.argsort(group, kind="stable")], np.cumsum(np.bincount(group))[:-1])
+    return {ctx.trace.strings[int(found[at])]: parts[at].tolist() for at in np.argsort(first, kind="stable")}
