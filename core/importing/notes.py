@@ -215,8 +215,8 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "warning",
         False,
         "More events stand behind the end of the trace.",
-        "They were left out: another rank or another export probably wrote into the same file. Write each into a file "
-        "of its own, and open the files together.",
+        "They were left out: another rank or another export wrote into the same file, or the end of the list is "
+        "damaged. Write each trace into a file of its own, and open the files together.",
     ),
     "file-left-out": (
         "warning",

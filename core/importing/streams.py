@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import zstandard
 
 from core.errors import TraceError
-from core.importing.ends import salvaged
+from core.importing.gzips import header_end, salvaged
 
 _inflate: Any = zlib
 try:  # several times faster than zlib where there is a wheel for it
@@ -29,6 +29,7 @@ BLOCK_BYTES = 1 << 20
 _BOMB_RATIO = 400  # real traces shrink by 10 to 60
 _BOMB_FLOOR_BYTES = 256 << 20
 _MAX_LAYERS = 4
+_KEPT_BYTES = 1 << 20  # compressed: where there is more, what is lost before a damage (1 MB of text) matters little
 Note = Callable[[str, str, int], None]
 
 
@@ -210,6 +211,7 @@ class _Gunzip:
         self._source, self._note = source, note
         self._guard = _Guard(path)
         self._buffer = b""
+        self._member = b""  # all of the member's compressed data so far, while that is little
         self._inflater: Any = None
         self._crc = 0
         self._size = 0
@@ -232,6 +234,7 @@ class _Gunzip:
         more = self._source.read(1 << 18)
         self._guard.consumed += len(more)
         self._buffer += more
+        self._member = self._member + more if 0 < len(self._member) < _KEPT_BYTES else b""
         return bool(more)
 
     def _inflate(self, size: int) -> bytes:
@@ -245,7 +248,7 @@ class _Gunzip:
         except Exception as error:  # noqa: BLE001 - isal and zlib raise errors of their own
             self._note("gzip-truncated", str(error), 1)
             self._done = True
-            return b"" if self._size else salvaged(self._buffer)
+            return salvaged(self._member, self._size)
         if self._inflater.eof:
             self._buffer = self._inflater.unused_data
             self._pending_end(data)
@@ -284,34 +287,15 @@ class _Gunzip:
             self._note("gzip-truncated", "", 1)
             self._done = True
             return False
-        self._buffer = self._buffer[end:]
+        self._member = self._buffer = self._buffer[end:]
         self._inflater = _inflate.decompressobj(wbits=-15)
         return True
 
     def _header_end(self) -> int:
         while True:
-            end = _gzip_header_end(self._buffer)
+            end = header_end(self._buffer)
             if end >= 0 or len(self._buffer) > 1 << 20 or not self._fill():
                 return end
-
-
-def _gzip_header_end(data: bytes) -> int:
-    """Length of a gzip header (RFC 1952), -1 when more bytes are needed."""
-    if len(data) < 10:
-        return -1
-    flags, at = data[3], 10
-    if flags & 4:
-        if len(data) < at + 2:
-            return -1
-        at += 2 + int.from_bytes(data[at : at + 2], "little")
-    for bit in (8, 16):
-        if flags & bit:
-            zero = data.find(b"\x00", at)
-            if zero < 0:
-                return -1
-            at = zero + 1
-    at += 2 if flags & 2 else 0
-    return at if at <= len(data) else -1
 
 
 class _Unzstd:
