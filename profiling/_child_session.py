@@ -9,8 +9,8 @@ import os
 import re
 import threading
 
-# Work of the device has the number of its operator, too, but not the number of a record function.
-OPERATORS_ID = re.compile(rb'"External id": (\d+)(?=[^{}]*"Record function id")')
+# Work of the device has the number of its operator, too, but no place among the events of the host.
+OPERATORS_ID = re.compile(rb'"External id": (\d+)(?=[^{}]*"Ev Idx")')
 
 
 def version_of(torch):
