@@ -111,7 +111,10 @@ def header_lines(frame: Frame, row: Row) -> list[str]:
     if row.subtitle:
         lines.append(text.elided(row.subtitle, LINE_CHARACTERS))
     if row.track_id >= 0:
-        tracks = frame.trace.tracks
+        tracks, threads = frame.trace.tracks, frame.trace.threads
+        thread = int(tracks.thread_id[row.track_id])
+        if thread >= 0 and threads.tid[thread] not in f"{row.title} {row.subtitle}":
+            lines.append(_tr("thread {tid}").format(tid=threads.tid[thread]))
         count = int(tracks.end_id[row.track_id] - tracks.first_id[row.track_id])
         lines.append(text.counted(_tr("{count} {count|slice|slices}"), count))
     if row.kind is RowKind.SLICES and row.lanes > row.shown_lanes and row.expanded:

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from core.figures.compute import compute_figures
+from core.kinds import TrackKind
 from core.trace import Trace
 from gui.models.slice_facts import self_ns
 from gui.timeline.navigation import flow_pairs, follow, next_sync, step_at, sync_of_slice
-from gui.timeline.tooltip import slice_lines
+from gui.timeline.tooltip import header_lines, slice_lines
+from gui.timeline.view import TimelineView
 from tests.gui.conftest import training
 from tests.trace_builder import TraceBuilder, rows
 
@@ -41,6 +44,14 @@ def test_what_never_ended_says_so_under_the_pointer() -> None:
     lines = {name: slice_lines(trace, None, rows(trace, name)[0]) for name in ("open", "aten::mm")}
     assert "never ended in the trace" in lines["open"]
     assert "never ended in the trace" not in lines["aten::mm"]
+
+
+def test_the_heading_of_a_named_thread_tells_its_whole_number(make_view: Callable[..., TimelineView]) -> None:
+    made = TraceBuilder().op("aten::mm", 0, 50, tid=140390667650624)
+    view = make_view(made.name_thread("autograd", tid=140390667650624).build())
+    frame = view.canvas.frame()
+    (row,) = [row for row in frame.visible_rows() if row.track_kind == TrackKind.CPU_OPS]
+    assert "thread 140390667650624" in header_lines(frame, row)
 
 
 def test_sync_points_one_after_the_other(trace: Trace) -> None:
