@@ -24,7 +24,8 @@ SUFFIX = ".ipynb"
 LARGEST_BYTES = 500_000_000
 MOST_NAMES = 100
 _TIMED = ("time", "timeit", "prun", "capture")  # magics of a cell whose code is run all the same
-_MAGIC = re.compile(r"^\s*(%|!|\?)|\?\s*$|^\s*[\w, ]+=\s*(%|!)")
+_MAGIC = re.compile(r"^\s*(%|!|\?)|^\s*(?!\d)[\w*][\w.*]*(\[[^\]]*\][\w.*]*)*\?\??\s*$|^\s*[\w, ]+=\s*(%|!)")
+_OPENING = re.compile(r"\\.|\'\'\'|\"\"\"|['\"#()\[\]{}]")  # what decides whether a line goes on in the next one
 _KEPT = re.compile(  # a line's magic that only looks on while its statement runs, and the magic's own options
     r"^(?P<indent>\s*)%(?:time|prun)\s+(?:(?:-[lsTD]\s+\S+|-[rq]|--no-raise-error)\s+)*(?P<statement>[^-\s].*)$"
 )
@@ -80,7 +81,7 @@ def make_script(notebook: str, interpreter: str = "") -> Script:
         if source.stat().st_size > LARGEST_BYTES:
             raise ValueError(f"{source.stat().st_size} bytes")
         pythons = [interpreter] if interpreter else [found.path for found in find_interpreters(str(source))]
-        text, left_out = to_source(json.loads(source.read_text("utf-8")), source.name, pythons)
+        text, left_out = to_source(json.loads(source.read_text("utf-8-sig")), source.name, pythons)
     except (OSError, ValueError, RecursionError) as error:
         raise ProfilingError(say("no-notebook", path=source), str(error), say("cure-notebook")) from error
     content = text.encode("utf-8", "backslashreplace")
@@ -124,11 +125,7 @@ def to_source(notebook: Any, name: str, pythons: Iterable[str] = ()) -> tuple[st
     """
     if not isinstance(notebook, dict):
         raise ValueError("no object")
-    sheets = notebook.get("worksheets")  # notebooks until 2015
-    cells = sheets[0].get("cells") if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else None
-    cells = notebook.get("cells", cells)
-    if not isinstance(cells, list):
-        raise ValueError("no cells")
+    cells = _cells_of(notebook)
     parts = [
         f"# The code of {_one_line(name)}, cell by cell. What only a notebook understands stands here as comments."
     ]
@@ -136,7 +133,7 @@ def to_source(notebook: Any, name: str, pythons: Iterable[str] = ()) -> tuple[st
     for number, cell in enumerate(cells, 1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             code = cell.get("source", cell.get("input", ""))
-            code = "".join(map(str, code)) if isinstance(code, list) else str(code)
+            code = "".join(part for part in (code if isinstance(code, list) else [code]) if isinstance(part, str))
             told, lost = _without_magics(code.rstrip())
             left_out += lost
             if told.strip():
@@ -150,25 +147,73 @@ def to_source(notebook: Any, name: str, pythons: Iterable[str] = ()) -> tuple[st
     return "\n\n".join(parts) + "\n", left_out
 
 
+def _cells_of(notebook: dict[str, Any]) -> list[Any]:
+    """All cells of a notebook in Python; raises ValueError where there are none."""
+    sheets = notebook.get("worksheets")  # notebooks until 2015
+    parts = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
+    parts = [notebook.get("cells"), *parts]
+    if not any(isinstance(cells, list) for cells in parts):
+        raise ValueError("no cells")
+    about = notebook.get("metadata")
+    for part, key in (("kernelspec", "language"), ("language_info", "name")):
+        told = about.get(part) if isinstance(about, dict) else None
+        language = told.get(key) if isinstance(told, dict) else None
+        if isinstance(language, str) and language and "python" not in language.lower():
+            raise ValueError(f"its language is {_one_line(language)[:60]}")
+    return [cell for cells in parts if isinstance(cells, list) for cell in cells]
+
+
 def _without_magics(code: str) -> tuple[str, int]:
     """A cell's code with its magics as comments, and their number; as it is, where it is plain Python."""
     if _is_python(code):
         return code, 0
     lines = code.split("\n")
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    found = re.match(r"%%(\w+)", lines[first].strip())
+    found = re.match(r"%%(\w+|!)", lines[first].strip())
     if found and found[1] not in _TIMED:
         return "\n".join(f"# {line}" for line in lines), len(lines)
-    lost = 0
+    lost, magic, place = 0, False, _Place()
     for index, line in enumerate(lines):
-        kept = _KEPT.match(line)
-        if kept:
-            lines[index] = kept["indent"] + kept["statement"]
-        elif _MAGIC.search(line):
+        if not magic and place.is_start and (kept := _KEPT.match(line)):
+            lines[index] = line = kept["indent"] + kept["statement"]
+        elif magic or (place.is_start and _MAGIC.search(line)):
             lost += 1
             indent = line[: len(line) - len(line.lstrip())]
-            lines[index] = f"{indent}pass  # {line.strip()}" if indent else f"# {line.strip()}"
+            lines[index] = f"{indent}pass  # {line.strip()}" if indent and not magic else f"# {line.strip()}"
+            magic = line.rstrip("\r").endswith("\\")  # it goes on in the next line
+            continue
+        place.pass_over(line.rstrip("\r"))
     return "\n".join(lines), lost
+
+
+class _Place:
+    """Whether a line begins a statement, or goes on with a string, a bracket or a line that ends in a backslash."""
+
+    def __init__(self) -> None:
+        self._depth, self._quote, self._joined = 0, "", False
+
+    @property
+    def is_start(self) -> bool:
+        """The next line begins a statement."""
+        return not (self._depth or self._quote or self._joined)
+
+    def pass_over(self, line: str) -> None:
+        """Take notice of what a line of Python leaves open."""
+        self._joined = line.endswith("\\")
+        for found in _OPENING.finditer(line):
+            token = found[0]
+            if self._quote:
+                if token == self._quote or token[0] * len(token) == self._quote * len(token):
+                    self._quote = ""
+            elif token == "#":
+                self._joined = False
+                break
+            elif token[0] in "'\"":
+                self._quote = token
+            elif token[0] != "\\":
+                self._depth = max(0, self._depth + (1 if token in "([{" else -1))
+        if len(self._quote) == 1 and not self._joined:
+            self._quote = ""
 
 
 def _check(code: str, number: int, name: str, pythons: Iterable[str]) -> None:

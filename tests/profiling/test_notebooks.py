@@ -38,6 +38,15 @@ def cells(*sources: Any) -> dict[str, Any]:
         ("x = (a\n% b)", "x = (a\n% b)", 0),
         ('s = """\n!no\n"""', 's = """\n!no\n"""', 0),
         (["import torch\n", "x = 1"], "import torch\nx = 1", 0),
+        (["x = 1\n", None, "y = 2"], "x = 1\ny = 2", 0),
+        ("!ls\nx = 1  # why?\n# why?\ny = 'a?'", "# !ls\nx = 1  # why?\n# why?\ny = 'a?'", 1),
+        ("!ls\ns = '''\n!no\n%no'''", "# !ls\ns = '''\n!no\n%no'''", 1),
+        ("!ls\ns = \"(\" + 'it\\'s (\"'\n!ls", "# !ls\ns = \"(\" + 'it\\'s (\"'\n# !ls", 2),
+        ("!ls\nx = (a  # (\n% b)\ny = a \\\n% b\n!ls", "# !ls\nx = (a  # (\n% b)\ny = a \\\n% b\n# !ls", 2),
+        ("!pip install a \\\n  b\nx = 1", "# !pip install a \\\n# b\nx = 1", 2),
+        ("if x:\n    !a \\\n      b\n    y = 1", "if x:\n    pass  # !a \\\n# b\n    y = 1", 2),
+        ("f.g[0].h??\n?f\nx = 1", "# f.g[0].h??\n# ?f\nx = 1", 2),
+        ("%%!\nls", "# %%!\n# ls", 2),
     ],
 )
 def test_cells_become_python(source: Any, expected: str, lost: int) -> None:
@@ -54,6 +63,12 @@ def test_other_cells_are_passed_over_and_old_notebooks_are_read() -> None:
     assert text.index("display = print") < text.index("# %% cell 2\ndisplay(1)")
     old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["a = 1"]}]}]}
     assert to_source(old, "old.ipynb")[0].endswith("\na = 1\n")
+    old["worksheets"].append({"cells": [{"cell_type": "code", "input": "b = 2"}]})
+    assert to_source(old, "old.ipynb")[0].endswith("\n# %% cell 2\nb = 2\n")
+    assert "None" not in to_source(cells(None, 3, "x = 1"), "empty.ipynb")[0]
+    for language in ({"kernelspec": {"language": "julia"}}, {"language_info": {"name": "R"}}):
+        with pytest.raises(ValueError, match="language"):
+            to_source({**cells("x = 1"), "metadata": language}, "other.ipynb")
     for wrong in ([], {}, {"cells": 3}, {"worksheets": []}):
         with pytest.raises(ValueError, match="no"):
             to_source(wrong, "wrong.ipynb")
@@ -76,6 +91,11 @@ def test_a_notebook_is_no_script(tmp_path: Path) -> None:
     (tmp_path / "train.ipynb").write_text("{}")
     with pytest.raises(ProfilingError, match="is a notebook"):
         RunSpec(sys.executable, str(tmp_path / "train.ipynb")).check()
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "mark.ipynb").write_text(json.dumps(cells("x = 1")), "utf-8-sig")
+    assert make_script(str(tmp_path / "mark.ipynb"), sys.executable).path.read_text().endswith("\nx = 1\n")
 
 
 def test_imports_from_the_future_go_to_the_top() -> None:
