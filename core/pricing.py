@@ -38,6 +38,9 @@ NOTES = {
     "uncovered": "The fixes above take away what hides this now: after them it saves {gain_pct:.1f} % of the step of "
     "now, alone {alone_pct:.1f} %.",
 }
+NOTES |= {  # of a recording without steps
+    f"{key}_whole": NOTES[key].replace("of the step of now", "of the recording") for key in ("longer", "uncovered")
+}
 # What is added to the explanation of a fix that frees the CPU (``gone_ms``) for longer than it saves.
 WAITS_LATER = (
     "Alone it saves only {alone_ms:time} of that: the CPU then waits at a later line instead.",
@@ -268,7 +271,11 @@ class _Pricing:
             if gain_pct < alone_pct + NOTHING_PCT:
                 return "", {}
             waits = all(effect.kind in _WAITS_ONLY for effect in self._found[turn.fix].effects)
-            return NOTES["longer" if waits else "uncovered"], {"gain_pct": gain_pct, "alone_pct": alone_pct}
+            key = "longer" if waits else "uncovered"
+            return NOTES[key if self._replay.has_steps else f"{key}_whole"], {
+                "gain_pct": gain_pct,
+                "alone_pct": alone_pct,
+            }
         position = turn.group.index(turn.fix) + 1
         values = {
             "alone_pct": alone_pct,

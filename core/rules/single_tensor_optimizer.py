@@ -33,6 +33,7 @@ from core.rule_tools.optimizers import built, class_of, grouped_keyword
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import OPTIMIZER, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="single-tensor-optimizer",
@@ -79,18 +80,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(steps, OPTIMIZER)
     steps = steps[~facts.inside(steps, steps)]  # an optimizer made of others: the whole of it
     small = facts.matching(_SMALL, SliceKind.CPU_OP)
-    launching = facts.of_kind(SliceKind.CPU_OP)
-    launching = launching[trace.slices.parent_id[launching] < 0] if not facts.on_cpu else launching[:0]
-    launching = launching[facts.device_counts(launching) > 0]
+    launching = _launching(facts)
     grouped = facts.matching(r"_foreach_|_fused_|multi_tensor", SliceKind.CPU_OP)
     kernels = facts.matching(r"multi_tensor_apply|FusedAdam|fused_adam", SliceKind.KERNEL)
-    by_name: dict[str, list[int]] = {}
-    for step in steps:
-        if class_of(trace.name(int(step))) in _FLAT:
-            continue
-        by_name.setdefault(trace.name(int(step)), []).append(int(step))
     out = []
-    for name, ids in by_name.items():
+    for name, ids in _by_name(facts, steps).items():
         ops = np.concatenate([_within(ctx, i, small) for i in ids])
         tops = ops[trace.slices.parent_id[ops] < 0] if len(ops) else ops
         ops = tops if len(tops) else ops
@@ -136,6 +130,23 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             )
         )
     return out
+
+
+def _launching(facts: Facts) -> I32:
+    """Outermost operators that start device work; none on a CPU."""
+    tops = facts.of_kind(SliceKind.CPU_OP)
+    tops = tops[facts.trace.slices.parent_id[tops] < 0] if not facts.on_cpu else tops[:0]
+    launching: I32 = tops[facts.device_counts(tops) > 0]
+    return launching
+
+
+def _by_name(facts: Facts, steps: I32) -> dict[str, list[int]]:
+    """Calls of each optimizer, but for those that work on all parameters as one vector."""
+    by_name: dict[str, list[int]] = {}
+    for step in steps.tolist():
+        if class_of(facts.trace.name(step)) not in _FLAT:
+            by_name.setdefault(facts.trace.name(step), []).append(step)
+    return by_name
 
 
 def _left(ctx: RuleContext, facts: Facts, fused: bool, each_ns: float) -> float | None:

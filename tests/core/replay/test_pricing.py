@@ -281,6 +281,19 @@ def test_steps_of_two_lengths_do_not_deny_their_mean_pace(tmp_path: Path) -> Non
     assert replay.error_pct < 1
 
 
+def test_without_steps_the_recording_is_what_a_fix_saves_of(tmp_path: Path) -> None:
+    def request(m: Machine, number: int) -> None:
+        for _ in range(30):
+            m.kernel_op("aten::add", us=4, host_us=20)
+        m.to_host(400, us=2)
+        m.cpu(150)
+
+    analysis = analyze(open_trace(simulate(request, steps=30, marked=False).write(tmp_path / "trace.json")))
+    notes = [step.note for step in analysis.plan if "would wait longer" in step.note]
+    assert notes
+    assert all("% of the recording" in note and "of the step" not in note for note in notes)
+
+
 def test_why_a_fix_saves_more_after_others_is_said(tmp_path: Path) -> None:
     def step(m: Machine, number: int) -> None:
         m.loader(0 if m.fixed("loader") else 2000)

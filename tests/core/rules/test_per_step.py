@@ -76,3 +76,15 @@ def test_the_loader_idles_the_device_for_as_long_as_the_budget_says() -> None:
     assert found.evidence[-1].value == pytest.approx(idle_ns / 1e6)
     assert "of which" not in found.explanation  # the loader's calls are of all steps, the idle time of the periods
     assert found.explanation.endswith("the GPU idles 29.5 µs for the loader.")
+
+
+@pytest.mark.parametrize(("every", "words"), [(1, "In each step the CPU spends"), (2, "On average over all steps")])
+def test_calls_that_not_every_step_makes_are_told_on_average(every: int, words: str) -> None:
+    def program(m: Machine, number: int) -> None:
+        work(m)
+        if number % every == 0:
+            m.item()
+        work(m)
+
+    (found,) = run_rule("scalar-read-back", keep(simulate(program, steps=6).to_json())).suggestions
+    assert words in found.explanation
