@@ -110,19 +110,24 @@ def more_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
     every = _apart(rows, int(np.flatnonzero(own.counted)[-1]) + 1) if len(rows) >= _LEAST else 1
     if every < 2:
         return "", {}
-    share_pct = _added_pct(figures, longer)
+    share_pct = _added_pct(figures, longer, every)
     return (IN_TURN, {"every": every, "share_pct": share_pct}) if share_pct >= TOLD_PCT else ("", {})
 
 
-def _added_pct(figures: Figures, longer: Bool) -> float:
+def _added_pct(figures: Figures, longer: Bool, every: int = 0) -> float:
     """What some steps take beside an ordinary one, % of the time of all: by periods where those are known.
 
-    A long step on the host may only wait for what was queued before it; the period shows that.
+    With one such step in ``every``, % of a whole round: the recording may hold one more or less than its share. A long
+    step on the host may only wait for what was queued before it; the period shows that.
     """
     own = figures.step_figures
     time = own.period_ns if (own.period_ns[longer] > 0).any() else own.dur_ns
     known = (time > 0) & (longer | own.counted)
     if not (known & ~longer).any():
         return 0.0
-    added = float((time[known & longer] - float(np.median(time[known & ~longer]))).sum())
+    usual = float(np.median(time[known & ~longer]))
+    added = float((time[known & longer] - usual).sum())
+    if every and (known & longer).any():
+        each = added / int((known & longer).sum())
+        return max(100.0 * each / (every * usual + each), 0.0)
     return max(100.0 * added / float(time[known].sum()), 0.0)

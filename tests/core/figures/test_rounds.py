@@ -34,6 +34,7 @@ def test_longer_steps_that_come_back_count_in_whole_rounds(first: int, every: in
     template, values = more_words(trace, analysis.figures)
     assert template == IN_TURN
     assert values["every"] == every
+    assert values["share_pct"] == pytest.approx(100 * 900 / (900 + 100 * every))
     assert "warmup-captured" not in {s.rule_id for s in analysis.suggestions}
     (note,) = [s for s in analysis.suggestions if s.rule_id == "outlier-step"]
     assert note.headline.startswith(f"One step in {every} ")
