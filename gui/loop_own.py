@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -114,7 +115,9 @@ class OwnFiles(QObject):
             self._session.set_status(self.tr("No file of yours is changed from here."))
             return
         count = self._together.pop() if self._together else 1
-        self._take_back(self.applied[-count:])
+        left = self._take_back(self.applied[-count:])
+        if left:
+            self._together.append(left)
 
     def undo(self, made: AppliedEdit) -> None:
         """Put the text before a change back; what was changed in the same file after it goes with it."""
@@ -123,16 +126,22 @@ class OwnFiles(QObject):
         self._together.clear()
         self._take_back(gone)
 
-    def _take_back(self, gone: list[AppliedEdit]) -> None:
+    def _take_back(self, gone: list[AppliedEdit]) -> int:
+        """Undo changes, newest first; return how many stand, since their files have been worked on or are not there."""
+        kept: set[Path] = set()
         for applied in reversed(gone):
+            if applied.edit.path in kept:  # what came after it stands
+                continue
             try:
                 applied.undo()
             except (TraceError, OSError) as error:
+                kept.add(applied.edit.path)
                 self._session.raise_error(error)
-                break
+                continue
             self.applied.remove(applied)
             self._session.set_status(self.tr("{file} is as it was before.").format(file=applied.edit.path.name))
         self._loop.tell()
+        return sum(applied.edit.path in kept for applied in gone)
 
     def untick(self, document: Document, states: dict[str, FixState]) -> None:
         """Nothing is done that was undone."""

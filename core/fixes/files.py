@@ -217,22 +217,27 @@ class AppliedEdit:
         return self.backup.with_name(self.backup.name + NOTE_END)
 
     def undo(self) -> None:
-        """Put the old text back.
+        """Put the old text back; nothing is done where another window has done it already.
 
         Raises
         ------
         TraceError
             When the file has been changed since; it is then left as it is, and the backup stays.
         """
-        data = self.edit.path.read_bytes() if self.edit.path.exists() else b""
-        if digest(data) != digest(encoded(self.edit.after, self.backup)):
+        data, kept = self.edit.path.read_bytes() if self.edit.path.exists() else b"", self.backup.is_file()
+        like = self.backup if kept else self.edit.path
+        before, after = (encoded(t, like) if like.exists() else None for t in (self.edit.before, self.edit.after))
+        if not kept and data == before:
+            return
+        if data != after:
             raise TraceError(
                 f"{self.edit.path}: has been changed since the fix was applied.",
-                hint=f"The text before the fix is kept in {self.backup}.",
+                hint=f"The text before the fix is kept in {self.backup}." if kept else "",
             )
-        write_atomically(self.edit.path, self.backup.read_bytes())
-        self.note.unlink(missing_ok=True)
-        self.backup.unlink()
+        write_atomically(self.edit.path, self.backup.read_bytes() if kept else data if before is None else before)
+        with contextlib.suppress(OSError):  # in a folder that cannot be written: it is undone all the same
+            self.note.unlink(missing_ok=True)
+            self.backup.unlink(missing_ok=True)
 
 
 def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterable[str] = ()) -> AppliedEdit:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from core.fixes import ProposedEdit, apply_to_file
 from core.project import load_project
 from core.suggestions import Saving, SourceRef, Suggestion
 from gui.fix_dialog import FixDialog
@@ -110,6 +111,26 @@ def test_both_are_made_in_the_users_file_and_come_back(window, loop, run_folder,
     assert "torch.arange(" in script.read_text()
     loop.undo_last()  # one click takes back what one click did
     assert script.read_text() == SCRIPT
+
+
+def test_an_undo_goes_on_past_what_was_worked_on(window, loop, tmp_path):  # noqa: F811
+    """Of three files that one click changed, one was edited since: its text stays, and it can be undone later."""
+    made = []
+    for name in "abc":
+        (tmp_path / name).write_text("old = 1\n")
+        edit = ProposedEdit(tmp_path / name, "rule", "old = 1\n", "new = 1\n", "", "")
+        made.append(apply_to_file(edit, tmp_path / "backups"))
+    loop.own.applied, loop.own._together = list(made), [1, 2]
+    (tmp_path / "c").write_text("mine = 1\n")
+    loop.undo_last()
+    assert [(tmp_path / name).read_text() for name in "abc"] == ["new = 1\n", "old = 1\n", "mine = 1\n"]
+    assert window.banner.isVisible()
+    assert loop.own.last_count() == 1
+    (tmp_path / "c").write_text("new = 1\n")
+    loop.undo_last()
+    loop.undo_last()
+    assert [(tmp_path / name).read_text() for name in "abc"] == ["old = 1\n"] * 3
+    assert not loop.own.applied
 
 
 def test_a_copy_that_never_ran_can_be_run_later(window, loop, run_folder, tmp_path):  # noqa: F811

@@ -207,3 +207,36 @@ def test_a_change_that_cannot_be_written_leaves_no_backup(project, tmp_path, mon
     with pytest.raises(TraceError, match="disk full"):
         apply_to_file(edit, tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_undo_does_without_the_backup_and_twice_is_once(project, tmp_path):
+    """The run's folder was deleted, or another window has undone it."""
+    script = project / "train.py"
+    old = script.read_bytes()
+    first = apply_to_file(edit_of(project), tmp_path / "run")
+    first.backup.unlink()
+    first.undo()
+    assert script.read_bytes() == old
+    first.undo()
+    assert script.read_bytes() == old
+    script.write_text("mine = 1\n")
+    with pytest.raises(TraceError, match="has been changed since"):
+        first.undo()
+    assert script.read_text() == "mine = 1\n"
+    script.unlink()
+    with pytest.raises(TraceError, match="has been changed since"):
+        first.undo()
+    assert not script.exists()
+
+
+def test_what_was_undone_counts_where_the_backup_cannot_be_removed(project, tmp_path, monkeypatch):
+    script = project / "train.py"
+    old = script.read_bytes()
+    made = apply_to_file(edit_of(project), tmp_path / "run")
+
+    def refuse(_path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    made.undo()
+    assert script.read_bytes() == old
