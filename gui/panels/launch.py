@@ -218,12 +218,15 @@ class LaunchPage(QWidget):
 
     def check_interpreter(self) -> None:
         """Ask the chosen interpreter, off the GUI thread."""
-        from gui.capture import runs_root
-
         path = self.interpreter.path()
         if path:
-            root = str(runs_root(self._settings)) if self._settings is not None else ""
-            jobs.run(self, partial(_ask, path, root), self._checked, self._not_checked, key="preflight")
+            jobs.run(self, partial(_ask, path, self._root()), self._checked, self._not_checked, key="preflight")
+
+    def _root(self) -> str:
+        """Where runs are kept; empty where that is left to the launcher."""
+        from gui.capture import runs_root
+
+        return str(runs_root(self._settings)) if self._settings is not None else ""
 
     def _checked(self, found: Preflight) -> None:
         if found.interpreter != self.interpreter.path():
@@ -325,7 +328,7 @@ class LaunchPage(QWidget):
         ProfilingError
             Where it says something that cannot be run.
         """
-        from gui.capture import runs_root, split_arguments
+        from gui.capture import split_arguments
 
         try:
             argv = split_arguments(self.arguments.text())
@@ -342,7 +345,7 @@ class LaunchPage(QWidget):
             **self.record.values(),
             **self.steps.values(),
             stdin="pipe",
-            runs_root=str(runs_root(self._settings)) if self._settings is not None else "",
+            runs_root=self._root(),
             **target,
         )
 
@@ -383,13 +386,11 @@ class LaunchPage(QWidget):
             self.command.set_text(spoken(error.title))
 
 
-def _ask(path: str, root: str, progress: jobs.Progress) -> Preflight:
-    progress(0.0, "")
+def _ask(path: str, root: str, _: jobs.Progress) -> Preflight:
     return preflight(path, runs_root=root)
 
 
-def _look(script: str, last: list[str], progress: jobs.Progress) -> list[Interpreter]:
-    progress(0.0, "")
+def _look(script: str, last: list[str], _: jobs.Progress) -> list[Interpreter]:
     return find_interpreters(script, last)
 
 
