@@ -13,7 +13,7 @@ from core.figures.model import Budget, DoctorNote, StepFigures
 from core.figures.notes import TEXTS, NoteText
 from core.figures.steps import infer_steps
 from core.kinds import GapCause, SliceKind
-from core.recorded import is_of_first_steps, left_out
+from core.recorded import has_shapes, is_of_first_steps, left_out
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, StepTable
 from core.trace import CUT_CODES
 from core.words import fill
@@ -209,7 +209,7 @@ def _recorded(view: View) -> list[DoctorNote]:
     missing = []
     if not has_python and not meta.with_stack:
         missing.append("Python stacks (with_stack=True)")
-    if meta.record_shapes is False:
+    if not has_shapes(view.trace):
         missing.append("shapes (record_shapes=True)")
     if not len(view.trace.memory):
         missing.append("memory (profile_memory=True)")

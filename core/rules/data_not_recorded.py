@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from core.call_stacks import has_call_stacks
 from core.kinds import SliceKind
+from core.recorded import has_shapes
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
@@ -39,7 +40,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     missing = []
     if not len(facts.of_kind(SliceKind.PYTHON)) and not has_call_stacks(trace):
         missing.append("with_stack=True")
-    if trace.meta.record_shapes is False:
+    if not has_shapes(trace):
         missing.append("record_shapes=True")
     if not len(trace.memory):
         missing.append("profile_memory=True")
