@@ -10,7 +10,9 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
+from core.figures.shares import is_foreign
 from core.kinds import GapCause
+from core.trace import Trace
 from core.words import fill
 
 THIN = "\u202f"  # narrow no-break space between a number and its unit, and between thousands
@@ -179,6 +181,17 @@ def verdict(word: str) -> str:
         "sync_bound": translate("text", "Sync-bound"),
         "communication_bound": translate("text", "Communication-bound"),
     }.get(word, translate("text", "Unknown"))
+
+
+def verdict_of(trace: Trace, word: str) -> str:
+    """The verdict on a trace, wherever it stands: one without device work is no riddle, so it is not "unknown"."""
+    if word == "unknown" and not trace.has_device_work and not trace.report.is_cut_off:
+        if not len(trace.slices):
+            return translate("text", "No events")
+        if trace.meta.devices or is_foreign(trace):
+            return translate("text", "No device work")
+        return translate("text", "CPU only")
+    return verdict(word)
 
 
 def verdict_meaning(word: str) -> str:

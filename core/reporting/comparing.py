@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from core.compare import GONE, NEW, SAME, Comparison, Difference, Side
-from core.figures.model import Summary
-from core.project import GAIN_PCT
+from core.judging import GAIN_PCT
 from core.reporting.json import suggestion_values, summary_values, trace_values, us
-from core.reporting.phrases import place
+from core.reporting.phrases import place, verdict_word
 from core.reporting.text import PLAIN, Page, clip
-from core.reporting.units import UNKNOWN, count, duration, percent
+from core.reporting.units import count, duration, percent
 from core.trace import Trace
 
 FORMAT = "steplens.comparison/1"
@@ -65,7 +64,7 @@ def report(before: Trace, after: Trace, found: Comparison, page: Page = PLAIN) -
     """Return a comparison for a person at a terminal."""
     sections = (
         _head(before, after, found, page),
-        _summary(found, page),
+        _summary(before, after, found, page),
         _suggestions(found, page),
         *(_table(title, getattr(found, name), found.per_step, page) for title, name in _TITLES),
     )
@@ -141,7 +140,7 @@ def _differs(found: Comparison) -> str:
     return f"These two differ in more than a fix: {words}. A change of time says little about the code."
 
 
-def _summary(found: Comparison, page: Page) -> Iterator[str]:
+def _summary(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterator[str]:
     yield from page.title(
         "Per step" if found.before.steps or found.after.steps else "Whole traces (no steps are known)"
     )
@@ -164,12 +163,8 @@ def _summary(found: Comparison, page: Page) -> Iterator[str]:
     if left is not None or right is not None:
         change = "" if left is None or right is None else _change(left, right, "wall_step_ns")
         yield f"  {'no profiler':<16}{duration(left):>12}{duration(right):>12}{change:>12}"
-    verdicts = [_verdict(side) for side in (found.before, found.after)]
+    verdicts = [verdict_word(trace, side.verdict) for trace, side in ((before, found.before), (after, found.after))]
     yield f"  {'verdict':<16}{' → '.join(dict.fromkeys(verdicts))}"
-
-
-def _verdict(summary: Summary) -> str:
-    return summary.verdict.replace("_", "-") if summary.verdict != "unknown" else UNKNOWN
 
 
 def _change(before: float, after: float, field: str) -> str:

@@ -180,6 +180,8 @@ class ComparePage(QWidget):
     # What came of it ---------------------------------------------------------------------------------------------
 
     def _show(self, found: Comparison) -> None:
+        if self._pair is None:
+            return
         fresh, self._found = self._found is None, found
         self._verdict(found)
         self._fill_grid(self._rows(found))
@@ -256,7 +258,8 @@ class ComparePage(QWidget):
         if old is not None or new is not None:
             change = text.change(100.0 * (new - old) / old) if old and new is not None else ""
             rows.insert(0, (self.tr("Wall, no profiler"), text.duration(old), text.duration(new), change))
-        bound, now = text.verdict(found.before.verdict), text.verdict(found.after.verdict)
+        sides = zip(self._pair or (), (found.before, found.after), strict=True)
+        bound, now = (text.verdict_of(document.trace, side.verdict) for document, side in sides)
         return [*rows, (self.tr("Verdict"), bound, now, "" if bound != now else self.tr("the same"))]
 
     def _device(self) -> str:

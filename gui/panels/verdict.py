@@ -12,7 +12,6 @@ from core.analysis import Analysis
 from core.device_words import devices_word
 from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
-from core.figures.shares import is_foreign
 from core.figures.verdict import values_shown
 from core.kinds import GapCause, SliceKind
 from core.reporting.cpu_time import further_words
@@ -175,7 +174,7 @@ class VerdictBand(QFrame):
             )
             self._say(words)
         else:
-            self.word.setText(self._word(summary.verdict))
+            self.word.setText(text.verdict_of(self._document.trace, summary.verdict))
             restyle(self.word, "role", ROLES.get(summary.verdict, ""))
             self.word.setToolTip(plain_tip(text.verdict_meaning(summary.verdict)))
             self._say(self._sentence(figures))
@@ -209,14 +208,6 @@ class VerdictBand(QFrame):
     def _is_pending(self, analysis: Analysis) -> bool:
         """The replay may still change the verdict: none is shown that would be taken back."""
         return self._document.analysis_running and analysis.figures.summary.sustained_step_ns is None
-
-    def _word(self, verdict: str) -> str:
-        trace = self._document.trace
-        if verdict == "unknown" and not trace.has_device_work and not trace.report.is_cut_off:
-            if not len(trace.slices):
-                return self.tr("No events")
-            return self.tr("No device work") if trace.meta.devices or is_foreign(trace) else self.tr("CPU only")
-        return text.verdict(verdict)
 
     def _sentence(self, figures: Figures) -> str:
         summary = figures.summary

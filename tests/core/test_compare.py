@@ -7,6 +7,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from core.analysis import analyze
 from core.compare import GONE, NEW, SAME, Comparison, comparable_step, compare, match_suggestions
 from core.figures.model import Summary
 from core.reporting import comparing, json
@@ -172,3 +173,13 @@ def test_differences_are_of_the_whole_traces_where_one_knows_no_steps(pair):
                 assert one.state in (NEW, GONE)
                 assert abs(one.delta_ns) == (one.before or one.after).total_ns
     assert "+0 points" not in comparing.report(pair[0][0], pair[0][0], compare(*pair[0], *pair[0]))
+
+
+def test_a_recording_of_the_cpu_alone_is_called_as_on_its_own_page(tmp_path):
+    builder = TraceBuilder(gpu=None)
+    for number in range(6):
+        builder.step(number, number * 1000, 1000).op("aten::mm", number * 1000 + 10, 900)
+    trace = builder.build(tmp_path / "trace.json")
+    found = analyze(trace)
+    text = comparing.report(trace, trace, compare(trace, found, trace, found))
+    assert "verdict         CPU only\n" in text
