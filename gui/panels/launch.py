@@ -220,7 +220,8 @@ class LaunchPage(QWidget):
         """Ask the chosen interpreter, off the GUI thread."""
         path = self.interpreter.path()
         if path:
-            jobs.run(self, partial(_ask, path, self._root()), self._checked, self._not_checked, key="preflight")
+            asking = partial(preflight, path, runs_root=self._root())
+            jobs.run(self, lambda _: asking(), self._checked, self._not_checked, key="preflight")
 
     def _root(self) -> str:
         """Where runs are kept; empty where that is left to the launcher."""
@@ -384,10 +385,6 @@ class LaunchPage(QWidget):
             self.command.set_text(" ".join(self.spec().command) if target else "")
         except ProfilingError as error:
             self.command.set_text(spoken(error.title))
-
-
-def _ask(path: str, root: str, _: jobs.Progress) -> Preflight:
-    return preflight(path, runs_root=root)
 
 
 def _look(script: str, last: list[str], _: jobs.Progress) -> list[Interpreter]:
