@@ -31,7 +31,7 @@ def ask(window: QWidget) -> bool:
     box.setParent(window, box.windowFlags())
     box.setInformativeText(tr("quitting", "What it has recorded until now may be lost."))
     end = box.addButton(tr("quitting", "End it and quit"), QMessageBox.ButtonRole.DestructiveRole)
-    stay = box.addButton(tr("quitting", "Keep it running"), QMessageBox.ButtonRole.RejectRole)
+    stay = box.addButton(tr("quitting", "Cancel"), QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(stay)
     box.setEscapeButton(stay)
     box.exec()

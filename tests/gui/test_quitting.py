@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +18,8 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from gui import quitting
 from gui.main_window import MainWindow
 from gui.session import Document
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class ByTheFrame(QCloseEvent):
@@ -93,7 +99,7 @@ def test_the_question_names_both_ways(window: MainWindow, capture: Any, end: boo
         box = QApplication.activeModalWidget()
         assert isinstance(box, QMessageBox)
         seen.append(box.text())
-        words = "End it and quit" if end else "Keep it running"
+        words = "End it and quit" if end else "Cancel"
         next(b for b in box.buttons() if b.text() == words).click()
 
     QTimer.singleShot(0, press)
@@ -118,3 +124,33 @@ def test_the_page_of_a_run_that_is_on_only_hides(window: MainWindow, document: D
     window.show_page("output")
     window.run_command("close")  # it is over: the page goes
     assert "output" not in window.pages
+
+
+WINDOW = """
+import os, signal, sys
+from PySide6.QtCore import QTimer
+from gui import app
+
+make = app.make_window
+
+
+def made():
+    window = make()
+    QTimer.singleShot(0, lambda: os.kill(os.getpid(), getattr(signal, sys.argv[1])))
+    return window
+
+
+app.make_window = made
+app.QApplication.setQuitOnLastWindowClosed(False)
+print("quit", app.run([]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end a program at once there")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_quits_in_good_order(name: str, tmp_path: Path) -> None:
+    """Else a script that runs would leave no result."""
+    homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(tmp_path))
+    env = {**os.environ, **homes, "QT_QPA_PLATFORM": "offscreen"}
+    done = subprocess.run([sys.executable, "-c", WINDOW, name], cwd=ROOT, env=env, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("quit 0", 0)
