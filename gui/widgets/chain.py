@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
-from gui.widgets.labels import label, plain_tip
+from gui.widgets.labels import label
 
 
 class Chain(QFrame):
@@ -16,7 +16,6 @@ class Chain(QFrame):
         self.words = label(words, "dim", wrap=True)
         why = self.tr("Each frees a wait that the next one then shows: most of the gain appears with the last.")
         self.why = label(why, "faint", wrap=True)
-        self.setToolTip(plain_tip(f"{words}. {why}"))  # of the line at the side
         box = QVBoxLayout(self)
         box.setContentsMargins(8, 0, 0, 0)
         box.setSpacing(8)
