@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QTimer
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from core.call_stacks import has_call_stacks
@@ -15,7 +16,13 @@ from gui.text_size import px
 from gui.widgets.labels import Elided, button, label, plain_tip
 
 FRESH_MS = 1_500  # what was said so shortly before a page belongs to it
+COPIED_LETTERS = 80  # of what was copied
 SAID_MS = 12_000  # time to read one sentence with a path in it
+
+
+def copied_here() -> bool:
+    """Whether what is on the clipboard is this program's."""
+    return QGuiApplication.clipboard().ownsClipboard()
 
 
 class StatusBar(QFrame):
@@ -42,6 +49,7 @@ class StatusBar(QFrame):
         self._leaves.timeout.connect(self.clear)
         session.currentChanged.connect(self._follow)
         session.statusChanged.connect(self._said)
+        QGuiApplication.clipboard().dataChanged.connect(self._copied)
         self._follow()
 
     def clear(self) -> None:
@@ -60,6 +68,14 @@ class StatusBar(QFrame):
         else:
             self._leaves.stop()
         self._show()
+
+    def _copied(self) -> None:
+        """Say what was copied, wherever in the window that was: nothing else shows it."""
+        if not copied_here():
+            return
+        words = text.elided(QGuiApplication.clipboard().text()[:2000], COPIED_LETTERS)
+        copied = self.tr("Copied: {words}").format(words=words) if words else self.tr("Copied")
+        self._session.set_status(copied)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Grow with the text."""

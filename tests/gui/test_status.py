@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QLabel
 
 from core.analysis import analyze
@@ -66,3 +67,16 @@ def test_what_was_recorded_is_told_from_the_events_where_the_header_is_silent(
     other = Document(TraceBuilder().op("aten::mm", 0, 5).build(tmp_path / "none.json"))
     other.analysis = analyze(other.trace)
     assert "recorded without stacks, shapes, memory" in window.status.facts(other)
+
+
+def test_what_is_copied_is_said(window: MainWindow, document: Document, monkeypatch) -> None:
+    QGuiApplication.clipboard().setText("by another program")
+    assert window.session.status == ""
+    monkeypatch.setattr(statusbar, "copied_here", lambda: True)  # the platform of the tests does not know it
+    QGuiApplication.clipboard().setText("aten::mm  and\nmore")
+    assert window.session.status == "Copied: aten::mm and more"
+    QGuiApplication.clipboard().setText("x" * 5_000)
+    assert len(window.session.status) < 100
+    picture = QImage(2, 2, QImage.Format.Format_RGB32)
+    QGuiApplication.clipboard().setImage(picture)
+    assert window.session.status == "Copied"
