@@ -108,6 +108,25 @@ def _recent(lines: list[str]) -> list[Recent]:
     return entries
 
 
+def _quit_on_signals(app: QApplication) -> None:
+    """Quit in good order: Ctrl+C is no exception from here on, which would tear widgets down half made.
+
+    The end of the desktop's session and of the terminal do so as well: what runs is stopped, and its result written. A
+    second one ends the program at once.
+    """
+
+    def quit_soon(number: int, _frame: object) -> None:
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_DFL)
+        QTimer.singleShot(0, app.quit)  # it waits for the event loop, which may be yet to begin
+
+    signal.signal(signal.SIGINT, quit_soon)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, quit_soon)
+
+
 def run(paths: list[Path]) -> int:
     """Show the window with these traces; return its exit status."""
     if no_screen():
@@ -119,8 +138,7 @@ def run(paths: list[Path]) -> int:
     if paths:
         helpers.start()  # it comes up while the window does
     app = make_application()
-    # From here on Ctrl+C is no exception, which would tear widgets down half made; and it waits for the event loop.
-    signal.signal(signal.SIGINT, lambda *_: QTimer.singleShot(0, app.quit))
+    _quit_on_signals(app)
     warmup.share_interpreter()
     window = make_window()
     hooks = errors.CrashHooks(window.show_error, window)
