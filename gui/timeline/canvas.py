@@ -91,7 +91,7 @@ class Canvas(Scaled):
             session.themeChanged,
         ):
             signal.connect(self.update)
-        document.viewChanged.connect(self._view_moved)
+        document.viewChanged.connect(self.hush)
 
     def sizeHint(self) -> QSize:
         return QSize(900, 420)
@@ -376,9 +376,10 @@ class Canvas(Scaled):
             self.document.hoverChanged.emit()
         self.update()
 
-    def _view_moved(self) -> None:
-        """What lay under the pointer is gone."""
+    def hush(self) -> None:
+        """No tooltip and no glow until the pointer moves: what lay under it is gone, or something else is asked for."""
         self._passed = True
+        self.update()
         if self.hovered >= 0:
             self.hovered = -1
             self.document.hoverChanged.emit()

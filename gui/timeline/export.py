@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from PySide6.QtGui import QImage, QImageWriter, QPainter
 from gui.session import Document, Session
 
 if TYPE_CHECKING:
+    from gui.timeline.canvas import Canvas
     from gui.timeline.view import TimelineView
 
 
@@ -56,16 +59,33 @@ def picture_of(widget: TimelineView, size: QSize, scale: float) -> QImage:
     return image
 
 
+@contextmanager
+def _unpointed(canvas: Canvas) -> Iterator[None]:
+    """What only follows the pointer is of the moment: it stays out of pictures."""
+    kept = canvas.pointer, canvas.hovered
+    canvas.pointer, canvas.hovered = None, -1
+    try:
+        yield
+    finally:
+        canvas.pointer, canvas.hovered = kept
+
+
+def image_of(timeline: TimelineView) -> QImage:
+    """Picture of the timeline as it is shown now."""
+    return _drawn(timeline, timeline.devicePixelRatioF())
+
+
 def _drawn(timeline: TimelineView, scale: float) -> QImage:
     image = QImage(timeline.size() * scale, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(scale)
     parts = (timeline.canvas, timeline.strip, timeline.minimap)
     for part in parts:
         part.picture_scale = scale
-    for _ in range(60):  # labels come in portions
-        timeline.render(image)
-        if not timeline.canvas.incomplete:
-            break
+    with _unpointed(timeline.canvas):
+        for _ in range(60):  # labels come in portions
+            timeline.render(image)
+            if not timeline.canvas.incomplete:
+                break
     for part in parts:
         part.picture_scale = 0.0
         part.update()
@@ -109,10 +129,11 @@ def save_svg(timeline: TimelineView, path: Path) -> None:
         widget.render(painter, widget.pos())
     painter.translate(timeline.canvas.pos())
     painter.scale(timeline.canvas.scale, timeline.canvas.scale)
-    frame = timeline.canvas.frame()
-    frame.vector = True
-    timeline.canvas.paint_base(painter, frame)
-    timeline.canvas.paint_above(painter, frame)
+    with _unpointed(timeline.canvas):
+        frame = timeline.canvas.frame()
+        frame.vector = True
+        timeline.canvas.paint_base(painter, frame)
+        timeline.canvas.paint_above(painter, frame)
     painter.end()
 
 

@@ -62,6 +62,9 @@ class Gestures(QObject):
         elif kind == QEvent.Type.Leave:
             self._canvas.point(None)
             return False
+        elif kind == QEvent.Type.WindowDeactivate:
+            self._canvas.hush()
+            return False
         else:
             return False
         return True

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from gui.session import Mark, TimeRange
 from gui.timeline import saving
+from gui.timeline.export import image_of
 from gui.timeline.row import Row, RowKind
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def slice_menu(view: TimelineView, slice_id: int, time_ns: float) -> QMenu:
         action.setCheckable(True)
         action.setChecked(checked)
     menu.addSeparator()
-    menu.addAction(_tr("Copy a picture of the timeline"), lambda: QGuiApplication.clipboard().setPixmap(view.grab()))
+    menu.addAction(_tr("Copy a picture of the timeline"), lambda: QGuiApplication.clipboard().setImage(image_of(view)))
     menu.addAction(_tr("Save a picture…"), lambda: saving.picture(view, vectors=False))
     menu.addAction(_tr("Save as SVG…"), lambda: saving.picture(view, vectors=True))
     what = _tr("Save the selected part of the trace…") if document.selected_range else _tr("Save the part in view…")

@@ -9,6 +9,8 @@ from core.kinds import DEVICE_WORK
 from core.trace import Trace
 
 FLOWS_AT_MOST = 300
+VISIBLE_PX, READABLE_PX = 3.0, 12.0  # of a wait: below the first the view zooms, until it is as wide as the second
+CONTEXT = 4.0  # a wait that is gone to takes at most this part of the view
 
 
 def flow_pairs(trace: Trace, slice_id: int, *, deep: bool = False) -> tuple[list[tuple[int, int]], list[bool]]:
@@ -92,3 +94,27 @@ def sync_of_slice(figures: Figures | None, slice_id: int) -> int:
         return -1
     found = np.flatnonzero(figures.syncs.slice_id == slice_id)
     return int(found[0]) if len(found) else -1
+
+
+def with_context(start_ns: float, end_ns: float, view: tuple[float, float], view_px: int) -> tuple[float, float]:
+    """Window, ns, that shows a stretch with what lies around it: the present one where that does so already.
+
+    Parameters
+    ----------
+    start_ns, end_ns
+        The stretch.
+    view
+        Start and end of the present window, ns.
+    view_px
+        Width of the window, px.
+    """
+    width, dur = view[1] - view[0], max(end_ns - start_ns, 1.0)
+    visible = dur * view_px >= VISIBLE_PX * width
+    if visible and view[0] <= start_ns and end_ns <= view[1]:
+        return view
+    if visible:
+        width = max(width, CONTEXT * dur)
+    else:
+        width = max(dur * view_px / READABLE_PX, CONTEXT * dur)
+    middle = (start_ns + end_ns) / 2
+    return middle - width / 2, middle + width / 2

@@ -246,8 +246,15 @@ class TimelineView(QWidget):
         figures, view = self.document.analysis.figures, self.document.viewport
         middle = (view.start_ns + view.end_ns) / 2
         sync = navigation.next_sync(figures, middle, self.document.selected_slice, offset)
-        if sync >= 0:
-            self.go_to(int(figures.syncs.slice_id[sync]))
+        if sync < 0:
+            return
+        call = int(figures.syncs.slice_id[sync])
+        start, end = float(self.document.trace.slices.start_ns[call]), float(self.document.trace.end_ns[call])
+        shown = (view.start_ns, view.end_ns)
+        target = navigation.with_context(start, end, shown, self.canvas.frame().lanes_px)
+        if target != shown:
+            self.document.zoom_to(*target)
+        self.document.select(call)
 
     def back(self) -> None:
         """Return to the view before."""
@@ -330,6 +337,7 @@ class TimelineView(QWidget):
 
     def show_menu(self, position: QPointF, place: QPoint) -> None:
         """Context menu of a row or a slice."""
+        self.canvas.hush()
         frame = self.canvas.frame()
         row = self.canvas.row_at(position.y())
         if position.x() < frame.left_px:
@@ -348,6 +356,7 @@ class TimelineView(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        self.canvas.hush()
         if not self._keys.pressed(event):
             super().keyPressEvent(event)
 

@@ -9,9 +9,11 @@ from PySide6.QtWidgets import QApplication
 from core.analysis import Analysis
 from core.figures.compute import compute_figures
 from gui.session import Document
-from gui.timeline.export import render_to_image, save_png, save_svg
+from gui.timeline.export import image_of, render_to_image, save_png, save_svg
 from gui.timeline.view import TimelineView
 from tests.gui.conftest import training
+from tests.gui.timeline.conftest import place
+from tests.trace_builder import rows
 
 
 def test_picture_without_a_window_leaves_the_view_as_it_is(qapp: QApplication, tmp_path: Path) -> None:
@@ -42,3 +44,19 @@ def test_png_and_svg_are_written_and_never_over_a_file(view: TimelineView, tmp_p
     for save in (save_png, save_svg):
         with pytest.raises(FileExistsError):
             save(view, png)
+
+
+def test_pictures_have_nothing_that_follows_the_pointer(view: TimelineView, tmp_path: Path) -> None:
+    view.document.zoom_to(0, 1_000_000)
+    calm, svg = image_of(view), tmp_path / "calm.svg"
+    save_png(view, tmp_path / "calm.png")
+    save_svg(view, svg)
+    item = int(rows(view.document.trace, "aten::mm")[0])
+    view.canvas.point(place(view, item))
+    assert view.canvas.tooltip_shown and view.canvas.hovered == item
+    save_png(view, tmp_path / "pointed.png")
+    save_svg(view, tmp_path / "pointed.svg")
+    assert QImage(str(tmp_path / "pointed.png")) == QImage(str(tmp_path / "calm.png"))
+    assert (tmp_path / "pointed.svg").read_bytes() == svg.read_bytes()
+    assert image_of(view) == calm
+    assert view.canvas.hovered == item  # on the screen it stays

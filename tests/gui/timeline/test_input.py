@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QInputDevice, QNativeGestureEvent, QPointingDevice, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from core.kinds import TrackKind
@@ -434,3 +434,23 @@ def test_the_tooltip_goes_when_keys_move_the_view_and_comes_back_with_the_pointe
     assert view.canvas.hovered == -1
     view.canvas.point(at + QPointF(1, 0))
     assert view.canvas.tooltip_shown
+
+
+@pytest.mark.parametrize("way", ["menu", "key", "window", "leave"])
+def test_the_tooltip_goes_when_something_else_is_asked_for(view: TimelineView, way: str) -> None:
+    item = int(rows(view.document.trace, "aten::mm")[0])
+    at = place(view, item)
+    view.canvas.point(at)
+    assert view.canvas.tooltip_shown
+    if way == "menu":
+        view.show_menu(at, QPoint(0, 0))
+        for menu in view.findChildren(QMenu):
+            menu.close()
+    elif way == "key":
+        view.setFocus()
+        QTest.keyClick(view, Qt.Key.Key_K)
+    else:
+        kind = QEvent.Type.WindowDeactivate if way == "window" else QEvent.Type.Leave
+        QApplication.sendEvent(view.canvas, QEvent(kind))
+    assert not view.canvas.tooltip_shown
+    assert view.canvas.hovered == -1

@@ -9,7 +9,7 @@ from core.figures.compute import compute_figures
 from core.kinds import TrackKind
 from core.trace import Trace
 from gui.models.slice_facts import self_ns
-from gui.timeline.navigation import flow_pairs, follow, next_sync, step_at, sync_of_slice
+from gui.timeline.navigation import flow_pairs, follow, next_sync, step_at, sync_of_slice, with_context
 from gui.timeline.tooltip import header_lines, slice_lines
 from gui.timeline.view import TimelineView
 from tests.gui.conftest import training
@@ -73,3 +73,14 @@ def test_self_time_leaves_out_the_direct_children(trace: Trace) -> None:
 
 def test_step_of_a_time(trace: Trace) -> None:
     assert [step_at(None, trace, t) for t in (-1, 0, 999_500, 1_000_000)] == [-1, 0, 0, 1]
+
+
+def test_a_sync_point_is_shown_with_what_lies_around_it() -> None:
+    assert with_context(100, 200, (0, 1_000), 1_000) == (0, 1_000)  # in view and wide enough: nothing moves
+    start, end = with_context(5_000, 5_010, (0, 1_000), 1_000)
+    assert (start, end) == (4_505, 5_505)  # as wide as before
+    start, end = with_context(500, 510, (0, 1_000_000), 1_000)  # below a pixel
+    assert end - start == pytest.approx(10 * 1_000 / 12)
+    assert start < 500 < 510 < end
+    start, end = with_context(5_000, 15_000, (0, 1_000), 1_000)
+    assert (start, end) == (-10_000, 30_000)  # a quarter of the view
