@@ -123,7 +123,7 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
             ("Device step", duration(summary.device_step_ns), "first to last device work of a step", False),
             ("Period", duration(summary.period_ns), "from one step's device work to the next", False),
             (f"{devices_word(trace)} busy", percent(summary.gpu_busy_pct), busy, False),
-            ("Sync wait", duration(summary.sync_wait_ns_per_step), _sync_note(analysis), False),
+            ("Sync wait", *_sync_wait(analysis), False),
         ]
     yield '<div class="tiles">'
     for name, value, note, main in tiles:
@@ -148,9 +148,15 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
         yield '<p class="warn">No device work was recorded: what the device did is unknown, not 0 %.</p>'
 
 
-def _sync_note(analysis: Analysis) -> str:
-    points = analysis.figures.summary.sync_points_per_step
-    return "per step" if points is None else f"per step, in {count(points)} sync points"
+def _sync_wait(analysis: Analysis) -> tuple[str, str]:
+    """Waits of the CPU with what they are of: a step, or, where none is known, the recording."""
+    figures, summary = analysis.figures, analysis.figures.summary
+    if not len(figures.steps) and len(figures.syncs):
+        return duration(int(figures.syncs.wait_ns.sum())), f"in all, in {count(len(figures.syncs))} sync points"
+    points = summary.sync_points_per_step
+    return duration(summary.sync_wait_ns_per_step), (
+        "per step" if points is None else f"per step, in {count(points)} sync points"
+    )
 
 
 def _budget(analysis: Analysis) -> Iterator[str]:

@@ -8,6 +8,7 @@ import numpy as np
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from core.device_words import devices_word
+from core.figures.lookup import view_of
 from gui import jobs, text
 from gui.models import range_stats
 from gui.models.columns import Column, ColumnModel, Names
@@ -91,11 +92,7 @@ class SelectionPanel(QWidget):
         parts = [
             self.tr("{time} long").format(time=text.duration(stats.wall_ns)),
             self.tr("{device} busy {share}").format(device=devices_word(self._document.trace), share=busy),
-            text.counted(
-                self.tr("waits {time} in {count} {count|sync point|sync points}"),
-                stats.syncs,
-                time=text.duration(stats.sync_wait_ns),
-            ),
+            self._waits(stats),
             text.counted(self.tr("{count} {count|slice|slices}"), stats.slices),
         ]
         if stats.copies:
@@ -108,6 +105,19 @@ class SelectionPanel(QWidget):
                 )
             )
         return " · ".join(parts)
+
+    def _waits(self, stats: range_stats.RangeStats) -> str:
+        """Waits in it; where no call of a known runtime was recorded, nobody knows of any."""
+        analysis = self._document.analysis
+        summary = analysis.figures.summary if analysis is not None else None
+        unsure = not stats.syncs and summary is not None and summary.sync_points_per_step is None
+        if unsure and not view_of(self._document.trace).saw_calls:
+            return self.tr("waits unknown")
+        return text.counted(
+            self.tr("waits {time} in {count} {count|sync point|sync points}"),
+            stats.syncs,
+            time=text.duration(stats.sync_wait_ns),
+        )
 
 
 def create(session: Session, document: Document | None) -> QWidget:

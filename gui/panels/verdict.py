@@ -16,7 +16,7 @@ from core.figures.verdict import values_shown
 from core.kinds import GapCause, SliceKind
 from core.reporting.cpu_time import further_words
 from gui import figure_reasons as reasons
-from gui import text, theme
+from gui import figure_words, text, theme
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
@@ -258,7 +258,8 @@ class VerdictBand(QFrame):
                 tr(
                     "How long the CPU spent in one ProfilerStep (mean). Where the CPU runs ahead of the device, this "
                     "is only the time to enqueue a step."
-                ),
+                )
+                + figure_words.host_steps(analysis.figures),
                 reasons.host_step(trace, analysis),
             ),
             Shown(
@@ -271,7 +272,6 @@ class VerdictBand(QFrame):
 
     def _device_figures(self, analysis: Analysis) -> list[Shown]:
         tr, ns, trace, summary = self.tr, text.duration, self._document.trace, analysis.figures.summary
-        waits = summary.sync_wait_ns_per_step if trace.has_device_work else None
         return [
             Shown(
                 tr("Period"),
@@ -289,22 +289,16 @@ class VerdictBand(QFrame):
                 tr("{device} busy").format(device=devices_word(trace)),
                 text.percent(summary.gpu_busy_pct),
                 (
-                    tr("Share of the steps (without warm-up) in which at least one kernel, copy or memset ran.")
+                    tr("Share of the host steps (without warm-up) in which at least one kernel, copy or memset ran.")
                     if summary.steps and not summary.inferred
                     else tr("Share of the whole recording in which at least one kernel, copy or memset ran.")
                 )
+                + figure_words.of_the_bar(analysis.figures)
+                + figure_words.busy_of_steps(analysis.figures)
                 + self._kernels_note(summary),
                 reasons.busy(trace, analysis),
             ),
-            Shown(
-                tr("Sync wait"),
-                ns(waits),
-                tr(
-                    "Time per step in which the CPU is blocked until the device has finished (sync points per step: "
-                    "{count})."
-                ).format(count=text.count(summary.sync_points_per_step)),
-                reasons.sync_wait(trace, analysis),
-            ),
+            figure_words.sync_wait(trace, analysis),
         ]
 
     def _kernels_note(self, summary: Summary) -> str:

@@ -13,8 +13,10 @@ from core.importing.ranks import merge
 from core.run_folder import RunRecord
 from core.trace import Trace
 from gui import figure_reasons as reasons
-from gui import text
+from gui import figure_words, text
 from gui.main_window import MainWindow
+from gui.models import range_stats
+from gui.panels import selection
 from gui.panels.verdict import VerdictBand
 from gui.session import Document
 from tests.gui.conftest import cpu_only, known_analysis, training
@@ -159,3 +161,60 @@ def test_of_the_step_times_the_sustained_one_is_marked_as_the_one_to_go_by(
         assert metrics[name].value.property("role") in ("dim", "unknown")
         assert not metrics[name].name.font().bold()
     assert metrics["GPU busy"].value.property("role") == ""
+
+
+def unmarked() -> TraceBuilder:
+    """Two waits, and no steps."""
+    made = TraceBuilder()
+    for at in (0, 1000):
+        made.op("aten::item", at, 400).launch("gemm", at=at + 10, call=10, start=at + 30, dur=300)
+        made.copy("DtoH (Device -> Pageable)", at=at + 40, call=320, start=at + 335, dur=5)
+    return made
+
+
+def test_without_steps_waits_are_those_of_the_recording(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path
+) -> None:
+    trace = unmarked().build(tmp_path / "unmarked.json")
+    document = show(trace, analyze(trace))
+    figures = document.analysis.figures if document.analysis is not None else None
+    assert figures is not None and len(figures.syncs) == 2
+    shown = next(one for one in band_of(window)._shown if one.name == "Sync wait")
+    assert shown.value == f"{text.duration(int(figures.syncs.wait_ns.sum()))} in all"
+    assert "sync points: 2" in shown.meaning and not shown.is_unknown
+
+
+def test_without_calls_the_selection_does_not_deny_waits(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path
+) -> None:
+    for made, words in ((no_calls(), "waits unknown"), (unmarked(), "waits 0 ns in 0 sync points")):
+        trace = made.build(tmp_path / f"{len(words)}.json")
+        document = show(trace, analyze(trace))
+        panel = selection.create(window.session, document)
+        assert isinstance(panel, selection.SelectionPanel)
+        analysis = document.analysis
+        stats = range_stats.compute(document.trace, analysis.figures if analysis else None, 0, 10, ())
+        assert words in panel._words(stats)
+
+
+def test_a_share_names_its_window_and_the_steps_it_is_a_mean_of(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path
+) -> None:
+    made = TraceBuilder()
+    for k, busy in enumerate((600, 500, 400, 300)):  # the last has no period, so that the bar does not divide it
+        made.step(k, k * 1000, 950).launch("gemm", at=k * 1000 + 40, call=10, start=k * 1000 + 60, dur=busy)
+    trace = made.build(tmp_path / "t.json")
+    analysis = analyze(trace)
+    show(trace, analysis)
+    budget = analysis.figures.budget
+    assert budget.period_ns and budget.busy_ns
+    tip = {s.name: s.explanation() for s in band_of(window)._shown}["GPU busy"]
+    assert f"{text.percent(100 * budget.busy_ns / budget.period_ns)} of the period, which the bar" in tip
+    assert f"{text.percent(100 * 300 / 950)} to {text.percent(100 * 600 / 950)}" in tip
+
+
+def test_one_share_of_one_window_needs_no_second(window: MainWindow, document: Document) -> None:
+    figures = document.analysis.figures if document.analysis is not None else None
+    assert figures is not None
+    same = replace(figures.budget, period_ns=1000, busy_ns=round(10 * (figures.summary.gpu_busy_pct or 0)))
+    assert figure_words.of_the_bar(replace(figures, budget=same)) == ""

@@ -171,3 +171,13 @@ def test_a_run_is_named_by_script_and_time_with_its_time_without_the_profiler(tm
     words = Reader(html.page(trace, analyze(trace))).words
     assert "train.py, 12:31" in words
     assert words[words.index("Wall, no profiler") + 1] == "7.5 ms"
+
+
+def test_waits_without_steps_are_those_of_the_recording(tmp_path):
+    made = TraceBuilder()
+    for at in (0, 1000):
+        made.op("aten::item", at, 400).launch("gemm", at=at + 10, call=10, start=at + 30, dur=300)
+        made.copy("DtoH (Device -> Pageable)", at=at + 40, call=320, start=at + 335, dur=5)
+    trace = made.build(tmp_path / "t.json")
+    text = html.page(trace, analyze(trace))
+    assert re.search(r'Sync wait</div><div class="value">600 µs</div><div class="sub">in all, in 2 sync points<', text)
