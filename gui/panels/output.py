@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QVBoxLayout, QWidget
 
 from gui import text
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MOST_GPUS_SHOWN = 4
 MOST_FRAMES = 6  # of the user's own, the innermost ones
 MOST_FRAMES_OF_OTHERS = 3  # of libraries: the whole traceback stands in the output
+HUGE_BYTES = 200 << 20  # of a trace; above, opening takes noticeably long
 
 
 class OutputPage(QWidget):
@@ -36,6 +38,7 @@ class OutputPage(QWidget):
         self._capture: Capture | None = session.ask("capture")
         self._began = time.monotonic()
         self._phase_began = ("", 0.0)
+        self._fresh = False  # a run began since the page was shown last
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -148,6 +151,19 @@ class OutputPage(QWidget):
         self._progressed()
         self._clock.start()
         self._show_state()
+        self._fresh = True
+        if self.isVisible():
+            self._take_focus()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """The keys are for the output of a run that has just begun: what started it is gone with its page."""
+        super().showEvent(event)
+        if self._fresh:
+            self._take_focus()
+
+    def _take_focus(self) -> None:
+        self._fresh = False
+        self.terminal.setFocus()
 
     def _progressed(self) -> None:
         assert self._capture is not None
@@ -251,11 +267,33 @@ class OutputPage(QWidget):
                     profiled=text.duration(steps["profiled_step_us"] * 1e3) if steps["profiled_step_us"] else "–",
                 )
             )
+        lines += self._size_words(len(steps.get("recorded") or ()))
         if self.terminal.left_out:
             lines.append(
                 self.tr("The whole output is in {file}.").format(file=self._capture.result.folder / "output.log")
             )
         return lines
+
+    def _size_words(self, steps: int) -> list[str]:
+        """Say of a huge trace what made it so, and how to record less."""
+        assert self._capture is not None
+        result, spec = self._capture.result, self._capture.spec
+        if result is None or spec is None or result.trace is None or not result.trace.is_file():
+            return []
+        n_bytes = result.trace.stat().st_size
+        if n_bytes < HUGE_BYTES:
+            return []
+        size, steps_words = text.size(n_bytes), self.tr("the whole run")
+        if steps:
+            steps_words = text.counted(self.tr("{count} {count|step|steps}"), steps)
+        if spec.options.stacks:
+            words = self.tr(
+                "The trace is large, {size}: {steps} with Python stacks, which are most of it. Fewer steps, or no "
+                "stacks once the lines are known, make it smaller and quicker to open."
+            )
+        else:
+            words = self.tr("The trace is large, {size}: {steps}. Fewer steps make it smaller and quicker to open.")
+        return [words.format(size=size, steps=steps_words)]
 
     def _open_now(self) -> None:
         assert self._capture is not None

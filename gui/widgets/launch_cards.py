@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from gui.widgets.calm import CalmCombo, CalmSpin
 from gui.widgets.flow import FlowLayout
-from gui.widgets.labels import heading, label, named, plain_tip
+from gui.widgets.labels import Elided, heading, label, named, plain_tip
 from gui.widgets.wrapping_check import WrappingCheck
 from profiling.spec import Options, RunSpec, Schedule
 
@@ -56,7 +56,10 @@ class RecordCard(_Card):
                 (
                     "stacks",
                     self.tr("Python stacks"),
-                    self.tr("name the line of code; costs the most: steps often take 1.3 to 2 times as long"),
+                    self.tr(
+                        "name the line of code; cost the most: steps often take 1.3 to 2 times as long, and most of a "
+                        "large trace is theirs"
+                    ),
                 ),
                 ("shapes", self.tr("Shapes of tensors"), self.tr("needed by the advice about sizes; a few percent")),
                 ("memory", self.tr("Memory"), self.tr("every allocation; a few percent, and a larger file")),
@@ -172,6 +175,8 @@ class StepsCard(_Card):
             pair.setLayout(inner)
             row.addWidget(pair)
         form.addRow(self.tr("Steps"), row)
+        hint = self.tr("An evaluation every so many steps is seen only where its step is recorded: skip those before.")
+        form.addRow("", Elided(hint, "faint", at_end=True))
 
     def _add_results(self, form: QFormLayout) -> None:
         """What is kept to compare results by."""

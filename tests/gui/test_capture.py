@@ -381,6 +381,38 @@ def test_a_run_that_missed_its_window_is_repeated_from_step_0(session: Session, 
     assert not [b for b in page.findChildren(QPushButton) if b.text().startswith("Run again and record")]
 
 
+def test_of_a_huge_trace_is_said_what_made_it_so(session: Session, tmp_path: Path, qtbot: QtBot) -> None:
+    capture, trace = session.ask("capture"), tmp_path / "trace.json"
+    page = OutputPage(session)
+    qtbot.addWidget(page)
+    steps = {"count": 30, "recorded": list(range(24)), "source": "optimizer"}
+    capture.result = RunResult("ok", say("ended-normally"), 0, tmp_path, (trace,), "", (), None, {"steps": steps})
+    said = {}
+    for stacks in (True, False):
+        capture.spec = RunSpec("/some/python", script="a.py", options=Options(stacks=stacks))
+        for mib in (20, 680):
+            with open(trace, "wb") as file:
+                file.truncate(mib << 20)  # sparse
+            said[stacks, mib] = [words for words in page._facts() if "large" in words]
+    assert said[True, 20] == said[False, 20] == []
+    assert "24 steps with Python stacks" in said[True, 680][0] and "680" in said[True, 680][0]
+    assert "24 steps. Fewer" in said[False, 680][0] and "stacks" not in said[False, 680][0]
+
+
+def test_after_run_the_keys_are_for_the_output(session: Session, qtbot: QtBot) -> None:
+    capture = session.ask("capture")
+    capture.spec = RunSpec("/some/python", script="a.py")
+    page = OutputPage(session)
+    qtbot.addWidget(page)
+    capture.started.emit()
+    page.show()
+    assert page.focusWidget() is page.terminal
+    page.input.setFocus()
+    page.hide()
+    page.show()  # of the same run: the focus stays where it was
+    assert page.focusWidget() is page.input
+
+
 def test_closing_the_app_ends_the_script(session: Session, tmp_path: Path, qtbot: Any) -> None:
     import sys
 
