@@ -242,9 +242,9 @@ def _gain(analysis: Analysis, index: int, unit: Amounts) -> str:
     if analysis.is_left_out(index):
         return '<span class="gain faint">saves &lt;1 %</span>'
     saved = saving.ns if saving.together_ns is None else saving.together_ns
-    about, basis = "≈ " if saving.basis == "rough" else "", "alone" if saving.together_ns is None else "in the plan"
+    basis = "alone" if saving.together_ns is None else "in the plan"
     if saved > 0:
-        return f'<span class="gain saved">{e(about + unit.saved(saved))} <small class="faint">{basis}</small></span>'
+        return f'<span class="gain saved">{e(unit.worth(saving, saved))} <small class="faint">{basis}</small></span>'
     return f'<span class="gain faint">{"nothing alone" if saving.ns <= 0 else "nothing more"}</span>'
 
 

@@ -15,7 +15,7 @@ from core.kinds import GapCause
 from core.plan_lead import lead
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
-from core.suggestions import SourceRef, Suggestion
+from core.suggestions import Saving, SourceRef, Suggestion
 from core.trace import Trace
 from core.unprofiled import Slowed, slowed
 from core.words import LONGEST_NAME, counted, cut, fill
@@ -35,18 +35,18 @@ BUSY = {
     "communication_only": "busy: communication only",
     "copies_only": "busy: copies only",
 }
-CAUSES = {
-    GapCause.LOADER: "idle: waiting for the data loader",
-    GapCause.SYNC: "idle: refilling after a wait",
-    GapCause.LAUNCH: "idle: CPU busy launching",
-    GapCause.PYTHON: "idle: CPU in Python",
-    GapCause.COPY: "idle: CPU in a blocking copy",
+CAUSES = {  # as the bar of the window calls them
+    GapCause.LOADER: "idle: data loader",
+    GapCause.SYNC: "idle: after a wait of the CPU",
+    GapCause.LAUNCH: "idle: launches",
+    GapCause.PYTHON: "idle: Python",
+    GapCause.COPY: "idle: blocking copy",
     GapCause.COMPILE: "idle: compiling or loading modules",
     GapCause.COLLECTOR: "idle: garbage collector",
     GapCause.COMMUNICATION: "idle: communication",
-    GapCause.ALLOC: "idle: allocating device memory",
+    GapCause.ALLOC: "idle: memory allocation",
     GapCause.QUEUED: "idle: launched, but held up",
-    GapCause.UNKNOWN: "idle: nothing recorded says why",
+    GapCause.UNKNOWN: "idle: cause unknown",
 }
 MOST_DEVICES, MOST_STREAMS = 8, 4  # named one by one in a line of the report
 LONGEST_LINE = 4000  # characters of a text that holds names of anybody's
@@ -205,6 +205,10 @@ class Amounts:
         """A saving: ``−294 µs``, ``−12 %``."""
         return f"−{duration(saved_ns) if not self.recorded_ns else percent(100 * saved_ns / self.recorded_ns)}"
 
+    def worth(self, saving: Saving, saved_ns: float) -> str:
+        """A saving with what it is: ``up to`` where it is a bound, ``≈`` where it is rough, as the window has it."""
+        return {"bounded": "up to ", "rough": "≈ "}.get(saving.basis or "", "") + self.saved(saved_ns)
+
     def alone(self, suggestion: Suggestion) -> str:
         """What a suggestion saves alone, with the basis; empty where that is unknown."""
         saving = suggestion.saving
@@ -212,11 +216,12 @@ class Amounts:
             return ""
         if saving.ns <= 0:
             return f"alone saves nothing, {saving.basis}"
+        most, known = ("up to ", "") if saving.basis == "bounded" else ("", f", {saving.basis}")
         if self.recorded_ns:
             share = percent(100 * saving.ns / self.recorded_ns)
-            return f"alone saves {share} of the recorded step, {saving.basis}"
+            return f"alone saves {most}{share} of the recorded step{known}"
         share = f" ({percent(saving.pct)})" if saving.pct is not None else ""
-        return f"alone saves {duration(saving.ns)}{share}{self.unit}, {saving.basis}"
+        return f"alone saves {most}{duration(saving.ns)}{share}{self.unit}{known}"
 
     def then(self, step_ns: float) -> str:
         """The step after a fix."""

@@ -260,7 +260,7 @@ def _card(
     else:
         facts = [suggestion.severity, unit.alone(suggestion)]
         if saving.together_ns is not None and saving.together_ns != saving.ns:
-            more = unit.saved(saving.together_ns) if saving.together_ns > 0 else "nothing"
+            more = unit.worth(saving, saving.together_ns) if saving.together_ns > 0 else "nothing"
             facts.append(f"{more} in the plan")
     if predicted_ns is not None:
         facts.append(unit.then(predicted_ns))

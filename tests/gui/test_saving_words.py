@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from core.analysis import Analysis, analyze
+from core.kinds import GapCause
+from core.reporting.phrases import CAUSES
 from core.suggestions import PlanStep, Saving, Suggestion
 from gui import suggestion_text, text
 from tests.trace_builder import TraceBuilder
@@ -104,3 +106,7 @@ def test_a_note_has_no_share_of_an_occurrence_and_promises_nothing() -> None:
     assert suggestion_text.place(replace(note, occurrences=12)) == "2 per step · note"
     assert suggestion_text.saves(None, 0, note) == ""
     assert "unknown" in suggestion_text.saves(None, 0, suggestion())
+
+
+def test_causes_of_idling_are_called_the_same_in_reports_and_in_the_window() -> None:
+    assert {cause: f"idle: {text.gap_cause(cause)}" for cause in GapCause} == CAUSES

@@ -151,6 +151,9 @@ def test_a_saving_of_nothing_is_said_in_words():
     assert times.alone(suggestion).startswith("alone saves nothing, ")
     assert times.alone(two_ms) == "alone saves 2 ms (5.0 %) per step, replayed"
     assert shares.alone(two_ms) == "alone saves 25 % of the recorded step, replayed"
+    at_most = replace(two_ms, saving=replace(two_ms.saving, basis="bounded"))
+    assert times.alone(at_most) == "alone saves up to 2 ms (5.0 %) per step"
+    assert times.worth(at_most.saving, 2e6) == "up to −2 ms"
     assert times.alone(replace(suggestion, saving=Saving())) == ""
     assert (times.saved(2e6), shares.saved(2e6)) == ("−2 ms", "−25 %")
     assert (times.then(6e6), shares.then(6e6)) == ("then 6 ms per step", "then 75 % of the recorded step")
