@@ -12,10 +12,11 @@ from core.analysis import Analysis
 from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
 from core.figures.stats import self_time
+from core.judging import GAIN_PCT, noise_of
 from core.kinds import DEVICE_WORK, SliceKind
-from core.project import GAIN_PCT, figures_of, noise_of
+from core.project import figures_of
 from core.run_folder import RunRecord, run_of
-from core.same_program import Condition, differing
+from core.same_program import Condition, differing, ran_same_code
 from core.suggestions import Suggestion
 from core.tables import I64, Bool
 from core.trace import Trace
@@ -107,7 +108,9 @@ class Comparison:
     suggestions: tuple[SuggestionChange, ...]
     wall_ns: tuple[float | None, float | None] = (None, None)  # steps without the profiler, where the runs measured it
     differs: tuple[Condition, ...] = ()  # script, device, ...: where they differ, a change of time says little
-    noise: tuple[str, ...] = ()  # why the measurements cannot tell (codes of `core.project.noise_of`); none: they can
+    noise: tuple[
+        str, ...
+    ] = ()  # why the measurements cannot tell (codes of `core.judging.noise_of`, or `same_code`); none: they can
 
     @property
     def step(self) -> tuple[str, float, float] | None:
@@ -183,8 +186,10 @@ def compare(
         (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
         differing(before, after, runs),
     )
-    both = (figures_of(before_analysis, runs[0]), figures_of(after_analysis, runs[1]))
-    return replace(compared, noise=noise_of(*both, change_pct=compared.step_change_pct))
+    if not compared.differs and ran_same_code(runs):
+        return replace(compared, noise=("same_code",))
+    both = ([figures_of(before_analysis, runs[0])], [figures_of(after_analysis, runs[1])])
+    return replace(compared, noise=noise_of(both[0], both[1], compared.step_change_pct))
 
 
 class _Names:

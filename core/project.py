@@ -7,7 +7,6 @@ the runs' folders. It is written after every change, whole or not at all, so tha
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
@@ -26,11 +25,6 @@ from core.suggestions import Suggestion
 
 FORMAT = "steplens.project/1"
 NAME, COPIES = "project.json", "copies"
-NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
-GAIN_PCT = 1.0  # a smaller change of the measured step is called no gain
-SLOWED = 1.2  # the step while recorded, of the one without the profiler: more is worth saying
-LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
-CLEAR = 2.5  # standard errors (Student's 95 % of six steps): a change beyond them is one, however uneven they are
 
 
 @dataclass(frozen=True)
@@ -301,96 +295,3 @@ def predicted_step(analysis: Analysis, chosen: Iterable[int]) -> float | None:
         return None
     saving = analysis.suggestions[wanted.pop()].saving.ns
     return None if saving is None else now - saving
-
-
-# What came of it ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A prediction beside what was measured; times of a step in ns, None is unknown."""
-
-    measure: str  # "sustained" | "wall" | "host" | ""
-    before_ns: float | None
-    after_ns: float | None
-    predicted_pct: float | None  # change predicted, of the step before; negative is faster
-    measured_pct: float | None
-    outcome: str  # right | better | worse | unclear (the measurements are too noisy to tell) | unknown
-    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, profiler, spread, machine
-    recorded_ns: tuple[float, float] | None = None  # both sustained steps while recorded, where `measure` is "wall"
-
-    @property
-    def is_gain(self) -> bool | None:
-        """Whether the step became shorter; None where the measurements cannot tell."""
-        if self.measured_pct is None or self.outcome == "unclear":
-            return None
-        return self.measured_pct <= -GAIN_PCT
-
-    @property
-    def off_by_pct(self) -> float | None:
-        """Measured minus predicted change, in points."""
-        if self.predicted_pct is None or self.measured_pct is None:
-            return None
-        return self.measured_pct - self.predicted_pct
-
-
-def judge(before: Iteration, after: Iteration) -> Judgement:
-    """Compare what was predicted for an iteration with what its run measured.
-
-    The step without the profiler counts where both runs measured it: it is what training takes. The prediction is of
-    the sustained step while recorded, and is compared as a share of the step.
-    """
-    measure, old, new = "", None, None
-    for name in ("wall_ns", "sustained_ns", "host_ns"):
-        found = (getattr(before.figures, name), getattr(after.figures, name))
-        if found[0] and found[1]:
-            measure, old, new = name.removesuffix("_ns"), *found
-            break
-    measured = None if old is None or new is None else 100.0 * (new - old) / old
-    base = before.figures.sustained_ns
-    predicted = None
-    if after.predicted_ns is not None and base:
-        predicted = 100.0 * (after.predicted_ns - base) / base
-    noise = noise_of(before.figures, after.figures, change_pct=measured)
-    outcome = "unclear" if noise and measured is not None else "unknown"
-    if measured is not None and predicted is not None:
-        off = measured - predicted
-        if not noise:
-            outcome = "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
-    reasons = noise if outcome == "unclear" else _reasons(before, after, outcome)
-    recorded = (before.figures.sustained_ns, after.figures.sustained_ns)
-    pair = (recorded[0], recorded[1]) if measure == "wall" and recorded[0] and recorded[1] else None
-    return Judgement(measure, old, new, predicted, measured, outcome, reasons, pair)
-
-
-def noise_of(*sides: Figures, change_pct: float | None = None) -> tuple[str, ...]:
-    """Why a change of the step cannot be told from chance: codes, none where it can.
-
-    Steps that differ much among themselves hide a small change, not one far beyond the error of their means. A step
-    under the profiler takes at least as long as one without; where it took far less, something else ran on the machine
-    meanwhile.
-    """
-    reasons = []
-    errors = [s.error_pct for s in sides if s.error_pct is not None]
-    clear = change_pct is not None and len(errors) == len(sides) and abs(change_pct) > CLEAR * math.hypot(*errors)
-    if not clear and any(s.spread_pct is not None and s.spread_pct > LARGEST_SPREAD_PCT for s in sides):
-        reasons.append("spread")
-    if any(
-        s.wall_ns and s.host_ns and s.sustained_ns and s.wall_ns > 1.3 * max(s.host_ns, s.sustained_ns) for s in sides
-    ):
-        reasons.append("machine")
-    return tuple(reasons)
-
-
-def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ...]:
-    """What can be told about why a prediction was off."""
-    if outcome not in ("better", "worse"):
-        return ()
-    reasons = []
-    if set(after.figures.rules) & {fix.rule_id for fix in after.fixes}:
-        reasons.append("still_found")
-    if set(after.figures.rules) - set(before.figures.rules):
-        reasons.append("new_found")
-    if any(s.wall_ns and s.host_ns and s.host_ns > SLOWED * s.wall_ns for s in (before.figures, after.figures)):
-        reasons.append("profiler")
-    return tuple(reasons)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from core.project import Iteration, Project
+from core.judging import is_same_code
+from core.project import Project
 from core.results import ResultCheck, compare_results
 from core.run_folder import RunRecord, read_run
 
@@ -49,14 +50,6 @@ def _differ_by_themselves(project: Project, runs: Mapping[int, RunRecord | None]
             if compare_results(runs[earlier.number], runs[later.number]).status == "differs":
                 return earlier.number, later.number
     return None
-
-
-def is_same_code(one: Iteration, other: Iteration) -> bool:
-    """Whether two rounds ran the same changed copy, or the same state of the user's own files."""
-    if one.copy or other.copy:
-        return one.copy == other.copy
-    ran = [i.number if i.again is None else i.again for i in (one, other)]
-    return ran[0] == ran[1]
 
 
 def sets_no_seed(run: RunRecord | None) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from core.errors import TraceError
 from core.kinds import SliceKind
+from core.moved_run import source_root
 from core.project import COPIES, project_folder
 from core.run_folder import RunRecord
 from core.trace import Trace
@@ -62,6 +63,30 @@ def _is_one(before: str, after: str) -> bool:
         return True
     pairs = ((before, after), (after, before))
     return any(os.path.basename(project) == project_folder(Path("."), script).name for script, project in pairs)
+
+
+def ran_same_code(runs: tuple[RunRecord | None, RunRecord | None]) -> bool:
+    """Whether two runs had the same sources and arguments: their times differ by chance. False where that is unknown.
+
+    Sources are told apart by their places below the folder that a changed copy is made of.
+    """
+    sides = [_code_of(run) for run in runs]
+    return bool(sides[0]) and sides[0] == sides[1]
+
+
+def _code_of(run: RunRecord | None) -> dict[str, Any]:
+    """What a run ran: texts of its sources and its arguments; nothing where one cannot be read."""
+    root = source_root(run) if run is not None else None
+    if run is None or not run.sources or root is None or run.spec.get("env"):  # its values are not kept
+        return {}
+    found: dict[str, Any] = {"": (run.spec.get("argv"), run.spec.get("module"))}
+    try:
+        for path, copy in run.sources.items():
+            place = Path(path)
+            found[str(place.relative_to(root) if place.is_relative_to(root) else place)] = copy.read_bytes()
+    except OSError:
+        return {}
+    return found
 
 
 def differing(before: Trace, after: Trace, runs: tuple[RunRecord | None, RunRecord | None]) -> tuple[Condition, ...]:

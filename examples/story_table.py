@@ -12,7 +12,8 @@ from pathlib import Path
 
 from core.analysis import Analysis, analyze
 from core.importing import open_trace
-from core.project import Iteration, figures_of, judge, predicted_step
+from core.judging import judge
+from core.project import Iteration, figures_of, predicted_step
 
 SAMPLES = Path(__file__).resolve().parents[1] / "resources" / "samples"
 # What each stage repairs: words, and the suggestions of the stage before that say so (rule, function).

@@ -37,12 +37,16 @@ def what_changed(found: Comparison) -> str:
 def doubts(found: Comparison) -> str:
     """Why the change says little about the code: conditions, noise, figures that contradict; nothing where it does."""
     words = {
+        "same_code": translate(
+            "compare", "Both runs had the same sources and arguments: they differ by chance, and this is how much."
+        ),
         "spread": translate(
             "compare", "The steps of a run differ so much among themselves that this difference says little."
         ),
         "machine": translate(
             "compare",
-            "A step without the profiler took longer than one with it: other programs were busy. Measure again.",
+            "A step without the profiler took longer than one with it: other programs were busy, or the steps that "
+            "were not recorded have more to do. Measure again.",
         ),
     }
     sentences = [_differing(found)] if found.differs else []

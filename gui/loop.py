@@ -15,7 +15,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from core.errors import TraceError
 from core.fixes.files import AppliedEdit
 from core.fixes.together import Joint
-from core.project import Figures, Iteration, Project, all_projects, figures_of, judge, load_project, project_folder
+from core.judging import judge
+from core.project import Figures, Iteration, Project, all_projects, figures_of, load_project, project_folder
 from core.run_folder import RunRecord, read_run, run_of
 from gui import allow_dialog, jobs
 from gui.loop_fixes import Derived, Fixes
@@ -175,15 +176,16 @@ class Loop(QObject):
             self.judged = fresh.number
         self.keep(project.with_iteration(fresh))
         if measured_now:
-            self._tick_parent(project.get(fresh.parent), fresh)
+            self._tick_parent(project, fresh)
             self._session.pageRequested.emit("iterations")
 
-    def _tick_parent(self, parent: Iteration | None, measured: Iteration) -> None:
+    def _tick_parent(self, project: Project, measured: Iteration) -> None:
         """What was applied, has run and brought something is done, on the plan it came from."""
+        parent = project.get(measured.parent)
         run = read_run(Path(parent.run_folder)) if parent is not None else None
         document = self.document_of(run) if run is not None else None
         found = document.analysis.suggestions if document is not None and document.analysis else ()
-        state = DONE if parent is not None and judge(parent, measured).is_gain else ""
+        state = DONE if parent is not None and judge(parent, measured, project.iterations).is_gain else ""
         for index, suggestion in enumerate(found):
             if document is not None and {suggestion.key, suggestion.place_key} & {fix.key for fix in measured.fixes}:
                 document.set_suggestion_state(index, state)

@@ -12,7 +12,8 @@ from core.errors import TraceError
 from core.fixes import apply_to_file
 from core.fixes.files import AppliedEdit, applied_in, unchanged
 from core.fixes.together import Joint
-from core.project import Figures, Iteration, Judgement, Project, judge
+from core.judging import Judgement, judge
+from core.project import Figures, Iteration, Project
 from core.run_folder import RunRecord
 from core.take_over import changes_of, keys_of
 from gui.session import CHOSEN, DONE, Document, Session
@@ -160,16 +161,16 @@ class OwnFiles(QObject):
                 continue
             for fix in row.fixes:
                 if fix.key:
-                    state = _of_round(here, row, made.get(fix.key))
+                    state = _of_round(here, row, made.get(fix.key), project)
                     found[fix.key] = state or found.get(fix.key) or FixState("")
         return {key: state for key, state in found.items() if state.kind}
 
 
-def _of_round(before: Iteration, row: Iteration, made: AppliedEdit | None) -> FixState | None:
+def _of_round(before: Iteration, row: Iteration, made: AppliedEdit | None, project: Project) -> FixState | None:
     """What one round says of its fixes; nothing where it came to no figures."""
     judged, kind = None, RUNNING
     if row.figures != Figures():
-        judged = judge(before, row)
+        judged = judge(before, row, project.iterations)
         kind = MEASURED if row.copy or made is not None else UNDONE
     elif row.state != "running":
         return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from core.project import GAIN_PCT, SLOWED, Iteration, Judgement, Project, judge
+from core.judging import GAIN_PCT, SLOWED, Judgement, is_busy, is_same_code, judge
+from core.project import Iteration, Project
 from core.results import ROUNDING, ResultCheck, compare_parameters
-from core.round_checks import is_same_code
 from core.run_folder import ParametersAt, read_run
 from gui import text
 
@@ -25,10 +26,21 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     last = measured[-1]
     parent = project.get(last.parent)
     if parent is None:
-        return translate(
-            "iterations", "The starting point: {time} a step. Choose a suggestion and apply it to a copy."
-        ).format(time=text.duration(step(last)))
-    found = judge(parent, last)
+        if bars(project)[0]:
+            words = translate(
+                "iterations",
+                "The starting point: {time} a step without the profiler. Choose a suggestion and apply it to a copy.",
+            )
+            shown = last.figures.wall_ns
+        else:
+            words = translate(
+                "iterations", "The starting point: {time} a step. Choose a suggestion and apply it to a copy."
+            )
+            shown = step(last)
+        figures = last.figures
+        busy = is_busy(figures.wall_ns, figures.sustained_ns, figures.host_ns)
+        return " ".join([words.format(time=text.duration(shown)), *_why_of(["machine"] if busy else [])])
+    found = judge(parent, last, project.iterations)
     sentences = [
         _change(found, parent, last),
         _recorded(found),
@@ -36,7 +48,8 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         translate("iterations", "What differs is chance, and shows how much.")
         if is_same_code(parent, last)
         else _prediction(found),
-        *_why(found),
+        *_why_of(found.reasons),
+        *_between_runs(found),
     ]
     sentences += [_same(checks[last.number], parent), _same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
@@ -52,18 +65,36 @@ def _change(found: Judgement, parent: Iteration, last: Iteration) -> str:
         "wall": translate("iterations", "step without the profiler"),
         "host": translate("iterations", "host step"),
     }[found.measure]
-    words = translate(
-        "iterations", "Round {number}: {result}. The {kind} went from {before} in round {parent} to {after} ({change})."
+    words = (
+        translate(
+            "iterations",
+            "Round {number}: {result}. The {kind} went from {before} in round {parent} to {after} ({change}).",
+        )
+        if len(found.baseline) < 2
+        else translate(
+            "iterations",
+            "Round {number}: {result}. The {kind} went from {before}, the mean of rounds {rounds}, to {after} "
+            "({change}).",
+        )
     )
     again = is_same_code(parent, last)
     return words.format(
         result=translate("iterations", "the same code again") if again else result(found),
         number=last.number,
         parent=parent.number,
+        rounds=_listed(found.baseline),
         kind=kind,
         before=text.duration(found.before_ns),
         after=text.duration(found.after_ns),
         change=signed(found.measured_pct),
+    )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Numbers in words: 0, 3 and 4."""
+    *others, last = map(str, numbers)
+    return (
+        translate("iterations", "{others} and {last}").format(others=", ".join(others), last=last) if others else last
     )
 
 
@@ -119,7 +150,8 @@ def _prediction(found: Judgement) -> str:
     return translate("iterations", "Predicted was {predicted}; it cannot be compared.").format(**values)
 
 
-def _why(found: Judgement) -> list[str]:
+def _why_of(reasons: Sequence[str]) -> list[str]:
+    """What is known about a judgement or a run (codes), in sentences."""
     words = {
         "still_found": translate(
             "iterations", "The fault is still found in the new trace, so the change did not reach all of it."
@@ -135,10 +167,23 @@ def _why(found: Judgement) -> list[str]:
         ),
         "machine": translate(
             "iterations",
-            "A step without the profiler took longer than one with it: other programs were busy. Run it again.",
+            "A step without the profiler took longer than one with it: other programs were busy, or the steps that "
+            "were not recorded have more to do. Measure it again.",
         ),
     }
-    return [words[reason] for reason in found.reasons]
+    return [words[reason] for reason in reasons if reason in words]
+
+
+def _between_runs(found: Judgement) -> list[str]:
+    """How far runs of the same code lie apart, beside the change."""
+    if found.repeat_pct is None:
+        return []
+    words = (
+        translate("iterations", "The same code differed by {share} between two runs: this change is within that.")
+        if "repeat" in found.reasons
+        else translate("iterations", "The same code differed by {share} between two runs.")
+    )
+    return [words.format(share=text.percent(found.repeat_pct))]
 
 
 def same_in_short(check: ResultCheck, before: Iteration | None) -> str:

@@ -9,9 +9,10 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
-from core.project import AppliedFix, Iteration, Judgement, Project, judge
+from core.judging import Judgement, is_same_code, judge
+from core.project import AppliedFix, Iteration, Project
 from core.results import ResultCheck
-from core.round_checks import checks_of, is_same_code
+from core.round_checks import checks_of
 from core.run_folder import read_run
 from gui import round_words, text
 from gui.models.columns import Column, ColumnModel
@@ -217,7 +218,7 @@ class IterationsPage(QWidget):
         rounds = project.iterations
         figures = [i.figures for i in rounds]
         pairs = [(i, project.get(i.parent)) for i in rounds]
-        judged = [judge(parent, i) if parent is not None else None for i, parent in pairs]
+        judged = [judge(parent, i, rounds) if parent is not None else None for i, parent in pairs]
         of_gpu = [
             Column(self.tr("GPU busy"), "pct", [_known(f.gpu_busy_pct) for f in figures]),
             Column(self.tr("Sync points"), "count", [_known(f.sync_points) for f in figures], self.tr("per step")),

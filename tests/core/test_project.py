@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from core.fixes import ProposedEdit
+from core.judging import judge
 from core.moved_run import moved_spec, source_root
 from core.project import (
     Figures,
@@ -18,7 +19,6 @@ from core.project import (
     Project,
     figures_of,
     fix_of,
-    judge,
     load_project,
     predicted_step,
     project_folder,
@@ -129,7 +129,7 @@ def test_noise_is_not_a_result():
     assert judge(quiet, wide).reasons == ("spread",)
 
 
-@pytest.mark.parametrize(("step", "outcome"), [(85.0, "unclear"), (60.0, "better")])
+@pytest.mark.parametrize(("step", "outcome"), [(85.0, "unclear"), (60.0, "unclear"), (50.0, "better")])
 def test_a_change_far_beyond_the_error_of_uneven_steps_is_one(step, outcome):
     before = replace(iteration(0, 100.0), figures=Figures("x", 100.0, None, 100.0, spread_pct=40.0, error_pct=6.0))
     after = iteration(1, step, predicted=90.0)

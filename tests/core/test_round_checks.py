@@ -8,9 +8,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from core.judging import is_same_code
 from core.moved_run import changed_since
 from core.project import Iteration, Project, load_project
-from core.round_checks import checks_of, is_same_code
+from core.round_checks import checks_of
 from core.run_folder import read_run
 
 CURVES = ([1.0, 0.5], [0.9, 0.7], [0.8, 0.6])

@@ -450,6 +450,7 @@ def test_dismissed_suggestions_become_an_allow_file(window, loop, run_folder, tm
 def test_compare_two_documents(window, loop, run_folder, tmp_path):
     before = shown(window, run_folder, 1_000_000.0)
     folder = make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py", wall_us=500.0)
+    (folder / "sources" / "train.py").write_text("x = 2\n")
     after = shown(window, folder, 500_000.0, ())
     window.session.ask("compare_documents", before, after)
     jobs.wait_all()
@@ -471,6 +472,9 @@ def test_compare_two_documents(window, loop, run_folder, tmp_path):
     assert page.title.text() == "Unclear"  # as its round is called
     assert page.title.property("role") == "warn"
     assert "contradict" not in page.differs.text()
+    page._verdict(replace(noisy, noise=("same_code",)))
+    assert page.title.text() == "Unclear"
+    assert "they differ by chance" in page.differs.text()
     page._verdict(replace(noisy, wall_ns=(3e6, 1e6)))
     assert "contradict" in page.differs.text()
     assert "differ so much among themselves" in page.differs.text()

@@ -1,0 +1,169 @@
+"""What came of a round: its measured change beside the predicted one, as far as the measurements can tell.
+
+Runs of the same code are measurements of one thing. By how much they differ is the noise between runs, which the steps
+of one run cannot show: a change within it is never called faster or slower.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.project import Figures, Iteration
+
+NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
+GAIN_PCT = 1.0  # a smaller change of the measured step is called no gain
+SLOWED = 1.2  # the step while recorded, of the one without the profiler, or the other way round: more is worth saying
+LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
+CLEAR = 2.5  # standard errors (Student's 95 % of six steps): a change beyond them is more than one run's own noise
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A prediction beside what was measured; times of a step in ns, None is unknown."""
+
+    measure: str  # "sustained" | "wall" | "host" | ""
+    before_ns: float | None  # the mean, where the code before was measured several times
+    after_ns: float | None
+    predicted_pct: float | None  # change predicted, of the step before; negative is faster
+    measured_pct: float | None
+    outcome: str  # right | better | worse | unclear (the measurements are too noisy to tell) | unknown
+    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, profiler; same_code, repeat, spread, machine
+    recorded_ns: tuple[float, float] | None = None  # both sustained steps while recorded, where `measure` is "wall"
+    repeat_pct: float | None = None  # by how much runs of the same code differ, of the longest; None: run only once
+    baseline: tuple[int, ...] = ()  # numbers of the rounds that ``before_ns`` is the mean of
+
+    @property
+    def is_gain(self) -> bool | None:
+        """Whether the step became shorter; None where the measurements cannot tell."""
+        if self.measured_pct is None or self.outcome == "unclear":
+            return None
+        return self.measured_pct <= -GAIN_PCT
+
+    @property
+    def off_by_pct(self) -> float | None:
+        """Measured minus predicted change, in points."""
+        if self.predicted_pct is None or self.measured_pct is None:
+            return None
+        return self.measured_pct - self.predicted_pct
+
+
+def is_same_code(one: Iteration, other: Iteration) -> bool:
+    """Whether two rounds ran the same changed copy, or the same state of the user's own files."""
+    if one.copy or other.copy:
+        return one.copy == other.copy
+    ran = [i.number if i.again is None else i.again for i in (one, other)]
+    return ran[0] == ran[1]
+
+
+def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ()) -> Judgement:
+    """Compare what was predicted for an iteration with what its run measured.
+
+    The step without the profiler counts where both runs measured it: it is what training takes. The prediction is of
+    the sustained step while recorded, and is compared as a share of the step. ``rounds`` are all of the project: those
+    that ran the code before once more count as measurements of it, and how far runs of the same code lie apart, before
+    or after, is how far a change has to go to be one.
+    """
+    measure, field = "", ""
+    for name in ("wall_ns", "sustained_ns", "host_ns"):
+        if getattr(before.figures, name) and getattr(after.figures, name):
+            measure, field = name.removesuffix("_ns"), name
+            break
+    again = is_same_code(before, after)
+    olds = [before, *([] if again else _repeats(before, rounds, field))]
+    news = [after, *([] if again else _repeats(after, rounds, field))]
+    old = _mean([getattr(i.figures, field) for i in olds]) if field else None
+    new = getattr(after.figures, field) if field else None
+    measured = None if old is None or new is None else 100.0 * (new - old) / old
+    base = before.figures.sustained_ns
+    predicted = None
+    if after.predicted_ns is not None and base:
+        predicted = 100.0 * (after.predicted_ns - base) / base
+    ratio = max(_ratio([getattr(i.figures, field) for i in group]) for group in (olds, news)) if field else 1.0
+    if again:
+        noise: tuple[str, ...] = ("same_code",)
+    else:
+        within = old and new and ratio > 1.0 and abs(math.log(new / old)) <= math.log(ratio)
+        old_figures, new_figures = ([i.figures for i in group] for group in (olds, news))
+        noise = (*(("repeat",) if within else ()), *noise_of(old_figures, new_figures, measured))
+    outcome = "unclear" if noise and measured is not None else "unknown"
+    if measured is not None and predicted is not None:
+        off = measured - predicted
+        if not noise:
+            outcome = "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
+    reasons = noise if outcome == "unclear" else _reasons(before, after, outcome)
+    recorded = (_mean([i.figures.sustained_ns for i in olds]), after.figures.sustained_ns)
+    pair = (recorded[0], recorded[1]) if measure == "wall" and recorded[0] and recorded[1] else None
+    differ = 100.0 * (1.0 - 1.0 / ratio) if max(len(olds), len(news)) > 1 else None
+    baseline = tuple(sorted(i.number for i in olds))
+    return Judgement(measure, old, new, predicted, measured, outcome, reasons, pair, differ, baseline)
+
+
+def _repeats(one: Iteration, rounds: Sequence[Iteration], field: str) -> list[Iteration]:
+    """Other rounds of the same code that measured the same thing."""
+    others = [i for i in rounds if i.number != one.number and is_same_code(i, one)]
+    return [i for i in others if field and getattr(i.figures, field)]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value]
+    return sum(known) / len(known) if known else None
+
+
+def _ratio(values: Sequence[float]) -> float:
+    """The longest of several measurements of one thing, of the shortest."""
+    return max(values) / min(values)
+
+
+def noise_of(before: Sequence[Figures], after: Sequence[Figures], change_pct: float | None = None) -> tuple[str, ...]:
+    """Why a change of the step cannot be told from chance by the runs themselves: codes, none where it can.
+
+    Each side holds all runs of one code. Steps that differ much among themselves hide a small change, not one far
+    beyond the error of their means; but that error knows nothing of what changes between runs. So where no code ran
+    twice, the steps of both have to lie apart as well. Where other programs were busy (`is_busy`), only runs that were
+    repeated on both sides can tell.
+    """
+    sides, reasons = [*before, *after], []
+    errors = [s.error_pct for s in sides if s.error_pct is not None]
+    clear = change_pct is not None and len(errors) == len(sides) and abs(change_pct) > CLEAR * math.hypot(*errors)
+    if clear and change_pct is not None and len(sides) == 2:
+        clear = _are_apart(before[0], after[0], change_pct)
+    if not clear and any(s.spread_pct is not None and s.spread_pct > LARGEST_SPREAD_PCT for s in sides):
+        reasons.append("spread")
+    if any(is_busy(s.wall_ns, s.sustained_ns, s.host_ns) for s in sides) and min(len(before), len(after)) < 2:
+        reasons.append("machine")
+    return tuple(reasons)
+
+
+def is_busy(wall_ns: float | None, sustained_ns: float | None, host_ns: float | None) -> bool:
+    """Whether a step without the profiler took longer than one with it, which the profiler only makes longer.
+
+    Something else ran on the machine then, or the steps that were not recorded have more to do.
+    """
+    if not wall_ns or not sustained_ns or not host_ns:
+        return False
+    return wall_ns > SLOWED * max(sustained_ns, host_ns)
+
+
+def _are_apart(before: Figures, after: Figures, change_pct: float) -> bool:
+    """Whether even the steps of two runs that are nearest to each other have the order of the runs' own times."""
+    old, new = ((f.spread_pct or 0.0) / 100.0 for f in (before, after))
+    times = 1.0 + change_pct / 100.0
+    return times * (1.0 + new) < 1.0 - old if change_pct < 0 else times * (1.0 - new) > 1.0 + old
+
+
+def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ...]:
+    """What can be told about why a prediction was off."""
+    if outcome not in ("better", "worse"):
+        return ()
+    reasons = []
+    if set(after.figures.rules) & {fix.rule_id for fix in after.fixes}:
+        reasons.append("still_found")
+    if set(after.figures.rules) - set(before.figures.rules):
+        reasons.append("new_found")
+    pairs = [(s.host_ns, s.wall_ns) for s in (before.figures, after.figures)]
+    known = [host / wall for host, wall in pairs if host and wall]
+    if known and min(known) > 1.0 and max(known) > SLOWED:
+        reasons.append("profiler")
+    return tuple(reasons)

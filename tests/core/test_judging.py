@@ -1,0 +1,108 @@
+"""Runs of the same code are measurements of one thing: no change within their difference is called one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from core.compare import compare
+from core.judging import is_busy, judge, noise_of
+from core.project import Figures, Iteration
+from core.run_folder import RunRecord, read_run
+from core.same_program import ran_same_code
+from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
+
+
+def round_of(number: int, wall: float, recorded: float, **others) -> Iteration:
+    figures = Figures(
+        "x", recorded, wall, recorded, spread_pct=others.pop("spread", None), error_pct=others.pop("error", None)
+    )
+    return Iteration(number, f"/runs/{number}", 1.0, figures=figures, **others)
+
+
+FIRST = round_of(0, 100.0, 110.0)
+AGAIN = round_of(3, 60.0, 70.0, parent=0, again=0)
+FIXED = round_of(1, 70.0, 80.0, parent=0, copy="/copies/1", predicted_ns=70.0)
+
+
+def test_a_change_within_what_the_same_code_differs_by_is_none():
+    assert judge(FIRST, FIXED, (FIRST, FIXED)).is_gain is True  # nothing else is known
+    found = judge(FIRST, FIXED, (FIRST, FIXED, AGAIN))
+    assert (found.outcome, found.reasons, found.is_gain) == ("unclear", ("repeat",), None)
+    assert (found.before_ns, found.baseline) == (80.0, (0, 3))
+    assert found.repeat_pct == pytest.approx(40.0)
+
+
+def test_a_change_beyond_what_the_same_code_differs_by_is_one():
+    quick = round_of(1, 30.0, 33.0, parent=0, copy="/copies/1", predicted_ns=70.0)
+    found = judge(FIRST, quick, (FIRST, quick, AGAIN))
+    assert (found.is_gain, found.measured_pct) == (True, pytest.approx(-62.5))
+
+
+def test_two_runs_of_the_changed_code_count_as_well():
+    slow = round_of(2, 105.0, 110.0, parent=0, copy="/copies/1")
+    assert judge(FIRST, FIXED, (FIRST, FIXED, slow)).reasons == ("repeat",)
+
+
+def test_the_same_code_is_never_faster_nor_slower():
+    found = judge(FIRST, AGAIN, (FIRST, FIXED, AGAIN))
+    assert (found.outcome, found.reasons, found.is_gain) == ("unclear", ("same_code",), None)
+    assert (found.before_ns, found.after_ns) == (100.0, 60.0)
+
+
+def test_uneven_steps_that_overlap_prove_nothing_unless_the_code_ran_twice():
+    before = round_of(0, 100.0, 100.0, spread=90.0, error=5.0)
+    after = round_of(1, 60.0, 60.0, parent=0, copy="/copies/1", spread=60.0, error=5.0)
+    assert judge(before, after, (before, after)).reasons == ("spread",)
+    again = replace(before, number=2, again=0, parent=0)
+    assert judge(before, after, (before, after, again)).is_gain is True
+
+
+def test_the_profiler_is_no_reason_where_a_step_without_it_is_longer():
+    before = round_of(0, 118.0, 100.0)
+    after = round_of(1, 60.0, 90.0, parent=0, copy="/copies/1", predicted_ns=95.0)
+    assert judge(before, after).reasons == ()
+    assert judge(replace(before, figures=replace(before.figures, wall_ns=80.0)), after).reasons == ("profiler",)
+
+
+def test_a_machine_that_was_busy_is_found_out():
+    assert is_busy(416.0, 171.0, 171.0)
+    assert is_busy(4545.0, 3775.0, 3775.0)
+    assert not is_busy(100.0, 110.0, 90.0)
+    busy, quiet = Figures("x", 3775.0, 4545.0, 3775.0), Figures("x", 110.0, 100.0, 110.0)
+    assert noise_of([busy], [quiet]) == ("machine",)
+    assert noise_of([busy, busy], [quiet]) == ("machine",)
+    assert noise_of([busy, busy], [quiet, quiet]) == ()  # both ran twice: that says how much it was
+
+
+def run_folder(folder: Path, script: Path, wall_us: float, code: str, **spec) -> RunRecord:
+    (folder / "sources").mkdir(parents=True)
+    (folder / "sources" / "train.py").write_text(code)
+    values = {
+        "format": "steplens.run/1",
+        "spec": {"script": str(script), "argv": [], **spec},
+        "steps": {"wall_step_us": wall_us},
+        "sources": [{"path": str(script), "copy": "sources/train.py"}],
+    }
+    (folder / "run.json").write_bytes(orjson.dumps(values))
+    run = read_run(folder)
+    assert run is not None
+    return run
+
+
+def test_runs_of_the_same_sources_are_not_compared_as_if_one_were_faster(tmp_path):
+    one = run_folder(tmp_path / "a", tmp_path / "train.py", 900.0, "x = 1\n")
+    copied = run_folder(tmp_path / "b", tmp_path / "copies" / "1" / "train.py", 500.0, "x = 1\n")
+    other = run_folder(tmp_path / "c", tmp_path / "train.py", 500.0, "x = 2\n")
+    argued = run_folder(tmp_path / "d", tmp_path / "train.py", 500.0, "x = 1\n", argv=["--fast"])
+    hidden = run_folder(tmp_path / "e", tmp_path / "train.py", 500.0, "x = 1\n", env=["FAST"])
+    assert ran_same_code((one, copied))
+    assert not any(ran_same_code((one, run)) for run in (other, argued, hidden, None))
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    again = run_folder(tmp_path / "f", tmp_path / "train.py", 500.0, "x = 1\n")
+    found = compare(trace, analysis, trace, analysis, (one, again))
+    assert (found.outcome, found.noise) == ("unclear", ("same_code",))
+    assert compare(trace, analysis, trace, analysis, (one, other)).outcome == "faster"
