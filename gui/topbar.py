@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QWidget
 
 from gui.text_size import px
@@ -13,6 +13,7 @@ from gui.widgets.search import SearchField
 from gui.widgets.tabs import DocumentTabs
 
 BAR_PX, COMPACT_PX = 48, 1180
+SEARCH_PX, USED_SEARCH_PX, LEAST_SEARCH_PX = 330, 240, 130
 SEARCH_DELAY_MS = 120
 
 
@@ -40,8 +41,10 @@ class TopBar(QFrame):
         self.home.setFont(font)
         self.tabs = DocumentTabs()
         self.search = SearchField()
-        self.search.setMinimumWidth(130)
-        self.search.setMaximumWidth(330)
+        self.search.setMinimumWidth(LEAST_SEARCH_PX)
+        self.search.setMaximumWidth(SEARCH_PX)
+        self.tabs.laid_out.connect(self._share)
+        self.search.installEventFilter(self)
         self.hits = label("", "dim")
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -67,6 +70,20 @@ class TopBar(QFrame):
 
     def _fit(self) -> None:
         self.setFixedHeight(px(BAR_PX))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """The search has room for words while it is used."""
+        if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut, QEvent.Type.Show):
+            self._share()
+        return super().eventFilter(watched, event)
+
+    def _share(self) -> None:
+        """The search gives way to the titles of tabs."""
+        if self.search.isVisible():
+            used = self.search.hasFocus() or bool(self.search.text())
+            room = self.tabs.width() + self.search.width() - self.tabs.wanted_px()
+            least = USED_SEARCH_PX if used else LEAST_SEARCH_PX
+            self.search.setMaximumWidth(min(max(room, least), SEARCH_PX))
 
     def add_action(self, key: str, text: str, handler: Callable[[], object], *, primary: bool = False) -> None:
         """Add one button at the right end."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionTab, QTabBar, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionTab, QTabBar, QToolButton, QWidget
 
 from gui.names import cut_apart
+from gui.painting import guarded
 from gui.text_size import px
 
 LEAST_PX = 150
@@ -15,8 +17,16 @@ MOST_PX = 260
 class DocumentTabs(QTabBar):
     """One tab per trace or page. With many of them the bar scrolls; a title never shrinks to a letter and dots.
 
-    Of titles that begin alike, the part by which they differ stays.
+    Of titles that begin alike, the part by which they differ stays. A tab that is cut by an end of the bar has no
+    button: its × would stand alone beside what is no part of it.
+
+    Signals
+    -------
+    laid_out()
+        Tabs came, went, or have other sizes.
     """
+
+    laid_out = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,6 +48,26 @@ class DocumentTabs(QTabBar):
         """Short titles whole, long ones down to a width that still tells them apart."""
         size = self.tabSizeHint(index)
         return QSize(min(size.width(), px(LEAST_PX)), size.height())
+
+    def wanted_px(self) -> int:
+        """Width in which each tab has its whole title, within limits."""
+        return sum(self.tabSizeHint(index).width() for index in range(self.count()))
+
+    def tabLayoutChange(self) -> None:  # noqa: N802 - Qt's name
+        """Tell who shares the line."""
+        self.laid_out.emit()
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Each way of scrolling ends here, and none says so: only whole tabs show their buttons."""
+        arrows = [arrow.x() for arrow in self.findChildren(QToolButton) if arrow.isVisible()]
+        end = min(arrows, default=self.width())
+        for index in range(self.count()):
+            close, tab = self.tabButton(index, QTabBar.ButtonPosition.RightSide), self.tabRect(index)
+            whole = tab.left() >= 0 and tab.right() < end
+            if close is not None and close.isHidden() == whole:
+                close.setVisible(whole)
+        super().paintEvent(event)
 
     def initStyleOption(self, option: QStyleOptionTab, tabIndex: int) -> None:  # type: ignore[override]  # noqa: N802, N803 - Qt's names
         """Cut a title that has no room."""

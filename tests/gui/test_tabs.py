@@ -5,15 +5,18 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QStyleOptionTab
+from PySide6.QtWidgets import QApplication, QStyleOptionTab, QTabBar
 from pytestqt.qtbot import QtBot
 
 from gui.dialogs import matches
 from gui.main_window import MainWindow
 from gui.names import cut_apart
 from gui.session import Document
+from gui.topbar import LEAST_SEARCH_PX, SEARCH_PX, USED_SEARCH_PX, TopBar
+from gui.widgets.close_button import CloseButton
 from gui.widgets.tabs import LEAST_PX, DocumentTabs
 
 
@@ -101,3 +104,43 @@ def test_what_has_room_is_whole_and_what_has_none_is_cut_by_letters() -> None:
     assert cut_apart(rounds[1], rounds, len, 9) == "round 2…"
     assert cut_apart(rounds[2], rounds, len, 10) == "trai…17:40"
     assert cut_apart("d01_v100", ["m14_a100"], len, 5) == "d01_v100"  # nothing is shared: cut in the middle, as ever
+
+
+def bar_with(qtbot: QtBot, titles: list[str], width_px: int) -> TopBar:
+    bar = TopBar()
+    qtbot.addWidget(bar)
+    bar.resize(width_px, 48)
+    for title in titles:
+        index = bar.tabs.addTab(title)
+        bar.tabs.setTabButton(index, QTabBar.ButtonPosition.RightSide, CloseButton(bar.close, "Close", title))
+    bar.show()
+    return bar
+
+
+def test_the_search_gives_way_to_the_titles_of_tabs(qtbot: QtBot) -> None:
+    few = bar_with(qtbot, ["a.json"], 1400)
+    assert few.search.width() == SEARCH_PX
+    many = bar_with(qtbot, [f"{k}_a_trace_with_a_long_name.json" for k in range(8)], 1400)
+    assert many.search.width() == LEAST_SEARCH_PX
+    many.search.setText("mm")
+    QApplication.sendEvent(many.search, QFocusEvent(QEvent.Type.FocusIn))
+    many.layout().activate()
+    assert many.search.width() == USED_SEARCH_PX
+
+
+def test_only_whole_tabs_can_be_closed_by_a_click(qtbot: QtBot) -> None:
+    bar = bar_with(qtbot, [f"{k}_a_trace_with_a_long_name.json" for k in range(8)], 1000)
+    tabs, side = bar.tabs, QTabBar.ButtonPosition.RightSide
+    states = set()
+    for index in (7, 0, 4, 6):
+        tabs.blockSignals(True)  # as the window chooses a tab
+        tabs.setCurrentIndex(index)
+        tabs.blockSignals(False)
+        tabs.grab()
+        rects = [tabs.tabRect(i) for i in range(8)]
+        shown = [not tabs.tabButton(i, side).isHidden() for i in range(8)]
+        cut = [i for i, rect in enumerate(rects) if rect.left() < 0 or rect.right() >= tabs.width()]
+        assert shown[index]
+        assert not any(shown[i] for i in cut)
+        states.add(tuple(shown))
+    assert len(states) > 1  # they come back
