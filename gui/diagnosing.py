@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtWidgets import QApplication, QMessageBox
+
 from gui import helpers, jobs
 from gui.session import Document
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from gui.helper_process import Helper
     from gui.timeline.prepared import Prepared
 
+ASKED_MS = 200  # how often is looked whether a dialog has been closed
 MANY = 20_000  # slices; fewer are diagnosed before a process has started
 
 
@@ -24,6 +27,15 @@ class Consent:
 
     rules: tuple[Path, ...] = ()
     sources: tuple[Path, ...] = ()
+
+
+def something_is_asked() -> bool:
+    """Whether a dialog or a menu is open: it may speak of a position in a list, which is not sorted anew meanwhile.
+
+    Message boxes ask about other things, and what has come is shown behind them.
+    """
+    modal = QApplication.activeModalWidget()
+    return (modal is not None and not isinstance(modal, QMessageBox)) or QApplication.activePopupWidget() is not None
 
 
 def analyze_document(

@@ -14,7 +14,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
 from core.run_folder import name_of
 from core.words import visible
-from gui import helpers, jobs, own_rules, rereading, source_folders, store, text, warmup
+from gui import diagnosing, helpers, jobs, own_rules, rereading, source_folders, store, text, warmup
 from gui.diagnosing import Consent, analyze_document
 from gui.errors import offer_again
 from gui.gentle import TURN_MS
@@ -128,6 +128,7 @@ class Opener(QObject):
         self._replaced: dict[str, Document] = {}  # shown until its file, which has changed, is read again
         self._asked: list[str] = []  # paths in the order in which they were asked for together
         self._waiting: set[Document] = set()  # shown first, diagnosed a moment later
+        self._late: dict[Document, tuple[Analysis, bool]] = {}  # shown when a dialog is closed; whether it is the last
         self._open_count, self._preferred = 0, ""  # which is to be in front, wherever its tab stands
         self._let_go = QTimer(self)  # a closed trace may refer to itself in circles, and be gigabytes
         self._let_go.setSingleShot(True)
@@ -141,7 +142,7 @@ class Opener(QObject):
     @property
     def busy(self) -> bool:
         """Something is being opened or diagnosed."""
-        return bool(self._jobs or self._waiting or self._analyses)
+        return bool(self._jobs or self._waiting or self._analyses or self._late)
 
     def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
         """Open each path in a tab; one that is open already is shown instead, and read again where it has changed."""
@@ -305,6 +306,7 @@ class Opener(QObject):
 
     def diagnose_again(self, document: Document) -> None:
         """Diagnose anew, after the user has allowed or forbidden a folder; what runs already is called off."""
+        self._late.pop(document, None)
         running = self._analyses.pop(document, None)
         if running is not None:
             running.cancel()
@@ -336,22 +338,34 @@ class Opener(QObject):
         if document in self._analyses:
             self._take(document, analysis)
 
-    def _take(self, document: Document, analysis: Analysis) -> None:
+    def _take(self, document: Document, analysis: Analysis, done: bool = False) -> None:
+        """Show what has come; not under a dialog or menu, which speaks of a position in the list as it stands."""
+        self._late.pop(document, None)
+        if document.analysis is not None and diagnosing.something_is_asked():
+            self._late[document] = analysis, done
+            QTimer.singleShot(diagnosing.ASKED_MS, document, partial(self._take_late, document))
+            return
         first = document.analysis is None
+        document.analysis_running = document.analysis_running and not done
         document.set_analysis(analysis, gently=True)
         whole = document.viewport.start_ns <= document.viewport.first_ns
         moved = document.keeps_view or document.selected_slice >= 0
         if first and whole and not moved:  # the user has not moved yet
             document.show_typical_step()
 
+    def _take_late(self, document: Document) -> None:
+        found = self._late.pop(document, None)
+        if found is not None and document in self._session.documents:
+            self._take(document, *found)
+
     def _diagnosed(self, document: Document, analysis: Analysis) -> None:
         self._analyses.pop(document, None)
         helpers.renew()
-        document.analysis_running = False
-        self._take(document, analysis)
+        self._take(document, analysis, done=True)
 
     def _not_diagnosed(self, document: Document, error: BaseException) -> None:
         self._analyses.pop(document, None)
+        self._late.pop(document, None)
         helpers.renew()
         document.set_analysis_state(running=False, error=error)
         self._session.raise_error(offer_again(error, partial(self._diagnose_failed, document)))
@@ -361,6 +375,7 @@ class Opener(QObject):
             self._let_go.start()
         self._open_count = len(self._session.documents)
         self._waiting.intersection_update(self._session.documents)
+        self._late = {d: found for d, found in self._late.items() if d in self._session.documents}
         for document in [d for d in self._helpers if d not in self._session.documents and not self._arrives(d)]:
             self._let_helper_go(document)
         for document in [d for d in self._analyses if d not in self._session.documents]:

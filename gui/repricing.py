@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QApplication
 
 from core.analysis import Analysis
 from core.trace import Trace
 from gui import jobs
+from gui.diagnosing import ASKED_MS, something_is_asked
 from gui.session import SET_ASIDE, Document, Session
 from gui.settings import Settings
-
-DIALOG_MS = 200  # a dialog speaks of a position in the list: it is not sorted anew meanwhile
 
 
 class Repricer(QObject):
@@ -55,8 +53,8 @@ class Repricer(QObject):
     def _take(self, document: Document, before: Analysis, wanted: frozenset[str], fresh: Analysis) -> None:
         if document not in self._watched:
             return
-        if QApplication.activeModalWidget() is not None:
-            QTimer.singleShot(DIALOG_MS, document, partial(self._take, document, before, wanted, fresh))
+        if something_is_asked():
+            QTimer.singleShot(ASKED_MS, document, partial(self._take, document, before, wanted, fresh))
             return
         self._asked.pop(document, None)
         if document.analysis is before and _set_aside(document, before) == wanted:

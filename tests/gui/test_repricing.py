@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 
+import pytest
 from PySide6.QtWidgets import QDialog
 from pytestqt.qtbot import QtBot
 
 from core.set_aside import set_aside
+from core.trace import Trace
 from gui import jobs
+from gui.allow_dialog import AllowDialog
 from gui.main_window import MainWindow
 from gui.session import ALLOWED, DISMISSED, Document
 from tests.core.reporting.cases import analysed, training
+from tests.gui.conftest import known_analysis
 from tests.gui.test_plan import panel
 
 
@@ -51,3 +57,28 @@ def test_the_list_is_not_sorted_anew_under_an_open_dialog(
     assert document.analysis is analysis
     dialog.reject()
     qtbot.waitUntil(lambda: document.analysis is not analysis)
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_an_open_dialog_is_about_the_finding_it_was_opened_for(
+    last: bool, window: MainWindow, show: Callable[..., Document], trace: Trace, qtbot: QtBot
+) -> None:
+    """The diagnosis goes on under it, and sorts the list by what each fix saves."""
+    early = known_analysis(trace)
+    later = replace(early, suggestions=early.suggestions[1::-1] + early.suggestions[2:])
+    document = show(trace, early)
+    document.analysis_running = True
+    dialog = AllowDialog(window.session, document, 0, None, window)
+    dialog.open()
+    window.opener._analyses[document] = SimpleNamespace(cancel=lambda: None)
+    if last:
+        window.opener._diagnosed(document, later)
+    else:
+        window.opener._take_partial(document, later)
+    assert document.analysis is early
+    document.set_suggestion_state(0, ALLOWED)  # as the dialog does
+    dialog.reject()
+    qtbot.waitUntil(lambda: document.analysis is later)
+    assert document.analysis_running != last
+    assert document.suggestion_state == {early.suggestions[0].key: ALLOWED}
+    window.opener._analyses.clear()
