@@ -21,7 +21,7 @@ from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StepFigures, 
 from core.figures.shares import is_foreign
 from core.figures.stats import device_stats, operator_stats, self_time, thread_stats
 from core.figures.step_parts import step_parts
-from core.figures.stepping import mean, odd_steps, runs_ahead, step_figures
+from core.figures.stepping import mean, odd_steps, queue_grows, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
 from core.figures.verdict import (
@@ -152,6 +152,7 @@ def final_verdict(
         _single(figures.extra, "held_up_lead_ns") or 0.0,
         bool(len(view.by_kind(SliceKind.PYTHON))),
         _single(figures.extra, "exposed_host_copy_ns") or 0.0,
+        queue_grows(figures.step_figures),
     )
     if verdict is not None:
         if len(trace.sources) > 1:

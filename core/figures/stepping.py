@@ -18,6 +18,7 @@ from core.tables import F64, I32, I64, Bool, StepTable
 # much of a single step's length may still be queued when it ends. Below, it is ordinary overlap at a step's border.
 _AHEAD_RATIO = 1.1
 _GROWTH_SHARE = 0.05
+_FASTER_SHARE, _LAGS_SHARE = 0.02, 0.5  # of the period; of what the host step is shorter
 _SINGLE_LAG_SHARE = 0.25
 
 
@@ -128,3 +129,17 @@ def runs_ahead(figures: StepFigures) -> bool | None:
     near = np.diff(rows) == 1  # an outlier step between two others lets the device catch up
     growth = float(np.diff(lag)[near].mean()) if near.any() else float(lag[-1] - lag[0]) / (len(rows) - 1)
     return period > _AHEAD_RATIO * host and growth > _GROWTH_SHARE * period
+
+
+def queue_grows(figures: StepFigures) -> bool:
+    """Tell whether the CPU queues steps faster than the device works them off: its launches then are never late.
+
+    The period is longer than the host step, and by most of the difference each step lags further behind.
+    """
+    rows = np.flatnonzero(figures.counted & figures.has_lag & (figures.period_ns > 0))
+    near = np.diff(rows) == 1
+    if not near.any():
+        return False
+    period, host = float(figures.period_ns[rows].mean()), float(figures.dur_ns[rows].mean())
+    growth = float(np.diff(figures.gpu_lag_ns[rows])[near].mean())
+    return period - host > _FASTER_SHARE * period and growth > _LAGS_SHARE * (period - host)

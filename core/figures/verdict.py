@@ -56,6 +56,9 @@ TEMPLATES: Mapping[str, str] = {
     "to the host and computes nothing: copies that run beside the computation make the step faster.",
     "mostly_device": "The device works {busy_pct:.0f} % of the time: less or faster device work counts most. The other "
     "{idle_pct:.0f} % are the most that can be won on the CPU.",
+    "device_paced": "The device sets the pace: the CPU queues each step faster than the device works it off. It works "
+    "{busy_pct:.0f} % of the time; the other {idle_pct:.0f} % pass between kernels that are queued already, so that "
+    "fewer or larger ones help, too.",
     "input_bound": "The device waits for the data loader {share_pct:.0f} % of the time.",
     "sync_bound": "The device idles {share_pct:.0f} % of the time because the CPU waits for it instead of queueing "
     "the next work.",
@@ -150,6 +153,7 @@ def judge(
     held_lead_ns: float = 0.0,
     has_stacks: bool = True,
     exposed_copy_ns: float = 0.0,
+    queue_grows: bool = False,
 ) -> Verdict | None:
     """Judge a trace with device work by its budget; None when there is none.
 
@@ -171,6 +175,8 @@ def judge(
         Whether Python was recorded.
     exposed_copy_ns
         Part of the busy time in which nothing but copies between host and device ran.
+    queue_grows
+        Whether the CPU queues steps faster than the device works them off (`core.figures.stepping.queue_grows`).
     """
     if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
         return None
@@ -184,6 +190,8 @@ def judge(
         if best_saving_pct is not None and best_saving_pct < HEALTHY_SAVING_PCT:
             return _verdict("healthy", "healthy", busy_pct=100.0 * busy, limit_pct=HEALTHY_SAVING_PCT)
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
+    if alone >= MOSTLY_DEVICE_SHARE and top == "host_bound" and queue_grows:
+        return _verdict("device_bound", "device_paced", busy_pct=100.0 * busy, idle_pct=100.0 * (1.0 - busy))
     won_back = max(best_saving_pct or 0.0, waits_saving_pct or 0.0) >= 100.0 * WON_BACK_SHARE * shares[top]
     if alone >= MOSTLY_DEVICE_SHARE and top not in ("communication_bound", "unknown") and not won_back:
         return _verdict("device_bound", "mostly_device", busy_pct=100.0 * busy, idle_pct=100.0 * (1.0 - busy))

@@ -279,6 +279,23 @@ def test_notes_are_sorted_and_filled_in():
         assert fill(note.templates[0], note.values) == note.title
 
 
+@pytest.mark.parametrize(("host_us", "code"), [(700, "device_bound"), (1000, "host_bound")])
+def test_a_device_that_lags_further_behind_in_each_step_sets_the_pace(host_us, code):
+    """Its idle time is that between kernels, of which the next is queued."""
+    builder = TraceBuilder()
+    for i in range(8):
+        builder.step(i, i * host_us, host_us)
+        for k in range(50):
+            at = i * host_us + k * host_us // 50
+            builder.op("aten::mm", at, 11).launch("k", at=at + 1, call=5, start=20 + i * 1000 + k * 20, dur=17)
+    trace = builder.build()
+    figures = compute_figures(trace)
+    found = final_verdict(trace, figures, 1_000_000.0, best_saving_pct=10.0)
+    assert figures.summary.gpu_busy_pct == pytest.approx(85, abs=2)
+    assert found.code == code
+    assert ("queued already" in found.text) is (code == "device_bound")
+
+
 def test_a_device_that_works_most_of_the_time_is_no_cliff():
     nearly = budget(88, launch=12)
     assert judge(nearly).code == "device_bound"  # type: ignore[union-attr]
