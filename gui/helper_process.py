@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,8 @@ class Helper:
             target=protocol.serve, args=(theirs, their_life), name="trace-helper", daemon=False
         )
         try:
-            self._process.start()
+            with _uninterrupted():
+                self._process.start()
         except BaseException:
             self._connection.close()
             self._lifeline.close()
@@ -231,6 +233,19 @@ def _need_no_tracker() -> None:
     tracker = getattr(resource_tracker, "_resource_tracker", None)
     if os.name == "posix" and getattr(tracker, "_fd", 0) is None:
         vars(tracker)["_fd"] = os.open(os.devnull, os.O_WRONLY)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """What is started here hears no Ctrl+C while it loads its modules; then it says itself what it does with it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _as_trace_error(error: BaseException) -> TraceError:

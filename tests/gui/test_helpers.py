@@ -262,6 +262,23 @@ def test_a_closed_trace_leaves_the_memory(
     qtbot.waitUntil(lambda: searches == [0], timeout=60_000)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_ctrl_c_in_the_terminal_never_reaches_a_helper() -> None:
+    """Neither while it loads its modules, where it would print a traceback, nor later."""
+    made = Helper(lambda _: None)
+
+    def deaf() -> bool:
+        status = Path(f"/proc/{made.process_id}/status").read_text()
+        masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigBlk", "SigIgn"))]
+        return bool((masks[0] | masks[1]) & 1 << signal.SIGINT - 1)
+
+    assert deaf()
+    assert made.wait_ready(no_progress)
+    assert deaf()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    made.kill()
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
 def test_a_closed_helper_that_hangs_is_killed(started: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helper_process, "LINGER_S", 0.05)
