@@ -1,10 +1,11 @@
-"""What a plan made from a recording says about the step without the profiler, where that is much shorter."""
+"""What a plan made from a recording is worth: beside the step without the profiler, and beside steps that differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from core.analysis import Analysis
+from core.judging import is_busy
 from core.trace import Trace
 
 SLOWED_PCT = 15.0  # the profiler slows a step by some per cent as a rule; more changes what a plan promises
@@ -18,6 +19,11 @@ UNEVEN = (
     "step. Read the savings as shares of the step, and record again on a quiet machine."
 )
 ALIKE = "If all of the step is slowed down alike, {wall} becomes about {projected}; a run of the fixed copy tells."
+BUSY = (
+    "A step takes {wall} without the profiler and {recorded} with it, though the profiler only makes it longer: other "
+    "programs were busy, or the steps that were not recorded have more to do. Measure again before trusting a saving."
+)
+WITHIN = "The recorded steps differ by {spread} among themselves: {saving} is within that."
 UNKNOWN = "What is left of the savings without the profiler is unknown; a run of the fixed copy tells."
 
 
@@ -65,6 +71,21 @@ def slowed(trace: Trace, analysis: Analysis, wall_ns: float | None) -> Slowed | 
     if analysis.plan and not trace.has_device_work:
         projected = wall_ns * analysis.plan[-1].predicted_step_ns / recorded
     return Slowed(recorded, wall_ns, projected, _range(analysis))
+
+
+def longer(analysis: Analysis, wall_ns: float | None) -> float | None:
+    """The recorded step in ns where the one without the profiler is much longer (`BUSY` says so); else None."""
+    summary = analysis.figures.summary
+    recorded = summary.sustained_step_ns or summary.step_ns
+    return recorded if is_busy(wall_ns, recorded, summary.step_ns or recorded) else None
+
+
+def hidden_by(analysis: Analysis, saving_pct: float) -> float | None:
+    """By how many per cent the middle half of the recorded steps differs, where a saving is less (`WITHIN`)."""
+    for note in analysis.figures.doctor:
+        if note.code == "uneven-steps" and saving_pct < float(note.values["share"]):
+            return float(note.values["share"])
+    return None
 
 
 def _range(analysis: Analysis) -> tuple[float, float] | None:

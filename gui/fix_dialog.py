@@ -18,6 +18,7 @@ from gui import jobs, text
 from gui.loop_fixes import Derived, near_lines
 from gui.round_words import result
 from gui.session import Document
+from gui.suggestion_text import within
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label, restyle
 
@@ -194,7 +195,8 @@ class FixDialog(QDialog):
 
     def _predict(self) -> None:
         if len(self._chosen) == 1:
-            self.prediction.setText(self._alone(next(iter(self._chosen.values()))))
+            alone = next(iter(self._chosen.values()))
+            self.prediction.setText(self._doubted(self._alone(alone), alone.saving.pct))
             self._add_wall()
             self._say_measured()
             return
@@ -210,8 +212,9 @@ class FixDialog(QDialog):
             self.prediction.setText(self.tr("What they save together is unknown until they have run."))
             return
         words = self.tr("Predicted together: a recorded step of {before} falls to {after} ({share} less).")
-        share = text.percent(100 * (now - after_ns) / now)
-        self.prediction.setText(words.format(before=text.duration(now), after=text.duration(after_ns), share=share))
+        pct = 100 * (now - after_ns) / now
+        words = words.format(before=text.duration(now), after=text.duration(after_ns), share=text.percent(pct))
+        self.prediction.setText(self._doubted(words, pct))
         self._add_wall()
 
     def _alone(self, suggestion: Suggestion) -> str:
@@ -225,6 +228,12 @@ class FixDialog(QDialog):
         return words.format(
             time=text.duration(suggestion.saving.ns), share=text.percent(suggestion.saving.pct), now=text.duration(now)
         )
+
+    def _doubted(self, words: str, saving_pct: float | None) -> str:
+        """A prediction, with what is said where the recorded steps differ by more than it saves."""
+        analysis = self._document.analysis
+        doubt = within(analysis, saving_pct) if analysis is not None and saving_pct else ""
+        return f"{words} {doubt}" if doubt else words
 
     def _add_wall(self) -> None:
         """Say what a step takes without the profiler, where that is much less than what the prediction is of."""

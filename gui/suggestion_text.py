@@ -11,7 +11,7 @@ from core.analysis import OUTLOOKS, Analysis, outlook
 from core.recorded import is_of_first_steps, left_out
 from core.suggestions import Suggestion
 from core.trace import Trace
-from core.unprofiled import Slowed, slowed
+from core.unprofiled import BUSY, WITHIN, Slowed, hidden_by, longer, slowed
 from gui import text
 from gui.session import ALLOWED, CHOSEN, DISMISSED, DONE, LATER, SET_ASIDE, Document, Session
 
@@ -177,7 +177,38 @@ def message(session: Session, document: Document) -> str:
         words = slower(much)
     if not words and not document.trace.has_device_work:
         words = translate("plan", "No device work was recorded: these are about the CPU's own time.")
-    return " ".join(part for part in (first_steps(document.trace), words) if part)
+    return " ".join(part for part in (first_steps(document.trace), _doubts(session, document, analysis), words) if part)
+
+
+def _doubts(session: Session, document: Document, analysis: Analysis) -> str:
+    """What a plan's saving may be hidden by: steps that differ by more, a machine that was busy; often nothing."""
+    sentences = []
+    now = analysis.figures.summary.sustained_step_ns
+    if now and analysis.plan:
+        sentences.append(within(analysis, 100.0 * (now - analysis.plan[-1].predicted_step_ns) / now))
+    wall = _wall(session, document)
+    recorded = longer(analysis, wall)
+    if recorded is not None:
+        words = translate("rules", BUSY)
+        sentences.append(words.format(wall=text.duration(wall), recorded=text.duration(recorded)))
+    return " ".join(s for s in sentences if s)
+
+
+def within(analysis: Analysis, saving_pct: float) -> str:
+    """That the recorded steps differ by more than a saving; nothing where they do not."""
+    spread = hidden_by(analysis, saving_pct)
+    if spread is None:
+        return ""
+    words = translate("rules", WITHIN)
+    return words.format(spread=text.percent(spread), saving=text.percent(saving_pct))
+
+
+def _wall(session: Session, document: Document) -> float | None:
+    """The step without the profiler, where the run measured it."""
+    found: float | None = (
+        document.run.wall_step_ns if document.run is not None else session.ask("wall_step_ns", document)
+    )
+    return found
 
 
 def first_steps(trace: Trace) -> str:
@@ -196,8 +227,7 @@ def slowed_plan(session: Session, document: Document) -> Slowed | None:
     """How much the profiler slows the step of a plan down, where the run has measured that and it is much."""
     if document.analysis is None or not document.analysis.plan:
         return None
-    wall = document.run.wall_step_ns if document.run is not None else session.ask("wall_step_ns", document)
-    return slowed(document.trace, document.analysis, wall)
+    return slowed(document.trace, document.analysis, _wall(session, document))
 
 
 def slower(found: Slowed) -> str:

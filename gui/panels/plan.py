@@ -271,7 +271,8 @@ class PlanPanel(QWidget):
         change = text.change(100 * (end - now) / now)
         self.total.setText(words.format(now=text.duration(now), end=text.duration(end), change=change))
         self.total.set_short(change)
-        restyle(self.total, "role", "saved" if end < now else "dim")
+        hidden = suggestion_text.within(analysis, 100 * (now - end) / now)  # by what the steps differ among themselves
+        restyle(self.total, "role", "saved" if end < now and not hidden else "dim")
         self.bars.show_values(values, done, plan_order.bars(analysis, aside))
         self._show_caption(analysis, now)
 

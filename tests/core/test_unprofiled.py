@@ -11,7 +11,7 @@ from core.reporting import phrases
 from core.reporting.html import page
 from core.reporting.text import Page, report
 from core.reporting.units import duration
-from core.unprofiled import slowed
+from core.unprofiled import hidden_by, longer, slowed
 from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
 
 
@@ -60,3 +60,18 @@ def test_reports_give_shares_as_the_window_does(monkeypatch):
         assert "then 70 % of the recorded step" in words
         assert "900 µs → 630 µs" not in words
         assert "630 µs per step" not in words
+
+
+def test_a_saving_within_what_the_steps_differ_by_is_told():
+    _, analysis = with_suggestions(training(), SUGGESTION)
+    assert hidden_by(analysis, 5.6) is None
+    note = DoctorNote("uneven-steps", "warning", "", "", "", values={"low_ms": 0.5, "high_ms": 4.0, "share": 82.0})
+    uneven = replace(analysis, figures=replace(analysis.figures, doctor=(note,)))
+    assert hidden_by(uneven, 5.6) == 82.0
+    assert hidden_by(uneven, 90.0) is None
+
+
+@pytest.mark.parametrize(("wall", "recorded"), [(1_200_000.0, 900_000.0), (1_000_000.0, None), (None, None)])
+def test_a_step_without_the_profiler_that_is_longer_is_told(wall, recorded):
+    _, analysis = with_suggestions(training(), SUGGESTION)
+    assert longer(analysis, wall) == recorded

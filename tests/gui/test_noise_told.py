@@ -1,0 +1,76 @@
+"""What measurements cannot tell is said where the figure stands: on the plan, in the dialog of a fix, under rounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.figures.model import DoctorNote
+from core.project import Figures, Iteration, Project
+from core.round_checks import checks_of
+from gui import round_words
+from gui.fix_dialog import FixDialog
+from gui.panels.plan import PlanPanel
+from tests.gui.test_loop import finish, loop, make_run, run_folder, shown  # noqa: F401 - fixtures
+
+UNEVEN = DoctorNote("uneven-steps", "warning", "", "", "", values={"low_ms": 0.5, "high_ms": 4.0, "share": 82.0})
+
+
+def plain(words: str) -> str:
+    return words.replace("\u202f", " ")
+
+
+def test_a_saving_within_what_the_steps_differ_by_is_not_green(window, loop, run_folder):  # noqa: F811
+    document = shown(window, run_folder, 1_000_000.0)
+    panel = window.pages[document].findChild(PlanPanel)
+    assert panel.total.property("role") == "saved"
+    analysis = document.analysis
+    document.set_analysis(replace(analysis, figures=replace(analysis.figures, doctor=(UNEVEN,))))
+    finish()
+    assert panel.total.property("role") == "dim"
+    told = "The recorded steps differ by 82 % among themselves: 10 % is within that."
+    assert told in plain(panel.message.text())
+    dialog = FixDialog(loop, document, (0,))
+    finish()
+    assert told in plain(dialog.prediction.text())
+    dialog.reject()
+
+
+@pytest.mark.parametrize(("wall_us", "told"), [(1500.0, True), (900.0, False)])
+def test_a_step_that_is_longer_without_the_profiler_is_told_on_the_plan(window, loop, tmp_path, wall_us, told):  # noqa: F811
+    script = tmp_path / "train.py"
+    script.write_text("print()\n")
+    document = shown(window, make_run(tmp_path / "runs" / "1", script, wall_us=wall_us), 1_000_000.0)
+    finish()
+    said = plain(window.pages[document].findChild(PlanPanel).message.text())
+    assert ("A step takes 1.50 ms without the profiler and 1.00 ms with it" in said) is told
+
+
+def rounds(folder: Path, *walls: float) -> Project:
+    first = Iteration(0, "", 1.0, figures=Figures(sustained_ns=2e6, wall_ns=walls[0] * 1e6, host_ns=2e6))
+    fixed = Iteration(1, "", 2.0, 0, copy="/copies/1", predicted_ns=1.8e6, figures=replace(first.figures, wall_ns=1e6))
+    again = Iteration(2, "", 3.0, 0, figures=replace(first.figures, wall_ns=walls[1] * 1e6), again=0)
+    return Project(folder, "train.py", (first, fixed, again))
+
+
+def said_of(project: Project, number: int) -> str:
+    return plain(round_words.verdict(project, checks_of(project), number))
+
+
+def test_a_round_is_compared_with_all_runs_of_the_code_before(tmp_path):
+    said = said_of(rounds(tmp_path, 2.0, 0.8), 1)
+    assert said.startswith(
+        "Round 1: unclear. The step without the profiler went from 1.40 ms, the mean of rounds 0 and 2, to 1.00 ms"
+    )
+    assert "The same code differed by 60 % between two runs: this change is within that." in said
+    said = said_of(rounds(tmp_path, 2.0, 1.9), 1)
+    assert said.startswith("Round 1: faster.")
+    assert "The same code differed by 5.0 % between two runs." in said
+
+
+def test_the_starting_point_is_told_in_the_figure_of_its_bar(tmp_path):
+    assert said_of(rounds(tmp_path, 1.5, 1.5), 0).startswith("The starting point: 1.50 ms a step without the profiler.")
+    busy = said_of(rounds(tmp_path, 4.0, 1.5), 0)
+    assert "other programs were busy" in busy
