@@ -10,15 +10,18 @@ from core.figures.lookup import NEVER, View, innermost, thread_tracks
 from core.figures.model import StatTable
 from core.kinds import SliceKind, TrackKind
 from core.tables import I32, I64, Bool
+from core.trace import Trace
 
 _NO_OVERFLOW = 2.0**62
 _PART = 1 << 16
 
 
 def self_time(view: View) -> I64:
-    """Duration of each slice minus what its direct children on the same track cover: int64[n_slices], ns, >= 0.
+    """Duration of each slice minus what its direct children cover: int64[n_slices], ns, >= 0.
 
-    Children count as far as they lie inside their parent, and children that cross each other count once.
+    Children lie on the same track; those of a range, a step or a Python frame are also the outermost operators and
+    calls of its thread that begin in it and in nothing nested in it. They count as far as they lie inside their parent,
+    and children that cross each other count once.
     """
     slices, end = view.trace.slices, view.trace.end_ns
     own = slices.dur_ns.copy()
@@ -33,17 +36,65 @@ def self_time(view: View) -> I64:
         stop = np.minimum(end[child], end[parent]) - slices.start_ns[parent]
         heads = np.flatnonzero(np.append(True, parent[1:] != parent[:-1]))
         own[parent[heads]] -= np.add.reduceat(_uncovered(parent, start, stop), heads)
+    calls = outermost_calls(view.trace)
+    calls = calls[view.valid[calls]]
+    for parent in owners(view.trace, calls):
+        _take_calls(view, own, calls[parent >= 0], parent[parent >= 0])
     return np.maximum(own, 0, out=own)
 
 
+def _take_calls(view: View, own: I64, calls: I32, parent: I32) -> None:
+    """Set the self time of those that calls begin in; a frame that a call runs is time of the call."""
+    slices, end = view.trace.slices, view.trace.end_ns
+    with_calls = np.zeros(len(slices) + 1, dtype=bool)  # a parent of -1 has the last place
+    with_calls[parent] = True
+    child = np.flatnonzero(with_calls[slices.parent_id] & view.valid).astype(np.int32)
+    parent, child = np.concatenate((slices.parent_id[child], parent)), np.concatenate((child, calls))
+    order = np.lexsort((slices.start_ns[child], parent))
+    parent, child = parent[order], child[order]
+    start = slices.start_ns[child] - slices.start_ns[parent]
+    stop = np.minimum(end[child], end[parent]) - slices.start_ns[parent]
+    heads = np.flatnonzero(np.append(True, parent[1:] != parent[:-1])) if len(parent) else parent
+    if len(heads):
+        own[parent[heads]] = slices.dur_ns[parent[heads]] - np.add.reduceat(_uncovered(parent, start, stop), heads)
+
+
+def outermost_calls(trace: Trace) -> I32:
+    """Operators and runtime calls of all threads that lie in no other one: int32[k], ascending."""
+    tracks, found = trace.tracks, [np.zeros(0, np.int64)]
+    for track in np.flatnonzero(tracks.kind == TrackKind.CPU_OPS).tolist():
+        first, last = int(tracks.first_id[track]), int(tracks.end_id[track])
+        found.append(np.flatnonzero(trace.slices.parent_id[first:last] < 0) + first)
+    return np.sort(np.concatenate(found)).astype(np.int32)
+
+
+def owners(trace: Trace, calls: I32) -> tuple[I32, I32]:
+    """Innermost range or step, and innermost Python frame, of the thread of each call, in which it begins: -1 for none.
+
+    Parameters
+    ----------
+    calls
+        int32[k], slices of CPU threads.
+    """
+    thread, at = trace.tracks.thread_id[trace.slices.track_id[calls]], trace.slices.start_ns[calls]
+    ranges = innermost(trace, thread_tracks(trace, TrackKind.CPU_RANGES)[thread], at, (SliceKind.RANGE, SliceKind.STEP))
+    frames = innermost(trace, thread_tracks(trace, TrackKind.CPU_PYTHON)[thread], at, (SliceKind.PYTHON,))
+    return ranges, frames
+
+
 def _families(parent_id: I32) -> Iterator[slice]:
-    """Cut rows in preorder into stretches of whole trees, as each row needs half a dozen columns meanwhile."""
+    """Cut rows into stretches that hold all children of their rows, as each row needs half a dozen columns meanwhile.
+
+    Slices that cross each other are the reason to look further than to the next root.
+    """
+    count = len(parent_id)
+    lowest = np.where(parent_id < 0, np.int32(count), parent_id)
+    np.minimum.accumulate(lowest[::-1], out=lowest[::-1])  # the first row that has a child from here on
+    safe = np.flatnonzero(lowest >= np.arange(count, dtype=np.int32))
     first = 0
-    while first < len(parent_id):
-        last = first + _PART
-        while last < len(parent_id) and not len(roots := np.flatnonzero(parent_id[last : last + _PART] < 0)):
-            last += _PART
-        last = last + int(roots[0]) if last < len(parent_id) else len(parent_id)
+    while first < count:
+        at = int(np.searchsorted(safe, first + _PART))
+        last = int(safe[at]) if at < len(safe) else count
         yield slice(first, last)
         first = last
 

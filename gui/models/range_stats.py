@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.figures.model import Figures
-from core.kinds import DEVICE_WORK, SliceKind
+from core.figures.stats import owners
+from core.kinds import DEVICE_WORK, SliceKind, TrackKind
 from core.tables import I32, I64, Bool
 from core.trace import Trace
 
@@ -102,6 +103,12 @@ def _totals(trace: Trace, ids: I32, inside: I64) -> Totals:
     known = (parent >= 0) & (at < len(ids))
     known[known] = ids[at[known]] == parent[known]
     np.subtract.at(own, at[known], inside[known])
+    calls = np.flatnonzero((parent < 0) & (trace.tracks.kind[s.track_id[ids]] == TrackKind.CPU_OPS))
+    for holder in owners(trace, ids[calls]):
+        row = np.minimum(np.searchsorted(ids, holder), max(len(ids) - 1, 0))
+        held = (holder >= 0) & (ids[row] == holder)
+        cut = np.minimum(trace.end_ns[holder[held]], trace.end_ns[ids[calls[held]]]) - s.start_ns[ids[calls[held]]]
+        np.subtract.at(own, row[held], np.clip(cut, 0, inside[calls[held]]))
     nested = np.zeros(len(ids), np.bool_)
     nested[known] = s.name_id[parent[known]] == s.name_id[ids[known]]
     key = s.name_id[ids].astype(np.int64) * 64 + s.kind[ids]

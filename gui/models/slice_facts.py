@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.figures.lookup import thread_tracks
 from core.figures.model import Figures
+from core.figures.stats import owners
 from core.intervals import union
 from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
 from core.source_frames import is_launcher_frame, is_user_frame
@@ -42,9 +44,27 @@ def self_ns(trace: Trace, slice_id: int) -> int:
     """Duration without what the direct children cover of it; time that two children share counts once, as in tables."""
     s = trace.slices
     rows = np.arange(slice_id + 1, int(s.subtree_end[slice_id]))
-    children = rows[s.parent_id[rows] == slice_id]
+    children = np.concatenate((rows[s.parent_id[rows] == slice_id], _calls_in(trace, slice_id)))
     ends = np.minimum(trace.end_ns[children], trace.end_ns[slice_id])
     return int(s.dur_ns[slice_id]) - union(s.start_ns[children], ends).total_ns
+
+
+def _calls_in(trace: Trace, slice_id: int) -> I32:
+    """Outermost operators and calls that begin in a range or frame and in nothing nested in it, as `stats.owners`."""
+    s, tracks = trace.slices, trace.tracks
+    track = int(s.track_id[slice_id])
+    nothing = np.zeros(0, np.int32)
+    if tracks.kind[track] not in (TrackKind.CPU_RANGES, TrackKind.CPU_PYTHON):
+        return nothing
+    ops = int(thread_tracks(trace, TrackKind.CPU_OPS)[tracks.thread_id[track]])
+    if ops < 0:
+        return nothing
+    first, last = int(tracks.first_id[ops]), int(tracks.end_id[ops])
+    bounds = (s.start_ns[slice_id], trace.end_ns[slice_id])
+    low, high = first + np.searchsorted(s.start_ns[first:last], bounds, side="left")
+    calls = np.arange(low, high, dtype=np.int32)
+    calls = calls[s.parent_id[calls] < 0]
+    return calls[np.any([holder == slice_id for holder in owners(trace, calls)], axis=0)]
 
 
 def at_time(trace: Trace, track: int, time_ns: int) -> int:

@@ -11,6 +11,7 @@ from core.figures import stats
 from core.figures.compute import compute_figures
 from core.figures.lookup import View
 from core.figures.stats import self_time
+from gui.models import range_stats, slice_facts
 from tests.trace_builder import TraceBuilder
 
 US = 1000
@@ -49,7 +50,7 @@ def test_recursion_counts_its_time_once():
     trace = builder.build()
     walk = row(trace, compute_figures(trace).python, "tree.py(3): walk")
     assert walk["calls"] == 5
-    assert (walk["host_total"], walk["host_self"]) == (100, 100)
+    assert (walk["host_total"], walk["host_self"]) == (100, 85)  # the operator's time is its own
     assert (walk["device_total"], walk["device_self"]) == (20, 20)
     assert (walk["min"], walk["max"]) == (20, 100)
 
@@ -69,11 +70,37 @@ def test_ranges_modules_and_functions_get_what_their_thread_launches():
     figures = compute_figures(trace)
     assert row(trace, figures.ranges, "forward")["device_total"] == 16
     net, linear = row(trace, figures.modules, "nn.Module: Net_0"), row(trace, figures.modules, "nn.Module: Linear_0")
-    assert (net["device_total"], net["device_self"], net["host_total"], net["host_self"]) == (16, 5, 90, 50)
+    assert (net["device_total"], net["device_self"], net["host_total"], net["host_self"]) == (16, 5, 90, 47)
     assert (linear["device_total"], linear["device_self"]) == (11, 0)
     assert row(trace, figures.python, "net.py(7): forward")["device_self"] == 11
     assert len(figures.modules) == 2
     assert len(figures.python) == 1
+
+
+def test_operators_are_no_self_time_of_the_ranges_and_frames_around_them():
+    trace = (
+        TraceBuilder()
+        .step(1, 0, 100)
+        .range("forward", 10, 60)
+        .python("net.py(7): apply", 12, 50)
+        .op("MyFunction", 20, 30)
+        .python("net.py(9): forward", 22, 20)  # run by the operator: its time, once
+        .op("aten::add", 65, 3)
+        .op("aten::mul", 80, 15)
+        .build()
+    )
+    own = self_time(View(trace))
+    names = [trace.strings[int(name)] for name in trace.slices.name_id]
+    told = {name: int(time) // US for name, time in zip(names, own, strict=True)}
+    assert told["forward"] == 60 - 30 - 3
+    assert told["net.py(7): apply"] == 50 - 30
+    assert told["ProfilerStep#1"] == 100 - 60 - 15
+    assert told["MyFunction"] == 30
+    for row_id in range(len(names)):
+        assert slice_facts.self_ns(trace, row_id) == own[row_id], names[row_id]
+    selected = range_stats.compute(trace, None, *trace.span_ns, ()).totals
+    of = {trace.strings[int(n)]: int(t) for n, t in zip(selected.name_id, selected.self_ns, strict=True)}
+    assert (of["forward"], of["ProfilerStep#1"]) == (27 * US, 25 * US)
 
 
 def test_all_tables_of_an_empty_trace_are_empty():
