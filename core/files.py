@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from core.errors import TraceError
+
+LOCK_S, LOOK_S = 1.0, 0.002
 
 
 def check_output(path: Path, suffixes: tuple[str, ...], inputs: Iterable[Path]) -> None:
@@ -69,6 +72,38 @@ def write_atomically(path: Path, data: bytes) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Let no other window work here in a folder meanwhile, where the system has locks for that.
+
+    One that has stood still for `LOCK_S` is not waited for: this is a matter of milliseconds.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = None
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            handle = os.open(folder, os.O_RDONLY)
+            end = time.monotonic() + LOCK_S
+            while not _locked(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB) and time.monotonic() < end:
+                time.sleep(LOOK_S)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)  # gives the lock back
+
+
+def _locked(lock: Callable[[int, int], None], handle: int, how: int) -> bool:
+    try:
+        lock(handle, how)
+    except BlockingIOError:  # another has it
+        return False
+    return True
 
 
 def _umask() -> int:

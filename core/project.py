@@ -18,7 +18,7 @@ import orjson
 
 from core.analysis import Analysis
 from core.errors import TraceError
-from core.files import write_atomically
+from core.files import alone_in, write_atomically
 from core.fixes.propose import ProposedEdit
 from core.run_folder import RunRecord
 from core.suggestions import Suggestion
@@ -55,6 +55,7 @@ class Figures:
     rules: tuple[str, ...] = ()  # what is still suggested
     spread_pct: float | None = None  # half the range of the recorded steps, of their median
     error_pct: float | None = None  # standard error of the recorded steps' mean, of it
+    left: int | None = None  # suggestions that its plan shows unasked: what one can go on with
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,11 @@ class Project:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
-        _keep_what_is_not_ours(self.folder / NAME)
-        merged = self.with_others(base)
-        values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in merged.iterations]}
-        write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
+        with alone_in(self.folder):
+            _keep_what_is_not_ours(self.folder / NAME)
+            merged = self.with_others(base)
+            values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in merged.iterations]}
+            write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
         return merged
 
 
@@ -258,6 +260,7 @@ def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:
         summary.kernels_per_step,
         tuple(dict.fromkeys(s.rule_id for s in analysis.suggestions if not s.informational)),
         *_spread(analysis),
+        sum(analysis.suggestions[i].key not in analysis.aside for i in analysis.headlined()),
     )
 
 

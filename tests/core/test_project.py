@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
 
+from core import files, project
 from core.fixes import ProposedEdit
 from core.judging import judge
 from core.moved_run import moved_spec, source_root
@@ -232,6 +234,7 @@ def test_parameters_are_compared_by_sum_and_length():
 
 KILLED = """
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from core.project import Iteration, Project
@@ -344,3 +347,33 @@ def test_what_another_window_has_measured_is_not_taken_back(tmp_path):
     assert base.save(base) == ended  # this window only knows that it was running
     mine = base.with_iteration(replace(base.iterations[0], state="failed"))
     assert mine.save(base).iterations[0].state == "failed"  # unless it has something to say itself
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
+def test_what_two_windows_save_at_the_same_moment_is_all_there(tmp_path, monkeypatch):
+    """The second one reads what is written only after the first has written."""
+    folder, said = tmp_path / "p", []
+    second = Project(folder, "/x/train.py", (Iteration(0, "/r/2", 2.0),))
+    saving = threading.Thread(target=second.save)
+    write = project.write_atomically
+
+    def slow(path: Path, data: bytes) -> None:
+        if not said:
+            said.append(1)
+            saving.start()
+            saving.join(0.1)  # it waits for this one, which has read, and not written yet
+        write(path, data)
+
+    monkeypatch.setattr(project, "write_atomically", slow)
+    Project(folder, "/x/train.py", (Iteration(0, "/r/1", 1.0),)).save()
+    saving.join()
+    assert {i.run_folder for i in load_project(folder).iterations} == {"/r/1", "/r/2"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
+def test_a_window_that_stands_still_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LOCK_S", 0.0)
+    with files.alone_in(tmp_path):
+        assert Project(tmp_path, "/x/train.py").save().folder == tmp_path
+    with files.alone_in(tmp_path / "none"):
+        pass
