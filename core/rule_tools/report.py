@@ -57,7 +57,6 @@ PER_STEP = {
     "CPU time inside them": "CPU time inside them per step",
     "CPU time in their calls": "CPU time in their calls per step",
     "CPU time of making what is copied": "CPU time per step of making what is copied",
-    "GPU idle until the next launch": "GPU idle per step until the next launch",
 }
 
 

@@ -35,11 +35,13 @@ from core.figures.device import busy_windows
 from core.figures.lookup import view_of
 from core.figures.steps import step_source
 from core.kinds import GapCause, SliceKind
+from core.rule_tools.collective_kinds import DDP, marked
+from core.rule_tools.communication import collectives
 from core.rule_tools.compiled import with_compiled
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
-from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
-from core.tables import I32
+from core.suggestions import Effect, EffectKind, Evidence, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
+from core.tables import I32, Bool
 
 RULE = Rule(
     id="launch-bound",
@@ -81,6 +83,35 @@ _COMPILED = Fix(
     _URL,
     _RISK,
 )
+_WRAPPED = Fix(
+    "Compile the model before DistributedDataParallel wraps it, or give the GPU more work per launch.",
+    "model = DistributedDataParallel(Net().cuda())",
+    "model = DistributedDataParallel(torch.compile(Net().cuda()))   # compiled before it is wrapped\n"
+    "# or simply a larger batch",
+    "https://pytorch.org/docs/stable/notes/ddp.html",
+    "CUDA graphs do not reach over collectives: compiling joins kernels and launches the rest from fewer operators.",
+)
+_EXCHANGING = Fix(
+    "Compile the parts between the collectives, or give the GPU more work per launch.",
+    "model.dense = Net().cuda()",
+    "model.dense = torch.compile(Net().cuda())   # parts without collectives, one by one\n# or simply a larger batch",
+    _URL,
+    "A graph breaks at a collective; CUDA graphs do not reach over it.",
+)
+_EXCHANGING_COMPILED = Fix(
+    "Compile the rest of the step as well, or give the GPU more work per launch: CUDA graphs do not reach over the "
+    "collectives.",
+    risk="Each graph break starts compiled code anew.",
+)
+_VLLM = Fix(
+    "Let vLLM capture its decoding steps as CUDA graphs, as it does unless told otherwise, or serve more requests at "
+    "once.",
+    "llm = LLM(model=name, enforce_eager=True)",
+    "llm = LLM(model=name, enforce_eager=False)   # on the command line: leave out --enforce-eager",
+    "https://docs.vllm.ai/en/latest/configuration/conserving_memory.html",
+    "Captured graphs take memory and time at the start.",
+)
+_VLLM_NAME = r"^vllm(/|::|\.)"
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -103,6 +134,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if host_us > ctx.params["max_host_us"]:
         return []
     launches = facts.trace.links.launch_of[kernels][:400]
+    usual, compiled = _fixes(facts)
     found = suggestion(
         ctx,
         RULE.id,
@@ -113,11 +145,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         "{idle_pct:.0f} % of the time it was idle until the CPU, still in operators or Python, launched more. The "
         "saving assumes that "
         "a graph leaves {left_pct:.0f} % of the CPU's part.",
-        _FIX,
+        usual,
         [
             evidence(facts, "Kernels", len(kernels), "", kernels),
             evidence(facts, "Typical (median) duration", typical_us, "us", kernels),
-            evidence(facts, "GPU idle until the next launch", by_launch / 1e6, "ms", blamed or launches),
+            _idle(facts, by_launch, blamed or launches.tolist()),
         ],
         values={
             "busy_pct": busy,
@@ -132,7 +164,35 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         occurrences=len(kernels),
         effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
     )
-    return [with_compiled(facts, found, kernels, _COMPILED)]
+    return [with_compiled(facts, found, kernels, compiled)]
+
+
+def _fixes(facts: Facts) -> tuple[Fix, Fix]:
+    """What fits the program: the usual advice, and that where part of the step is compiled already."""
+    if len(facts.matching(_VLLM_NAME, SliceKind.PYTHON, SliceKind.CPU_OP, SliceKind.RANGE)):
+        return _VLLM, _VLLM
+    if not len(collectives(facts)):
+        return _FIX, _COMPILED
+    return _WRAPPED if marked(facts, DDP) else _EXCHANGING, _EXCHANGING_COMPILED
+
+
+def _idle(facts: Facts, by_launch: int, shown: list[int]) -> Evidence:
+    """The idle time as savings count it: per step; of several ranks, of the one that idles longest."""
+    sources = len(facts.trace.sources)
+    if facts.n_steps < 2:
+        return evidence(facts, "GPU idle until the next launch", by_launch / 1e6, "ms", shown)
+    if sources < 2:
+        each_ms = facts.per_step(by_launch) / 1e6
+        return evidence(facts, "GPU idle per step until the next launch", each_ms, "ms", shown)
+    gaps, view, rows = facts.figures.gaps, view_of(facts.trace), _by_launching(facts)
+    steps = np.bincount(step_source(view, facts.figures.steps)[facts.use_steps], minlength=sources)
+    lengths, most_ms = (gaps.end_ns - gaps.start_ns)[rows], 0.0
+    for one in np.flatnonzero(steps).tolist():
+        took = lengths[np.isin(gaps.device[rows], view.devices_of_source(one))].sum()
+        most_ms = max(most_ms, float(took) / int(steps[one]) / 1e6)
+    return evidence(
+        facts, "GPU idle per step until the next launch, in the rank that idles longest", most_ms, "ms", shown
+    )
 
 
 def _launched_alone(facts: Facts) -> I32:
@@ -157,13 +217,18 @@ def _device_time_ns(facts: Facts) -> int:
 
 def _idle_by_launching(facts: Facts) -> tuple[int, list[int]]:
     """Idle time of the device while the CPU was launching or in Python, ns, and the CPU slices to blame."""
-    gaps = facts.figures.gaps
-    inside = np.ones(len(gaps), dtype=bool)
-    if facts.n_steps:
-        inside = (gaps.step_id >= 0) & facts.use_steps[np.maximum(gaps.step_id, 0)]
-    inside &= np.isin(gaps.cause, (GapCause.LAUNCH, GapCause.PYTHON))
+    gaps, inside = facts.figures.gaps, _by_launching(facts)
     blamed = gaps.blame_id[inside]
     return int((gaps.end_ns - gaps.start_ns)[inside].sum()), [int(b) for b in blamed[blamed >= 0][:400]]
+
+
+def _by_launching(facts: Facts) -> Bool:
+    """bool[k]: gaps of the counted steps in which the CPU was launching or in Python."""
+    gaps = facts.figures.gaps
+    inside: Bool = np.isin(gaps.cause, (GapCause.LAUNCH, GapCause.PYTHON))
+    if facts.n_steps:
+        inside &= (gaps.step_id >= 0) & facts.use_steps[np.maximum(gaps.step_id, 0)]
+    return inside
 
 
 def _outermost_ops(facts: Facts) -> list[int]:

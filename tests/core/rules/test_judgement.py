@@ -297,3 +297,42 @@ def test_steps_that_were_worked_out_are_not_said_to_be_missing() -> None:
         builder.op("aten::add_", at + 510, 60)
     (found,) = run_rule("no-steps-marked", built(builder)).suggestions
     assert "worked out" in found.headline
+
+
+def test_of_several_ranks_the_evidence_is_of_the_one_that_idles_longest(tmp_path: Path) -> None:
+    files = []
+    for rank, kernel_us in enumerate((5, 20)):
+        builder = TraceBuilder(pid=100 + rank, distributedInfo={"rank": rank, "world_size": 2})
+        for number in range(4):
+            builder.step(number, number * 1000, 1000)
+            for i in range(25):
+                at = number * 1000 + i * 40
+                builder.op("aten::relu", at, 36).launch("k", at=at + 10, call=3, start=at + 15, dur=kernel_us)
+        files.append(builder.write(tmp_path / f"rank{rank}.json"))
+    (found,) = run_rule("launch-bound", open_trace(files)).suggestions
+    idle = found.evidence[-1]
+    assert idle.label == "GPU idle per step until the next launch, in the rank that idles longest"
+    (alone,) = run_rule("launch-bound", open_trace(files[:1])).suggestions
+    assert alone.evidence[-1].label == "GPU idle per step until the next launch"
+    assert idle.value == alone.evidence[-1].value == pytest.approx(0.875, abs=0.005)  # ms of a step of one
+
+
+@pytest.mark.parametrize(
+    ("name", "collective", "words"),
+    [
+        ("aten::copy_", "", 'mode="reduce-overhead"'),
+        ("DistributedDataParallel.forward", "ncclDevKernel_AllReduce", "DistributedDataParallel(torch.compile("),
+        ("aten::copy_", "ncclDevKernel_AllToAll", "parts without collectives"),
+        ("vllm::unified_attention", "", "enforce_eager=False"),
+    ],
+)
+def test_advice_on_slow_launches_fits_the_program(name: str, collective: str, words: str) -> None:
+    builder = steps(4)
+    for number in range(4):
+        builder.range(name, number * 1000 + 1, 990) if "forward" in name else builder.op(name, number * 1000 + 1, 3)
+        for i in range(24):
+            at = number * 1000 + 5 + i * 40
+            kernel = collective if collective and i == 23 else "k"
+            builder.op("aten::relu", at, 36).launch(kernel, at=at + 10, call=3, start=at + 15, dur=5)
+    (found,) = run_rule("launch-bound", built(builder)).suggestions
+    assert words in found.fix.after
