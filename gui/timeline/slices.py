@@ -13,7 +13,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter
 
 from core.kernel_names import short_kernel_name, short_op_name
-from core.kinds import SliceKind
+from core.kinds import SliceKind, TrackKind
 from core.lod import LEVELS, fold_lanes
 from core.trace import Trace
 from gui.timeline.frame import Frame
@@ -28,6 +28,7 @@ PAD_REST, PAD_MOST = 0.2, 2.0  # shares of the view by which boxes reach beyond 
 AHEAD_PAN, AHEAD_ZOOM = 10, 4  # frames of the present motion for which boxes are made; a zoom soon wants other bins
 FRESH_S = 0.0010  # time after which a frame makes no more boxes anew, as far as kept ones can stand in
 FRESH_AT_LEAST = 3  # rows that a frame makes anew in any case, so that a slow machine gets there, too
+LOWEST_PX = 5.0  # of folded slices on a device, however little they cover
 STALE_FACTOR = 4  # how far the resolution of boxes that stand in may be off
 
 Labels = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # slice ids, x, y, room
@@ -58,6 +59,7 @@ class _Part:
     pitch: int
     height: int
     labelled: bool
+    by_density: bool = False  # folded slices stand as high as they cover their time
 
 
 def _colour(code: int, dark: bool) -> QColor:
@@ -117,7 +119,8 @@ class SlicePainter:
         for row in rows:
             if row.kind is RowKind.SLICES:
                 top = float(frame.row_y(row) + frame.pad_px)
-                parts.append(_Part(self._boxes(frame, row), top, frame.lane_px, frame.slice_px, True))
+                device = row.track_kind == TrackKind.DEVICE_STREAM
+                parts.append(_Part(self._boxes(frame, row), top, frame.lane_px, frame.slice_px, True, device))
             elif row.kind is RowKind.GROUP and not row.expanded:
                 parts += self._summary(frame, row)
         parts = [part for part in parts if len(part.boxes.ids)]
@@ -187,14 +190,16 @@ class SlicePainter:
         x0, x1 = frame.x(begin), frame.x(stop)
         seen = np.flatnonzero((x1 >= frame.left_px) & (x0 < frame.width_px))
         of = np.repeat(np.arange(len(parts)), counts)[seen]
-        places = np.array([(part.top, part.pitch, part.height, part.labelled) for part in parts], np.float64)
+        places = np.array([(p.top, p.pitch, p.height, p.labelled, p.by_density) for p in parts], np.float64)
         x0 = np.maximum(x0[seen], frame.left_px - 2.0)
         x1 = np.minimum(x1[seen], frame.width_px + 2.0)
         y = places[of, 0] + lane[seen] * places[of, 1]
         left, alone = np.floor(x0), single[seen]
         width = np.maximum(np.round(x1) - left, 1.0)
         width -= (width > 3.0) & alone  # a hair between neighbours
-        self._batch.add(left, y, width, places[of, 2], code[seen])
+        full, low = places[of, 2], (places[of, 4] > 0) & ~alone
+        height = np.where(low, np.maximum(np.round(full * (code[seen] % (LEVELS + 1)) / LEVELS), LOWEST_PX), full)
+        self._batch.add(left, y + full - height, width, height, code[seen])
         wide = np.flatnonzero((width >= MIN_WIDTH_PX) & alone & (places[of, 3] > 0))
         at = np.maximum(left[wide], frame.left_px) + PADDING_PX
         middle = y[wide] + (frame.slice_px - SLICE_PX) // 2

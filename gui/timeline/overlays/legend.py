@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QLinearGradient, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QLinearGradient, QPainter, QPen, QTransform
 
 from core.kinds import GapCause, SliceKind
 from core.lod import LEVELS
@@ -16,6 +16,7 @@ from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of
 
 ROW_PX = 18
 WIDTH_PX = 252
+SWATCH_PX = 14
 
 
 def _tr(words: str) -> str:
@@ -37,12 +38,11 @@ def _faded(frame: Frame) -> list[tuple[QBrush, str]]:
     if not used:
         return []
     look = SliceKind.KERNEL if SliceKind.KERNEL in used else used[0]
-    shades = QLinearGradient(0, 0, 1, 0)
-    shades.setCoordinateMode(QLinearGradient.CoordinateMode.ObjectMode)
+    shades = QLinearGradient(0, 0, SWATCH_PX, 0)  # of the object itself, Qt would emulate it, and misplace the texts
     for level in range(1, LEVELS + 1):
         for at in ((level - 1) / LEVELS, level / LEVELS - 0.001):
             shades.setColorAt(at, fill(look, level, frame.palette.dark))
-    return [(QBrush(shades), _tr("pale: short slices, gaps between"))]
+    return [(QBrush(shades), _tr("pale or low: short slices, gaps"))]
 
 
 def entries(frame: Frame) -> list[tuple[QBrush, str]]:
@@ -95,9 +95,10 @@ def paint(painter: QPainter, frame: Frame) -> None:
     for i, (brush, words) in enumerate(rows):
         x, y = box.left() + i // high * WIDTH_PX, box.top() + 6 + i % high * ROW_PX
         painter.setPen(Qt.PenStyle.NoPen)
+        if brush.gradient() is not None:
+            brush.setTransform(QTransform.fromTranslate(x + 10, 0))
         painter.setBrush(brush)
         if brush.color().name() in idle:  # pale on the timeline, and alike: its edge has the colour of the budget bar
             painter.setPen(QPen(idle[brush.color().name()], 2))
-        painter.drawRect(QRectF(x + 10, y + 4, 14, 10))
-        painter.setBrush(Qt.BrushStyle.NoBrush)  # with shades set, Qt puts texts elsewhere
+        painter.drawRect(QRectF(x + 10, y + 4, SWATCH_PX, 10))
         draw_text(painter, QRectF(x + 32, y, WIDTH_PX - 40, ROW_PX), words, frame.palette.text)

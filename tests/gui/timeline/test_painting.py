@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QColor, QImage
 
-from core.kinds import SliceKind
+from core.kinds import SliceKind, TrackKind
 from core.lod import LEVELS
 from gui.session import Mark, TimeRange
+from gui.timeline.export import image_of
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.palette import Look, fill, gap_colour, looks, palette
 from gui.timeline.view import TimelineView
@@ -261,3 +262,34 @@ def test_a_flow_leaves_the_label_of_its_launch_free(make_view: Callable[..., Tim
     chosen = picture(view)
     assert chosen.copy(inside) == plain.copy(inside)
     assert chosen != plain
+
+
+@pytest.mark.parametrize("dark", [True, False])
+def test_folded_work_of_a_stream_stands_as_high_as_it_covers_its_time(
+    make_view: Callable[..., TimelineView], tmp_path: Path, dark: bool
+) -> None:
+    builder = TraceBuilder()
+    for share, begin in ((0.2, 0), (0.45, 2_000), (0.95, 4_000)):
+        for at in range(begin, begin + 1_000):
+            builder.kernel("gemm_kernel", at, share)
+    view = make_view(builder.build(tmp_path / "thin.json"), dark=dark, figures=False)
+    view.document.zoom_to(0, 5_000_000)
+    image, frame = picture(view), view.canvas.frame()
+    row = next(r for r in frame.visible_rows() if r.track_kind == TrackKind.DEVICE_STREAM)
+    top = round(frame.row_y(row) + frame.pad_px)
+    ground = palette(dark).lanes
+    high = []
+    for middle_ns in (500_000, 2_500_000, 4_500_000):
+        x = int(frame.x(middle_ns))
+        drawn = [not near(image.pixelColor(x, top + y), ground) for y in range(frame.slice_px)]
+        high.append(sum(drawn))
+        assert drawn == sorted(drawn)  # from below
+    assert high[0] < 0.4 * frame.slice_px < high[1] < 0.7 * frame.slice_px < high[2] == frame.slice_px
+
+
+def test_the_texts_of_the_legend_stand_beside_their_colours_in_a_picture_of_the_whole(view: TimelineView) -> None:
+    view.toggle_legend()
+    alone = picture(view)
+    whole = image_of(view)
+    part = whole.copy(QRect(view.canvas.pos(), view.canvas.size()))
+    assert part == alone.convertToFormat(part.format())

@@ -233,7 +233,7 @@ def test_the_legend_tells_the_colours_of_the_steps_and_what_pale_is(view: Timeli
     found = {words: brush for brush, words in entries(view.canvas.frame())}
     bound = int(bounds_of(figures)[1])
     assert found[f"step · {bound_text(bound)}"].color() == bound_colour(bound, palette(True))
-    assert found["pale: short slices, gaps between"].gradient() is not None
+    assert found["pale or low: short slices, gaps"].gradient() is not None
 
 
 def test_a_run_of_short_slices_says_how_much_of_it_they_cover(make_view: Callable[..., TimelineView]) -> None:
