@@ -16,7 +16,7 @@ from gui import text
 from gui.main_window import MainWindow
 from gui.models import args_text, range_stats, slice_facts
 from gui.models.columns import Column, ColumnModel
-from gui.models.query import Query, find
+from gui.models.query import Fault, Query, find
 from gui.panels.python import without_launcher
 from gui.panels.syncs import SyncsPanel
 from gui.session import Document
@@ -118,8 +118,9 @@ def test_search_reads_patterns_and_regular_expressions(trace: Trace) -> None:
     assert list(Query("/^aten::item$/").run(trace)) == both
     assert not len(Query("^aten::item$").run(trace))
     _, why = find(trace, Query("(", regex=True), None)
-    assert isinstance(why, str)
-    assert "not a regular expression" in why
+    assert isinstance(why, Fault)
+    assert why.short == "not a pattern"
+    assert "not a regular expression" in why.why
 
 
 def test_search_keeps_to_kind_track_and_duration(trace: Trace) -> None:
