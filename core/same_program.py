@@ -33,11 +33,17 @@ def program_of(trace: Trace, run: RunRecord | None) -> str | None:
     if run is None:
         return None
     script = str(run.spec.get("script") or run.spec.get("module") or run.name)
+    copy = copy_of(script)
+    return str(PurePath(copy).parents[1]) if copy else script
+
+
+def copy_of(script: str) -> str:
+    """Folder of the changed copy that a script lies in, below its project's; "" where it lies in none."""
     parts = PurePath(script).parts
     for at in range(len(parts) - 2, 0, -1):
         if parts[at] == COPIES and parts[at + 1].isdigit():
-            return str(PurePath(*parts[:at]))
-    return script
+            return str(PurePath(*parts[: at + 2]))
+    return ""
 
 
 def file_family(path: PurePath) -> str:

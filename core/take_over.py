@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from core.errors import TraceError
-from core.fixes.files import read_source
+from core.fixes.files import AppliedEdit, read_source
 from core.fixes.propose import ProposedEdit
 from core.moved_run import source_root
 from core.project import AppliedFix, Iteration, Project
@@ -62,6 +63,17 @@ def changes_of(project: Project, number: int) -> tuple[RunRecord, tuple[Proposed
         if before != after:
             edits.append(ProposedEdit(path, RULE, before, after, words, ""))
     return base, tuple(edits)
+
+
+def taken_over(project: Project, number: int, made: Iterable[AppliedEdit]) -> tuple[AppliedEdit, ...]:
+    """The changes of the user's files that made them what a round's copy is; none where not all of it stands there."""
+    of_rounds = {a.edit.path: a for a in made if a.edit.rule_id == RULE}
+    try:
+        wanted = changes_of(project, number)[1] if of_rounds else ()
+    except TraceError:
+        return ()
+    stands = all(e.path in of_rounds and of_rounds[e.path].edit.after == e.after for e in wanted)
+    return tuple(of_rounds[e.path] for e in wanted) if stands else ()
 
 
 def keys_of(project: Project, number: int) -> tuple[str, ...]:

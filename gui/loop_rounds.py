@@ -18,6 +18,7 @@ from core.errors import TraceError
 from core.fixes import apply_to_copy
 from core.fixes.files import AppliedEdit
 from core.fixes.together import Joint
+from core.judging import is_same_code
 from core.moved_run import changed_since, moved_spec, source_root
 from core.project import AppliedFix, Figures, Iteration, Project, fix_of
 from core.run_folder import RunRecord, read_run
@@ -121,13 +122,19 @@ class Rounds(QObject):
     def run_again(self, project: Project, number: int) -> None:
         """Run the copy of a round that never ran, or whose run was cut off."""
         iteration = project.get(number)
+        found = self._what_ran(project, iteration)
+        if iteration is not None and found is not None and self._is_free():
+            self._run(project, replace(iteration, state=PLANNED), *found)
+
+    def _what_ran(self, project: Project, iteration: Iteration | None) -> tuple[RunRecord, Path] | None:
+        """The run that a copy was made from, and its folder of sources; that one of them is gone is said."""
         parent = project.get(iteration.parent) if iteration is not None else None
         run = read_run(Path(parent.run_folder)) if parent is not None and parent.run_folder else None
         root = source_root(run) if run is not None else None
-        if iteration is None or run is None or root is None or not Path(iteration.copy).is_dir():
-            self._session.raise_error(TraceError(self.tr("The copy of this round, or the run it came from, is gone.")))
-        elif self._is_free():
-            self._run(project, replace(iteration, state=PLANNED), run, root)
+        if iteration is not None and run is not None and root is not None and Path(iteration.copy).is_dir():
+            return run, root
+        self._session.raise_error(TraceError(self.tr("The copy of this round, or the run it came from, is gone.")))
+        return None
 
     def measure_again(self, project: Project, number: int) -> None:
         """Run the code of a round once more, as a round of its own: two runs of the same code differ as well.
@@ -142,6 +149,8 @@ class Rounds(QObject):
         if not iteration.copy and (run is None or root is None or not self._is_unchanged(run)):
             if run is None or root is None:
                 self._session.raise_error(TraceError(self.tr("The run of this round is gone.")))
+            return
+        if iteration.copy and self._what_ran(project, iteration) is None:  # no round is left that could never run
             return
         planned = replace(
             iteration,
@@ -186,7 +195,15 @@ class Rounds(QObject):
         capture, copy = self.capture, Path(planned.copy) if planned.copy else root  # the user's own files
         if capture is None:
             return
-        title = self.tr("{name}, round {number}").format(name=Path(project.script).name, number=planned.number)
+        first = next((i for i in project.iterations if i.number < planned.number and is_same_code(i, planned)), None)
+        words = (
+            self.tr("{name}, round {number}")
+            if first is None
+            else self.tr("{name}, round {number}: round {first} again")
+        )
+        title = words.format(
+            name=Path(project.script).name, number=planned.number, first=first.number if first is not None else ""
+        )
         env = self._env.get(run.folder, {})
         try:
             spec = replace(from_json({**moved_spec(run.spec, root, copy), "name": title[:120]}), env=env)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 _SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.(gz|zst|zip))?$")
 _RUN = re.compile(
-    r"^\d{4}-\d\d-\d\d_(\d\d)-(\d\d)-\d\d_(.+?)(?:-round-(\d+))?(-\d+)?$"
+    r"^\d{4}-\d\d-\d\d_(\d\d)-(\d\d)-\d\d_(.+?)(?:-round-(\d+)(?:-round-\d+-again)?)?(-\d+)?$"
 )  # folder of a run (`profiling.manifest`)
 _PLAIN = re.compile(r"^trace(-rank\d+)?$")
 

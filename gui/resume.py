@@ -139,8 +139,8 @@ class Resume(QObject):
         front = _path(current) if current is not None and current in own else ""
         at = self._window.stack.currentWidget()
         front = front or next((str(key) for key, page in pages.items() if page is at and key in PAGES), "")
-        pair = self._session.ask("compared") if "compare" in pages else None
-        compared = [_path(d) for d in pair if d is not None and d in own] if pair else []
+        pair = getattr(pages.get("compare"), "pair", None)  # as it is chosen there now
+        compared = [_path(d) for d in pair if d in own] if pair else []
         if self._coming:  # a crash now must not cost what was to be in front
             front, compared = self._front, list(self._compared)
         return Opened(

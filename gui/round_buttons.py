@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QFrame, QPushButton
 
 from core.errors import TraceError
+from core.judging import judge
 from core.project import Iteration, Project
-from core.take_over import base_of
+from core.take_over import base_of, taken_over
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import button
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from core.fixes.files import AppliedEdit
     from gui.loop import Loop
 
 PLANNED = "planned"  # `gui.loop_rounds.PLANNED`: the copy is made and has not run
@@ -24,21 +26,26 @@ CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
 
 
 class RoundButtons(QFrame):
-    """``again`` and ``repeat`` are there where the copy can run; ``take`` where its changes can go into the user's."""
+    """``again`` and ``repeat`` are there where the copy can run; ``take`` where its changes can go into the user's,
+    ``undo`` where they are there.
+    """
 
     again: QPushButton | None = None
     repeat: QPushButton | None = None
     take: QPushButton | None = None
+    undo: QPushButton | None = None
 
     def __init__(
         self, loop: Loop, project: Project, iteration: Iteration, compare: Callable[[int, int], object]
     ) -> None:
         super().__init__()
-        self._loop, self._project, number = loop, project, iteration.number
+        self._loop, self._project = loop, project
+        self._number = number = iteration.number
         row = FlowLayout(spacing=6)
         self.setLayout(row)
         newest = number == project.iterations[-1].number
-        goes_on = newest and bool(iteration.figures.rules)
+        figures, parent = iteration.figures, project.get(iteration.parent)
+        goes_on = newest and (bool(figures.rules) if figures.left is None else figures.left > 0)
         words = self.tr("Go on: what its trace suggests next") if goes_on else self.tr("Open its trace")
         if iteration.is_measured or iteration.state != "running":
             row.addWidget(button(words, partial(loop.open_iteration, number), "primary" if goes_on else ""))
@@ -54,10 +61,28 @@ class RoundButtons(QFrame):
             self.repeat = button(self.tr("Measure again"), partial(loop.measure_again, number), tip=tip)
             row.addWidget(self.repeat)
             if there and base_of(project, number) is not None:
-                tip = self.tr("Shows what this round and those before it changed, for your own file; then changes it.")
-                role = "primary" if newest and not goes_on else ""  # nothing more is suggested
-                self.take = button(self.tr("Take over into my file…"), partial(self._take_over, number), role, tip)
-                row.addWidget(self.take)
+                gain = parent is not None and judge(parent, iteration, project.iterations).is_gain is True
+                self._add_take(row, "primary" if newest and gain and not goes_on else "")
+
+    def _add_take(self, row: FlowLayout, role: str) -> None:
+        """The way into the user's own files; where it was gone, that it was, and the way back."""
+        made = taken_over(self._project, self._number, self._loop.applied)
+        tip = self.tr("Shows what this round and those before it changed, for your own file; then changes it.")
+        words = self.tr("Taken over into your file") if made else self.tr("Take over into my file…")
+        self.take = button(words, partial(self._take_over, self._number), "" if made else role, tip)
+        row.addWidget(self.take)
+        if made:
+            self.take.setEnabled(False)
+            self.take.setToolTip(self.tr("Your file is what this round ran."))
+            undo = self.tr("Undo the change of {file}").format(file=made[-1].edit.path.name)
+            if len(made) > 1:
+                undo = self.tr("Undo the change of {count} files").format(count=len(made))
+            self.undo = button(undo, partial(self._undo, made))
+            row.addWidget(self.undo)
+
+    def _undo(self, made: tuple[AppliedEdit, ...]) -> None:
+        for one in made:
+            self._loop.own.undo(one)
 
     def _take_over(self, number: int) -> None:
         from gui.take_over_dialog import TakeOverDialog

@@ -17,6 +17,14 @@ from gui import text
 translate = QCoreApplication.translate
 
 
+def script_name(project: Project) -> str:
+    """A script with its folder behind it: the name is what must be seen where there is little room."""
+    path = Path(project.script)
+    if not path.is_absolute():
+        return project.script
+    return translate("iterations", "{name} · {folder}").format(name=path.name, folder=path.parent)
+
+
 def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None = None) -> str:
     """One paragraph on a round, where it was measured; else on the newest one that was."""
     measured = [i for i in project.iterations if step(i) is not None]

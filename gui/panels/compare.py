@@ -96,6 +96,11 @@ class ComparePage(QWidget):
             self.tabs.addTab(tables[field], title)
         return tables
 
+    @property
+    def pair(self) -> tuple[Document, Document] | None:
+        """The two that are compared now, however they were chosen."""
+        return self._pair
+
     # Which two ---------------------------------------------------------------------------------------------------
 
     def list_documents(self) -> None:

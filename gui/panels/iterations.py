@@ -109,7 +109,7 @@ class IterationsPage(QWidget):
         shown = self.project()
         self.scripts.clear()
         for project in found:
-            self.scripts.addItem(project.script, project)
+            self.scripts.addItem(round_words.script_name(project), project)
         folders = [project.folder for project in found]
         self.scripts.setCurrentIndex(folders.index(shown.folder) if shown and shown.folder in folders else -1)
         self.scripts.setVisible(len(found) > 1)
@@ -324,7 +324,7 @@ class IterationsPage(QWidget):
         self.words.setText(round_words.verdict(project, self._known_checks, number))
         assert self._loop is not None
         row = RoundButtons(self._loop, project, iteration, self._compare)
-        self.again, self.repeat, self.take = row.again, row.repeat, row.take
+        self.again, self.repeat, self.take, self.undo_round = row.again, row.repeat, row.take, row.undo
         self._below_box.addWidget(row)
         for fix in iteration.fixes:
             summary = label(fix.summary, "", wrap=True)

@@ -11,6 +11,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QProgressBar, QVBoxLayout, QWidget
 
+from core.same_program import copy_of
 from gui import text
 from gui.panels import PanelSpec
 from gui.said import spoken
@@ -147,7 +148,9 @@ class OutputPage(QWidget):
         if self._capture.spec.line_ranges:
             title = self.tr("Finding the line: {name}").format(name=title)
         self.title.setText(title)
-        self.command.set_text(" ".join(self._capture.spec.command))
+        command, copy = " ".join(self._capture.spec.command), copy_of(self._capture.spec.script)
+        words = self.tr("{command} · a changed copy, in {folder}") if copy else "{command}"
+        self.command.set_text(words.format(command=command, folder=copy))
         self._progressed()
         self._clock.start()
         self._show_state()

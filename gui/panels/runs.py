@@ -127,7 +127,7 @@ class RunsPage(QWidget):
             "ok": self.tr("normally"),
             "failed": self.tr("failed"),
             "stopped": self.tr("stopped"),
-            "killed": self.tr("killed"),
+            "killed": self.tr("stopped by force"),
             "running": self.tr("still running"),
             "lost": self.tr("lost with the app"),
         }.get(state, state)

@@ -9,7 +9,7 @@ import pytest
 
 from core.project import project_folder
 from core.run_folder import RunRecord
-from core.same_program import differing, file_family, is_same_program
+from core.same_program import copy_of, differing, file_family, is_same_program
 from tests.core.reporting.cases import training
 
 
@@ -28,6 +28,7 @@ def test_a_changed_copy_is_of_its_script(trace):
     assert is_same_program(trace, trace, pair)
     assert is_same_program(trace, trace, pair[::-1])
     assert differing(trace, trace, pair) == ()
+    assert [copy_of(str(r.spec["script"])) for r in pair] == ["", str(Path(copy).parent)]
     other = (pair[0], run("/home/u/evaluate.py"))
     assert not is_same_program(trace, trace, other)
     assert [d.code for d in differing(trace, trace, other)] == ["script"]

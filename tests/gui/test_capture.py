@@ -313,6 +313,18 @@ def test_gpu_use_is_shown_while_it_runs(session: Session) -> None:
     assert "GPU 1" in page.time.text()
 
 
+@pytest.mark.parametrize(("folder", "told"), [("/p/copies/2", True), ("/p/sources", False)])
+def test_a_run_of_a_changed_copy_says_so(session: Session, folder: str, told: bool) -> None:
+    capture = session.ask("capture")
+    page = OutputPage(session)
+    capture.spec = RunSpec("/some/python", script=f"{folder}/train.py", cwd=folder)
+    page._started()
+    words = page.command.accessibleName() or page.command.text()
+    assert ("a changed copy, in /p/copies/2" in words) is told
+    assert "train.py" in words
+    page._clock.stop()
+
+
 def test_a_file_of_a_package_offers_the_module(session: Session, tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "__init__.py").write_text("")

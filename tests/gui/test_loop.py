@@ -368,7 +368,7 @@ def test_work_is_resumed_after_a_crash(window, loop, tmp_path):
     window.session.ask("rounds")
     page = window.pages["iterations"]
     assert page.scripts.count() == 2
-    at = page.scripts.findText("/x/train.py")
+    at = page.scripts.findText("train.py · /x")
     page.scripts.setCurrentIndex(at)
     page.scripts.activated.emit(at)
     assert page.title.text() == "train.py"
@@ -625,7 +625,7 @@ def test_the_first_round_is_measured_again_while_its_files_are_as_they_were(wind
     capture = FakeCapture(tmp_path / "runs" / "2")
     window.session.provide("capture", lambda: capture)
     page.repeat.click()
-    assert [s.script for s in capture.specs] == [str(script)]
+    assert [(s.script, s.name) for s in capture.specs] == [(str(script), "train.py, round 1: round 0 again")]
     make_run(capture.folder, script, wall_us=930.0)
     shown(window, capture.folder, 1_020_000.0)
     finish()
@@ -704,6 +704,15 @@ def test_a_round_is_taken_over_into_the_users_file_and_undone(window, loop, run_
     dialog = next(d for d in window.findChildren(TakeOverDialog) if d.isVisible())
     dialog.change.click()
     assert own.read_text() == old + "# faster\n"
+    assert page.take.text() == "Taken over into your file"
+    assert not page.take.isEnabled()
+    assert page.undo_round.text() == "Undo the change of train.py"
+    page.undo_round.click()
+    assert own.read_text() == old
+    assert page.take.isEnabled()
+    assert page.take.property("role") == "primary"  # nothing more is suggested, and it brought something
+    assert page.undo_round is None
+    loop.own.take_over(loop.project, 1)
     assert not page.undo.isHidden()
     page.undo.click()
     assert own.read_text() == old

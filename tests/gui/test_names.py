@@ -57,4 +57,6 @@ def test_documents_of_runs_are_named_and_saved_where_they_lie(
 def test_a_round_is_called_by_its_number() -> None:
     folder = Path("/runs/2026-11-30_14-21-18_train.py-round-1")
     assert names.of_path(folder / "trace.json") == "train.py, round 1, 14:21"
+    again = folder.with_name("2026-11-30_14-21-18_train.py-round-3-round-0-again-2")
+    assert names.of_path(again / "trace.json") == "train.py, round 3, 14:21"
     assert names.of_path(folder.with_name("2026-11-30_14-21-18_train.py-2") / "trace.json") == "train.py, 14:21"

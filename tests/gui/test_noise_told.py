@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QPushButton
 
 from core.figures.model import DoctorNote
 from core.project import Figures, Iteration, Project
 from core.round_checks import checks_of
 from gui import round_words
 from gui.fix_dialog import FixDialog
+from gui.panels.iterations import IterationsPage
 from gui.panels.plan import PlanPanel
 from tests.gui.test_loop import finish, loop, make_run, run_folder, shown  # noqa: F401 - fixtures
 
@@ -74,3 +76,27 @@ def test_the_starting_point_is_told_in_the_figure_of_its_bar(tmp_path):
     assert said_of(rounds(tmp_path, 1.5, 1.5), 0).startswith("The starting point: 1.50 ms a step without the profiler.")
     busy = said_of(rounds(tmp_path, 4.0, 1.5), 0)
     assert "other programs were busy" in busy
+
+
+def test_what_was_not_faster_is_not_urged_on(window, loop, run_folder, tmp_path):  # noqa: F811
+    copy = tmp_path / "p" / "copies" / "1"
+    copy.mkdir(parents=True)
+    (copy / "train.py").write_text("print()\n")
+    first = Iteration(0, str(run_folder), 1.0, figures=Figures(sustained_ns=1000.0, rules=("small",), left=0))
+    fixed = Iteration(1, str(tmp_path / "2"), 2.0, 0, copy=str(copy), figures=Figures(sustained_ns=900.0, left=0))
+    again = Iteration(2, str(tmp_path / "3"), 3.0, 0, again=0, figures=Figures(sustained_ns=800.0))
+
+    def shown_of(*rounds: Iteration) -> IterationsPage:
+        loop.show_project(Project(tmp_path / "p", str(tmp_path / "project" / "train.py"), rounds))
+        window.session.pageRequested.emit("iterations")
+        page = window.pages["iterations"]
+        page.choose(1 if len(rounds) > 1 else 0)
+        return page
+
+    page = shown_of(first)
+    urged = [b.text() for b in page.findChildren(QPushButton) if b.property("role") == "primary" and b.isVisible()]
+    assert urged == []  # there is no plan to go on with
+    assert shown_of(first, fixed).take.property("role") == "primary"
+    assert shown_of(first, replace(again, number=1), replace(fixed, number=2)).repeat is not None
+    page.choose(2)
+    assert page.take.property("role") != "primary"

@@ -254,6 +254,19 @@ def test_a_trace_that_cannot_be_read_any_more_does_not_keep_the_others(
     assert not again._coming
 
 
+def test_the_two_that_are_compared_are_those_chosen_last(window: MainWindow, tmp_path: Path, paths: list[Path]) -> None:
+    third = tmp_path / "third.json"
+    shutil.copy(paths[0], third)
+    documents = [Document(open_trace(path)) for path in (*paths[:2], third)]
+    for document in documents:
+        window.session.add_document(document)
+    window.session.ask("compare_documents", *documents[:2])
+    page = window.pages["compare"]
+    page.after.setCurrentIndex(2)
+    assert page.pair == (documents[0], documents[2])
+    assert Resume(window, tmp_path / "open").opened().compared == (str(paths[0]), str(third))
+
+
 def test_tabs_come_back_in_their_order_and_runs_by_their_names(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, paths: list[Path]
 ) -> None:
