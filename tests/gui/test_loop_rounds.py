@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from core.fixes import ProposedEdit, apply_to_file
-from core.project import load_project
+from core.project import Figures, Iteration, Project, load_project
 from core.suggestions import Saving, SourceRef, Suggestion
 from gui.fix_dialog import FixDialog
 from gui.loop_rounds import PLANNED
@@ -152,3 +152,15 @@ def test_a_copy_that_never_ran_can_be_run_later(window, loop, run_folder, tmp_pa
     assert len(capture.specs) == 1
     running = load_project(loop.project.folder).iterations[1]
     assert (running.state, running.run_folder) == ("running", str(capture.folder))
+
+
+def test_a_copy_that_is_gone_is_said_and_leaves_no_round(window, loop, run_folder, tmp_path):  # noqa: F811
+    rounds = (
+        Iteration(0, str(run_folder), 1.0, figures=Figures(sustained_ns=1000.0)),
+        Iteration(1, str(tmp_path / "2"), 2.0, 0, copy=str(tmp_path / "gone"), figures=Figures(sustained_ns=900.0)),
+    )
+    window.session.provide("capture", lambda: FakeCapture(tmp_path / "runs" / "2"))
+    loop.project = Project(tmp_path / "p", str(tmp_path / "project" / "train.py"), rounds)
+    loop.measure_again(1)
+    assert "is gone" in window.banner.title.text()
+    assert loop.project.iterations == rounds
