@@ -221,17 +221,20 @@ class _Pricing:
         """Best first: the plan's fixes in its order, then the others by their own saving, notes last.
 
         Savings that no measurement could tell apart are equal; then the fix that frees more of the CPU's time comes
-        first: it is the one that the next change is most likely to uncover.
+        first: it is the one that the next change is most likely to uncover. Where no saving can be foretold, what it
+        costs (`Suggestion.costs_ns`) stands for it.
         """
         rank = {turn.fix: number for number, turn in enumerate(turns)}
+        scale = self._replay.step_ns if self._usable else self._measured_ns
 
         def key(i: int) -> tuple[bool, int, bool, int, int, int]:
-            saving = self._alone[i]
-            level = round(float(saving.pct or 0.0) / NOTHING_PCT)
+            saving, costs_ns = self._alone[i], self._found[i].costs_ns
+            pct = 100.0 * costs_ns / scale if costs_ns and saving.ns is None and scale else saving.pct
+            level = round(float(pct or 0.0) / NOTHING_PCT)
             return (
                 self._found[i].informational,
                 rank.get(i, len(rank)),
-                saving.ns is None,
+                saving.ns is None and not costs_ns,
                 -level,
                 -(saving.freed_host_ns or 0),
                 i,

@@ -155,6 +155,7 @@ class Suggestion:
     severity: str = "low"  # high | medium | low
     saving: Saving = Saving()
     more: tuple[str, ...] = ()  # templates of further sentences of the explanation, the same for several rules
+    costs_ns: float | None = None  # per step, where no saving can be foretold: by it the suggestion is placed
     ordinal: int = 1  # among those of one rule, place and operators, in the order of the trace; see `numbered`
 
     @property

@@ -47,6 +47,12 @@ class Section:
     parts: tuple[Part, ...]
 
 
+SLOWEST_RANK = (
+    "Rank {rank} arrives last in {count} {count|collective|collectives}: what the others wait for it, {lost_ms:time} in "
+    "this recording, counts as communication."
+)
+
+
 def sections(trace: Trace, analysis: Analysis) -> list[Section]:
     """Operators by time of their own and modules with all that they call; none where a device worked."""
     of_cpu = analysis.figures.cpu_time
@@ -101,16 +107,26 @@ def largest(trace: Trace, figures: Figures) -> tuple[str, dict[str, str]]:
     return "Operators take {share} of a step; of their own time {name} takes the most, {most}.", values
 
 
-def further_words(trace: Trace, figures: Figures) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Sentences beside the verdict's own, as templates with their values: a CPU's largest, what longer steps add."""
-    return largest(trace, figures), more_words(trace, figures)
+def further_words(trace: Trace, analysis: Analysis) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Sentences beside the verdict's own, as templates with their values.
+
+    A CPU's largest, what longer steps add, and which of several ranks the others wait for.
+    """
+    figures = analysis.figures
+    return largest(trace, figures), more_words(trace, figures), _slowest_rank(analysis)
+
+
+def _slowest_rank(analysis: Analysis) -> tuple[str, dict[str, Any]]:
+    """Which rank arrives last, and how long the others wait for it; empty where that was not found."""
+    found = next((one for one in analysis.suggestions if one.rule_id == "straggler"), None)
+    return (SLOWEST_RANK, dict(found.values)) if found is not None else ("", {})
 
 
 def verdict_text(trace: Trace, analysis: Analysis) -> str:
     """The verdict's sentence, for the CPU alone what takes most of it, and what longer steps add."""
     summary = analysis.figures.summary
     words = fill(summary.verdict_template, values_shown(summary)) if summary.verdict_template else summary.verdict_text
-    further = (fill(template, values) for template, values in further_words(trace, analysis.figures))
+    further = (fill(template, values) for template, values in further_words(trace, analysis))
     return " ".join(w for w in (words, *further) if w)
 
 

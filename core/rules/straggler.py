@@ -24,6 +24,8 @@ HolisticTraceAnalysis; PyTorch performance tuning guide, 'Load-balance workload'
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from core.rule_tools.collective_kinds import POINT_TO_POINT, kinds_of
@@ -61,24 +63,22 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if lost < ctx.params["min_share"] * max(end - start, 1):
         return []
     ids = np.concatenate([ranks[r][:n][same] for r in order])
-    return [
-        suggestion(
-            ctx,
-            RULE.id,
-            "Rank {rank} is the slowest: the others wait {lost_ms:time} for it",
-            "In {count} {count|collective|collectives} rank {rank} arrives last (its own part of them is the "
-            "shortest), "
-            "and the other ranks wait in "
-            "them. All ranks run at its pace.",
-            Fix(
-                "Give the ranks equal work: inputs of like length, as many batches for each, no logging or saving on "
-                "one rank only.",
-                url="https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-                risk="A slow machine looks the same as uneven work.",
-            ),
-            [evidence(facts, "Collectives compared", int(same.sum()), "", ids)],
-            values={"rank": order[slow], "lost_ms": lost / 1e6, "count": int(same.sum())},
-            occurrences=int(same.sum()),
-            at=-1,
-        )
-    ]
+    found = suggestion(
+        ctx,
+        RULE.id,
+        "Rank {rank} is the slowest: the others wait {lost_ms:time} for it",
+        "In {count} {count|collective|collectives} rank {rank} arrives last (its own part of them is the shortest), "
+        "and the other ranks wait in them. All ranks run at its pace.",
+        Fix(
+            "Give the ranks equal work: inputs of like length, as many batches for each, no logging or saving on "
+            "one rank only.",
+            url="https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            risk="A slow machine looks the same as uneven work.",
+        ),
+        [evidence(facts, "Collectives compared", int(same.sum()), "", ids)],
+        values={"rank": order[slow], "lost_ms": lost / 1e6, "count": int(same.sum())},
+        occurrences=int(same.sum()),
+        at=-1,
+    )
+    steps = len(ctx.figures.steps) / len(ranks)
+    return [replace(found, costs_ns=lost / max(steps, 1.0))]

@@ -177,7 +177,7 @@ class VerdictBand(QFrame):
             self.word.setText(text.verdict_of(self._document.trace, summary.verdict))
             restyle(self.word, "role", ROLES.get(summary.verdict, ""))
             self.word.setToolTip(plain_tip(text.verdict_meaning(summary.verdict)))
-            self._say(self._sentence(figures))
+            self._say(self._sentence(analysis))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")
         shown = self._shown = self._main_first(self._figures(analysis))
         for place, metric in enumerate(self._metrics):
@@ -209,13 +209,13 @@ class VerdictBand(QFrame):
         """The replay may still change the verdict: none is shown that would be taken back."""
         return self._document.analysis_running and analysis.figures.summary.sustained_step_ns is None
 
-    def _sentence(self, figures: Figures) -> str:
-        summary = figures.summary
+    def _sentence(self, analysis: Analysis) -> str:
+        trace, figures, summary = self._document.trace, analysis.figures, analysis.figures.summary
         words = text.filled(summary.verdict_template, values_shown(summary)) or summary.verdict_text
-        parts = [w for w in (words, *(text.filled(*one) for one in further_words(self._document.trace, figures))) if w]
-        if not parts and not self._document.trace.has_device_work:
+        parts = [w for w in (words, *(text.filled(*one) for one in further_words(trace, analysis))) if w]
+        if not parts and not trace.has_device_work:
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
-        if self._document.trace.meta.simulated:
+        if trace.meta.simulated:
             parts.append(self.tr("This trace is simulated, not recorded."))
         if not len(figures.steps):
             parts.append(self.tr("Steps are unknown: call prof.step() after each iteration, or profile from here."))

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from core.analysis import analyze
 from core.figures.compute import compute_figures
+from core.reporting.cpu_time import verdict_text
 from core.rule_tools.collective_kinds import kinds_of
 from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
 from core.rule_tools.facts import Facts
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
+from tests.core.rules.cases_device import _ranks
 from tests.core.rules.kit import built, run_rule, steps
 
 REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -194,3 +197,19 @@ def test_the_card_says_the_verdicts_share() -> None:
     assert found.values["share_pct"] == pytest.approx(summary.verdict_values["share_pct"])
     assert found.values["step_exposed_ms"] == pytest.approx(0.9)
     assert [round(float(e.value or 0), 6) for e in found.evidence[1:]] == [0.9, 0.9]
+
+
+def test_the_rank_that_others_wait_for_is_named_with_the_verdict_and_placed_by_what_it_costs() -> None:
+    trace = _ranks(1500)
+    analysis = analyze(trace)
+    at = next(i for i, one in enumerate(analysis.suggestions) if one.rule_id == "straggler")
+    found = analysis.suggestions[at]
+    assert found.costs_ns == pytest.approx(1.5e6)
+    planned = {i for step in analysis.plan for i in step.suggestions}
+    others = [i for i, one in enumerate(analysis.suggestions) if i not in planned and not one.informational]
+    assert all((analysis.suggestions[i].saving.ns or 0) > 1.5e6 for i in others if i < at)
+    assert others[-1] != at or len(others) == 1
+    assert (
+        "Rank 1 arrives last in 4 collectives: what the others wait for it, 6 ms in this recording, counts"
+        in verdict_text(trace, analysis)
+    )
