@@ -289,7 +289,7 @@ class Canvas(Scaled):
         if row.kind is not RowKind.SYNCS:
             return ""
         if frame.figures is None:
-            return self.tr("measuring…")
+            return self.tr("unknown") if self.document.analysis_error is not None else self.tr("measuring…")
         count = text.count(len(frame.figures.syncs))
         many = len(frame.figures.steps) > 1 and len(frame.figures.syncs) > 0  # elsewhere they are counted per step
         return self.tr("{count} in all").format(count=count) if many else count

@@ -142,7 +142,11 @@ class StepStrip(Scaled):
         draw_text(painter, QRectF(20, 0, 140, 26), self.tr("Step times"), pal.text)
         painter.setFont(header_font(small=True))
         if figures is None:
-            draw_text(painter, QRectF(HEADER_PX, 0, 400, 24), self.tr("The steps are being measured…"), pal.dim)
+            failed = self._document.analysis_error is not None
+            words = (
+                self.tr("Not measured: the diagnosis failed.") if failed else self.tr("The steps are being measured…")
+            )
+            draw_text(painter, QRectF(HEADER_PX, 0, 400, 24), words, pal.dim)
         elif not len(figures.steps):
             words = self.tr("No steps are marked in this trace: call profiler.step() after each one.")
             draw_text(painter, QRectF(HEADER_PX, 0, self.wide() - HEADER_PX - 8, 24), words, pal.dim)

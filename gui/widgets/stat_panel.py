@@ -71,14 +71,18 @@ class FiguresTable(TableBox):
         self.top.insertWidget(self.top.count() - 1, self.bars)
         self.bars.hide()
         self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._row_chosen(now.row()))
-        self.set_empty(self.tr("The figures are being worked out."))
         document.when_analysed(self.show_all)
         self.show_all()
 
     def show_all(self) -> None:
         """Show the figures when they are there."""
         analysis = self._document.analysis
-        if analysis is None or self._part(analysis) is self._shown:
+        if analysis is None:
+            failed = self._document.analysis_error is not None
+            waiting = self.tr("The figures are being worked out.")
+            self.set_empty(self.tr("There are no figures: the diagnosis failed.") if failed else waiting)
+            return
+        if self._part(analysis) is self._shown:
             return
         self._shown = self._part(analysis)
         self.show_rows(self._rows(analysis))

@@ -8,11 +8,15 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
 
+from core.errors import TraceError
 from core.figures.compute import compute_figures
 from core.figures.step_parts import DEVICE, shown_length_ns
 from core.kinds import GapCause, TrackKind
+from gui.session import Document
+from gui.timeline import step_strip
 from gui.timeline.axis import tick_step_ns, tick_text, ticks
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.overlays.legend import entries
@@ -21,6 +25,7 @@ from gui.timeline.row import RowKind
 from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of
 from gui.timeline.tooltip import run_lines
 from gui.timeline.view import TimelineView
+from gui.widgets.stat_panel import FiguresTable, Rows
 from tests.gui.conftest import cpu_only, training
 from tests.trace_builder import TraceBuilder, rows
 
@@ -267,3 +272,21 @@ def test_the_number_beside_the_sync_points_is_of_all_steps(make_view: Callable[.
         frame = canvas.frame()
         row = next(row for row in frame.layout.rows if row.kind is RowKind.SYNCS)
         assert canvas._note(frame, row) == said
+
+
+def test_after_a_diagnosis_that_failed_nothing_is_said_to_be_worked_out(
+    view: TimelineView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    document = Document(view.document.trace)
+    table = FiguresTable(document, lambda _: Rows([], []), name="Table")
+    qtbot.addWidget(table)
+    for made in (document, view.document):
+        made.analysis = None
+        made.set_analysis_state(running=False, error=TraceError("It failed."))
+    drawn: list[str] = []
+    monkeypatch.setattr(step_strip, "draw_text", lambda *a: drawn.append(a[2]))
+    image_of(view.strip)
+    assert drawn[-1] == "Not measured: the diagnosis failed."
+    row = next(row for row in view.canvas.rows.rows if row.kind is RowKind.SYNCS)
+    assert view.canvas._note(view.canvas.frame(), row) == "unknown"
+    assert "failed" in " ".join(label.text() for label in table.findChildren(QLabel))
