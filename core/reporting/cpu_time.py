@@ -48,8 +48,8 @@ class Section:
 
 
 SLOWEST_RANK = (
-    "Rank {rank} arrives last in {count} {count|collective|collectives}: what the others wait for it, {lost_ms:time} in "
-    "this recording, counts as communication."
+    "Rank {rank} arrives last in {count} {count|collective|collectives}: what the others wait for it, {lost_ms:time} "
+    "in this recording, counts as communication."
 )
 
 
