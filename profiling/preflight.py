@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiling.errors import ProfilingError
+from profiling.errors import ProfilingError, cannot_start
 from profiling.sentences import say
 
 ASKER = Path(__file__).with_name("_child_preflight.py")
@@ -105,7 +105,7 @@ def preflight(
             say("interpreter-silent", path=interpreter, seconds=f"{timeout_s:.0f}"), "", say("cure-another")
         ) from error
     except (OSError, ValueError) as error:
-        raise ProfilingError(say("interpreter-dead", path=interpreter), str(error), say("cure-another")) from error
+        raise cannot_start(interpreter, error) from error
     try:
         found = json.loads(done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2])
         assert isinstance(found, dict)

@@ -17,7 +17,7 @@ from typing import Any
 
 from profiling import manifest
 from profiling._child_place import Place
-from profiling.errors import ProfilingError
+from profiling.errors import ProfilingError, cannot_start
 from profiling.events import Gathered, Progress, Tail
 from profiling.lifeline import Lifeline
 from profiling.nvml import Sampler
@@ -111,9 +111,7 @@ class Run:
             self._process = self._popen([self.spec.interpreter, str(CHILD), str(config)])
         except (OSError, ValueError) as error:
             self._close_log()
-            raise ProfilingError(
-                say("interpreter-dead", path=self.spec.interpreter), str(error), say("cure-interpreter")
-            ) from error
+            raise cannot_start(self.spec.interpreter, error) from error
         self._tree = Tree(self._process)
         self._lifeline = Lifeline(self._process.pid)
         assert self._process.stdout is not None

@@ -339,6 +339,7 @@ TEMPLATES = {
     "interpreter-dead": QT_TRANSLATE_NOOP("profiling", "The interpreter {path} cannot be started."),
     "interpreter-none": QT_TRANSLATE_NOOP("profiling", "{path} is no usable Python."),
     "cure-interpreter": QT_TRANSLATE_NOOP("profiling", "Choose another interpreter."),
+    "cure-processes": QT_TRANSLATE_NOOP("profiling", "Close other programs: there is no room for a further process."),
     "cure-another": QT_TRANSLATE_NOOP("profiling", "Choose another one."),
     "no-run-folder": QT_TRANSLATE_NOOP("profiling", "No run folder can be made in {folder}."),
     "not-renamed": QT_TRANSLATE_NOOP("profiling", "This run cannot be renamed."),

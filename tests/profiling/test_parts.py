@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import json
 import os
 import select
@@ -18,7 +19,7 @@ import pytest
 
 from profiling import _child_sync, manifest
 from profiling import preflight as preflight_module
-from profiling.errors import ProfilingError
+from profiling.errors import ProfilingError, cannot_start
 from profiling.events import Gathered, Tail
 from profiling.interpreters import find_interpreters, has_torch, torch_version
 from profiling.outcome import exit_in_words, hint_for, read_traceback
@@ -215,6 +216,11 @@ def test_a_file_in_a_package_has_a_module_name(tmp_path: Path) -> None:
     assert package_module(str(tmp_path / "a" / "b" / "run.py")) == ("a.b.run", str(tmp_path))
     assert package_module(str(tmp_path / "a" / "b" / "__main__.py")) == ("a.b", str(tmp_path))
     assert package_module(str(tmp_path / "lone.py")) is None
+
+
+@pytest.mark.parametrize(("number", "cure"), [(errno.EAGAIN, "other programs"), (errno.ENOENT, "another interpreter")])
+def test_a_system_without_room_for_a_process_is_no_fault_of_the_interpreter(number: int, cure: str) -> None:
+    assert cure in cannot_start("python", OSError(number, "no")).hint
 
 
 def test_preflight_of_what_is_no_python(tmp_path: Path) -> None:
