@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from core.analysis import Analysis
 from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
 from core.figures.stats import self_time
-from core.judging import GAIN_PCT, noise_of
+from core.judging import GAIN_PCT, Judgement, judge, noise_of
 from core.kinds import DEVICE_WORK, SliceKind
-from core.project import figures_of
+from core.project import figures_of, load_project, project_folder
 from core.run_folder import RunRecord, run_of
-from core.same_program import Condition, differing, ran_same_code
+from core.same_program import Condition, differing, program_of, ran_same_code
 from core.suggestions import Suggestion
 from core.tables import I64, Bool
 from core.trace import Trace
@@ -108,9 +108,8 @@ class Comparison:
     suggestions: tuple[SuggestionChange, ...]
     wall_ns: tuple[float | None, float | None] = (None, None)  # steps without the profiler, where the runs measured it
     differs: tuple[Condition, ...] = ()  # script, device, ...: where they differ, a change of time says little
-    noise: tuple[
-        str, ...
-    ] = ()  # why the measurements cannot tell (codes of `core.judging.noise_of`, or `same_code`); none: they can
+    repeat_pct: float | None = None  # by how much runs of the same code differ, where rounds of a project tell
+    noise: tuple[str, ...] = ()  # why they cannot tell: codes of `core.judging.noise_of`, `same_code`, `repeat`
 
     @property
     def step(self) -> tuple[str, float, float] | None:
@@ -186,10 +185,37 @@ def compare(
         (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
         differing(before, after, runs),
     )
-    if not compared.differs and ran_same_code(runs):
+    known = _rounds_of(runs)
+    if not compared.differs and (ran_same_code(runs) or known is not None and "same_code" in known.reasons):
         return replace(compared, noise=("same_code",))
     both = ([figures_of(before_analysis, runs[0])], [figures_of(after_analysis, runs[1])])
-    return replace(compared, noise=noise_of(both[0], both[1], compared.step_change_pct))
+    noise = noise_of(both[0], both[1], compared.step_change_pct)
+    if known is None or known.repeat_pct is None:
+        return replace(compared, noise=noise)
+    if "repeat" in known.reasons or _is_within(compared.step, known.repeat_pct):
+        noise = ("repeat", *noise)
+    return replace(compared, noise=noise, repeat_pct=known.repeat_pct)
+
+
+def _is_within(pair: tuple[str, float, float] | None, repeat_pct: float) -> bool:
+    """Whether two times lie no further apart than runs of the same code do."""
+    return pair is not None and min(pair[1:]) >= max(pair[1:]) * (1.0 - repeat_pct / 100.0)
+
+
+def _rounds_of(runs: tuple[RunRecord | None, RunRecord | None]) -> Judgement | None:
+    """How two runs are judged as rounds of the project that is kept beside them; None where there is none of both."""
+    before, after = runs
+    if before is None or after is None:
+        return None
+    folder = before.folder.resolve()
+    for root in (folder.parent / "projects", folder.parents[1] / "projects"):
+        program = str(program_of(before))
+        place = Path(program) if Path(program).parent == root else project_folder(root, program)
+        project = load_project(place)
+        rounds = (project.find(before.folder), project.find(after.folder)) if project is not None else (None, None)
+        if project is not None and rounds[0] is not None and rounds[1] is not None and rounds[0] != rounds[1]:
+            return judge(rounds[0], rounds[1], project.iterations)
+    return None
 
 
 class _Names:

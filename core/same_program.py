@@ -28,8 +28,8 @@ class Condition:
     after: str
 
 
-def program_of(trace: Trace, run: RunRecord | None) -> str | None:
-    """What was run: the script's path, of a changed copy its project; None where the trace does not tell."""
+def program_of(run: RunRecord | None) -> str | None:
+    """What was run: the script's path, of a changed copy its project; None where that is not known."""
     if run is None:
         return None
     script = str(run.spec.get("script") or run.spec.get("module") or run.name)
@@ -54,7 +54,7 @@ def file_family(path: PurePath) -> str:
 
 def is_same_program(before: Trace, after: Trace, runs: tuple[RunRecord | None, RunRecord | None]) -> bool:
     """Whether two traces may be compared without asking: the same script, or else files with names of one family."""
-    programs = [program_of(trace, run) for trace, run in zip((before, after), runs, strict=True)]
+    programs = [program_of(run) for run in runs]
     if None not in programs:
         return _is_one(str(programs[0]), str(programs[1]))
     if programs != [None, None] or not before.sources or not after.sources:
@@ -101,7 +101,7 @@ def differing(before: Trace, after: Trace, runs: tuple[RunRecord | None, RunReco
     Scripts count where a run is known here. Shapes are those of the first matrix product or convolution of a step.
     """
     found = []
-    programs = [program_of(trace, run) for trace, run in zip((before, after), runs, strict=True)]
+    programs = [program_of(run) for run in runs]
     if None not in programs and not _is_one(str(programs[0]), str(programs[1])):
         found.append(Condition("script", str(programs[0]), str(programs[1])))
     elif (runs[0] is None) != (runs[1] is None):

@@ -37,6 +37,9 @@ def what_changed(found: Comparison) -> str:
 def doubts(found: Comparison) -> str:
     """Why the change says little about the code: conditions, noise, figures that contradict; nothing where it does."""
     words = {
+        "repeat": translate(
+            "compare", "The same code differed by {share} between two runs: this change is within that."
+        ).format(share=text.percent(found.repeat_pct or 0.0)),
         "same_code": translate(
             "compare", "Both runs had the same sources and arguments: they differ by chance, and this is how much."
         ),

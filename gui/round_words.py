@@ -35,17 +35,14 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     parent = project.get(last.parent)
     if parent is None:
         if bars(project)[0]:
-            words = translate(
-                "iterations",
-                "The starting point: {time} a step without the profiler. Choose a suggestion and apply it to a copy.",
-            )
+            words = translate("iterations", "The starting point: {time} a step without the profiler.")
             shown = last.figures.wall_ns
         else:
-            words = translate(
-                "iterations", "The starting point: {time} a step. Choose a suggestion and apply it to a copy."
-            )
+            words = translate("iterations", "The starting point: {time} a step.")
             shown = step(last)
         figures = last.figures
+        if figures.left != 0:
+            words += " " + translate("iterations", "Choose a suggestion and apply it to a copy.")
         busy = is_busy(figures.wall_ns, figures.sustained_ns, figures.host_ns)
         return " ".join([words.format(time=text.duration(shown)), *_why_of(["machine"] if busy else [])])
     found = judge(parent, last, project.iterations)

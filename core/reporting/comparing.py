@@ -111,6 +111,7 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
 _STEPS = {"wall": "unprofiled step", "sustained": "sustained step", "period": "period", "host": "host step"}
 _OUTCOMES = {"faster": ("Faster", "green"), "slower": ("Slower", "red"), "unclear": ("Unclear", "yellow")}
 _NOISE = {
+    "repeat": "The rounds of this script show that runs of the same code differ by as much.",
     "same_code": "Both runs had the same sources and arguments: they differ by chance, and this is how much.",
     "spread": "The steps of a run differ so much among themselves that this difference says little.",
     "machine": "A step without the profiler took longer than one with it: other programs were busy, or the steps "

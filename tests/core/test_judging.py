@@ -10,7 +10,7 @@ import pytest
 
 from core.compare import compare
 from core.judging import is_busy, judge, noise_of
-from core.project import Figures, Iteration
+from core.project import Figures, Iteration, Project, project_folder
 from core.run_folder import RunRecord, read_run
 from core.same_program import ran_same_code
 from tests.core.reporting.cases import SUGGESTION, training, with_suggestions
@@ -106,3 +106,26 @@ def test_runs_of_the_same_sources_are_not_compared_as_if_one_were_faster(tmp_pat
     found = compare(trace, analysis, trace, analysis, (one, again))
     assert (found.outcome, found.noise) == ("unclear", ("same_code",))
     assert compare(trace, analysis, trace, analysis, (one, other)).outcome == "faster"
+
+
+def test_a_comparison_knows_what_the_same_code_differs_by(tmp_path):
+    """Two runs that are rounds of a project are judged with the project's other runs of the same code."""
+    runs = tmp_path / "data" / "runs"
+    script = tmp_path / "train.py"
+    project = project_folder(tmp_path / "data" / "projects", str(script))
+    copy = project / "copies" / "1"
+    one = run_folder(runs / "a", script, 900.0, "x = 1\n")
+    two = run_folder(runs / "b", copy / "train.py", 700.0, "x = 2\n")
+    run_folder(runs / "c", script, 500.0, "x = 1\n")
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    assert compare(trace, analysis, trace, analysis, (one, two)).outcome == "faster"
+    rounds = (
+        replace(round_of(0, 900.0, 950.0), run_folder=str(runs / "a")),
+        replace(round_of(1, 700.0, 750.0, parent=0, copy=str(copy)), run_folder=str(runs / "b"), created_s=2.0),
+        replace(round_of(2, 500.0, 550.0, parent=0, again=0), run_folder=str(runs / "c"), created_s=3.0),
+    )
+    Project(project, str(script), rounds).save()
+    for pair in ((one, two), (two, one)):
+        found = compare(trace, analysis, trace, analysis, pair)
+        assert (found.outcome, found.noise) == ("unclear", ("repeat",))
+        assert found.repeat_pct == pytest.approx(100 * 4 / 9)

@@ -74,6 +74,10 @@ def test_a_round_is_compared_with_all_runs_of_the_code_before(tmp_path):
 
 def test_the_starting_point_is_told_in_the_figure_of_its_bar(tmp_path):
     assert said_of(rounds(tmp_path, 1.5, 1.5), 0).startswith("The starting point: 1.50 ms a step without the profiler.")
+    healthy = rounds(tmp_path, 1.5, 1.5)
+    assert "Choose a suggestion" in said_of(healthy, 0)
+    none = replace(healthy.iterations[0], figures=replace(healthy.iterations[0].figures, left=0))
+    assert "Choose a suggestion" not in said_of(healthy.with_iteration(none), 0)
     busy = said_of(rounds(tmp_path, 4.0, 1.5), 0)
     assert "other programs were busy" in busy
 

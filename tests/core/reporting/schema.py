@@ -144,7 +144,7 @@ COMPARISON = {
     "step_change_pct": Null(NUMBER),
     "step_change_of": Null(("wall", "sustained", "period", "host")),
     "outcome": ("faster", "slower", "same", "unclear", "unknown"),
-    "noise": Each(("same_code", "spread", "machine")),
+    "noise": Each(("repeat", "same_code", "spread", "machine")),
     "wall_step_us": {"before": Null(NUMBER), "after": Null(NUMBER)},
     "differs": Each({"what": TEXT, "before": TEXT, "after": TEXT}),
     "per_step": FLAG,
