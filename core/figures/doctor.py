@@ -191,7 +191,8 @@ def _device(view: View) -> list[DoctorNote]:
         notes.append(_note("orphan-kernels/no-launches", orphans, orphans=len(orphans)))
     elif len(orphans) or len(lost):
         examples = np.concatenate((orphans[: _EXAMPLES // 2], lost[: _EXAMPLES // 2]))
-        notes.append(_note("orphan-kernels", examples, orphans=len(orphans), launches=len(lost)))
+        key = "orphan-kernels/most" if len(orphans) > _LOST_SHARE * len(every) else "orphan-kernels"
+        notes.append(_note(key, examples, orphans=len(orphans), launches=len(lost)))
     early = trace.slices.start_ns[links.launched] < trace.slices.start_ns[links.launched_by] - _SKEW_NS
     if early.any():
         notes.append(_note("clock-skew", links.launched[early], count=int(early.sum())))

@@ -29,12 +29,15 @@ of gpu-idle tools (mean kernel of at most 25 us).
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from core.figures.device import busy_windows
 from core.figures.lookup import view_of
 from core.figures.steps import step_source
-from core.kinds import GapCause, SliceKind
+from core.kinds import HOST_CALLS, GapCause, SliceKind
 from core.rule_tools.collective_kinds import DDP, marked
 from core.rule_tools.communication import collectives
 from core.rule_tools.compiled import with_compiled
@@ -58,6 +61,7 @@ RULE = Rule(
         ),
         Param("min_share", 0.2, "share of the time idle by launching", "below it other causes dominate"),
         Param("min_kernels", 20, "kernels", "a handful of launches says nothing about a program"),
+        Param("min_call", 0.3, "share of the step", "one call of the runtime that takes so much of it is named"),
         Param(
             "graph_factor", 0.1, "of the CPU time", "what is left of the CPU's part when a graph replays the launches"
         ),
@@ -113,6 +117,8 @@ _VLLM = Fix(
 )
 _VLLM_NAME = r"^vllm(/|::|\.)"
 
+_CALL = "The CPU spends {call_pct:.0f} % of the time in {calls} {calls|call|calls} of `{call}`, {call_ms:time} each."
+
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report the whole program once."""
@@ -123,12 +129,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         raise NotChecked("The use of the GPU is unknown in this trace.")
     if len(kernels) < ctx.params["min_kernels"] or busy >= ctx.params["max_busy_pct"]:
         return []
-    if (typical_us := float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3) > ctx.params["max_kernel_us"]:
-        return []
+    typical_us = float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3
     by_launch, blamed = _idle_by_launching(facts)
     share = by_launch / max(_device_time_ns(facts), 1)
     if share < ctx.params["min_share"]:
         return []
+    slow = _slow_call(ctx, facts)
+    if typical_us > ctx.params["max_kernel_us"]:
+        return [_by_call(ctx, facts, slow, {"idle_pct": 100.0 * share, "typical_us": typical_us})] if len(slow) else []
     tops = _outermost_ops(facts)
     host_us = total_ns(facts, tops) / len(kernels) / 1e3
     if host_us > ctx.params["max_host_us"]:
@@ -164,7 +172,56 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         occurrences=len(kernels),
         effects=[Effect(EffectKind.SCALE_HOST, tuple(tops), ctx.params["graph_factor"])],
     )
+    if len(slow):
+        found = replace(found, values={**found.values, **_call_values(facts, slow)}, more=(*found.more, _CALL))
     return [with_compiled(facts, found, kernels, compiled)]
+
+
+def _slow_call(ctx: RuleContext, facts: Facts) -> I32:
+    """Calls of the runtime of the one name that takes most of the CPU's step; none where that is not much.
+
+    Calls that wait for the device are left out: they have rules of their own.
+    """
+    calls = facts.in_steps(facts.of_kind(*HOST_CALLS))
+    calls = calls[~np.isin(calls, facts.figures.syncs.slice_id)]
+    if not len(calls):
+        return calls
+    names = facts.trace.slices.name_id[calls]
+    took = np.bincount(names, weights=facts.trace.slices.dur_ns[calls])
+    found: I32 = calls[names == np.argmax(took)]
+    return found if took.max() >= ctx.params["min_call"] * facts.window_ns else found[:0]
+
+
+def _call_values(facts: Facts, calls: I32) -> dict[str, Any]:
+    spent = total_ns(facts, calls)
+    return {
+        "call": facts.trace.name(int(calls[0])),
+        "calls": len(calls),
+        "call_pct": min(100.0 * spent / max(facts.window_ns, 1), 100.0),
+        "call_ms": spent / len(calls) / 1e6,
+    }
+
+
+def _by_call(ctx: RuleContext, facts: Facts, calls: I32, values: dict[str, Any]) -> Suggestion:
+    """The suggestion where the work is not small, and one call of the runtime is what takes the time."""
+    longest = int(calls[np.argmax(facts.trace.slices.dur_ns[calls])])
+    return suggestion(
+        ctx,
+        RULE.id,
+        "Launching takes {call_pct:.0f} % of the CPU's step: `{call}`",
+        "The GPU idles {idle_pct:.0f} % of the time until the CPU launches more, though its work is not small "
+        "(typically {typical_us:time}). The CPU spends {call_pct:.0f} % of the time in {calls} {calls|call|calls} of "
+        "`{call}`, {call_ms:time} each.",
+        Fix(
+            "Start fewer and larger pieces of work per step: a larger batch, fused operators, a compiled model. What "
+            "this call prepares each time, the makers of the device's runtime know.",
+            url=_URL,
+        ),
+        [evidence(facts, "Calls of the runtime", len(calls), "", calls)],
+        values=values | _call_values(facts, calls),
+        anchors=calls,
+        at=longest,
+    )
 
 
 def _fixes(facts: Facts) -> tuple[Fix, Fix]:

@@ -33,7 +33,17 @@ RULE = Rule(
     id="orphan-kernels",
     title="Kernels without a launch",
     needs=Needs.DEVICE,
-    params=(Param("min_share", 0.05, "share of the GPU work", "a few at the window's border are normal"),),
+    params=(
+        Param("min_share", 0.05, "share of the GPU work", "a few at the window's border are normal"),
+        Param("most_at_border", 0.2, "share of the GPU work", "more than that does not lie at a border"),
+    ),
+)
+_URL = "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html"
+_BORDER = Fix("Begin the recording between two steps, with a newer torch.", url=_URL)
+_MANY = Fix(
+    "So much does not lie at the border of the recording: the calls that launched it, or what links them to it, "
+    "were not recorded. Use a newer torch, and a newer profiler of this device.",
+    url=_URL,
 )
 
 
@@ -52,12 +62,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "{count} of {of} pieces of GPU work have no recorded launch",
             "They cannot be charged to an operator or a line of code, and the replay does not know "
             "what they wait for. Calls of the CPU were recorded: {calls}.",
-            Fix(
-                "Begin the recording between two steps, with a newer torch.",
-                "",
-                "",
-                "https://pytorch.org/tutorials/recipes/recipes/profiler_recipe.html",
-            ),
+            _BORDER if len(lost) <= ctx.params["most_at_border"] * len(work) else _MANY,
             [evidence(facts, "GPU work without a launch", len(lost), "", lost)],
             values={"count": len(lost), "of": len(work), "calls": "yes" if has_calls else "no"},
             anchors=[],

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.analysis import analyze
+from core.figures.compute import compute_figures
 from core.importing import open_trace
 from core.suggestions import Outcome
 from core.trace import Trace
@@ -336,3 +337,31 @@ def test_advice_on_slow_launches_fits_the_program(name: str, collective: str, wo
             builder.op("aten::relu", at, 36).launch(kernel, at=at + 10, call=3, start=at + 15, dur=5)
     (found,) = run_rule("launch-bound", built(builder)).suggestions
     assert words in found.fix.after
+
+
+@pytest.mark.parametrize(("kernel_us", "call"), [(60, "submitJob"), (6, "submitJob"), (60, "")])
+def test_a_call_of_any_runtime_that_takes_the_cpu_s_time_is_named(kernel_us: int, call: str) -> None:
+    builder = steps(4)
+    for number in range(4):
+        for i in range(8):
+            at = number * 1000 + 5 + i * 120
+            builder.op("aten::mm", at, 115).kernel("k", at + 50, kernel_us, 100 * number + i + 1)
+            builder.runtime(call or "cudaLaunchKernel", at + 5, 100 if call else 5, 100 * number + i + 1)
+    found = run_rule("launch-bound", built(builder)).suggestions
+    assert [("`submitJob`" in one.explanation, "81 % of the time in 32 calls" in one.explanation) for one in found] == (
+        [(True, True)] if call else []
+    )
+
+
+@pytest.mark.parametrize(("orphans", "words"), [(3, "between two steps"), (30, "not lie at the border")])
+def test_work_without_a_launch_lies_at_the_border_only_where_it_is_little(orphans: int, words: str) -> None:
+    builder = TraceBuilder()
+    for i in range(40):
+        builder.launch("k", at=i * 100 + 1, call=3, start=i * 100 + 10, dur=20)
+    for i in range(orphans):
+        builder.kernel("lost", i * 100 + 50, 20, 90_000 + i)
+    trace = built(builder)
+    (found,) = run_rule("orphan-kernels", trace).suggestions
+    assert words in found.fix.summary
+    note = next(one for one in compute_figures(trace).doctor if one.code == "orphan-kernels")
+    assert ("border of the recording; record more" in note.cure) is (orphans == 3)
