@@ -31,6 +31,8 @@ from gui.widgets.sticky_actions import StickyActions
 
 OPEN_MS = 20  # from the shown plan to its first open card
 LOW_PX = 260  # of the panel: with the bars, less than a card would be seen
+LEAD_PX = 50  # more, with words above the cards
+SPARE_PX = 440  # with the words under the bars, little of the first card would be seen
 
 
 class PlanPanel(QWidget):
@@ -46,7 +48,7 @@ class PlanPanel(QWidget):
         self._shown: tuple[Suggestion, ...] | None = None
         self._source: tuple[object, ...] = ()  # where the code comes from, as the open bodies show it
         self._first = -1  # the card that is open until one is chosen
-        self._low = False  # there is no room for the bars: the cards are what counts
+        self._cramped = (False, False)
         self._priced: tuple[int, ...] = ()  # what the caption's prediction is of
         self.total = CutText()
         font = self.total.font()
@@ -126,10 +128,13 @@ class PlanPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """In a low window the bars give way to the cards."""
         super().resizeEvent(event)
-        low = event.size().height() < px(LOW_PX)
-        if low != self._low:
-            self._low = low
+        if self._is_cramped() != self._cramped:
             QTimer.singleShot(0, self, self._show_plan)  # not while the layout is at work
+
+    def _is_cramped(self) -> tuple[bool, bool]:
+        """Whether there is no room for the bars, and none for the words under them: the cards are what counts."""
+        lead_px = 0 if self.lead.isHidden() else LEAD_PX
+        return self.height() < px(LOW_PX + lead_px), self.height() < px(SPARE_PX)
 
     # What is there -------------------------------------------------------------------------------------------
 
@@ -256,8 +261,10 @@ class PlanPanel(QWidget):
         aside = [any(state in SET_ASIDE for state in of_step) for of_step in states]
         known = now is not None and not all(aside)  # else nothing is left to foretell
         self.total.setVisible(known)
-        for widget in (self.bars, self.caption):
-            widget.setVisible(known and not self._low)
+        low, spare = self._cramped = self._is_cramped()
+        self.bars.setVisible(known and not low)
+        told = not spare or bool(self._ticked_at(DONE, CHOSEN))  # what ticks lead to stands nowhere else
+        self.caption.setVisible(known and not low and told)
         if not known:
             return
         assert now is not None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui import text, theme
@@ -102,6 +102,9 @@ class Histogram(QWidget):
         painter.end()
 
 
+LABEL_GAP_PX = 6.0  # between two numbers under the bars
+
+
 class FallingBars(QWidget):
     """Step time now and after each fix of the plan; ticked ones are drawn as done, and a click opens one's card."""
 
@@ -186,12 +189,21 @@ class FallingBars(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(color)
             painter.drawRoundedRect(box, 2, 2)
-            words = _bare(value, unit)
-            if painter.fontMetrics().horizontalAdvance(words) <= pitch:
-                painter.setPen(QColor(t.dim))
-                under = QRectF(k * pitch, self.height() - line, max(2.0, pitch - 2), line)
-                painter.drawText(under, int(Qt.AlignmentFlag.AlignHCenter), words)
+        painter.setPen(QColor(t.dim))
+        for k, place in self.labels(painter.fontMetrics(), pitch).items():
+            under = QRectF(place, self.height() - line, self.width(), line)
+            painter.drawText(under, int(Qt.AlignmentFlag.AlignLeft), _bare(self._values[k], unit))
         painter.end()
+
+    def labels(self, metrics: QFontMetrics, pitch: float) -> dict[int, float]:
+        """Bars whose time is written, and where it begins, px: the first, the last, and of the others what has room."""
+        unit, count, placed = _unit_of(max(self._values)), len(self._values), dict[int, tuple[float, float]]()
+        for k in dict.fromkeys((0, count - 1, *range(count))):
+            width = float(metrics.horizontalAdvance(_bare(self._values[k], unit)))
+            left = min(max((k + 0.5) * pitch - 1 - width / 2, 0.0), max(self.width() - width, 0.0))
+            if all(left >= end + LABEL_GAP_PX or left + width + LABEL_GAP_PX <= at for at, end in placed.values()):
+                placed[k] = (left, left + width)
+        return {k: left for k, (left, _) in placed.items()}
 
 
 def _unit_of(ns: float) -> float:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from decimal import ROUND_HALF_UP, Decimal
+
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QSizePolicy
 
 from gui.widgets.labels import Elided
+
+_FIGURE = re.compile(r"(\D*)([1-9]\d*)\.(\d+)(\D*)")  # below one, no digit can be spared
+
+
+def fewer_digits(figure: str) -> list[str]:
+    """A figure as it stands, then rounded to fewer and fewer decimals; anything else only as it stands."""
+    found = _FIGURE.fullmatch(figure)
+    if found is None:
+        return [figure]
+    before, whole, decimals, unit = found.groups()
+    exact = Decimal(f"{whole}.{decimals}")
+    rounded = (exact.quantize(Decimal(1).scaleb(-d), ROUND_HALF_UP) for d in range(len(decimals) - 1, -1, -1))
+    return [figure, *(f"{before}{number}{unit}" for number in rounded)]
 
 
 class CutText(Elided):
@@ -46,7 +62,7 @@ class CutName(CutText):
 
 
 class CutValue(CutName):
-    """A figure, bold and ``delta`` points larger than the text: cut last of all, and never without dots."""
+    """A figure, bold and ``delta`` points larger than the text: cut last of all, its digits before its unit."""
 
     def __init__(self, delta: float) -> None:
         super().__init__()
@@ -54,6 +70,13 @@ class CutValue(CutName):
         font.setPointSizeF(font.pointSizeF() + delta)
         font.setWeight(QFont.Weight.Bold)
         self.setFont(font)
+
+    def fitting(self, room_px: int) -> str:
+        """All of it; else as many of its digits as there is room for, and its unit; else its beginning, with dots."""
+        for words in fewer_digits(self._text):
+            if self.fontMetrics().horizontalAdvance(words) <= room_px:
+                return words
+        return super().fitting(room_px)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """All of it."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QGuiApplication
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from gui import text
 from gui.models.columns import Column, ColumnModel
-from gui.widgets.charts import Histogram, LineChart
+from gui.widgets.charts import LABEL_GAP_PX, FallingBars, Histogram, LineChart
+from gui.widgets.cut_name import CutValue, fewer_digits
 from gui.widgets.table import TableBox
 
 
@@ -64,3 +65,31 @@ def test_a_filter_without_rows_says_so_and_copying_says_how_many(qapp: QApplicat
     next(b for b in box.findChildren(QPushButton) if b.text() == "Copy CSV").click()
     assert box.note.full_text().startswith("1 row copied")
     assert QGuiApplication.clipboard().text() == "Name\nmm\n"
+
+
+def test_numbers_under_the_bars_never_run_together(qapp: QApplication) -> None:
+    bars = FallingBars()
+    bars.show_values([77.5e6, 73.2e6, 73.2e6, 73.1e6, 73.0e6, 72.4e6, 72.1e6, 65.0e6])
+    metrics = QFontMetrics(QFont("monospace", 12))
+    width = metrics.horizontalAdvance("77.5")
+    bars.resize(8 * (width + 2), 72)
+    few = bars.labels(metrics, bars._pitch_px())
+    assert {0, 7} <= few.keys() and 2 < len(few) < 8
+    places = sorted(few.values())
+    assert min(b - a for a, b in zip(places, places[1:], strict=False)) >= width + LABEL_GAP_PX
+    assert places[0] >= 0 and places[-1] + width <= bars.width()
+    bars.resize(8 * (width + 12), 72)
+    assert len(bars.labels(metrics, bars._pitch_px())) == 8
+
+
+def test_a_figure_without_room_loses_digits_before_its_unit(qapp: QApplication) -> None:
+    value = CutValue(2)
+    value.set_text("77.54\u202fms")
+    assert fewer_digits("77.54\u202fms") == ["77.54\u202fms", "77.5\u202fms", "78\u202fms"]
+    assert fewer_digits("12.5 ms") == ["12.5 ms", "13 ms"]
+    assert fewer_digits("unknown") == ["unknown"]
+    assert fewer_digits("0.4\u202fms") == ["0.4\u202fms"]
+    room = value.fontMetrics().horizontalAdvance
+    assert value.fitting(room("77.54\u202fms")) == "77.54\u202fms"
+    assert value.fitting(room("78\u202fms")) == "78\u202fms"
+    assert value.fitting(room("78")).endswith("…")

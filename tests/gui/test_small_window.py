@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from core.analysis import analyze
 from core.importing import open_trace
 from core.kinds import TrackKind
 from gui import text_size
 from gui.document_page import bottom_px
 from gui.main_window import MainWindow
+from gui.panels.plan import PlanPanel
 from gui.screenshot import dispose, picture_window, settle
 from gui.timeline.view import TimelineView
 from gui.tour_story import sample
@@ -102,3 +106,27 @@ def test_a_short_text_stands_where_the_whole_has_no_room(qapp: QApplication) -> 
     whole = made.sizeHint().width()
     assert made.fitting(whole) == "1.21 ms → 829 µs (−31 %)"
     assert made.fitting(whole // 2) == "−31 %"
+
+
+@pytest.mark.parametrize("percent", [100, 125])
+def test_the_first_card_is_seen_with_what_it_saves(
+    qapp: QApplication, tmp_path: Path, percent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "own.json.gz"
+    shutil.copy(sample(0), path)
+    trace = open_trace(path)
+    window = picture_window(trace, analyze(trace), (900, 600))
+    page = window.current_page()
+    assert page is not None
+    plan = page.findChild(PlanPanel)
+    monkeypatch.setattr(plan.lead, "show_lead", lambda _document: None)
+    plan.lead.words.setText("The largest cause has a card without a number: how much of it can be hidden " * 2)
+    plan.lead.show()
+    text_size.choose(window.session, window.settings, percent)
+    settle()
+    plan._show_plan()
+    settle()
+    whole, saving = plan.area.widget(), plan._cards[0].saving
+    assert 0 < saving.mapTo(whole, saving.rect().bottomLeft()).y() <= plan.area.viewport().height()
+    text_size.choose(window.session, window.settings, 100)
+    dispose(window)
