@@ -14,6 +14,7 @@ import pickle
 import signal
 import threading
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from multiprocessing.connection import Connection
@@ -101,10 +102,10 @@ class _Server:
             raise Cancelled
         self._connection.send((PROGRESS, fraction, what))
 
-    def _open(self, path: Path, cache_dir: Path | None) -> None:
+    def _open(self, paths: Path | Sequence[Path], cache_dir: Path | None) -> None:
         from core.importing import open_trace
 
-        trace = open_trace(path, progress=self._progress, cache_dir=cache_dir)
+        trace = open_trace(paths, progress=self._progress, cache_dir=cache_dir)
         for travels in ("end_ns", "extent_ns", "device_ids", "device_work_mask"):
             getattr(trace, travels)  # worked out now, and never held by a name here: it would outlast the trace
         memory.give_back()

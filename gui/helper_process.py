@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -96,8 +96,8 @@ class Helper:
             return False
         return self._ready
 
-    def open(self, path: Path, cache_dir: Path | None, progress: Progress) -> Trace:
-        """Read a trace, or a folder of ranks.
+    def open(self, paths: Path | Sequence[Path], cache_dir: Path | None, progress: Progress) -> Trace:
+        """Read a trace, a folder of ranks, or several files of them.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class Helper:
             When ``progress`` raised it; the process is gone then.
         """
         try:
-            trace: Trace = self._call((protocol.OPEN, path, cache_dir), progress)
+            trace: Trace = self._call((protocol.OPEN, paths, cache_dir), progress)
         except TraceError:
             raise
         except BaseException:

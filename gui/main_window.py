@@ -351,7 +351,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
         self._mark_drop(False)
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
-        """Open what was dropped, each file in a tab of its own."""
+        """Open what was dropped: ranks of one job in one tab, any other file in a tab of its own."""
         self._mark_drop(False)
         paths = [Path(u.toLocalFile()) for u in event.mimeData().urls() if u.isLocalFile()]
         if paths:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 
 from core.run_folder import name_of
 from core.words import visible
-from gui import diagnosing, helpers, jobs, own_rules, rereading, source_folders, store, text, warmup
+from gui import diagnosing, helpers, jobs, own_rules, rereading, source_folders, store, text, together, warmup
 from gui.diagnosing import Consent, analyze_document
 from gui.errors import offer_again
 from gui.gentle import TURN_MS
@@ -35,8 +35,8 @@ LET_GO_MS = 400  # after a trace is closed; whatever painted it has gone by then
 SUFFIXES = (".json", ".json.gz", ".zip", ".json.zst", ".gz", ".zst")
 
 
-def load_trace(path: Path, progress: jobs.Progress) -> Trace:
-    """Read one trace, or a folder of ranks, in this thread, for want of a helper process.
+def load_trace(paths: Sequence[Path], progress: jobs.Progress) -> Trace:
+    """Read one trace, a folder of ranks, or several files of them, in this thread, for want of a helper process.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def load_trace(path: Path, progress: jobs.Progress) -> Trace:
     from core import cache
     from core.importing import open_trace  # late: the start page needs no importer
 
-    return open_trace(path, progress=progress, cache_dir=cache.user_folder())
+    return open_trace(paths, progress=progress, cache_dir=cache.user_folder())
 
 
 @dataclass
@@ -70,11 +70,12 @@ def load_document(path: Path, progress: jobs.Progress) -> Loaded:
 
     stamp = rereading.stamp_of(path)  # before it is read: what is written meanwhile is a change
     helper = helpers.take(progress, start_one=_is_large(path))
+    files = together.files_of(path)
     try:
         if helper is None:
-            trace = load_trace(path, progress)
+            trace = load_trace(files, progress)
         else:
-            trace = helper.open(path, cache.user_folder(), progress)
+            trace = helper.open(files, cache.user_folder(), progress)
         warmup.finish()
         from gui.timeline.prepared import prepare
 
@@ -91,7 +92,7 @@ def load_document(path: Path, progress: jobs.Progress) -> Loaded:
 def _is_large(path: Path) -> bool:
     """Whether reading takes longer than starting a process; a folder may hold any number of ranks."""
     try:
-        return path.is_dir() or path.stat().st_size >= LARGE_BYTES
+        return path.is_dir() or sum(file.stat().st_size for file in together.files_of(path)) >= LARGE_BYTES
     except OSError:
         return False
 
@@ -145,11 +146,10 @@ class Opener(QObject):
         return bool(self._jobs or self._waiting or self._analyses or self._late)
 
     def open(self, paths: list[Path], run_folder: Path | None = None) -> None:
-        """Open each path in a tab; one that is open already is shown instead, and read again where it has changed."""
+        """Open each path in a tab, ranks of one job in one; what is open is shown instead, or read again if changed."""
         if not self._jobs:
             self._asked, self._preferred = [], ""
-        for path in paths:
-            path = Path(path).absolute()
+        for path in together.gather(paths):
             shown = rereading.open_from(self._session, path)
             if shown is not None and rereading.is_still_shown(self._session, shown, path):
                 self._diagnose_failed(shown)
@@ -238,7 +238,8 @@ class Opener(QObject):
         if old is not None and old in self._session.documents:
             rereading.carry_over(self._session, old, document)
         if path.parent != tour_story.FOLDER:  # the example is at hand anyway; it would push the user's own files out
-            self._session.remember(path, self._settings.get("files/recent_max"))
+            for file in reversed(together.files_of(path)):
+                self._session.remember(file, self._settings.get("files/recent_max"))
         document.analysis_running = True  # soon: the page says so from the start
 
     def _page_parts(self, key: str, document: Document) -> Generator[None]:

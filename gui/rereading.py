@@ -6,7 +6,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from core.words import visible
-from gui import evidence, text
+from gui import evidence, text, together
 from gui.session import Document, Session
 
 Stamp = tuple[tuple[str, int, int], ...]  # path, size in bytes, and time of change in ns, of each file
@@ -14,8 +14,8 @@ _seen: WeakKeyDictionary[Document, Stamp] = WeakKeyDictionary()  # what the file
 
 
 def stamp_of(path: Path) -> Stamp:
-    """What the files of a path are now, those of a folder of ranks one by one; nothing where none is there."""
-    files = [path]
+    """What the files of a path are now, those of several ranks one by one; nothing where none is there."""
+    files = list(together.files_of(path))
     if path.is_dir():
         from core.errors import TraceError
         from core.importing.ranks import find_traces
