@@ -266,13 +266,18 @@ class StepStrip(Scaled):
         if len(counted):
             worst = int(counted[np.argmax(length[counted])])
             words.append(self.tr("slowest: {step}").format(step=self.step_name(figures, worst)))
-            words.append(text.duration(float(length[worst])))
+            words.append(self._of_what(figures, worst).format(time=text.duration(float(length[worst]))))
         slow = self._ranks_now().longest(figures, length)
         if slow is not None:
             words = words[:1] if out else []
             slower = self.tr("longest: {rank}, {time} per step").format(rank=slow[0], time=text.duration(slow[1]))
             words.append(slower)
         return " · ".join(words)
+
+    def _of_what(self, figures: Figures, step: int) -> str:
+        """A step's time with what it is, where it is not what the heading of the strip says: the last has no period."""
+        periods = figures.step_figures.period_ns > 0
+        return self.tr("{time}") if periods[step] or not periods.any() else self.tr("{time}, to the end of its work")
 
     def step_name(self, figures: Figures, step: int) -> str:
         """Name of a step."""

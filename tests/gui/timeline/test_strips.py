@@ -290,3 +290,17 @@ def test_after_a_diagnosis_that_failed_nothing_is_said_to_be_worked_out(
     row = next(row for row in view.canvas.rows.rows if row.kind is RowKind.SYNCS)
     assert view.canvas._note(view.canvas.frame(), row) == "unknown"
     assert "failed" in " ".join(label.text() for label in table.findChildren(QLabel))
+
+
+@pytest.mark.parametrize("last_us", [300, 1900])
+def test_the_slowest_step_says_what_its_time_is_where_it_has_no_period(
+    make_view: Callable[..., TimelineView], last_us: int
+) -> None:
+    builder = TraceBuilder()
+    for k in range(6):
+        busy = last_us if k == 5 else 500
+        builder.step(k, k * 1000, 990).launch("gemm", at=k * 1000 + 40, call=10, start=k * 1000 + 60, dur=busy)
+    view = make_view(builder.build())
+    figures = view.strip.figures()
+    assert figures is not None
+    assert view.strip.note(figures).endswith(", to the end of its work") is (last_us == 1900)
