@@ -62,8 +62,8 @@ TEMPLATES: Mapping[str, str] = {
     "input_bound": "The device waits for the data loader {share_pct:.0f} % of the time.",
     "sync_bound": "The device idles {share_pct:.0f} % of the time because the CPU waits for it instead of queueing "
     "the next work.",
-    "sync_refill": "The waits of the CPU for the device cost {share_pct:.0f} % of the step: while it waits it queues "
-    "nothing, so the device runs dry and then waits for the next launches.",
+    "sync_refill": "By the replay the step would be {share_pct:.0f} % shorter without the CPU's waits for the device: "
+    "while it waits it queues nothing, so the device runs dry and then waits for the next launches.",
     "communication_bound": "Communication that nothing overlaps takes {share_pct:.0f} % of the time.",
     "communication_and_launch": "Communication that nothing overlaps takes {share_pct:.0f} % of the time; for another "
     "{idle_pct:.0f} % the device idles because the CPU does not launch its work fast enough.",
