@@ -20,8 +20,8 @@ UNEVEN = (
 )
 ALIKE = "If all of the step is slowed down alike, {wall} becomes about {projected}; a run of the fixed copy tells."
 BUSY = (
-    "A step takes {wall} without the profiler and {recorded} with it, though the profiler only makes it longer: other "
-    "programs were busy, or the steps that were not recorded have more to do. Measure again before trusting a saving."
+    "A step takes {wall} without the profiler and {recorded} with it: other programs were busy, or the steps that were "
+    "not recorded have more to do. Measure again."
 )
 WITHIN = "The recorded steps differ by {spread} among themselves: {saving} is within that."
 UNKNOWN = "What is left of the savings without the profiler is unknown; a run of the fixed copy tells."
