@@ -15,7 +15,7 @@ from gui import text
 from gui.painting import guarded
 from gui.ranks import ranks_of
 from gui.session import Document, Session
-from gui.timeline import overlays
+from gui.timeline import overlays, rank_strips
 from gui.timeline.counters import paint_counter, subtitle
 from gui.timeline.frame import HEADER_PX, Frame
 from gui.timeline.header import header_font, paint_grounds, paint_note
@@ -189,8 +189,9 @@ class Canvas(Scaled):
         time, slack = frame.time_at(position.x()), frame.ns_per_px * 3
         if row.kind is RowKind.STEPS:
             steps = self.document.trace.steps
-            at = int(np.searchsorted(steps.start_ns, time, "right")) - 1
-            return int(steps.slice_id[at]) if at >= 0 and time < steps.end_ns[at] else -1
+            share = (position.y() - frame.row_y(row)) / row.height
+            at = rank_strips.step_at(self.document.trace, steps, time, share)
+            return int(steps.slice_id[at]) if at >= 0 else -1
         if row.kind is RowKind.SYNCS and frame.figures is not None:
             lane, _ = sync_lane(frame.figures)
             sync = lane.at(time, slack)
@@ -308,21 +309,26 @@ class Canvas(Scaled):
         steps = frame.figures.steps if frame.figures is not None else frame.trace.steps
         painter.setFont(header_font(small=True))
         y, height = frame.row_y(row) + 1.0, row.height - 3.0
-        first = max(int(np.searchsorted(steps.start_ns, int(frame.start_ns), "right")) - 1, 0)
+        strip, strips = rank_strips.strips_of(frame.trace, steps)
+        begun = 1 if strips == 1 else 2 * strips  # steps that may reach into the view
+        first = max(int(np.searchsorted(steps.start_ns, int(frame.start_ns), "right")) - begun, 0)
         stop = int(np.searchsorted(steps.start_ns, int(frame.end_ns) + 1))
         x0 = np.maximum(frame.x(steps.start_ns[first:stop]), HEADER_PX - 2.0)
         x1 = np.minimum(frame.x(steps.end_ns[first:stop]), frame.width_px + 2.0)
-        pixel = np.floor(x0)
-        one = np.flatnonzero(np.append(True, pixel[1:] != pixel[:-1])) if len(pixel) else np.zeros(0, np.intp)
-        one = one[x1[one] > HEADER_PX]  # more steps than pixels: one a pixel
+        strip = strip[first:stop]
+        _, one = np.unique(np.floor(x0) * strips + strip, return_index=True)  # more steps than pixels: one a pixel
+        one = one[x1[one] > HEADER_PX]
         width = np.maximum(x1[one] - x0[one] - 1, 1.0)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(frame.palette.faint)
-        draw_rects(painter, np.column_stack((x0[one], np.full(len(one), y), width, np.full(len(one), height))))
-        room = np.minimum(x1[one], np.append(x0[one][1:], np.inf)) - x0[one]  # steps of ranks lie over each other
-        named = one[room > STEP_NAME_PX]
+        thick = height / strips  # of steps of ranks, which lie over each other in time
+        down, gap = y + strip[one] * thick, 0.0 if strips == 1 else 1.0
+        draw_rects(painter, np.column_stack((x0[one], down, width, np.full(len(one), thick - gap))))
+        room = np.minimum(x1[one], np.append(x0[one][1:], np.inf)) - x0[one]
+        named = np.flatnonzero(room > STEP_NAME_PX)
         ranks = ranks_of(frame.trace, steps) if len(named) and len(frame.trace.sources) > 1 else None
-        for i in named.tolist():
+        for k in named.tolist():
+            i = int(one[k])
             step = first + i
             number = int(steps.number[step])
             name = self.tr("Step {number}").format(number=number if number >= 0 else step + 1)
@@ -331,7 +337,7 @@ class Canvas(Scaled):
                 name = self.tr("{rank}, {step}").format(rank=rank.capitalize(), step=name[:1].lower() + name[1:])
             words = f"{name} · {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
             left = max(float(x0[i]), float(HEADER_PX)) + 7
-            draw_text(painter, QRectF(left, y, float(x1[i]) - left - 6, height), words, frame.palette.muted)
+            draw_text(painter, QRectF(left, y, float(x0[i] + room[k]) - left - 6, height), words, frame.palette.muted)
 
     def paint_above(self, painter: QPainter, frame: Frame) -> None:
         """What follows pointer, selection and marks."""

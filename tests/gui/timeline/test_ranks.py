@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QPointF
 from PySide6.QtGui import QImage
 
 from core.analysis import analyze
@@ -100,3 +101,31 @@ def test_the_rows_of_many_ranks_are_fitted_with_few_looks_at_each(many: Timeline
     many.rows.fit(200)
     many.rows.fit(2_000)
     assert looks == 0  # no row is looked for in a list of them
+
+
+def test_steps_of_two_ranks_that_overlap_have_a_strip_each_over_their_whole_length(
+    make_view: Callable[..., TimelineView], tmp_path: Path
+) -> None:
+    for rank, late in ((0, 400), (1, 0)):
+        made = TraceBuilder(pid=rank + 1, tid=rank + 1, origin_us=1e6 + late, distributedInfo={"rank": rank})
+        made.step(7, 0, 1_000 - late).op("aten::mm", 10, 100).write(tmp_path / f"rank{rank}.trace.json")
+    view = make_view(open_trace(tmp_path))
+    view.document.zoom_to(-100_000, 1_100_000)
+    frame, trace = view.canvas.frame(), view.document.trace
+    row = next(r for r in frame.visible_rows() if r.key == "steps")
+    top, steps = frame.row_y(row), trace.steps
+    start = int(steps.start_ns.min())
+    image = QImage(view.canvas.size(), QImage.Format.Format_RGB32)
+    view.canvas.render(image)
+    found = {}
+    for place, share in (("upper", 0.25), ("lower", 0.75)):
+        y = top + round(share * row.height)
+        for time in (350_000, 950_000):
+            x = frame.x(float(start + time))
+            found[place, time] = view.canvas.slice_at(QPointF(float(x), y))
+            ground = image.pixelColor(round(float(frame.x(float(start - 50_000)))), y)
+            drawn = image.pixelColor(round(float(x)), y) != ground
+            assert drawn == (found[place, time] >= 0)
+    assert found["upper", 350_000] == -1  # rank 0 begins later
+    assert found["lower", 350_000] == found["lower", 950_000] >= 0
+    assert found["upper", 950_000] >= 0 and found["upper", 950_000] != found["lower", 950_000]
