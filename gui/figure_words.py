@@ -47,12 +47,12 @@ def of_the_bar(figures: Figures) -> str:
     if share == text.percent(shown):
         return ""
     windows = {
-        "period": _tr("{share} of the period, which the bar and the verdict's sentence divide."),
+        "period": _tr("{share} of the period, which the bar divides; idle shares are of it, too."),
         "step": _tr(
-            "{share} of the step up to the end of its device work, which the bar and the verdict's sentence divide."
+            "{share} of the step up to the end of its device work, which the bar divides; idle shares are of it, too."
         ),
     }
-    whole = _tr("{share} of the recording, which the bar and the verdict's sentence divide.")
+    whole = _tr("{share} of the recording, which the bar divides; idle shares are of it, too.")
     return "\n" + windows.get(budget.basis, whole).format(share=share)
 
 
