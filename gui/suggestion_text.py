@@ -62,7 +62,7 @@ def _how_often(suggestion: Suggestion) -> str:
         words = translate("plan", "{count} {count|time|times} in {steps} steps")
         return text.counted(words, suggestion.occurrences, steps=text.count(steps))
     if steps > 1:
-        return translate("plan", "{count} per step").format(count=text.count(suggestion.occurrences / steps))
+        return text.counted(translate("plan", "{count} {count|time|times} per step"), suggestion.occurrences / steps)
     return translate("plan", "{count} times").format(count=suggestion.occurrences) if suggestion.occurrences > 1 else ""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
@@ -123,8 +125,18 @@ def header_lines(frame: Frame, row: Row) -> list[str]:
     return lines if len(lines) > 1 or len(row.title) > 16 else []
 
 
+_BORDER = re.compile(r"(?<=[\s,:;<>()\[\]{}/_.])(?=\w)|(?<=\w)(?=[<(\[{])")  # places where a name may be broken
+
+
 def _wrapped(line: str) -> list[str]:
-    return [line[i : i + LINE_CHARACTERS] for i in range(0, max(len(line), 1), LINE_CHARACTERS)]
+    """Lines of at most `LINE_CHARACTERS`, broken between words where there are any in the second half of a line."""
+    lines = []
+    while len(line) > LINE_CHARACTERS:
+        ends = [m.start() for m in _BORDER.finditer(line, LINE_CHARACTERS // 2, LINE_CHARACTERS + 1) if m.start()]
+        end = ends[-1] if ends and ends[-1] <= LINE_CHARACTERS else LINE_CHARACTERS
+        lines.append(line[:end].rstrip())
+        line = line[end:]
+    return [*lines, line]
 
 
 def paint_tooltip(painter: QPainter, frame: Frame, at: QPointF, lines: list[str]) -> None:

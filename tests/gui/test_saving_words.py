@@ -103,7 +103,7 @@ def test_a_note_has_no_share_of_an_occurrence_and_promises_nothing() -> None:
     note = Suggestion("x", "Title", informational=True, occurrences=2, steps=(0, 1, 2, 3, 4, 5))
     assert suggestion_text.place(note) == "2 times in 6 steps · note"
     assert suggestion_text.place(replace(note, occurrences=1)) == "1 time in 6 steps · note"
-    assert suggestion_text.place(replace(note, occurrences=12)) == "2 per step · note"
+    assert suggestion_text.place(replace(note, occurrences=12)) == "2 times per step · note"
     assert suggestion_text.saves(None, 0, note) == ""
     assert "unknown" in suggestion_text.saves(None, 0, suggestion())
 

@@ -16,7 +16,7 @@ from core.figures.compute import compute_figures
 from core.figures.step_parts import DEVICE, shown_length_ns
 from core.kinds import GapCause, TrackKind
 from gui.session import Document
-from gui.timeline import step_strip
+from gui.timeline import step_strip, tooltip
 from gui.timeline.axis import tick_step_ns, tick_text, ticks
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.overlays.legend import entries
@@ -304,3 +304,14 @@ def test_the_slowest_step_says_what_its_time_is_where_it_has_no_period(
     figures = view.strip.figures()
     assert figures is not None
     assert view.strip.note(figures).endswith(", to the end of its work") is (last_us == 1900)
+
+
+def test_long_names_are_broken_between_words() -> None:
+    name = (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>, std::array<char*, 1ul> >(int)"
+    )
+    lines = tooltip._wrapped(name)
+    assert lines[0].endswith("::") and lines[1].startswith("FillFunctor")
+    assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+    assert [len(line) for line in tooltip._wrapped("x" * 150)] == [64, 64, 22]
+    assert tooltip._wrapped("") == [""]
