@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable
 from typing import TypeVar
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
@@ -142,6 +142,18 @@ class Link(QPushButton):
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Any width will do."""
         return QSize(24, super().minimumSizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        """No tooltip that repeats what can be read."""
+        whole = self.width() >= self.sizeHint().width()
+        if (
+            event.type() == QEvent.Type.ToolTip
+            and whole
+            and self.toolTip() == plain_tip(self.text().replace("&&", "&"))
+        ):
+            event.ignore()
+            return True
+        return super().event(event)
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QHelpEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QFormLayout, QLabel, QScrollArea, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QFormLayout,
+    QLabel,
+    QScrollArea,
+    QSpinBox,
+    QToolTip,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from gui import text_size
@@ -18,7 +27,7 @@ from gui.screenshot import settle
 from gui.session import Document
 from gui.text import breakable_anywhere
 from gui.widgets.fold import Fold
-from gui.widgets.labels import Elided, Link, label
+from gui.widgets.labels import Elided, Link, button, label
 from gui.widgets.pictures import WaitPicture
 from gui.widgets.wrapping_check import WrappingCheck
 
@@ -166,3 +175,24 @@ def test_names_of_fields_stand_on_their_line_at_any_size_and_back(window: MainWi
                     continue
                 off = name.geometry().center().y() - field.geometry().center().y()
                 assert abs(off) <= 2 or field.geometry().height() > 2 * name.geometry().height(), (percent, row)
+
+
+def test_a_link_that_can_be_read_has_no_tooltip_that_repeats_it(qtbot: QtBot) -> None:
+    words = "stage0.py(26): forward & more"
+    link = button(words, role="link", tip=words)
+    qtbot.addWidget(link)
+    link.show()
+
+    def tells() -> bool:
+        event = QHelpEvent(QEvent.Type.ToolTip, QPoint(2, 2), QPoint(2, 2))
+        QApplication.sendEvent(link, event)
+        QToolTip.hideText()
+        return event.isAccepted()
+
+    link.resize(link.sizeHint())
+    assert not tells()
+    link.resize(60, 20)
+    assert tells()  # it is cut
+    link.resize(link.sizeHint())
+    link.setToolTip("What it leads to")
+    assert tells()
