@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from core import syntax
 from core.call_stacks import has_call_stacks
 from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
@@ -379,7 +380,7 @@ class SourceFinder:
             return None
         try:
             with tokenize.open(path) as handle:
-                return ast.parse(handle.read())
+                return syntax.module(handle.read())
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 

@@ -140,7 +140,7 @@ class Ranges:
             return None
         try:
             tree = ast.parse(source, path)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, SystemError):  # the last: CPython, where another thread parses meanwhile
             return None
         before = self.statements
         self.files[os.path.basename(path)] = os.path.abspath(path)

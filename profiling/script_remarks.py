@@ -24,7 +24,7 @@ def remarks_of_script(path: str) -> tuple[Remark, ...]:
         with open(path, "rb") as source:
             content = source.read(LARGEST_BYTES + 1)
         tree = ast.parse(content) if len(content) <= LARGEST_BYTES else None
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         tree = None
     found: dict[str, Remark] = {}
     for node in ast.walk(tree) if tree is not None else ():

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from core import syntax
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -53,7 +55,7 @@ class SourceText:
         if "\r" in text.replace("\r\n", "") or "\f" in text:
             raise NotApplicable("the file has line ends of another kind")
         try:
-            self.tree = ast.parse(text.replace("\r\n", "\n"))
+            self.tree = syntax.module(text.replace("\r\n", "\n"))
         except (SyntaxError, ValueError, RecursionError) as error:
             version = ".".join(map(str, sys.version_info[:2]))
             raise NotApplicable(f"the file is not valid for Python {version}: {error}") from error

@@ -6,6 +6,8 @@ import ast
 import inspect
 from types import ModuleType
 
+from core import syntax
+
 _CALLS = {"suggestion": (2, 3), "evidence": (1,), "Evidence": (0,), "Fix": (0, 4), "SyncTexts": (0, 1), "Rule": (1,)}
 _KEYWORDS = {"title", "why", "summary", "risk", "label"}
 
@@ -23,7 +25,7 @@ def rule_texts(module: ModuleType) -> tuple[str, ...]:
     tuple[str, ...]
         Distinct texts with their ``{named}`` values. Code before and after a fix is not among them.
     """
-    tree = ast.parse(inspect.getsource(module))
+    tree = syntax.module(inspect.getsource(module))
     named = {
         target.id: node.value.value
         for node in tree.body

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from core import syntax
 from gui.settings import Settings
 from gui.settings_dialog import SettingsDialog
 from gui.widgets.calm import CalmCombo, CalmDoubleSpin, CalmSpin
@@ -70,7 +71,7 @@ def test_no_field_of_the_window_is_of_the_kind_that_the_wheel_changes() -> None:
     found = [
         f"{path.name}:{node.lineno}"
         for path in GUI.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(syntax.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in loud
     ]
     assert not found

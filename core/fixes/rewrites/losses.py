@@ -11,6 +11,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from core import syntax
 from core.fixes.naming import functional_name, functional_word, torch_word
 from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted, same
 
@@ -130,10 +131,10 @@ def match(source: SourceText, expression: ast.expr) -> str | None:
     given = normal(expression, torch_word(source), functional_word(source))
     for form in FORMS:
         bound: dict[str, ast.expr] = {}
-        pattern = normal(ast.parse(form.pattern, mode="eval").body, "torch", "F")
+        pattern = normal(syntax.expression(form.pattern), "torch", "F")
         if _fits(pattern, given, bound) and _allowed(bound) and not any(_is_number(source, bound.get(k)) for k in "AB"):
-            result = ast.parse(form.result, mode="eval").body
-            return ast.unparse(_put(result, {**bound, "F": ast.parse(functional_name(source), mode="eval").body}))
+            result = syntax.expression(form.result)
+            return ast.unparse(_put(result, {**bound, "F": syntax.expression(functional_name(source))}))
     return None
 
 
