@@ -7,7 +7,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from core.errors import TraceError
-from core.importing.reader import FileReader
 from core.kinds import SliceKind
 from core.tables import I64
 from core.trace import Trace
@@ -62,6 +61,8 @@ def may_hold(trace: Trace, ids: I64, words: bytes) -> bool:
     TraceError
         When the file changed or vanished since it was opened, or cannot be read.
     """
+    from core.importing.reader import FileReader  # late: a window that is started needs no importer
+
     if not isinstance(trace.reader, FileReader):
         return True
     slices = trace.slices

@@ -531,6 +531,18 @@ def test_the_report_of_the_current_trace_is_one_page(
     assert "aten::item" in out.read_text("utf-8")
 
 
+def test_a_window_that_is_started_needs_no_importer_and_no_rules() -> None:
+    import subprocess
+
+    code = (
+        "import sys\nfrom gui.app import make_application, make_window\n"
+        "app = make_application()\nwindow = make_window()\nwindow.show()\n"
+        "print(sorted(m for m in sys.modules if m.startswith(('core.importing', 'core.rules.', 'core.replay.', 'libcst'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
 def test_torch_is_never_imported() -> None:
     import subprocess
 
