@@ -15,9 +15,7 @@ from benchmarks.measure import Missing, run
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
-os.environ.pop(
-    "PYTHONDONTWRITEBYTECODE", None
-)  # libraries come compiled; what was started before is, too
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # libraries come compiled; what was started before is, too
 
 # Both end with the first paint of a top-level window: the event loop is replaced by one that waits for it.
 _SEEN = """
