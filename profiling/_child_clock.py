@@ -8,6 +8,8 @@ import time
 LEAST_STEPS = 3  # are timed: at least so many ...
 SECONDS = 0.3  # ... and as many as fit in here ...
 MOST_STEPS = 50  # ... but no more than that
+# So many in so long a time are enough: a loop may be left long before its loader ends, and then there is no window.
+ENOUGH_STEPS, ENOUGH_SECONDS = 12, 0.1
 
 
 class Clock:
@@ -52,4 +54,6 @@ class Clock:
         if not self.runs or self.steps < LEAST_STEPS:
             return False
         seconds = self.us * 1e-6 + time.perf_counter() - self._began
+        if self.steps >= ENOUGH_STEPS and seconds >= ENOUGH_SECONDS:
+            return True
         return seconds >= SECONDS or self.steps >= MOST_STEPS or (left is not None and left <= 0)
