@@ -4,6 +4,10 @@ Runs in the user's interpreter: standard library and torch only, Python 3.8.
 """
 
 import os
+import re
+
+OF_THE_GPU = re.compile(rb'"cat": "(?:kernel|gpu_|cuda_|overhead)')  # what only CUPTI can tell
+PIECE_BYTES = 1 << 22
 
 
 class Checks:
@@ -32,7 +36,27 @@ class Checks:
             self._waited = True
             self._report.notice("optimizer-waited", steps=steps)
 
-    def on_trace(self, devices):
-        """A recording is kept that holds these kinds of devices."""
-        if "cuda" in devices and os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
+    def on_trace(self, devices, path):
+        """A recording of these kinds of devices was written to ``path``."""
+        if "cuda" not in devices:
+            return
+        if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
             self._report.notice("launch-blocking")
+        if not tells_of_gpu(path):
+            self._report.notice("gpu-unrecorded")
+
+
+def tells_of_gpu(path):
+    """Whether a trace holds anything of a GPU; true where it cannot be read."""
+    try:
+        with open(path, "rb") as source:
+            end = b""
+            while True:
+                piece = source.read(PIECE_BYTES)
+                if not piece:
+                    return False
+                if OF_THE_GPU.search(end + piece):
+                    return True
+                end = piece[-64:]
+    except OSError:
+        return True

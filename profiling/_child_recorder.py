@@ -292,7 +292,7 @@ class Recorder:
             except Exception as error:
                 self.report.notice("lines", error=repr(error))
         self.traces.append(path)
-        self.checks.on_trace(session.devices)
+        self.checks.on_trace(session.devices, path)
         self.report.send(
             "trace", path=path, kind="own", steps=session.steps, source=self.source, devices=session.devices,
             unfinished=session.open_step, phase=self.phase, marked=self.marks_steps, rank=self.rank,

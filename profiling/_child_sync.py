@@ -9,6 +9,8 @@ import sys
 import warnings
 
 MARK = "called a synchronizing"  # c10/cuda/CUDAFunctions.cpp, warn_or_error_on_sync
+OWN_MARK = "Synchronization debug mode is a prototype"  # torch/csrc/cuda/Module.cpp: said once when the mode is set
+OF_WARNINGS = ("warnings.py", "_py_warnings.py")  # frames of the module that shows them, since Python 3.14 the latter
 MOST_WARNINGS = 2000
 MOST_FRAMES = 40
 
@@ -45,6 +47,7 @@ class SyncWatch:
         self._filters = warnings.catch_warnings()
         self._filters.__enter__()
         warnings.filterwarnings("always", message=".*" + MARK)
+        warnings.filterwarnings("ignore", message=OWN_MARK)  # nobody but us asked for that mode
         self._show, warnings.showwarning = warnings.showwarning, self._on_warning
         self._torch.cuda.set_sync_debug_mode("warn")
 
@@ -66,7 +69,7 @@ class SyncWatch:
         stack, frame = [], sys._getframe(1)
         while frame is not None and len(stack) < MOST_FRAMES:
             code = frame.f_code
-            if os.path.basename(code.co_filename) != "warnings.py":
+            if os.path.basename(code.co_filename) not in OF_WARNINGS:
                 stack.append((code.co_filename, frame.f_lineno, getattr(code, "co_qualname", code.co_name)))
             frame = frame.f_back
         key = tuple(stack)
@@ -81,6 +84,7 @@ class SyncWatch:
             frames = [{"file": f, "line": n, "function": name} for f, n, name in stack]
             rows.append({"source": source, "times": times, "stack": frames})
         rows.sort(key=lambda row: -row["times"])
-        with open(path + ".partial", "w", encoding="utf-8", errors="backslashreplace") as out:
+        partial = "%s.%d.partial" % (path, os.getpid())  # several ranks share the folder
+        with open(partial, "w", encoding="utf-8", errors="backslashreplace") as out:
             json.dump({"format": "steplens.sync-lines/1", "warnings": self.count, "calls": rows}, out)
-        os.replace(path + ".partial", path)
+        os.replace(partial, path)

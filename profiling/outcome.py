@@ -139,11 +139,13 @@ def _read_syntax_error(lines: Sequence[str]) -> Failure | None:
 _HINTS: tuple[tuple[str, str], ...] = (
     (r"CUDA out of memory|OutOfMemoryError|CUDNN_STATUS_ALLOC_FAILED", "hint-gpu-memory"),
     (r"\bMemoryError\b|can't allocate memory|Cannot allocate memory", "hint-memory"),
-    (r"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "hint-privileges"),
+    # Kineto adds "If you see CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, refer to ..." whatever the error was.
+    (r"(?<!you see )CUPTI_ERROR_(?:VIRTUALIZED_DEVICE_)?INSUFFICIENT_PRIVILEGES", "hint-privileges"),
     (
         r"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS|profiler already enabled|Profiler is already enabled",
         "hint-subscriber",
     ),
+    (r"CUPTI initialization failed", "hint-cupti"),
     (r"attempted relative import with no known parent package", "hint-package"),
     (r"EOFError: EOF when reading a line", "hint-input"),
     (r"CUDA error: (an illegal memory access|device-side assert)", "hint-kernel"),

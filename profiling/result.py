@@ -24,6 +24,7 @@ FEWEST_EVENTS_OF_A_FAILURE = 1000
 PROBE_BYTES = 1 << 16  # any trace is that large, nearly
 FAULTS = UNRECORDED | {"watching"}
 CRASH_REPORT = "crash.txt"
+LARGEST_BEGINNING_BYTES = 1 << 24  # of the output, in which the profiler's first words are looked for
 SMALLEST_TRACE_BYTES = 4096  # a file that broke off before this holds a header and no events
 
 
@@ -117,6 +118,8 @@ def build_result(
             failure = replace(failure, hint=hint_for(failure.title, tail) or "")
     outcome = "killed" if killed else "stopped" if stopped else "ok" if exit_status == 0 else "failed"
     words = _words(outcome, exit_status, failure, bool(traces))
+    if "gpu-unrecorded" in gathered.notices:
+        tail = _said_of_cupti(folder) + tail
     notices = notices_of(gathered, traces, exit_status, tail, spec.gpu)
     plain = manifest.read(folder) or {"format": manifest.FORMAT}
     plain.update(
@@ -194,6 +197,14 @@ def _crash_report(folder: Path) -> str:
     with contextlib.suppress(OSError):
         if path.stat().st_size:
             return path.read_text("utf-8", "replace")
+    return ""
+
+
+def _said_of_cupti(folder: Path) -> str:
+    """Lines of the output in which the profiler says why it could not reach the GPU: they come before the steps."""
+    with contextlib.suppress(OSError), (folder / "output.log").open("rb") as log:
+        lines = log.read(LARGEST_BEGINNING_BYTES).splitlines()
+        return "".join(line.decode("utf-8", "replace") + "\n" for line in lines if b"CUPTI" in line)
     return ""
 
 

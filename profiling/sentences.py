@@ -182,6 +182,11 @@ TEMPLATES = {
     "marks-cost": QT_TRANSLATE_NOOP("profiling", "The marks of the lines made a recorded step {times} times as long."),
     "marks-fewer": QT_TRANSLATE_NOOP("profiling", "Choose fewer functions to make it less."),
     # Where it ran
+    "gpu-unrecorded": QT_TRANSLATE_NOOP(
+        "profiling",
+        "The script uses a GPU, and the trace holds nothing of it: either nothing ran there while it was recorded, or "
+        "the profiler could not reach the GPU.",
+    ),
     "cpu-asked": QT_TRANSLATE_NOOP(
         "profiling", "Everything ran on the CPU: the GPUs were hidden from the script, as was asked for."
     ),
@@ -245,6 +250,12 @@ TEMPLATES = {
     "hint-subscriber": QT_TRANSLATE_NOOP(
         "profiling",
         "Another profiler is attached to this process (Nsight, DCGM, a second torch.profiler). Close it and run again.",
+    ),
+    "hint-cupti": QT_TRANSLATE_NOOP(
+        "profiling",
+        "CUPTI, through which torch's profiler sees the GPU, could not be started; the output names its error. Mostly "
+        "the driver is older than this torch needs, or a container hides a part of it: update it, or choose a torch "
+        "built for it.",
     ),
     "hint-package": QT_TRANSLATE_NOOP(
         "profiling",

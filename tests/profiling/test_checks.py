@@ -29,7 +29,7 @@ def test_launches_that_block(
 ) -> None:
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", value)
     told = Told()
-    Checks(SimpleNamespace(), told).on_trace(devices)
+    Checks(SimpleNamespace(), told).on_trace(devices, __file__ + ".none")
     assert told.keys == expected
 
 
