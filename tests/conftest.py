@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,25 @@ class _Strict(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.records.append(record)
+
+
+@pytest.fixture
+def signals_heard() -> Iterator[None]:
+    """Programs started meanwhile get their signals, though the tests run under ``nohup`` or in the background.
+
+    An ignored signal is inherited, and neither Python nor the window takes one up that somebody wanted ignored.
+    """
+    ignored = [number for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)) if is_ignored(number)]
+    for number in ignored:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def is_ignored(number: int) -> bool:
+    """Whether this process ignores a signal."""
+    return signal.getsignal(number) == signal.SIG_IGN
 
 
 @pytest.fixture(autouse=True)

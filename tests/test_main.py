@@ -315,6 +315,7 @@ def test_a_path_that_is_too_long_is_no_fault_of_ours(run, traces):
     ("program", "start"),
     [("main.py", "runpy.run_path('main.py', run_name='__main__')"), ("bin/steplens", "import main")],
 )
+@pytest.mark.usefixtures("signals_heard")
 def test_an_interrupt_while_modules_load_ends_quietly(program, start):
     """The interrupt comes when main.py asks for one of its first modules."""
     lines = (

@@ -148,9 +148,11 @@ print("quit", app.run([]))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals end a program at once there")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.usefixtures("signals_heard")
 def test_a_signal_quits_in_good_order(name: str, tmp_path: Path) -> None:
     """Else a script that runs would leave no result."""
     homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(tmp_path))
     env = {**os.environ, **homes, "QT_QPA_PLATFORM": "offscreen"}
-    done = subprocess.run([sys.executable, "-c", WINDOW, name], cwd=ROOT, env=env, capture_output=True, text=True)
+    command = [sys.executable, "-c", WINDOW, name]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100)
     assert (done.stdout.strip(), done.returncode) == ("quit 0", 0)
