@@ -18,7 +18,9 @@ NAME = "gpu_metrics.json"
 INTERVAL_S = 0.1  # the driver refreshes utilisation and power about that often
 MOST_SAMPLES = 20_000  # per GPU; then every second one is dropped and the interval doubles
 MOST_DEVICES = 32
+JOIN_SECONDS = 2.0  # that the driver may take to answer what it was asked last
 LIBRARIES = ("nvml.dll",) if os.name == "nt" else ("libnvidia-ml.so.1", "libnvidia-ml.so")
+REASONS = ("EventReasons", "ThrottleReasons")  # two names of one question, the first one since driver 535
 _SM_CLOCK, _MEMORY_CLOCK = 1, 2  # nvmlClockType_t
 
 
@@ -91,11 +93,13 @@ class Nvml:
     def __init__(self, library: Any) -> None:
         self._library = library
         self._handles: list[ctypes.c_void_p] = []
+        self._reached = False
 
     def start(self) -> list[GpuSeries]:
         """Connect to the driver; returns the GPUs, empty where it cannot be reached."""
         if self._call("nvmlInit_v2") != 0:
             return []
+        self._reached = True
         count = ctypes.c_uint()
         if self._call("nvmlDeviceGetCount_v2", ctypes.byref(count)) != 0:
             return []
@@ -111,8 +115,10 @@ class Nvml:
         return found
 
     def stop(self) -> None:
-        """Let go of the driver."""
-        self._call("nvmlShutdown")
+        """Let go of the driver, where it could be reached."""
+        if self._reached:
+            self._reached = False
+            self._call("nvmlShutdown")
 
     def sample(self, series: list[GpuSeries], now_s: float) -> None:
         """Append one sample to each GPU's series."""
@@ -127,8 +133,8 @@ class Nvml:
             one.memory_clock_mhz.append(self._clock(handle, _MEMORY_CLOCK))
             one.power_w.append(None if power is None else power / 1000)
             one.memory_used_bytes.append(None if memory is None else memory.used)
-            reasons = "nvmlDeviceGetCurrentClocksThrottleReasons"
-            one.throttle_mask.append(self._number(ctypes.c_ulonglong, reasons, handle))
+            masks = (self._number(ctypes.c_ulonglong, "nvmlDeviceGetCurrentClocks" + name, handle) for name in REASONS)
+            one.throttle_mask.append(next((mask for mask in masks if mask is not None), None))
 
     def _call(self, name: str, *arguments: Any) -> int:
         try:
@@ -175,18 +181,22 @@ class Sampler:
         self.series: list[GpuSeries] = []
 
     def start(self) -> None:
-        """Begin; without a driver nothing happens."""
-        if self._nvml is None:
-            return
-        self.series = self._nvml.start()
-        if self.series:
-            self._thread = threading.Thread(target=self._loop, name="run-gpu", daemon=True)
+        """Begin; without a driver nothing happens. One that takes its time to answer keeps nobody waiting."""
+        if self._nvml is not None:
+            self._thread = threading.Thread(target=self._run, args=(self._nvml,), name="run-gpu", daemon=True)
             self._thread.start()
 
-    def _loop(self) -> None:
-        assert self._nvml is not None
+    def _run(self, driver: Nvml) -> None:
+        self.series = driver.start()
+        try:
+            if self.series:
+                self._loop(driver)
+        finally:
+            driver.stop()
+
+    def _loop(self, driver: Nvml) -> None:
         while True:
-            self._nvml.sample(self.series, time.time())
+            driver.sample(self.series, time.time())
             if len(self.series[0].time_s) >= MOST_SAMPLES:
                 self.interval_s *= 2
                 for one in self.series:
@@ -198,11 +208,8 @@ class Sampler:
         """End; may be called twice."""
         self._end.set()
         if self._thread is not None:
-            self._thread.join(2.0)
+            self._thread.join(JOIN_SECONDS)
             self._thread = None
-        if self._nvml is not None and self.series:
-            self._nvml.stop()
-            self._nvml = None
 
     @property
     def now(self) -> list[tuple[int, int | None, int | None]]:

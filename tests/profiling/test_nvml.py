@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,53 @@ def test_samples_are_written(tmp_path: Path) -> None:
     assert summary[0]["power_w"] == {"median": 71.5, "min": 71.5, "max": 71.5}
     assert summary[1]["power_w"] is None
     assert sampler.now == [(0, 87, 5 << 30), (1, 87, 5 << 30)]
+
+
+class SlowNvml(FakeNvml):
+    """Answers when it is let: a driver that is loaded first, or that hangs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer, self.waited = threading.Event(), False
+
+    def nvmlInit_v2(self) -> int:
+        self.waited = self.may_answer.wait(5)
+        return 0
+
+
+def test_a_slow_driver_keeps_nobody_waiting() -> None:
+    library = SlowNvml()
+    sampler = nvml.Sampler(library, interval_s=30)
+    sampler.start()
+    assert sampler.now == []
+    library.may_answer.set()
+    sampler.stop()
+    assert (library.waited, library.ended) == (True, True)
+    assert sampler.now[0] == (0, 87, 5 << 30)
+
+
+class RenamedNvml(FakeNvml):
+    """No GPU is refused anything, but one question has the name of newer drivers."""
+
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: ctypes.c_void_p, value: Any) -> int:
+        value._obj.value = 4
+        return 0
+
+
+def test_either_name_of_a_question_is_known() -> None:
+    sampler = nvml.Sampler(RenamedNvml(), interval_s=30)
+    sampler.start()
+    sampler.stop()
+    assert [one.throttle_mask for one in sampler.series] == [[4], [4]]
+
+
+def test_the_driver_is_let_go_of_where_it_has_no_gpu() -> None:
+    library = FakeNvml()
+    library.nvmlDeviceGetCount_v2 = lambda count: 0  # type: ignore[method-assign]
+    sampler = nvml.Sampler(library)
+    sampler.start()
+    sampler.stop()
+    assert (sampler.series, library.ended) == ([], True)
 
 
 def test_a_long_run_is_thinned() -> None:
