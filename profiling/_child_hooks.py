@@ -36,9 +36,13 @@ class _ImportWatch:
             sys.meta_path.insert(0, self)
             return spec
         loader, callback = spec.loader, self._callback
+        others = getattr(loader, "__dict__", {}).get("exec_module")  # of a tool that waits for the same module
 
         def exec_module(module):
-            del loader.exec_module
+            if others is None:
+                del loader.exec_module
+            else:
+                loader.exec_module = others
             loader.exec_module(module)
             callback(module)
 
