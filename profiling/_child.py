@@ -343,7 +343,7 @@ def spawned(config_path):
     except OSError:
         return  # the run folder is gone: the process must run all the same
     child.finish_at_exit()
-    sibling("hooks").when_imported("torch", child.on_torch)
+    sibling("hooks").when_imported("torch", child.report.guarding(child.on_torch))
 
 
 def main(config_path, words):
@@ -367,7 +367,7 @@ def main(config_path, words):
     child.finish_at_exit()
     if not config["spawned"]:
         child.follow_commands(config_path)
-    sibling("hooks").when_imported("torch", child.on_torch)
+    sibling("hooks").when_imported("torch", child.report.guarding(child.on_torch))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited from a launcher in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # Stop begins with an interrupt
     sys.argv = []

@@ -6,7 +6,7 @@ Runs in the user's interpreter: standard library and torch only, Python 3.8.
 import os
 import re
 
-OF_THE_GPU = re.compile(rb'"cat": "(?:kernel|gpu_|cuda_|overhead)')  # what only CUPTI can tell
+OF_THE_GPU = re.compile(rb'"cat": ?"(?:kernel|gpu_|cuda_|overhead)')  # what only CUPTI can tell
 PIECE_BYTES = 1 << 22
 
 

@@ -74,6 +74,19 @@ class Report:
         """Something that the user should know about this run; the launcher has the words (``sentences.py``)."""
         self.send("notice", key=key, values=values)
 
+    def guarding(self, act):
+        """The same as ``act``; a fault in it is told, and ends nothing of the user's."""
+
+        def guarded(*args):
+            try:
+                act(*args)
+            except Exception as error:
+                import traceback
+
+                self.send("recording_failed", error=repr(error), traceback=traceback.format_exc())
+
+        return guarded
+
     def saved(self, save, path, key=""):
         """Write a file by ``save(path)``; where that fails, tell why (without a key: of a trace), return False."""
         try:

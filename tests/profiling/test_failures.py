@@ -106,3 +106,13 @@ def test_a_script_that_crashes_says_where(seen: Seen) -> None:
 def test_a_script_that_ends_well_leaves_no_report_of_a_crash(seen: Seen) -> None:
     assert seen.result.outcome == "ok"
     assert not (seen.result.folder / "crash.txt").exists()
+
+
+STRANGE = {"torch.py": "import types\n__version__ = '99.0'\nversion = types.SimpleNamespace(cuda=None)\n"}
+
+
+@pytest.mark.launch(text="import torch\nprint('ran', torch.__version__)", files=STRANGE)
+def test_a_torch_that_nothing_can_be_hung_into_runs_all_the_same(seen: Seen) -> None:
+    assert (seen.result.outcome, seen.stdout, seen.stderr) == ("ok", "ran 99.0\n", "")
+    assert [notice.key for notice in seen.result.notices] == ["recording"]
+    assert seen.result.traces == ()
