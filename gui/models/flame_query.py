@@ -17,6 +17,7 @@ from core.source_frames import is_user_frame
 from core.tables import Bool
 from core.trace import Trace
 from gui import text
+from gui.models.thread_titles import thread_titles
 
 translate = QCoreApplication.translate
 
@@ -62,8 +63,7 @@ def threads_of(trace: Trace) -> tuple[int, ...]:
 
 def thread_name(trace: Trace, thread: int) -> str:
     """Name of a thread as the timeline writes it."""
-    name = trace.strings[int(trace.threads.name_id[thread])] if trace.threads.name_id[thread] >= 0 else ""
-    return name or translate("flame", "thread {tid}").format(tid=trace.threads.tid[thread])
+    return thread_titles(trace)[thread]
 
 
 def first_layers(trace: Trace) -> Layers:
@@ -91,6 +91,10 @@ class FlameWords:
         graph, name_id = self._graph, int(self._graph.name_id[node])
         if int(graph.kind[node]) == ROOT_KIND:
             return self._whole
+        if int(graph.kind[node]) == THREAD_KIND:
+            named = np.flatnonzero(self._trace.threads.name_id == name_id)
+            if len(named) == 1:
+                return thread_name(self._trace, int(named[0]))
         return self._trace.strings[name_id] if name_id >= 0 else translate("flame", "(no name)")
 
     def about(self, node: int) -> str:

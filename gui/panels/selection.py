@@ -113,6 +113,8 @@ class SelectionPanel(QWidget):
         unsure = not stats.syncs and summary is not None and summary.sync_points_per_step is None
         if unsure and not view_of(self._document.trace).saw_calls:
             return self.tr("waits unknown")
+        if not stats.syncs and stats.sync_wait_ns is not None:
+            return self.tr("no sync points")
         return text.counted(
             self.tr("waits {time} in {count} {count|sync point|sync points}"),
             stats.syncs,

@@ -249,6 +249,10 @@ class Canvas(Scaled):
         visible = frame.visible_rows()
         painter.fillRect(QRectF(HEADER_PX, 0, frame.lanes_px, frame.height_px), frame.palette.lanes)
         self._section(painter, frame, [r for r in visible if not r.pinned], top, frame.height_px)
+        if self.rows.filter_text and not self.rows.scrolled:
+            painter.setFont(header_font())
+            words = self.tr("No track has “{text}” in its name.").format(text=self.rows.filter_text)
+            draw_text(painter, QRectF(HEADER_PX + 16, top + 12, frame.lanes_px - 32, 20), words, frame.palette.muted)
         self._section(painter, frame, [r for r in visible if r.pinned], 0, top)
         if top:
             painter.fillRect(QRectF(HEADER_PX, top - 1, frame.lanes_px, 1), frame.palette.line)

@@ -103,7 +103,7 @@ class Layout:
         return row.pinned or group is None or (group.expanded and not group.hidden)
 
     def _matches(self, row: Row) -> bool:
-        return self.filter_text in f"{row.title} {row.subtitle}".casefold()
+        return self.filter_text in f"{row.title} {row.subtitle} {row.number}".casefold()
 
     def height_of(self, row: Row) -> int:
         """Height of a row, px."""

@@ -63,6 +63,7 @@ def _set_groups(view: TimelineView, expanded: bool) -> None:
 
 
 def _reset(view: TimelineView) -> None:
+    view.rows.filter_text = ""
     for row in view.rows.rows:
         row.expanded, row.pinned, row.hidden = row.default_expanded, row.default_pinned, False
         row.max_lanes, row.height_px, row.first_lane = row.default_lanes, row.default_height_px, 0

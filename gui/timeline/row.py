@@ -47,6 +47,7 @@ class Row:
     kind: RowKind
     title: str
     subtitle: str = ""
+    number: str = ""  # of a thread; the filter finds it, whatever the title
     group: str = ""
     track_id: int = -1
     track_kind: int = -1

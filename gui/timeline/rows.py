@@ -10,6 +10,7 @@ from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.lanes import LaneIndex, launcher_lanes
 from core.tables import FLAG_COMMUNICATION
 from core.trace import Trace
+from gui.models.thread_titles import thread_titles
 from gui.timeline.row import COUNTER_PX, Row, RowKind
 
 MAX_LANES = {TrackKind.CPU_OPS: 12, TrackKind.CPU_PYTHON: 14}  # others: MANY
@@ -119,11 +120,7 @@ def _rank_text(trace: Trace, process_id: int) -> str:
 
 
 def _thread_rows(trace: Trace, thread_id: int, track_ids: list[int], open_ops: bool) -> list[Row]:
-    label = trace.strings[int(trace.threads.name_id[thread_id])] if trace.threads.name_id[thread_id] >= 0 else ""
-    tid = trace.threads.tid[thread_id]
-    title = label or _tr("thread {tid}").format(tid=tid)
-    if trace.threads.main[thread_id]:
-        title = _tr("Main thread")
+    title = thread_titles(trace)[thread_id]
     what = {
         TrackKind.CPU_RANGES: _tr("ranges"),
         TrackKind.CPU_OPS: _tr("operators"),
@@ -134,7 +131,7 @@ def _thread_rows(trace: Trace, thread_id: int, track_ids: list[int], open_ops: b
     for t in sorted(track_ids, key=lambda t: (int(kinds[t]), t)):
         kind = int(kinds[t])
         row = _track_row(trace, t, what.get(TrackKind(kind), _tr("other")))
-        row.title, row.subtitle = title, row.title
+        row.title, row.subtitle, row.number = title, row.title, str(trace.threads.tid[thread_id])
         if kind == TrackKind.CPU_RANGES:
             _leave_out_steps(trace, row)
         if kind == TrackKind.CPU_PYTHON:

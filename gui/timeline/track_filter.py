@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
@@ -27,11 +27,20 @@ class TrackFilter(QLineEdit):
         self.textChanged.connect(self._changed)
         self.editingFinished.connect(self._leave_if_empty)
         view.document.layoutChanged.connect(self._follow)
+        view.axis.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Move, QEvent.Type.Resize):  # a remembered filter is there before the layout is
+            self._place()
+        return False
+
+    def _place(self) -> None:
+        axis = self._view.axis.geometry()
+        self.setGeometry(0, axis.top(), self._view.axis.outer(HEADER_PX - 1), axis.height())
 
     def open(self) -> None:
         """Show the field and put the cursor into it."""
-        axis = self._view.axis.geometry()
-        self.setGeometry(0, axis.top(), self._view.axis.outer(HEADER_PX - 1), axis.height())
+        self._place()
         self.show()
         self.raise_()
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)

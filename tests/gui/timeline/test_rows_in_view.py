@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from core.kinds import TrackKind
 from gui.timeline.header import HEADER_PX
@@ -133,12 +134,19 @@ def test_tracks_are_filtered_by_text_and_the_text_is_remembered(view: TimelineVi
     again.restore_state(view.state())
     assert titles(again) == ["stream 7"]
     assert again.filter.text() == "stream"
+    QApplication.processEvents()
+    assert again.filter.geometry().top() == again.axis.geometry().top() > 0, "it stands on the axis, not on the steps"
     view.go_to(rows(view.document.trace, "aten::mm")[0])
     assert titles(view) == everything
     assert not view.filter.isVisible()
     view.filter.open()
     QTest.keyClicks(view.filter, "nothing is called so")
     assert titles(view) == []
+    said = picture(view)
+    view.rows.filter_text = ""
+    view.document.select(-1)
+    assert said != picture(view), "what is missing is said"
+    view.rows.filter_text = "nothing is called so"
     QTest.keyClick(view.filter, Qt.Key.Key_Escape)
     assert titles(view) == everything
     assert not view.filter.isVisible()

@@ -56,7 +56,10 @@ def test_menus_name_what_they_do_and_do_it(view: TimelineView) -> None:
     assert stream.hidden
     again = {a.text(): a for a in row_menu(view, None).actions() if a.text()}
     assert again["Show hidden rows (1)"].isEnabled()
+    view.filter.show_text("nothing")
     again["Default arrangement"].trigger()
+    assert not view.rows.filter_text
+    assert not view.filter.isVisible()
     assert not stream.pinned
     assert not stream.hidden
     again["Collapse all groups"].trigger()
