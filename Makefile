@@ -45,9 +45,9 @@ install: setup
 uninstall: setup
 	@$(PY) -m gui.desktop uninstall
 
-## make gpu-check  on a machine with a CUDA GPU: capture the story and compare predicted with measured times
+## make gpu-check  on a machine with a CUDA GPU: capture the story, compare predicted with measured times, keep samples
 gpu-check: setup
-	@$(PY) -m examples.gpu_check
+	@$(PY) -m examples.gpu_check --keep-samples resources/samples
 
 clean:
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,8 @@
 """On a machine with a CUDA GPU: capture every stage of the reference story and check what must be found.
 
 For each stage the script is profiled, its trace is analysed, and 200 steps are timed without a profiler. The table sets
-the host step, the period and the sustained step beside the measured one. Small traces can be kept as samples.
+the host step, the period and the sustained step beside the measured one. Small traces can be kept as samples, each with
+a file that says where it comes from.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gzip
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -73,20 +75,25 @@ def analyze(trace: Path) -> dict[str, Any]:
     """What ``main.py analyze --json`` says."""
     command = [sys.executable, str(ROOT / "main.py"), "analyze", str(trace), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
+    if done.returncode == 0:
+        return dict(json.loads(done.stdout))
+    print(done.stderr[-2000:], file=sys.stderr)
+    return {}
 
 
-def faults_of(stage: int, result: Any, found: dict[str, Any]) -> list[str]:
+def faults_of(stage: int, result: Any, found: dict[str, Any], measured_us: float | None) -> list[str]:
     """What is missing from a stage's capture, in words."""
-    faults = []
+    faults = [] if measured_us is not None else ["its steps could not be timed without the profiler"]
     if result.outcome != "ok" or result.trace is None:
-        return [f"not captured: {result.words}"]
+        return [*faults, f"not captured: {result.words}"]
     if not found:
-        return ["the trace could not be analysed"]
+        return [*faults, "the trace could not be analysed"]
     if not found["trace"]["has_gpu"]:
         faults.append("no kernels in the trace (CUPTI?)")
     if len(found["steps"]) < 3:
         faults.append(f"only {len(found['steps'])} steps")
+    if result.manifest["steps"]["wall_step_us"] is None:
+        faults.append("the run timed no step without the profiler")
     rules = {suggestion["rule"] for suggestion in found["suggestions"]}
     faults += [f"{rule} was not found" for rule in EXPECTED.get(stage, ()) if rule not in rules]
     if stage in EXPECTED:
@@ -105,15 +112,33 @@ def files_of_sync_lines(folder: Path) -> set[str]:
     return {row["source"]["file"] for row in json.loads(path.read_text())["calls"] if row["source"]}
 
 
-def keep_sample(trace: Path, target: Path) -> None:
-    """Compress a trace into the samples, if it is small."""
-    packed = gzip.compress(trace.read_bytes(), 9, mtime=0)
+def keep_sample(result: Any, target: Path, origin: dict[str, Any]) -> None:
+    """Compress a trace into the samples, if it is small, with its origin beside it."""
+    packed = gzip.compress(result.trace.read_bytes(), 9, mtime=0)
     if len(packed) <= LARGEST_SAMPLE_BYTES:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(packed)
+        target.with_name(target.name.removesuffix(".json.gz") + ".origin.json").write_text(json.dumps(origin, indent=2))
         print(f"  kept as {target} ({len(packed) / 1e6:.1f} MB)")
     else:
         print(f"  not kept: {len(packed) / 1e6:.1f} MB compressed")
+
+
+def origin_of(result: Any, script: Path, device: str, measured_us: float | None) -> dict[str, Any]:
+    """Where a sample comes from: recorded, not simulated; on what, with what, from which code."""
+    known = result.manifest
+    revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return {
+        "recorded": True,
+        "script": script.name,
+        "device": device,
+        "torch": known.get("torch"),
+        "python": known.get("python"),
+        "date": time.strftime("%Y-%m-%d", time.localtime(known.get("created"))),
+        "revision": revision.stdout.strip() or None,
+        "gpus": known.get("gpus"),
+        "measured_step_us": measured_us,
+    }
 
 
 def show(value: float | None) -> str:
@@ -145,11 +170,13 @@ def main() -> int:
         rules = ", ".join(s["rule"] for s in found.get("suggestions", [])[:4])
         figures = [show(summary.get(key)) for key in ("step_us", "period_us", "sustained_step_us")]
         print(f"    {stage} {' '.join(figures)}   {show(measured)}  {rules}")
-        for fault in faults_of(stage, result, found):
-            bad += 1
-            print(f"      missing: {fault}")
-        if options.keep_samples is not None and result.trace is not None:
-            keep_sample(result.trace, options.keep_samples / f"story-stage{stage}.json.gz")
+        faults = faults_of(stage, result, found, measured)
+        bad += len(faults)
+        for line in [*(f"missing: {fault}" for fault in faults), *(f"note: {n}" for n in result.notices if faults)]:
+            print(f"      {line}")
+        if options.keep_samples is not None and result.trace is not None and not faults:
+            origin = origin_of(result, script, names[0], measured)
+            keep_sample(result, options.keep_samples / f"story_stage{stage}_measured.json.gz", origin)
     print("everything was found" if not bad else f"{bad} things are missing")
     return 1 if bad else 0
 

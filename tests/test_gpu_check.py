@@ -1,0 +1,63 @@
+"""The check for machines with a GPU says what it misses, and where its samples come from: without one, on a model."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from core.rule_runner import load_rules
+from examples import gpu_check
+
+SAMPLES = gpu_check.ROOT / "resources" / "samples"
+
+
+def run_of(folder: Path, stage: int, *, lines: bool = True) -> Any:
+    """What a run of this stage would leave on a machine with a GPU; the trace is a simulated one."""
+    trace = folder / "trace.json"
+    trace.write_bytes(gzip.decompress((SAMPLES / f"story_stage{stage}_simulated.json.gz").read_bytes()))
+    if lines:
+        source = {"file": str(gpu_check.STORY / f"stage{stage}.py"), "line": 17, "function": "weighted_nll"}
+        calls = [{"source": source, "times": 1, "stack": []}, {"source": None, "times": 1, "stack": []}]
+        (folder / "sync_lines.json").write_text(json.dumps({"calls": calls}))
+    manifest = {"torch": "2.13.0+cu126", "python": "3.11.7", "created": 1.8e9, "steps": {"wall_step_us": 1200.0}}
+    return SimpleNamespace(outcome="ok", words="", folder=folder, trace=trace, notices=(), manifest=manifest)
+
+
+def test_a_capture_with_everything_has_no_faults(tmp_path: Path) -> None:
+    result = run_of(tmp_path, 0)
+    assert gpu_check.faults_of(0, result, gpu_check.analyze(result.trace), 1200.0) == []
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    result = run_of(tmp_path, 0, lines=False)
+    result.manifest["steps"]["wall_step_us"] = None
+    found = {"trace": {"has_gpu": False}, "steps": [1], "suggestions": [], "sync_points": []}
+    assert gpu_check.faults_of(0, result, found, None) == [
+        "its steps could not be timed without the profiler",
+        "no kernels in the trace (CUPTI?)",
+        "only 1 steps",
+        "the run timed no step without the profiler",
+        *(f"{rule} was not found" for rule in gpu_check.EXPECTED[0]),
+        "no sync points",
+        "no exact line of a synchronising call",
+    ]
+
+
+def test_the_rules_that_are_expected_exist() -> None:
+    known = {loaded.rule.id for loaded in load_rules()}
+    assert {rule for rules in gpu_check.EXPECTED.values() for rule in rules} <= known
+
+
+def test_a_sample_says_where_it_comes_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = run_of(tmp_path, 6)
+    target = tmp_path / "kept" / "story_stage6_measured.json.gz"
+    gpu_check.keep_sample(result, target, gpu_check.origin_of(result, Path("stage6.py"), "NVIDIA H200", 900.0))
+    assert gzip.decompress(target.read_bytes()) == result.trace.read_bytes()
+    origin = json.loads((target.parent / "story_stage6_measured.origin.json").read_text())
+    assert (origin["device"], origin["torch"], origin["measured_step_us"]) == ("NVIDIA H200", "2.13.0+cu126", 900.0)
+    assert "kept as" in capsys.readouterr().out
