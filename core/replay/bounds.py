@@ -49,7 +49,7 @@ class Bounds:
         # Waits that take up what lead the CPU has, and those for a copy of their own with it.
         full = np.zeros(len(waits), dtype=bool)
         full[waits.dep_of] = True
-        self._full = np.flatnonzero(full & (kinds != SyncKind.EVENT))
+        self._full = np.flatnonzero(full & (kinds >= 0) & (kinds != SyncKind.EVENT))
         own = work.launch_id[waits.dep_piece] == waits.slice_id[waits.dep_of]
         self._copy_of, self._copy = waits.dep_of[own], waits.dep_piece[own]
         self._idle_besides: dict[bytes, list[Spans]] = {}  # by the waits for copies that are dropped

@@ -154,12 +154,13 @@ def _points(lanes: Lanes, work: Work, waits: Waits, edges: tuple[I32, I32], boun
     """All places of the graph in (lane, time) order: time, lane, kind, row of the table of that kind."""
     lane_of_work = _lane_of_work(work, lanes)
     floors = edges[0]
-    time = np.concatenate((bounds, waits.mark_ns, waits.at_ns, work.launch_ns[floors], work.launch_ns))
+    begins = waits.begin_blocks
+    time = np.concatenate((bounds, waits.mark_ns, waits.at_ns[begins], work.launch_ns[floors], work.launch_ns))
     at_bounds = np.zeros(len(bounds))
-    lane = np.concatenate((at_bounds, waits.mark_lane, waits.lane, lane_of_work[floors], lane_of_work)).astype(np.int32)
-    sizes = (len(bounds), len(waits.mark_ns), len(waits), len(floors), len(work))
-    kind = np.repeat((_BOUNDARY, _MARK, _WAIT, _FLOOR, _LAUNCH), sizes).astype(np.int32)
-    row = np.concatenate([floors if k == 3 else np.arange(size) for k, size in enumerate(sizes)]).astype(np.int32)
+    lane = np.concatenate((at_bounds, waits.mark_lane, waits.lane[begins], lane_of_work[floors], lane_of_work))
+    rows = (at_bounds, np.arange(len(waits.mark_ns)), begins, floors, np.arange(len(work)))
+    kind = np.repeat((_BOUNDARY, _MARK, _WAIT, _FLOOR, _LAUNCH), [len(part) for part in rows]).astype(np.int32)
+    lane, row = lane.astype(np.int32), np.concatenate(rows).astype(np.int32)
     order = np.lexsort((kind, time, lane))
     return time[order], lane[order], kind[order], row[order]
 

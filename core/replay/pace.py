@@ -8,7 +8,7 @@ import numpy as np
 
 from core.replay.engine import Plan, fresh_state, run_pass
 from core.replay.program import Program, queue_was_full
-from core.replay.waits import QUEUE_LIMIT
+from core.replay.queues import QUEUE_LIMIT
 from core.tables import F64
 
 _MAX_PASSES = 40

@@ -14,7 +14,7 @@ import numpy as np
 
 from core.figures.lookup import distinct
 from core.replay.graph import Graph
-from core.replay.waits import QUEUE_LIMIT
+from core.replay.queues import QUEUE_LIMIT
 from core.tables import F64, I32, I64, Bool
 
 ROOM_LAUNCHES = 8  # launches between two looks at the queue's room

@@ -14,6 +14,7 @@ from core.intervals import Spans, union
 from core.kinds import SliceKind, SyncKind
 from core.replay.handover import find_handovers
 from core.replay.lanes import Lanes
+from core.replay.queues import blocked_launches
 from core.replay.work import Work
 from core.tables import F64, I32, I64
 
@@ -27,8 +28,6 @@ STARVED_SHARE = (
     0.05  # of the loop's time spent waiting for batches: the loader sets the pace (torch-tb-profiler's mark)
 )
 _LOADER_TAKE_NS = 100_000  # taking a finished batch out of the queue costs no more than about this
-QUEUE_LIMIT = 1022  # pending launches per stream, then a launch blocks: the depth at which launches of real runs did
-_BLOCKED_LAUNCH_NS = 50_000
 _LOOK_BACK = 64  # launches among which the one before a stream wait on another stream is looked for
 
 
@@ -72,15 +71,25 @@ class Waits:
         known.setflags(write=False)
         return known
 
+    @property
+    def begin_blocks(self) -> I64:
+        """Rows of the waits at which something is looked at; not those that only take no host time."""
+        something = (self.sync_id >= 0) | (self.loader > 0) | (self.mark >= 0)
+        something[self.dep_of] = True
+        return np.flatnonzero(something)
+
 
 def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: int) -> Waits:
     """Collect all waits of the lanes; ``call_ns`` is what a call costs that does not wait."""
     sync = _sync_waits(view, figures, work, lanes, call_ns)
     loader = _loader_waits(view, lanes)
-    blocked = _blocked_launches(view, work, lanes)
-    base = [np.concatenate(parts) for parts in zip(sync[:6], loader[:6], blocked[:6], strict=True)]
-    dep_of, dep_piece, dep_lag = sync[6:9]
-    number = np.concatenate((np.zeros(len(sync[0])), loader[6], np.zeros(len(blocked[0]))))
+    room = blocked_launches(view, work, lanes, figures.steps.end_ns, TOLERANCE_NS)
+    blocked = (np.full(len(room.call), -1), *room[:5])
+    base = [np.concatenate(parts) for parts in zip(sync[:6], loader[:6], blocked, strict=True)]
+    before = len(sync[0]) + len(loader[0])
+    deps = zip(sync[6:9], (room.dep_of + before, room.dep_piece, room.dep_lag_ns), strict=True)
+    dep_of, dep_piece, dep_lag = (np.concatenate(parts) for parts in deps)
+    number = np.concatenate((np.zeros(len(sync[0])), loader[6], np.zeros(len(room.call))))
     main = (base[3] == 0) & (base[5] > base[4])
     hand = find_handovers(view, lanes, base[4][main].astype(np.int64), base[5][main].astype(np.int64))
     nothing = np.full(len(hand), -1)
@@ -97,8 +106,8 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: 
         lane=base[3].astype(np.int32),
         start_ns=base[4].astype(np.int64),
         end_ns=base[5].astype(np.int64),
-        dep_of=dep_of,
-        dep_piece=dep_piece,
+        dep_of=dep_of.astype(np.int32),
+        dep_piece=dep_piece.astype(np.int32),
         dep_lag_ns=dep_lag,
         loader=number.astype(np.int32),
         loader_calls=loader[7],
@@ -267,27 +276,6 @@ def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, t
     around = pace * max(1, calls - int(apart[near].sum()) - int((~near).sum()))
     chains[int(rows[0])] = (int(rows[-1]), around if calls else float("-inf"))
     return chains
-
-
-def _blocked_launches(view: View, work: Work, lanes: Lanes) -> tuple[Any, ...]:
-    """Launches that took long because the queue was full."""
-    launched = np.flatnonzero(work.launch_id >= 0)
-    call = work.launch_id[launched]
-    dur = view.trace.slices.dur_ns[call]
-    usual = int(np.median(dur)) if len(dur) else 0
-    long = (dur > _BLOCKED_LAUNCH_NS) & (dur > 20 * usual)
-    launched, call = launched[long], call[long]
-    full = np.zeros(len(launched), dtype=bool)
-    for row, piece in enumerate(launched):
-        stream = work.stream[piece]
-        first = int(np.searchsorted(work.stream, stream))
-        done = int(np.searchsorted(work.end_ns[first:piece], work.launch_ns[piece]))
-        full[row] = (piece - first) - done >= 0.9 * QUEUE_LIMIT
-    call, unique = np.unique(call[full], return_index=True)
-    nothing = np.full(len(call), -1)
-    lane = lanes.of_thread[view.thread[call]] if len(call) else nothing
-    thread = view.thread[call] if len(call) else nothing
-    return nothing, call, thread, lane, view.trace.slices.start_ns[call], view.trace.end_ns[call] - usual
 
 
 def wait_spans(waits: Waits, rows: np.ndarray) -> Spans:

@@ -60,16 +60,21 @@ class Clock:
         if len(ends) == self.costs.queue_limit and ends[0] > self.now[thread]:
             self.now[thread] = ends[0]
 
-    def queue_work(self, thread: str, us: float, device: int, stream: int, start_from: float | None = None) -> Work:
-        """Put work on a stream; it starts when the stream is free and the launch has arrived."""
+    def queue_work(self, thread: str, us: float, device: int, stream: int, node: int = 0) -> Work:
+        """Put work on a stream; it starts when the stream is free and the launch has arrived.
+
+        The work of one graph launch takes one place in the queue: ``node`` is 0 for its first kernel, and elsewhere.
+        """
         queue = (device, stream)
-        called = self.now[thread] if start_from is None else start_from
+        called = self.now[thread]
         start = max(called + self.costs.latency_us, self.floor[queue])
         if self.pending[queue]:
             start = max(start, self.tail[queue] + self.costs.gap_us)
         work = Work(start, start + us, stream, device)
         self.tail[queue] = work.end_us
         self.queued[queue].append((called, work.end_us))
+        if node:
+            self.pending[queue].pop()
         self.pending[queue].append(work.end_us)
         return work
 

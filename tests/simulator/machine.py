@@ -204,8 +204,9 @@ class Machine:
     def graph(self, kernels_us: list[float], stream: int = 7, device: int = 0, launch_us: float = 20.0) -> None:
         """One ``cudaGraphLaunch`` that owns many kernels."""
         start, correlation = self.now_us, self._next_correlation()
+        self.clock.room(self.thread_name, (device, stream))
         for node, us in enumerate(kernels_us):
-            work = self.clock.queue_work(self.thread_name, us, device, stream)
+            work = self.clock.queue_work(self.thread_name, us, device, stream, node)
             self._record_work(
                 "kernel", f"graph_kernel_{node % 7}", work, correlation, {"graph id": 1, "graph node id": node}
             )
