@@ -12,10 +12,10 @@ from PySide6.QtCore import QCoreApplication, QUrl
 from PySide6.QtGui import QAction, QCursor, QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
-from core.kinds import TrackKind
 from core.words import visible
 from gui import commands, dialogs, jobs, names, panels, reading_order, text, text_size, theme
 from gui.models.query import Fault, Query, find
+from gui.models.thread_titles import track_words
 from gui.session import Document
 from gui.widgets.labels import plain_tip, restyle
 
@@ -279,9 +279,8 @@ class WindowActions(_Base):
         trace, choices = document.trace, []
         for track in range(len(trace.tracks)):
             first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])
-            kind = TrackKind(int(trace.tracks.kind[track])).name.lower().replace("_", " ")
+            name, kind = track_words(trace, track)
             note = text.counted(self.tr("{kind} · {count} {count|slice|slices}"), end - first, kind=kind)
-            name = trace.strings[int(trace.tracks.name_id[track])] or kind
             choices.append(dialogs.Choice(name, note, partial(self._show_track, document, track)))
         dialogs.Finder(self.tr("Find a track"), choices, self).open()
 
@@ -300,7 +299,7 @@ class WindowActions(_Base):
             if self.command_actions[command.id].isEnabled() and command.id != "palette":
                 run = partial(self.run_command, command.id)
                 choices.append(dialogs.Choice(commands.title_of(command), dialogs.keys_text(command.keys), run))
-        choices += self._view_choices()
+        choices += self._view_choices() + self._timeline_choices()
         for entry in self.session.recent:
             words = self.tr("Open {name}").format(name=visible(entry.path.name))
             choices.append(dialogs.Choice(words, str(entry.path.parent), partial(self.session.open, [entry.path])))
@@ -315,6 +314,15 @@ class WindowActions(_Base):
             words = self.tr("Show {view}").format(view=title)
             choices.append(dialogs.Choice(words, keys, partial(self.show_panel, panel_id)))
         return choices
+
+    def _timeline_choices(self) -> list[dialogs.Choice]:
+        """What the timeline can do, for the palette."""
+        page = self.current_page()
+        offered = getattr(page.timeline, "offers", None) if page is not None else None
+        return [
+            dialogs.Choice(words, dialogs.keys_text((keys,)) if keys else "", run)
+            for words, keys, run in (offered() if offered is not None else ())
+        ]
 
     def explain_figures(self) -> None:
         """Page that defines the figures on top."""

@@ -73,3 +73,20 @@ def _backward_threads(trace: Trace) -> set[int]:
         if not trace.threads.main[thread] and 2 * dur_ns[is_mark[slices.name_id[part]]].sum() > dur_ns.sum():
             found.add(thread)
     return found
+
+
+def track_words(trace: Trace, track: int) -> tuple[str, str]:
+    """Name of a track and what it holds, as the timeline's headings say it; a thread's number goes with its name."""
+    kind, thread = int(trace.tracks.kind[track]), int(trace.tracks.thread_id[track])
+    holds = {
+        TrackKind.CPU_RANGES: translate("timeline", "ranges"),
+        TrackKind.CPU_OPS: translate("timeline", "operators"),
+        TrackKind.CPU_PYTHON: translate("timeline", "Python stack"),
+        TrackKind.DEVICE_STREAM: translate("timeline", "device work"),
+        TrackKind.DEVICE_RANGES: translate("timeline", "ranges"),
+        TrackKind.DEVICE_SYNCS: translate("timeline", "sync records"),
+    }.get(TrackKind(kind), translate("timeline", "other"))
+    if thread < 0:
+        return trace.strings[int(trace.tracks.name_id[track])] or holds, holds
+    title, number = thread_titles(trace)[thread], str(trace.threads.tid[thread])
+    return (title if number in title else f"{title} · {number}"), holds

@@ -18,6 +18,7 @@ from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED
 from gui import jobs, text
 from gui.evidence import slices_of
 from gui.models import args_text, slice_facts
+from gui.models.thread_titles import track_words
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
@@ -159,7 +160,7 @@ class DetailsPanel(QScrollArea):
     def _kind(self, i: int) -> str:
         trace, s = self._document.trace, self._document.trace.slices
         track = int(s.track_id[i])
-        parts = [text.kind_name(int(s.kind[i])), trace.strings[int(trace.tracks.name_id[track])]]
+        parts = [text.kind_name(int(s.kind[i])), track_words(trace, track)[0]]
         if s.correlation_id[i] >= 0:
             parts.append(self.tr("correlation {number}").format(number=int(s.correlation_id[i])))
         for flag, words in (

@@ -50,16 +50,21 @@ def row_menu(view: TimelineView, row: Row | None) -> QMenu:
     empty.setCheckable(True)
     empty.setChecked(rows.hides_empty)
     for words, expanded in ((_tr("Expand all groups"), True), (_tr("Collapse all groups"), False)):
-        menu.addAction(words, partial(act, _set_groups, view, expanded))
-    menu.addAction(_tr("Default arrangement"), lambda: act(_reset, view))
+        menu.addAction(words, partial(arrange, view, expanded=expanded))
+    menu.addAction(_tr("Default arrangement"), partial(arrange, view))
     return menu
 
 
-def _set_groups(view: TimelineView, expanded: bool) -> None:
-    for row in view.rows.rows:
-        if row.kind is RowKind.GROUP:
-            row.expanded = expanded
-    view.rows.place()
+def arrange(view: TimelineView, *, expanded: bool | None = None) -> None:
+    """Open or close all groups; None puts all rows back as they were at first."""
+    if expanded is None:
+        _reset(view)
+    else:
+        for row in view.rows.rows:
+            if row.kind is RowKind.GROUP:
+                row.expanded = expanded
+        view.rows.place()
+    view.document.layoutChanged.emit()
 
 
 def _reset(view: TimelineView) -> None:

@@ -7,6 +7,7 @@ the lane, brackets follow flows, J L go along the sync points, Backspace and Alt
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,7 @@ from gui.timeline.layout import Layout
 from gui.timeline.menus import row_menu, slice_menu
 from gui.timeline.minimap import Minimap
 from gui.timeline.motion import Motion
+from gui.timeline.offers import offers
 from gui.timeline.prepared import prepare
 from gui.timeline.revealing import Revealer
 from gui.timeline.step_strip import StepStrip
@@ -334,6 +336,10 @@ class TimelineView(QWidget):
         """Draw the flows of everything below the selected slice too."""
         self.canvas.all_flows = not self.canvas.all_flows
         self.canvas.update()
+
+    def offers(self) -> list[tuple[str, str, Callable[[], object]]]:
+        """What the timeline can do, for the command palette: title, keys, and how."""
+        return offers(self)
 
     def show_menu(self, position: QPointF, place: QPoint) -> None:
         """Context menu of a row or a slice."""

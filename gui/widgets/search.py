@@ -6,10 +6,10 @@ from PySide6.QtCore import QCoreApplication, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QFont, QIcon, QKeyEvent, QPainter, QPixmap
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QFrame, QGridLayout, QLineEdit, QWidget
 
-from core.kinds import TrackKind
 from core.trace import Trace
 from gui import theme
 from gui.models.query import KIND_GROUPS, Query
+from gui.models.thread_titles import track_words
 from gui.widgets.calm import CalmCombo, CalmDoubleSpin
 from gui.widgets.labels import button, label
 
@@ -91,9 +91,8 @@ class FilterBox(QFrame):
         self.track.addItem(self.tr("All tracks"), -1)
         for track in range(len(trace.tracks)) if trace is not None else ():
             assert trace is not None
-            kind = TrackKind(int(trace.tracks.kind[track])).name.lower().replace("_", " ")
-            name = trace.strings[int(trace.tracks.name_id[track])] or kind
-            self.track.addItem(f"{name} · {kind}", track)
+            name, holds = track_words(trace, track)
+            self.track.addItem(f"{name} · {holds}", track)
         self.track.blockSignals(False)
 
     def clear(self) -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from core.errors import TraceError
 from core.importing import open_trace
@@ -87,3 +88,30 @@ def test_the_name_that_is_offered_is_no_path(view: TimelineView, monkeypatch: py
     view.document.title = "/root/evil\\run · trace.json"
     saving.picture(view, vectors=True)
     assert offered == ["-root-evil-run · trace-timeline.svg"]
+
+
+def test_the_palette_is_offered_all_that_the_timeline_can_do(view: TimelineView) -> None:
+    offered = {title: (keys, run) for title, keys, run in view.offers()}
+    keys = [keys for keys, _ in offered.values() if keys]
+    assert len(set(keys)) == len(keys) > 15, "no key stands twice"
+    offered["Show or hide the legend"][1]()
+    assert view.canvas.show_legend
+    offered["Next sync point"][1]()
+    assert view.document.selected_slice >= 0
+    offered["Select the time of the selected slice"][1]()
+    assert "Save the selected part of the trace…" in {title for title, _, _ in view.offers()}
+    offered["Collapse all groups"][1]()
+    assert not view.rows.by_key["gpu/0"].expanded
+    offered["Default arrangement"][1]()
+    assert view.rows.by_key["gpu/0"].expanded
+
+
+def test_each_offer_has_the_key_that_does_it(view: TimelineView) -> None:
+    for title, keys, _ in view.offers():
+        if not keys:
+            continue
+        pressed = QKeySequence(keys)[0]
+        event = QKeyEvent(QKeyEvent.Type.ShortcutOverride, pressed.key(), pressed.keyboardModifiers())
+        event.ignore()
+        QApplication.sendEvent(view, event)
+        assert event.isAccepted(), f"{title}: {keys} means nothing in the timeline"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.lanes import LaneIndex
 from gui.models.flame_query import thread_name
-from gui.models.thread_titles import thread_titles
+from gui.models.thread_titles import thread_titles, track_words
 from gui.timeline.layout import Layout
 from gui.timeline.rows import build_rows
 from tests.trace_builder import TraceBuilder
@@ -49,3 +49,12 @@ def test_the_filter_finds_a_named_thread_by_its_number(tmp_path: Path) -> None:
     layout = Layout(build_rows(trace, index), index)
     layout.set_filter("9002")
     assert [row.title for row in layout.scrolled if row.track_id >= 0] == ["Backward thread"]
+
+
+def test_a_track_is_called_as_its_heading_and_found_by_its_number(tmp_path: Path) -> None:
+    trace = threads().build(tmp_path / "threads.json")
+    words = [track_words(trace, track) for track in range(len(trace.tracks))]
+    assert ("Backward thread · 9002", "operators") in words
+    assert ("thread 6", "operators") in words
+    device = TraceBuilder().kernel("gemm", 0, 10, stream=7).build(tmp_path / "device.json")
+    assert ("stream 7", "device work") in [track_words(device, track) for track in range(len(device.tracks))]
