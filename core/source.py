@@ -14,6 +14,7 @@ from core import syntax
 from core.call_stacks import has_call_stacks
 from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
+from core.sets import among, distinct
 from core.source_frames import Frame, is_library, is_other_library, is_user_frame, parse_frame, parse_old_stack
 from core.source_lines import LineRecord, read_line_record
 from core.source_order import CallOrder, Placed
@@ -96,10 +97,8 @@ class SourceFinder:
         On the thread of the backward pass, where no Python runs, the forward op that recorded it is asked.
         """
         at = self._climb(self.frame_around(slice_id))
-        if at >= 0:
-            return at
-        forward = self._forward_of(slice_id)
-        return self._climb(self.frame_around(forward)) if forward >= 0 else -1
+        forward = self._forward_of(slice_id) if at < 0 else -1
+        return self._climb(self.frame_around(forward)) if forward >= 0 else at
 
     def frames_around(self, slice_ids: I32) -> I32:
         """int32[len(slice_ids)]: as `frame_around` for many slices at once."""
@@ -108,7 +107,7 @@ class SourceFinder:
         host = np.where(trace.device_work_mask[ids], trace.links.launch_of[ids], ids)
         thread = np.where(host >= 0, trace.tracks.thread_id[sl.track_id[np.maximum(host, 0)]], -1)
         at = np.full(len(ids), -1, dtype=np.int32)
-        for one in np.unique(thread[thread >= 0]).tolist():
+        for one in distinct(thread[thread >= 0]).tolist():
             mine = np.flatnonzero(thread == one)
             at[mine] = self._innermost_all(one, TrackKind.CPU_PYTHON, sl.start_ns[host[mine]])
         is_python = (host >= 0) & (sl.kind[np.maximum(host, 0)] == SliceKind.PYTHON)
@@ -121,8 +120,8 @@ class SourceFinder:
         found = self.frames_around(ids)
         todo = np.flatnonzero(found >= 0)
         while len(todo):
-            names, where = np.unique(self._trace.slices.name_id[found[todo]], return_inverse=True)
-            todo = todo[~np.array([self._is_user(name) for name in names.tolist()], dtype=bool)[where]]
+            names = self._trace.slices.name_id[found[todo]]
+            todo = todo[~among(names, [name for name in distinct(names).tolist() if self._is_user(name)])]
             found[todo] = self._trace.slices.parent_id[found[todo]]
             todo = todo[found[todo] >= 0]
         for row in np.flatnonzero(found < 0).tolist() if len(self._trace.links.backward) else ():

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from core.rule_tools.facts import Facts
+from core.sets import distinct
 from core.tables import I32, I64
 
 _NODE = "autograd::engine::evaluate_function"
@@ -27,7 +28,7 @@ def nodes_of(facts: Facts, ops: Iterable[int]) -> list[int]:
     list[int]
         The outermost slice of each node, ascending; empty where the trace holds no links from forward to backward.
     """
-    rows = np.asarray(list(ops), dtype=np.int32)
+    rows = np.asarray(ops if isinstance(ops, np.ndarray) else list(ops), dtype=np.int32)
     return _nodes(facts, rows, facts.trace.slices.subtree_end[rows])
 
 
@@ -53,7 +54,7 @@ def _nodes(facts: Facts, first: I32, end: I32) -> list[int]:
     start = np.searchsorted(links.forward, first)
     counts: I64 = np.searchsorted(links.forward, end) - start
     before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    at = np.unique(links.backward[np.repeat(start - before, counts) + np.arange(int(counts.sum()))])
+    at = distinct(links.backward[np.repeat(start - before, counts) + np.arange(int(counts.sum()))])
     names = facts.memo.get("autograd nodes")
     if names is None:
         strings = facts.trace.strings.values
@@ -62,5 +63,5 @@ def _nodes(facts: Facts, first: I32, end: I32) -> list[int]:
         )
     parent = sl.parent_id[at]
     outer = np.where((parent >= 0) & names[sl.name_id[np.maximum(parent, 0)]], parent, at)
-    found: list[int] = np.unique(outer).tolist()
+    found: list[int] = distinct(outer).tolist()
     return found

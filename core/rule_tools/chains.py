@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -249,16 +250,20 @@ def _rows(facts: Facts, key: str, leave_out: list[int], at_least: int) -> list[n
         return held  # type: ignore[no-any-return]
     sl = facts.trace.slices
     ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
-    ops = ops[~facts.name_table(leave_out)[sl.name_id[ops]]]
+    if leave_out:
+        ops = ops[~facts.name_table(leave_out)[sl.name_id[ops]]]
     out: list[np.ndarray] = []
+    # by (track, parent), each in time order because ids of a track ascend with time
+    tracks = len(facts.trace.tracks)
+    parent = sl.parent_id[ops]
+    group = np.where(parent >= 0, parent + tracks, tracks - 1 - sl.track_id[ops]).astype(np.int32)
+    many = (np.bincount(group) >= at_least)[group]  # most parents have fewer children: they are not sorted
+    ops, group = ops[many], group[many]
     if len(ops):
-        # sorted by (track, parent), each in time order because ids of a track ascend with time
-        parent = sl.parent_id[ops].astype(np.int64)
-        group = np.where(parent >= 0, parent, -1 - sl.track_id[ops].astype(np.int64))
         order = np.argsort(group, kind="stable")
-        edges = np.concatenate([[0], np.flatnonzero(np.diff(group[order])) + 1, [len(ops)]])
         ordered = ops[order]
-        for i in np.flatnonzero(np.diff(edges) >= at_least):  # most parents have fewer children: no array for them
-            out.append(ordered[edges[i] : edges[i + 1]])
+        group = group[order]
+        edges = [0, *(np.flatnonzero(group[1:] != group[:-1]) + 1).tolist(), len(ops)]
+        out = [ordered[first:end] for first, end in pairwise(edges)]
     facts.memo[key] = out
     return out

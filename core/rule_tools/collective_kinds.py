@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
+from core.sets import distinct
 from core.tables import I32, I64, Bool
 
 ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER = "all-reduce", "all-gather", "reduce-scatter"
@@ -39,7 +40,7 @@ def kinds_of(facts: Facts, comm: I32) -> Kinds:
     """
     names = facts.trace.slices.name_id[comm]
     out = np.full(len(comm), OTHER, dtype="<U16")
-    for name_id in np.unique(names):
+    for name_id in distinct(names):
         kind = _kind_of_name(facts.trace.strings[int(name_id)])
         if kind is not None:
             out[names == name_id] = kind

@@ -10,6 +10,7 @@ from core.figures.lookup import view_of
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
 from core.rule_tools.intervals import outside_ns, union
+from core.sets import among, distinct
 from core.tables import FLAG_COMMUNICATION, I32, I64
 
 # Searched in lower-case names.
@@ -19,18 +20,12 @@ _BYTES = {"Float": 4, "float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Long":
 
 def collectives(facts: Facts) -> I32:
     """int32[k]: kernels of collectives among the work that counts."""
-    sl = facts.trace.slices
-    kernels = facts.kernels
-    flagged = (sl.flags[kernels] & FLAG_COMMUNICATION) != 0
-    named = np.isin(kernels, _by_name(facts))
-    found: I32 = kernels[flagged | named]
-    return found
-
-
-def _by_name(facts: Facts) -> I32:
-    held = facts.memo.get("collectives by name")
+    held = facts.memo.get("collectives")
     if held is None:
-        held = facts.memo["collectives by name"] = facts.where(lambda n: _NAME.search(n.lower()), SliceKind.KERNEL)
+        kernels = facts.kernels
+        flagged = (facts.trace.slices.flags[kernels] & FLAG_COMMUNICATION) != 0
+        named = among(kernels, facts.where(lambda n: _NAME.search(n.lower()), SliceKind.KERNEL))
+        held = facts.memo["collectives"] = kernels[flagged | named]
     return held  # type: ignore[no-any-return]
 
 
@@ -40,9 +35,9 @@ def exposed_ns(facts: Facts, comm: I32, once: bool = True) -> I64:
     With ``once`` False, it counts for each of the two.
     """
     sl, trace, device = facts.trace.slices, facts.trace, view_of(facts.trace).device
-    other = np.setdiff1d(trace.device_ids, collectives(facts))
+    other = trace.device_ids[~among(trace.device_ids, collectives(facts))]
     out = np.zeros(len(comm), dtype=np.int64)
-    for one in np.unique(device[comm]):
+    for one in distinct(device[comm]):
         rows = np.flatnonzero(device[comm] == one)
         rows = rows[np.argsort(sl.start_ns[comm[rows]], kind="stable")]
         beside, end = other[device[other] == one], trace.end_ns[comm[rows]]

@@ -6,10 +6,9 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 
-import numpy as np
-
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
+from core.sets import among
 from core.suggestions import Fix, Suggestion
 from core.tables import I32
 
@@ -44,7 +43,7 @@ def with_compiled(facts: Facts, made: Suggestion, kernels: I32, fix: Fix) -> Sug
     launch = facts.trace.links.launch_of[kernels]
     inside = (launch >= 0) & facts.inside(launch, code)
     first = facts.trace.name(int(code[0] if len(code) else fused[0]))
-    count = int((inside | np.isin(kernels, fused)).sum())
+    count = int((inside | among(kernels, fused)).sum())
     values = {**made.values, "compiled_name": first, "compiled_count": count}
     usual = count < GOOD_PART * len(kernels)
     return replace(made, values=values, more=(*made.more, ALREADY), fix=made.fix if usual else fix)

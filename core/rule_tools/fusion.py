@@ -6,11 +6,12 @@ import re
 
 import numpy as np
 
+from core.intervals import contains, union
 from core.kinds import SliceKind
 from core.rule_tools.chains import CHAINS, find_chains, joined_rows
 from core.rule_tools.facts import Facts
 from core.rule_tools.normalise import normalise_runs
-from core.tables import Bool
+from core.tables import I32, Bool
 
 _ELEMENTWISE = re.compile(
     r"^aten::(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|abs|sigmoid|tanh|relu|silu|gelu|clamp|clamp_min|where|erf|"
@@ -19,7 +20,7 @@ _ELEMENTWISE = re.compile(
 )
 
 
-def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
+def elementwise_runs(facts: Facts, min_length: int) -> list[I32]:
     """Runs of sibling element-wise ops with one kernel each.
 
     Those of known chains and of a batch's normalisation are left out.
@@ -33,25 +34,23 @@ def elementwise_runs(facts: Facts, min_length: int) -> list[list[int]]:
 
     Returns
     -------
-    list[list[int]]
-        Slice ids of the ops of each run.
+    list[I32]
+        Slice ids of the ops of each run, int32[k].
     """
     sl = facts.trace.slices
     taken = {op for chain in CHAINS for ops in find_chains(facts, chain) for op in ops}
     taken |= {op for run in normalise_runs(facts, 3) for op in run}
     good = facts.where(_ELEMENTWISE.match, SliceKind.CPU_OP)
-    optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
-    spans = [(int(sl.start_ns[o]), int(facts.trace.end_ns[o])) for o in optimizer]
-    out: list[list[int]] = []
     ops, row = joined_rows(facts)
     fits = _launches_one(facts, good, taken)[ops]
     head = np.append(True, row[1:] != row[:-1])[: len(row)]
     begins = np.flatnonzero(fits & (head | ~np.append(True, fits[:-1])[: len(fits)]))
     ends = np.flatnonzero(fits & np.append(head[1:] | ~fits[1:], True)[: len(fits)]) + 1
-    long = ends - begins >= min_length
-    for first, last in zip(begins[long].tolist(), ends[long].tolist(), strict=True):
-        out.append(ops[first:last].tolist())
-    return [run for run in out if not _in_spans(int(sl.start_ns[run[0]]), spans)]
+    used = ends - begins >= min_length
+    optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
+    updates = union(sl.start_ns[optimizer], facts.trace.end_ns[optimizer])
+    used[used] = ~contains(updates, sl.start_ns[ops[begins[used]]])
+    return [ops[first:last] for first, last in zip(begins[used].tolist(), ends[used].tolist(), strict=True)]
 
 
 def _launches_one(facts: Facts, ops: np.ndarray, taken: set[int]) -> Bool:
@@ -60,7 +59,3 @@ def _launches_one(facts: Facts, ops: np.ndarray, taken: set[int]) -> Bool:
     single[ops] = facts.device_counts(ops) == 1
     single[list(taken)] = False
     return single
-
-
-def _in_spans(time_ns: int, spans: list[tuple[int, int]]) -> bool:
-    return any(a <= time_ns < b for a, b in spans)

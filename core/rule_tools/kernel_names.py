@@ -9,6 +9,7 @@ import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
+from core.rule_tools.name_index import NameIndex
 from core.tables import FLAG_COMMUNICATION
 
 # Searched in lower-case names: ignoring case in the pattern makes searching forty times slower.
@@ -65,14 +66,13 @@ def kernels_by_name(facts: Facts) -> list[tuple[str, np.ndarray, int]]:
     held = facts.memo.get("kernels by name")
     if held is None:
         ids = facts.kernels[(facts.trace.slices.flags[facts.kernels] & FLAG_COMMUNICATION) == 0]
-        names = facts.trace.slices.name_id[ids]
-        order = np.argsort(names, kind="stable")
-        cut = np.flatnonzero(np.diff(names[order])) + 1
-        held = []
-        for run in np.split(ids[order], cut) if len(ids) else []:
-            if _COLLECTIVE.search(facts.trace.name(int(run[0])).lower()):
-                continue
-            held.append((facts.trace.name(int(run[0])), run, int(facts.trace.slices.dur_ns[run].sum())))
+        index = NameIndex(facts.trace, ids)
+        took = facts.trace.slices.dur_ns
+        held = [
+            (name, run, int(took[run].sum()))
+            for at, name in enumerate(index.names)
+            if not _COLLECTIVE.search(name.lower()) and len(run := index.rows((at,)))
+        ]
         held.sort(key=lambda item: -item[2])
         facts.memo["kernels by name"] = held
     return held  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.kinds import TrackKind
 from core.rule_tools.facts import Facts
+from core.sets import distinct
 from core.tables import I64
 
 
@@ -17,14 +18,19 @@ def per_step(facts: Facts, device: int | None = None) -> Iterator[tuple[int, I64
     ``device`` is the one with the most events when omitted (a GPU before the CPU).
     """
     memory, steps = facts.trace.memory, facts.figures.steps
-    if device is None:
-        found, counts = np.unique(memory.device[memory.device >= 0], return_counts=True)
-        device = int(found[np.argmax(counts)]) if len(found) else -1
-    mine = (memory.device == device) & (memory.allocated_bytes >= 0)
-    time, allocated, reserved = memory.time_ns[mine], memory.allocated_bytes[mine], memory.reserved_bytes[mine]
-    for row in facts.step_rows:
-        a, b = np.searchsorted(time, (steps.start_ns[row], steps.end_ns[row]))
-        yield int(row), allocated[a:b], reserved[a:b]
+    held = facts.memo.get(key := f"memory of device {device}")
+    if held is None:
+        if device is None:
+            gpus = memory.device[memory.device >= 0]
+            found = distinct(gpus).tolist()
+            device = max(found, key=lambda one: int((gpus == one).sum()), default=-1)
+        mine = (memory.device == device) & (memory.allocated_bytes >= 0)
+        held = facts.memo[key] = memory.time_ns[mine], memory.allocated_bytes[mine], memory.reserved_bytes[mine]
+    time, allocated, reserved = held
+    rows = facts.step_rows
+    bounds = (np.searchsorted(time, edge[rows]).tolist() for edge in (steps.start_ns, steps.end_ns))
+    for row, first, end in zip(rows.tolist(), *bounds, strict=True):
+        yield row, allocated[first:end], reserved[first:end]
 
 
 def slice_at(facts: Facts, time_ns: int, thread_id: int) -> int:

@@ -28,12 +28,17 @@ def normalise_runs(facts: Facts, min_passes: int) -> list[list[int]]:
 
 def _find(facts: Facts, min_passes: int) -> list[list[int]]:
     sl = facts.trace.slices
+    if not len(facts.ops(*_CONVERSIONS)):
+        return []
     tops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
     tops = tops[sl.parent_id[tops] < 0]
-    counts = facts.device_counts(tops)
     names = sl.name_id[tops]
-    follows = _named(facts, _ARITHMETIC)[names] & (counts == 1)
-    begins = np.flatnonzero(_named(facts, _CONVERSIONS)[names] & (counts == 1))
+    converts = np.flatnonzero(_named(facts, _CONVERSIONS)[names])
+    begins = converts[facts.device_counts(tops[converts]) == 1]
+    if not len(begins):
+        return []
+    follows = _named(facts, _ARITHMETIC)[names]
+    follows[follows] = facts.device_counts(tops[follows]) == 1
     stops = np.flatnonzero(~follows)
     runs = []
     for at in begins.tolist():

@@ -16,6 +16,7 @@ from core.rule_tools.facts import Facts, facts_of, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
 from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_last_of_all
 from core.rule_tools.uneven import SENTENCE, uneven
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
 from core.tables import I32
 
@@ -367,12 +368,7 @@ def evidence(facts: Facts, label: str, value: float | int | str | None, unit: st
 
 def counted_kernels(facts: Facts, work: I32) -> I32:
     """int32[k]: the kernels of the counted steps among device work that may be named several times, each once."""
-    once, kernels = np.unique(work), facts.kernels  # in table order, so that no table of all of them is made
-    if not len(kernels):
-        return kernels
-    at = np.minimum(np.searchsorted(kernels, once), len(kernels) - 1)
-    found: I32 = once[kernels[at] == once]
-    return found
+    return distinct(work[facts.is_counted_kernel[work]])
 
 
 def total_ns(facts: Facts, ids: Any) -> int:
@@ -382,11 +378,18 @@ def total_ns(facts: Facts, ids: Any) -> int:
 
 def group_by_frame(ctx: RuleContext, facts: Facts, ids: Iterable[int]) -> dict[str, list[int]]:
     """Slices by the name of the nearest user frame around them ("" without stacks), in order of appearance."""
-    wanted = np.fromiter(ids, dtype=np.int32)
+    wanted = ids if isinstance(ids, np.ndarray) else np.fromiter(ids, dtype=np.int32)
+    return {name: part.tolist() for name, part in parts_by_frame(ctx, facts, wanted).items()}
+
+
+def parts_by_frame(ctx: RuleContext, facts: Facts, ids: I32) -> dict[str, I32]:
+    """As `group_by_frame`, as arrays: for many slices."""
     if not len(facts.of_kind(SliceKind.PYTHON)):
-        return {"": wanted.tolist()} if len(wanted) else {}
-    frames = ctx.source.user_frames(wanted)
+        return {"": ids} if len(ids) else {}
+    frames = ctx.source.user_frames(ids)
     names = np.where(frames >= 0, ctx.trace.slices.name_id[np.maximum(frames, 0)], -1)
-    found, first, group = np.unique(names, return_index=True, return_inverse=True)
-    parts = np.split(wanted[np.argsort(group, kind="stable")], np.cumsum(np.bincount(group))[:-1])
-    return {ctx.trace.strings[int(found[at])]: parts[at].tolist() for at in np.argsort(first, kind="stable")}
+    order = np.argsort(names, kind="stable")
+    cut = np.flatnonzero(np.diff(names[order])) + 1
+    parts = [part for part in np.split(order, cut) if len(part)]
+    parts.sort(key=lambda part: int(part[0]))
+    return {ctx.trace.strings[int(names[part[0]])]: ids[part] for part in parts}

@@ -11,6 +11,7 @@ from core.rule_tools.facts import Facts
 from core.rule_tools.kernel_names import compute_major, is_gemm, is_nvidia, kernels_by_name
 from core.rule_tools.report import total_ns
 from core.rule_tools.subjects import need
+from core.sets import distinct
 from core.suggestions import NotChecked
 from core.tables import I32
 
@@ -61,4 +62,4 @@ def product_values(facts: Facts, work: I32, factor: float) -> dict[str, Any]:
 
 def launching_ops(facts: Facts, work: I32) -> list[int]:
     """Operators that launched these kernels, in order of their ids."""
-    return [int(op) for op in np.unique(facts.trace.links.op_of[work]) if op >= 0]
+    return [op for op in distinct(facts.trace.links.op_of[work]).tolist() if op >= 0]

@@ -32,6 +32,7 @@ from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import counted_kernels, evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -53,7 +54,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(convs, "the trace holds no convolution of cuDNN or MIOpen.")
     waits = facts.in_steps(facts.where(lambda n: "EventSynchronize" in n or "EventElapsedTime" in n, *HOST_CALLS))
     waits = waits[facts.inside(waits, convs)]
-    owner = np.unique(facts.trace.links.op_of[waits]) if len(waits) else waits
+    owner = distinct(facts.trace.links.op_of[waits]) if len(waits) else waits
     owner = owner[owner >= 0]
     if len(facts.rows_of(owner)) < ctx.params["min_steps"]:
         return [] if len(owner) else _worth_a_try(ctx, facts)
@@ -89,7 +90,7 @@ def _worth_a_try(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
         return []
     back = facts.in_steps(facts.ops("aten::convolution_backward"))
     # older torch nests the backward operators' names below one another: each kernel counts once
-    work = np.unique(facts.device_below_all(np.concatenate([convs, back])))
+    work = distinct(facts.device_below_all(np.concatenate([convs, back])))
     took = total_ns(facts, counted_kernels(facts, work))
     if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
         return []

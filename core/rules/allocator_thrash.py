@@ -24,8 +24,6 @@ PyTorch performance tuning guide, 'Preallocate memory in case of variable input 
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
 from core.rule_tools.memory import per_step
 from core.rule_tools.report import evidence, suggestion
@@ -48,7 +46,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     steps = ctx.figures.steps
     changed = []
     for row, _, reserved in per_step(facts):
-        if len(reserved) > 1 and int(np.abs(np.diff(reserved)).sum()) > 0:
+        if len(reserved) > 1 and bool((reserved[1:] != reserved[:-1]).any()):
             changed.append(row)
     late = [row for row in changed if row > int(facts.step_rows.min(initial=0))]
     shown = [int(steps.slice_id[r]) for r in late if steps.slice_id[r] >= 0]

@@ -32,6 +32,7 @@ from core.rule_tools.compiled import compiled_regions
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import COMPILED, need
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -65,7 +66,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if len(work) > ctx.params["max_kernels"] * len(ids) or not len(work):
             continue
         host, device = total_ns(facts, ids), total_ns(facts, work)
-        calls = np.unique(trace.links.launch_of[work])
+        calls = distinct(trace.links.launch_of[work])
         launching = total_ns(facts, calls[calls >= 0])
         if host - launching < ctx.params["min_overhead"] * host or host < device:
             continue

@@ -32,11 +32,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, group_by_frame, suggestion
 from core.rule_tools.subjects import CONVOLUTIONS, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
-from core.tables import I32
+from core.tables import I32, Bool
 
 RULE = Rule(
     id="conv-bias-before-batch-norm",
@@ -126,15 +127,20 @@ def _makes_bias(call: ast.Call) -> bool:
 def _norms_after(facts: Facts, convs: I32) -> I32:
     """int32[len(convs)]: the batch norm that is the next sibling of each convolution, -1 where another operator is."""
     sl = facts.trace.slices
-    norms, counters = facts.ops("aten::batch_norm"), facts.ops("aten::add_")
     after = sl.subtree_end[convs].astype(np.int32)
     for _ in range(2):  # num_batches_tracked.add_(1) comes first, in training
-        counting = np.isin(after, counters)
-        counting[counting] = sl.parent_id[after[counting]] == sl.parent_id[convs[counting]]
+        counting = _next_to(facts, after, "aten::add_", convs)
         after[counting] = sl.subtree_end[after[counting]]
-    follows = np.isin(after, norms)
-    follows[follows] = sl.parent_id[after[follows]] == sl.parent_id[convs[follows]]
-    return np.where(follows, after, -1).astype(np.int32)
+    return np.where(_next_to(facts, after, "aten::batch_norm", convs), after, -1).astype(np.int32)
+
+
+def _next_to(facts: Facts, after: I32, name: str, convs: I32) -> Bool:
+    """bool[len(convs)]: whether ``after`` is an operator of this name under the same parent as the convolution."""
+    sl = facts.trace.slices
+    held = np.minimum(after, len(sl) - 1)  # the last slice of all has none after it
+    is_named = (after < len(sl)) & (sl.name_id[held] == facts.trace.strings.id_of(name))
+    found: Bool = is_named & (sl.kind[held] == SliceKind.CPU_OP) & (sl.parent_id[held] == sl.parent_id[convs])
+    return found
 
 
 def _has_bias(dims: list[list[int]]) -> bool:

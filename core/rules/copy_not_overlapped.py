@@ -26,14 +26,13 @@ NVIDIA Nsight Systems; PyTorch tutorial on pinned memory; thresholds of gpu-idle
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.kinds import CopyDirection, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.intervals import outside_ns, union
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
 from core.rule_tools.sync_classes import Occurrence, classify
+from core.sets import among, distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -85,9 +84,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     sl = trace.slices
     copies = facts.work[(sl.kind[facts.work] == SliceKind.MEMCPY) & (sl.direction[facts.work] == CopyDirection.HTOD)]
     need(copies, "nothing is copied to the GPU in the steps.")
-    compute = np.unique(sl.track_id[facts.kernels])
+    compute = distinct(sl.track_id[facts.kernels])
     batches, blocking = _blocking(ctx, facts)
-    copies = copies[np.isin(sl.track_id[copies], compute) & ~np.isin(copies, list(blocking))]
+    copies = copies[among(sl.track_id[copies], compute) & ~among(copies, list(blocking))]
     if not len(copies):
         return []
     busy = union(sl.start_ns[facts.kernels], trace.end_ns[facts.kernels])
@@ -96,7 +95,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if exposed < ctx.params["min_share"] * facts.sustained_ns * max(facts.n_steps, 1):
         return []
     step_exposed_ms = facts.per_step(exposed) / 1e6
-    calls = [int(c) for c in np.unique(trace.links.launch_of[copies]) if c >= 0]
+    calls = [call for call in distinct(trace.links.launch_of[copies]).tolist() if call >= 0]
     own = set(copies.tolist())
     waiting = [c for o in batches if own.intersection(o.copies) for c in o.calls]
     effects = [Effect(EffectKind.OVERLAP_COPY, tuple(calls))]

@@ -35,6 +35,7 @@ from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
+from core.sets import among
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
@@ -75,7 +76,7 @@ def _long_kernels(ctx: RuleContext) -> tuple[I32, I32]:
     work = facts.kernels[trace.slices.dur_ns[facts.kernels] >= ctx.params["min_kernel_us"] * 1e3]
     launch = trace.links.launch_of[work]
     known = launch >= 0
-    known &= np.isin(trace.slices.kind[np.maximum(launch, 0)], HOST_CALLS)
+    known &= among(trace.slices.kind[np.maximum(launch, 0)], HOST_CALLS)
     return work[known], launch[known]
 
 
@@ -190,7 +191,7 @@ def _checks(facts: Facts) -> I32:
     """int32[k]: operators right below nodes of the backward pass that look for NaN: isnan, any, and the read of it."""
     sl, nodes = facts.trace.slices, _nodes(facts)
     looks = facts.in_steps(facts.ops("aten::isnan"))
-    looks = looks[np.isin(sl.parent_id[looks], nodes)]
+    looks = looks[among(sl.parent_id[looks], nodes)]
     parts = facts.ops("aten::isnan", "aten::any", "aten::_is_any_true", "aten::item", "aten::is_nonzero")
-    found: I32 = parts[np.isin(sl.parent_id[parts], sl.parent_id[looks])] if len(looks) else looks
+    found: I32 = parts[among(sl.parent_id[parts], sl.parent_id[looks])] if len(looks) else looks
     return found

@@ -25,14 +25,13 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
 from core.rule_tools.kernel_names import (
     kernels_by_name,
 )
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
+from core.sets import distinct
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -56,7 +55,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     plain = name.replace("(anonymous namespace)::", "").removeprefix("void ")
     short = re.split(r"[<(]", plain)[0].split("::")[-1]
-    ops = [int(o) for o in np.unique(facts.trace.links.op_of[ids]) if o >= 0]
+    ops = [op for op in distinct(facts.trace.links.op_of[ids]).tolist() if op >= 0]
     return [
         suggestion(
             ctx,

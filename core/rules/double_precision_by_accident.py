@@ -38,6 +38,7 @@ from core.rule_tools.kernel_names import (
 )
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.rule_tools.subjects import PRODUCTS, need
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
@@ -78,7 +79,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     out = []
     for ids in group_by_frame(ctx, facts, [int(w) for w in work]).values():
         took = total_ns(facts, ids)
-        ops = [int(o) for o in np.unique(facts.trace.links.op_of[ids]) if o >= 0]
+        ops = [op for op in distinct(facts.trace.links.op_of[ids]).tolist() if op >= 0]
         out.append(
             suggestion(
                 ctx,

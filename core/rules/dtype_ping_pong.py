@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
-from core.rule_tools.report import counted_kernels, evidence, group_by_frame, suggestion, total_ns
+from core.rule_tools.report import counted_kernels, evidence, parts_by_frame, suggestion, total_ns
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -51,16 +52,15 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     total = int(took_ns.sum())
     if total < ctx.params["min_share"] * max(total_ns(facts, facts.work), 1):
         return []
-    took_of = dict(zip(ops.tolist(), took_ns.tolist(), strict=True))
     out = []
-    for ids in group_by_frame(ctx, facts, ops[took_ns > 0].tolist()).values():
-        if sum(took_of[i] for i in ids) < 0.2 * total:  # at most that
+    for ids in parts_by_frame(ctx, facts, ops[took_ns > 0]).values():
+        if int(facts.device_ns(ids, SliceKind.KERNEL).sum()) < 0.2 * total:  # at most that
             continue
         work = counted_kernels(facts, facts.device_below_all(ids))
         took = total_ns(facts, work)
         if took < 0.2 * total:
             continue
-        names = sorted({trace.name(i) for i in ids})
+        names = sorted(trace.strings[name] for name in distinct(trace.slices.name_id[ids]).tolist())
         out.append(
             suggestion(
                 ctx,
@@ -88,7 +88,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                     "took_ms": took / 1e6,
                 },
                 anchors=ids,
-                effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), ctx.params["left"])],
+                effects=[Effect(EffectKind.SCALE_DEVICE, tuple(work.tolist()), ctx.params["left"])],
                 hint="call:to,float,half,contiguous,clone,cat",
             )
         )

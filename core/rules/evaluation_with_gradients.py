@@ -35,6 +35,7 @@ from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
+from core.sets import among
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
@@ -113,7 +114,7 @@ def _beside_training(ctx: RuleContext, facts: Facts, heavy: I32) -> list[Suggest
     used = np.searchsorted(linked, trace.slices.subtree_end[heavy]) > np.searchsorted(linked, heavy)
     rows = facts.figures.step_of[heavy]
     last = int(facts.step_rows[-1])  # its backward pass may come after the recording
-    lost = heavy[~used & np.isin(rows, rows[used])]
+    lost = heavy[~used & among(rows, rows[used])]
     out = []
     for ids in _by_call(ctx, facts, lost).values():
         own = np.asarray(ids, dtype=np.int32)

@@ -36,6 +36,7 @@ from core.rule_tools.communication import collectives, exposed_ns, sent_bytes, s
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import COLLECTIVES, need
+from core.sets import among
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
@@ -63,7 +64,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     sent = sent[sent_bytes(facts, sent) > ctx.params["few_bytes"]]
     launch = trace.links.launch_of[facts.kernels]
     inside = facts.inside(np.maximum(launch, 0), nodes) & (launch >= 0)
-    plain = ~np.isin(facts.kernels, comm)
+    plain = ~among(facts.kernels, comm)
     back = facts.kernels[inside & plain]
     late: list[int] = []
     for row in facts.step_rows:

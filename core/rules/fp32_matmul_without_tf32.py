@@ -26,12 +26,11 @@ PyTorch's former pattern matcher (FP32MatMul); PyTorch documentation on TF32.
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
 from core.rule_tools.kernel_names import is_plain_fp32, owners
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.tensor_cores import launching_ops, product_values, products, require_capability
+from core.sets import among
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -62,7 +61,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     )
     work = products(facts, is_plain_fp32)
     conv = [facts.trace.strings.id_of(n) for n in _CONV]
-    work = work[~np.isin(owners(facts, work), conv)]
+    work = work[~among(owners(facts, work), conv)]
     took = total_ns(facts, work)
     if took < ctx.params["min_share"] * max(facts.kernel_ns, 1) or not took:
         return []
@@ -91,6 +90,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             anchors=launching_ops(facts, work),
             occurrences=len(work),
             at=-1,
-            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), factor)],
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(work.tolist()), factor)],
         )
     ]

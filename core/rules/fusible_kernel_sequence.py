@@ -25,6 +25,8 @@ HolisticTraceAnalysis (frequent kernel sequences); MindStudio's fusible operator
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.rule_tools.backward import nodes_of
 from core.rule_tools.compiled import with_compiled
 from core.rule_tools.facts import facts_of
@@ -58,14 +60,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
     facts = facts_of(ctx)
     runs = elementwise_runs(facts, int(ctx.params["min_length"]))
-    by_start = {run[0]: run for run in runs}
+    by_start = {int(run[0]): run for run in runs}
     out = []
     for starts in group_by_frame(ctx, facts, by_start).values():
         if len(starts) < ctx.params["min_repeats"]:
             continue
-        ops = [op for s in starts for op in by_start[s]]
+        ops = np.concatenate([by_start[s] for s in starts])
         nodes = nodes_of(facts, ops)  # a compiler fuses the backward pass as well
-        work = counted_kernels(facts, facts.device_below_all([*ops, *nodes]))
+        work = counted_kernels(facts, facts.device_below_all(np.append(ops, nodes).astype(np.int32)))
         took = total_ns(facts, work)
         if took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
             continue
@@ -90,12 +92,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             values={
                 "length": length,
                 "count": len(starts),
-                "names": ", ".join(ctx.trace.name(o) for o in by_start[starts[0]][:3]),
+                "names": ", ".join(ctx.trace.name(int(o)) for o in by_start[starts[0]][:3]),
                 "took_ms": took / 1e6,
                 "share_pct": 100 * took / max(facts.kernel_ns, 1),
             },
             anchors=starts,
-            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), 1.0 / max(length, 1.0))],
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(work.tolist()), 1.0 / max(length, 1.0))],
         )
         out.append(with_compiled(facts, made, work, _COMPILED))
     return out

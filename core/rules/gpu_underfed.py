@@ -37,6 +37,7 @@ from core.intervals import coverage, union
 from core.kinds import GapCause, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
+from core.sets import among, distinct
 from core.source_frames import parse_frame
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
@@ -184,7 +185,7 @@ def _between_operators(ctx: RuleContext, facts: Facts, values: dict[str, Any]) -
     over, to_come = of_thread[ctx.trace.end_ns[of_thread] <= middle], of_thread[sl.start_ns[of_thread] >= middle]
     if not len(over) or not len(to_come):
         return None
-    blamed = np.unique(gaps.blame_id[rows][gaps.blame_id[rows] >= 0])
+    blamed = distinct(gaps.blame_id[rows][gaps.blame_id[rows] >= 0])
     before, after = int(over[np.argmax(ctx.trace.end_ns[over])]), int(to_come[np.argmin(sl.start_ns[to_come])])
     return suggestion(
         ctx,
@@ -247,7 +248,7 @@ def _function_that_holds_most(ctx: RuleContext, facts: Facts) -> tuple[I32, int,
     wanted = np.flatnonzero(total >= max(ctx.params["min_in_one"] * idle.total_ns, 1))
     if not len(wanted):
         return None
-    mine = frames[np.isin(sl.name_id[frames], wanted) & (held > 0)]
+    mine = frames[among(sl.name_id[frames], wanted) & (held > 0)]
     heads = {int(name): int(mine[np.flatnonzero(sl.name_id[mine] == name)[0]]) for name in wanted}
     deepest = max(heads, key=lambda name: len(facts.ancestors(heads[name])))
     found: I32 = mine[sl.name_id[mine] == deepest]

@@ -43,6 +43,7 @@ from core.rule_tools.communication import collectives
 from core.rule_tools.compiled import with_compiled
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.sets import among
 from core.suggestions import Effect, EffectKind, Evidence, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 from core.tables import I32, Bool
 
@@ -183,7 +184,7 @@ def _slow_call(ctx: RuleContext, facts: Facts) -> I32:
     Calls that wait for the device are left out: they have rules of their own.
     """
     calls = facts.in_steps(facts.of_kind(*HOST_CALLS))
-    calls = calls[~np.isin(calls, facts.figures.syncs.slice_id)]
+    calls = calls[~among(calls, facts.figures.syncs.slice_id)]
     if not len(calls):
         return calls
     names = facts.trace.slices.name_id[calls]

@@ -32,6 +32,7 @@ from core.rule_tools.kernel_names import (
     kernels_by_name,
 )
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -75,7 +76,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "Their time", took / 1e6, "ms", work),
             ],
             values={"share_pct": 100 * took / facts.kernel_ns, "count": len(work), "took_ms": took / 1e6},
-            anchors=[int(op) for op in np.unique(facts.trace.links.op_of[work]) if op >= 0],
+            anchors=[op for op in distinct(facts.trace.links.op_of[work]).tolist() if op >= 0],
             occurrences=len(work),
             at=-1,
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), 0.0)],

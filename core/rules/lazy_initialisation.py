@@ -30,6 +30,7 @@ from core.kinds import HOST_CALLS, GapCause, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
+from core.sets import among
 from core.suggestions import Fix, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -57,7 +58,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     launches = facts.where(lambda n: "Launch" in n, *HOST_CALLS)
     if len(launches):  # a launch can also be long because the queue is full: only the first ones are start-up
         early = np.sort(sl.start_ns[launches])[: max(len(launches) // 20, 1)][-1]
-        calls = calls[~np.isin(calls, launches) | (sl.start_ns[calls] <= early)]
+        calls = calls[~among(calls, launches) | (sl.start_ns[calls] <= early)]
     loading = facts.matching(r"Lazy Function Loading|Runtime Triggered Module Loading", SliceKind.OVERHEAD)
     seen = bool(len(loading) or len(facts.of_kind(*HOST_CALLS)))
     need(seen, "the trace holds no calls to a GPU's runtime.")

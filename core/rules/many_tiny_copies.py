@@ -31,6 +31,7 @@ from core.kinds import CopyDirection, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.sync_classes import classify
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -53,14 +54,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     tiny = (size >= 0) & (size < ctx.params["max_bytes"]) & np.isin(way, (CopyDirection.HTOD, CopyDirection.DTOH))
     blocking = {c for items in classify(ctx, facts).values() for o in items for c in o.copies}
     copies = np.asarray([int(c) for c in copies[tiny] if int(c) not in blocking], dtype=np.int32)
-    calls = np.unique(trace.links.launch_of[copies]) if len(copies) else copies
+    calls = distinct(trace.links.launch_of[copies]) if len(copies) else copies
     calls = calls[calls >= 0]
     if len(copies) < ctx.params["min_per_step"] * max(facts.n_steps, 1) or not len(calls):
         return []
     took = total_ns(facts, calls)
     if took < ctx.params["min_share"] * facts.window_ns:
         return []
-    ops = [int(o) for o in np.unique(trace.links.op_of[calls]) if o >= 0]
+    ops = [op for op in distinct(trace.links.op_of[calls]).tolist() if op >= 0]
     keep = max(facts.n_steps, 1)
     return [
         suggestion(

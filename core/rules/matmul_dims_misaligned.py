@@ -31,6 +31,7 @@ from core.rule_tools.attention import find_attention
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import PRODUCTS, need
+from core.sets import among
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -53,7 +54,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(every, PRODUCTS)
     # sizes of attention follow from the sequence, which is not padded but left to the fused form: a rule of its own
     attention = np.asarray(sorted(op for ops in find_attention(facts) for op in ops), dtype=np.int32)
-    every = every[~(facts.inside(every, attention) | np.isin(every, attention))]
+    every = every[~(facts.inside(every, attention) | among(every, attention))]
     ops = facts.in_first_step(every)
     cost = facts.device_ns(ops)
     odd: list[int] = []

@@ -1,0 +1,25 @@
+"""Sets of numbers of slices against numpy's own, which is slow but known to be right."""
+
+import numpy as np
+import pytest
+
+from core.sets import among, distinct
+
+
+@pytest.mark.parametrize("far", [10, 10_000, 30_000_000])  # by a table, and by searching
+def test_as_numpy_does_it(far):
+    random = np.random.default_rng(far)
+    for count in (0, 1, 2, 50, 3000):
+        values = random.integers(-1, far, count).astype(np.int32)
+        members = np.concatenate([random.integers(-1, far, count // 2), values[:3]])
+        assert distinct(values).tolist() == np.unique(values).tolist()
+        assert among(values, members).tolist() == np.isin(values, members).tolist()
+        assert among(values, members.tolist()).tolist() == np.isin(values, members).tolist()
+
+
+def test_types_and_nothing():
+    assert distinct(np.array([3, 1, 3], dtype=np.int32)).dtype == np.int32
+    assert among(np.array([1, 2]), []).tolist() == [False, False]
+    assert not len(among(np.empty(0, dtype=np.int32), [1]))
+    kinds = np.array([0, 4, 5], dtype=np.uint8)  # as columns of kinds are kept
+    assert among(kinds, (4, 300)).tolist() == [False, True, False]
