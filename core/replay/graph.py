@@ -160,9 +160,10 @@ def _points(lanes: Lanes, work: Work, waits: Waits, edges: tuple[I32, I32], boun
     lane = np.concatenate((at_bounds, waits.mark_lane, waits.lane[begins], lane_of_work[floors], lane_of_work))
     rows = (at_bounds, np.arange(len(waits.mark_ns)), begins, floors, np.arange(len(work)))
     kind = np.repeat((_BOUNDARY, _MARK, _WAIT, _FLOOR, _LAUNCH), [len(part) for part in rows]).astype(np.int32)
-    lane, row = lane.astype(np.int32), np.concatenate(rows).astype(np.int32)
-    order = np.lexsort((kind, time, lane))
-    return time[order], lane[order], kind[order], row[order]
+    lanes_of: I32 = lane.astype(np.int32)
+    row: I32 = np.concatenate(rows).astype(np.int32)
+    order = np.lexsort((kind, time, lanes_of))
+    return time[order], lanes_of[order], kind[order], row[order]
 
 
 def _lane_of_work(work: Work, lanes: Lanes) -> I32:
