@@ -9,11 +9,13 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from core.analysis import Analysis
+from core.change_range import change_range
 from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
 from core.figures.stats import self_time
-from core.judging import GAIN_PCT, Judgement, judge, noise_of
+from core.judging import GAIN_PCT, Judgement, is_shorter, judge, noise_of
 from core.kinds import DEVICE_WORK, SliceKind
+from core.project import Figures as RoundFigures
 from core.project import figures_of, load_project, project_folder
 from core.run_folder import RunRecord, run_of
 from core.same_program import Condition, differing, program_of, ran_same_code
@@ -109,7 +111,7 @@ class Comparison:
     wall_ns: tuple[float | None, float | None] = (None, None)  # steps without the profiler, where the runs measured it
     differs: tuple[Condition, ...] = ()  # script, device, ...: where they differ, a change of time says little
     repeat_pct: float | None = None  # by how much runs of the same code differ, where rounds of a project tell
-    noise: tuple[str, ...] = ()  # why they cannot tell: codes of `core.judging.noise_of`, `same_code`, `repeat`
+    noise: tuple[str, ...] = ()  # why they cannot tell: codes of `core.judging.noise_of`, `pace`, `same_code`, `repeat`
 
     @property
     def step(self) -> tuple[str, float, float] | None:
@@ -190,11 +192,18 @@ def compare(
         return replace(compared, noise=("same_code",))
     both = ([figures_of(before_analysis, runs[0])], [figures_of(after_analysis, runs[1])])
     noise = noise_of(both[0], both[1], compared.step_change_pct)
+    if not noise and all(compared.wall_ns) and _is_open(compared.step_change_pct, both[0], both[1][0]):
+        noise = ("pace",)
     if known is None or known.repeat_pct is None:
         return replace(compared, noise=noise)
     if "repeat" in known.reasons or _is_within(compared.step, known.repeat_pct):
         noise = ("repeat", *noise)
     return replace(compared, noise=noise, repeat_pct=known.repeat_pct)
+
+
+def _is_open(change_pct: float | None, before: Sequence[RoundFigures], after: RoundFigures) -> bool:
+    """Whether what the machine did while steps were timed leaves open which is faster."""
+    return change_pct is not None and is_shorter(change_pct, change_range(before, after)) is None
 
 
 def _is_within(pair: tuple[str, float, float] | None, repeat_pct: float) -> bool:

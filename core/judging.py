@@ -10,13 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.change_range import CLEAR, Range, change_range, is_calm, pace_change
 from core.project import Figures, Iteration
 
 NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
 GAIN_PCT = 1.0  # a smaller change of the measured step is called no gain
 SLOWED = 1.2  # the step while recorded, of the one without the profiler, or the other way round: more is worth saying
 LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
-CLEAR = 2.5  # standard errors (Student's 95 % of six steps): a change beyond them is more than one run's own noise
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,15 @@ class Judgement:
     predicted_pct: float | None  # change predicted, of the step before; negative is faster
     measured_pct: float | None
     outcome: str  # right | better | worse | unclear (the measurements are too noisy to tell) | unknown
-    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, profiler; same_code, repeat, spread, machine
+    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, profiler; same_code, repeat, spread, machine, pace
     recorded_ns: tuple[float, float] | None = None  # both sustained steps while recorded, where `measure` is "wall"
     repeat_pct: float | None = None  # by how much runs of the same code differ, of the longest; None: run only once
     baseline: tuple[int, ...] = ()  # numbers of the rounds that ``before_ns`` is the mean of
 
-    @property
-    def is_gain(self) -> bool | None:
-        """Whether the step became shorter; None where the measurements cannot tell."""
-        if self.measured_pct is None or self.outcome == "unclear":
-            return None
-        return self.measured_pct <= -GAIN_PCT
+    is_gain: bool | None = None  # whether the step became shorter; None where the measurements cannot tell
+    range_pct: Range | None = None  # the change, once what the machine did meanwhile is allowed for
+    waited_pct: tuple[float, float] | None = None  # of the timings, while other programs had the cores
+    pace_pct: float | None = None  # how much longer a fixed piece of work took; None: as long as usual, or not known
 
     @property
     def off_by_pct(self) -> float | None:
@@ -71,8 +69,8 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
             measure, field = name.removesuffix("_ns"), name
             break
     again = is_same_code(before, after)
-    olds = [before, *([] if again else _repeats(before, rounds, field))]
-    news = [after, *([] if again else _repeats(after, rounds, field))]
+    olds = _undisturbed([before, *([] if again else _repeats(before, rounds, field))], measure)
+    news = [after, *([] if again else _undisturbed(_repeats(after, rounds, field), measure))]
     old = _mean([getattr(i.figures, field) for i in olds]) if field else None
     new = getattr(after.figures, field) if field else None
     measured = None if old is None or new is None else 100.0 * (new - old) / old
@@ -81,23 +79,81 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     if after.predicted_ns is not None and base:
         predicted = 100.0 * (after.predicted_ns - base) / base
     ratio = max(_ratio([getattr(i.figures, field) for i in group]) for group in (olds, news)) if field else 1.0
+    old_figures, new_figures = ([i.figures for i in group] for group in (olds, news))
     if again:
         noise: tuple[str, ...] = ("same_code",)
     else:
         within = old and new and ratio > 1.0 and abs(math.log(new / old)) <= math.log(ratio)
-        old_figures, new_figures = ([i.figures for i in group] for group in (olds, news))
         noise = (*(("repeat",) if within else ()), *noise_of(old_figures, new_figures, measured))
-    outcome = "unclear" if noise and measured is not None else "unknown"
-    if measured is not None and predicted is not None:
-        off = measured - predicted
-        if not noise:
-            outcome = "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
-    reasons = noise if outcome == "unclear" else _reasons(before, after, outcome)
+    bounds = change_range(old_figures, after.figures) if measure == "wall" else None
+    outcome, gain, reasons = "unknown" if measured is None else "unclear", None, noise
+    if not noise:
+        outcome, gain = _told(measured, predicted, bounds)
+        reasons = _reasons(before, after, outcome)
+        if measured is not None and (gain is None or outcome == "unclear"):
+            reasons = (*reasons, _why_open(old_figures, after.figures))
     recorded = (_mean([i.figures.sustained_ns for i in olds]), after.figures.sustained_ns)
     pair = (recorded[0], recorded[1]) if measure == "wall" and recorded[0] and recorded[1] else None
     differ = 100.0 * (1.0 - 1.0 / ratio) if max(len(olds), len(news)) > 1 else None
-    baseline = tuple(sorted(i.number for i in olds))
-    return Judgement(measure, old, new, predicted, measured, outcome, reasons, pair, differ, baseline)
+    pace = pace_change(old_figures, after.figures) if measure == "wall" else None
+    return Judgement(
+        measure,
+        old,
+        new,
+        predicted,
+        measured,
+        outcome,
+        reasons,
+        pair,
+        differ,
+        tuple(sorted(i.number for i in olds)),
+        gain,
+        bounds,
+        (max(f.waited_pct or 0.0 for f in old_figures), after.figures.waited_pct or 0.0) if bounds else None,
+        None if pace is None else 100.0 * (pace - 1.0),
+    )
+
+
+def _told(measured: float | None, predicted: float | None, bounds: Range | None) -> tuple[str, bool | None]:
+    """What can be said of a prediction and of the gain: the same at both ends of the change's range, or nothing."""
+    if measured is None:
+        return "unknown", None
+    low, high = bounds or (measured, measured)
+    gain = is_shorter(measured, (low, high))
+    if predicted is None:
+        return "unknown" if gain is not None else "unclear", gain
+    named = _named(measured - predicted)
+    if named == "right":
+        sure = max(predicted - low, high - predicted) <= 2.0 * NOISE_PCT
+    else:
+        sure = _named(low - predicted) == _named(high - predicted) == named
+    return named if sure else "unclear", gain
+
+
+def _named(off: float) -> str:
+    return "right" if abs(off) <= NOISE_PCT else "better" if off < 0 else "worse"
+
+
+def is_shorter(measured: float, bounds: Range | None) -> bool | None:
+    """Whether a step became shorter by its measured change and the range of that; None where both is possible."""
+    low, high = bounds or (measured, measured)
+    if measured <= -GAIN_PCT:
+        return True if high <= -GAIN_PCT else None
+    return False if low > -NOISE_PCT else None
+
+
+def _why_open(before: Sequence[Figures], after: Figures) -> str:
+    """Whether it is the machine that leaves a change open, or the steps, which scatter."""
+    sides = [*before, after]
+    moved = pace_change(before, after) is not None or not all(is_calm(f) for f in sides)
+    waited = max(f.waited_pct or 0.0 for f in sides)
+    return "pace" if moved or waited > CLEAR * max(f.wall_error_pct or 0.0 for f in sides) else "spread"
+
+
+def _undisturbed(rounds: list[Iteration], measure: str) -> list[Iteration]:
+    """Measurements of one code: those that other programs left alone, where there are any."""
+    calm = [i for i in rounds if is_calm(i.figures)] if measure == "wall" else []
+    return calm or rounds
 
 
 def _repeats(one: Iteration, rounds: Sequence[Iteration], field: str) -> list[Iteration]:
@@ -121,8 +177,8 @@ def noise_of(before: Sequence[Figures], after: Sequence[Figures], change_pct: fl
 
     Each side holds all runs of one code. Steps that differ much among themselves hide a small change, not one far
     beyond the error of their means; but that error knows nothing of what changes between runs. So where no code ran
-    twice, the steps of both have to lie apart as well. Where other programs were busy (`is_busy`), only runs that were
-    repeated on both sides can tell.
+    twice, the steps of both have to lie apart as well. Where other programs were busy (`is_busy`, unless the run knows
+    that they were not), only runs that were repeated on both sides can tell.
     """
     sides, reasons = [*before, *after], []
     errors = [s.error_pct for s in sides if s.error_pct is not None]
@@ -131,7 +187,8 @@ def noise_of(before: Sequence[Figures], after: Sequence[Figures], change_pct: fl
         clear = _are_apart(before[0], after[0], change_pct)
     if not clear and any(s.spread_pct is not None and s.spread_pct > LARGEST_SPREAD_PCT for s in sides):
         reasons.append("spread")
-    if any(is_busy(s.wall_ns, s.sustained_ns, s.host_ns) for s in sides) and min(len(before), len(after)) < 2:
+    unsure = [s for s in sides if s.waited_pct is None or not is_calm(s)]
+    if any(is_busy(s.wall_ns, s.sustained_ns, s.host_ns) for s in unsure) and min(len(before), len(after)) < 2:
         reasons.append("machine")
     return tuple(reasons)
 

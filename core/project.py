@@ -56,6 +56,9 @@ class Figures:
     spread_pct: float | None = None  # half the range of the recorded steps, of their median
     error_pct: float | None = None  # standard error of the recorded steps' mean, of it
     left: int | None = None  # suggestions that its plan shows unasked: what one can go on with
+    waited_pct: float | None = None  # of the timing without the profiler, while other programs had the cores
+    wall_error_pct: float | None = None  # standard error of ``wall_ns``
+    loop_ns: float | None = None  # what a fixed piece of work took beside that timing
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,7 @@ def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:
         tuple(dict.fromkeys(s.rule_id for s in analysis.suggestions if not s.informational)),
         *_spread(analysis),
         sum(analysis.suggestions[i].key not in analysis.aside for i in analysis.headlined()),
+        *((run.timing.waited_pct, run.timing.error_pct, run.timing.loop_ns) if run else ()),
     )
 
 

@@ -32,6 +32,15 @@ class ParametersAt:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """How far the time of a step without the profiler can be trusted; None is unknown."""
+
+    waited_pct: float | None = None  # of the timing, while other programs had the cores; the sum over threads
+    error_pct: float | None = None  # standard error of the step
+    loop_ns: float | None = None  # what a fixed piece of work took then: how fast the processor was
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """What ``run.json`` says; None where it says nothing."""
 
@@ -49,6 +58,7 @@ class RunRecord:
     loss_steps: tuple[int, ...] | None = None  # number of the step that each loss is of; None in older runs
     losses_recorded: bool = False  # those of the recorded steps are among them
     parameters_at: ParametersAt | None = None  # after a chosen step
+    timing: Timing = Timing()  # of ``wall_step_ns``
 
     @property
     def trace(self) -> Path | None:
@@ -98,6 +108,11 @@ def read_run(folder: Path) -> RunRecord | None:
         _loss_steps(kept),
         kept.get("recorded") is True,
         _parameters_at(kept.get("parameters_after")),
+        Timing(
+            _number(steps.get("wall_waited_pct")),
+            _number(steps.get("wall_error_pct")),
+            _nanoseconds(steps.get("wall_loop_us")),
+        ),
     )
 
 

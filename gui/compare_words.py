@@ -46,6 +46,11 @@ def doubts(found: Comparison) -> str:
         "spread": translate(
             "compare", "The steps of a run differ so much among themselves that this difference says little."
         ),
+        "pace": translate(
+            "compare",
+            "Other programs had the processor while steps were timed, or its own pace moved between the runs, by more "
+            "than this. Measure again.",
+        ),
         "machine": translate(
             "compare",
             "A step without the profiler took longer than one with it: other programs were busy, or the steps that "

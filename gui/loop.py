@@ -178,6 +178,7 @@ class Loop(QObject):
         if measured_now:
             self._tick_parent(project, fresh)
             self._session.pageRequested.emit("iterations")
+            self.rounds.go_on()
 
     def _tick_parent(self, project: Project, measured: Iteration) -> None:
         """What was applied, has run and brought something is done, on the plan it came from."""
@@ -255,6 +256,11 @@ class Loop(QObject):
         """Run the copy of a round once more, for a row of its own."""
         if self.project is not None:
             self.rounds.measure_again(self.project, number)
+
+    def measure_both(self, number: int) -> None:
+        """Run what a round was made from and the round itself once more, for rows of their own."""
+        if self.project is not None:
+            self.rounds.measure_both(self.project, number)
 
     def is_copy(self, document: Document) -> bool:
         """Whether a document's run was one of a changed copy, which is none of the user's own files."""

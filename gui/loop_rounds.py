@@ -45,6 +45,7 @@ class Rounds(QObject):
         self._loop, self._session = loop, session
         self._planned: dict[str, tuple[Path, int]] = {}  # by script of a copy: folder and number of its round
         self._pending: Iteration | None = None  # the changed copy that runs now
+        self._next: tuple[Path, int] | None = None  # folder and number of the round to measure when this one was
         self._env: dict[Path, Mapping[str, str]] = {}  # variables of the runs of this session; never written anywhere
         session.runChanged.connect(self._run_changed)
 
@@ -168,6 +169,22 @@ class Rounds(QObject):
         else:
             self.run_again(project, planned.number)
 
+    def measure_both(self, project: Project, number: int) -> None:
+        """Run the code that a round was made from once more, and then its own: nothing else runs in between."""
+        iteration = project.get(number)
+        if iteration is None or iteration.parent is None or not self._is_free():
+            return
+        self.measure_again(project, iteration.parent)
+        if self.capture is not None and self.capture.running:
+            self._next = (project.folder, number)
+
+    def go_on(self) -> None:
+        """A round was measured: the other one of the two is run."""
+        found, self._next = self._next, None
+        project = self._loop.project_in(found[0]) if found is not None else None
+        if project is not None and found is not None:
+            self.measure_again(project, found[1])
+
     def _is_unchanged(self, run: RunRecord) -> bool:
         """Whether the user's files are what a run used; else it is said which one is not."""
         changed = changed_since(run)
@@ -249,6 +266,8 @@ class Rounds(QObject):
         capture = self.capture
         if pending is None or capture is None or capture.result is None:
             return
+        if capture.result.outcome != "ok" or capture.result.trace is None:
+            self._next = None
         project = self._loop.project_with(Path(pending.run_folder))
         known = project.find(Path(pending.run_folder)) if project is not None else None
         if project is not None and known is not None:

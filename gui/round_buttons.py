@@ -26,11 +26,12 @@ CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
 
 
 class RoundButtons(QFrame):
-    """``again`` and ``repeat`` are there where the copy can run; ``take`` where its changes can go into the user's,
-    ``undo`` where they are there.
+    """``again`` and ``repeat`` are there where the copy can run, ``both`` where its result is unclear; ``take`` where
+    its changes can go into the user's, ``undo`` where they are there.
     """
 
     again: QPushButton | None = None
+    both: QPushButton | None = None
     repeat: QPushButton | None = None
     take: QPushButton | None = None
     undo: QPushButton | None = None
@@ -58,11 +59,24 @@ class RoundButtons(QFrame):
             row.addWidget(self.again)
         elif iteration.run_folder and iteration.is_measured and (there or not iteration.copy):
             tip = self.tr("Runs the same code once more and adds a row: two runs of the same code differ too.")
+            self._add_both(row, project, iteration, "primary" if newest and not goes_on else "")
             self.repeat = button(self.tr("Measure again"), partial(loop.measure_again, number), tip=tip)
             row.addWidget(self.repeat)
             if there and base_of(project, number) is not None:
                 gain = parent is not None and judge(parent, iteration, project.iterations).is_gain is True
                 self._add_take(row, "primary" if newest and gain and not goes_on else "")
+
+    def _add_both(self, row: FlowLayout, project: Project, iteration: Iteration, role: str) -> None:
+        """The cure of a result that the machine left open."""
+        parent = project.get(iteration.parent)
+        found = judge(parent, iteration, project.iterations) if parent is not None else None
+        if found is None or found.is_gain is not None and found.outcome != "unclear" or "same_code" in found.reasons:
+            return
+        words = self.tr("Measure both again")
+        tip = self.tr("Runs round {parent} and this one once more, one after the other, and adds a row of each.")
+        both = partial(self._loop.measure_both, self._number)
+        self.both = button(words, both, role, tip.format(parent=iteration.parent))
+        row.addWidget(self.both)
 
     def _add_take(self, row: FlowLayout, role: str) -> None:
         """The way into the user's own files; where it was gone, that it was, and the way back."""

@@ -128,7 +128,20 @@ class Child:
             self.recorder.start_whole()
 
     def _make_recorder(self):
-        names = ("session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops", "clock", "last")
+        names = (
+            "session",
+            "sync",
+            "procs",
+            "report",
+            "whole",
+            "checks",
+            "guard",
+            "early",
+            "loops",
+            "clock",
+            "pace",
+            "last",
+        )
         tools = {name: sibling(name) for name in names}
         self.finder = sibling("steps").StepFinder(self.config["step_source"])
         self.recorder = sibling("recorder").Recorder(self.torch, self.config, self.report, tools)

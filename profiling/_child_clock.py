@@ -19,15 +19,18 @@ class Clock:
     ----------
     synchronize
         Function that waits for every device in use.
+    pace
+        `_child_pace.Pace`: told when time is taken.
     """
 
-    def __init__(self, synchronize):
-        self._synchronize = synchronize
+    def __init__(self, synchronize, pace):
+        self._synchronize, self.pace = synchronize, pace
         self.reset()
 
     def reset(self):
         """A new stretch: nothing is timed yet."""
         self.steps, self.us, self._began = 0, 0.0, None
+        self.pace.reset()
 
     @property
     def runs(self):
@@ -37,6 +40,7 @@ class Clock:
     def start(self):
         """Take time from here on."""
         self._synchronize()
+        self.pace.start()
         self._began = time.perf_counter()
 
     def stop(self):
@@ -44,6 +48,7 @@ class Clock:
         self._synchronize()
         self.us += (time.perf_counter() - self._began) * 1e6
         self._began = None
+        self.pace.stop()
 
     def ended(self, left):
         """A step has ended; returns whether the stretch is over.

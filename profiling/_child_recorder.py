@@ -54,11 +54,11 @@ class Recorder:
         self.marks_steps = True  # False: the script's own prof.step() marks them
         self.in_step, self.source, self.traces = False, "", []
         self.step_times = []  # (number, phase, microseconds)
-        self.wall = []  # (steps, microseconds)
+        self.wall = []  # (steps, microseconds, pace)
         self.stepped_at = 0.0  # when an optimizer last stepped in the open step, or a call that makes a step ended
         self._left = 0  # steps until the phase ends
         self.step_began = 0.0
-        self.clock = tools["clock"].Clock(lambda: tools["session"].synchronize(torch))
+        self.clock = tools["clock"].Clock(lambda: tools["session"].synchronize(torch), tools["pace"].Pace())
         self._whole = tools["whole"].Whole(self)
         self._to_window = 1 + BASE_STEPS * (self.ranges is not None)  # steps from the timing to the window, at least
         needed = self.lead + tools["clock"].LEAST_STEPS * config["measure_wall"] + self._to_window + self.active
@@ -162,7 +162,7 @@ class Recorder:
         foreseen, needed = self._early.foreseen, self._to_window + self.active + self.config["sync_lines"]
         if self.clock.ended(None if foreseen is None else foreseen - self.number - needed):
             self.clock.stop()
-            self.wall.append((self.clock.steps, self.clock.us))
+            self.wall.append((self.clock.steps, self.clock.us, self.clock.pace.found()))
             self._after_wall()
 
     def _after_wall(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ MOST_NAMES = 4  # of traces that one sentence lists
 SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
 UNRECORDED = {"recording", "unsaved", "unsaved-full", "unsaved-large"}  # notices of what kept a trace from being made
 SLOW_STEP = 1.5  # times the median: a step that took longer had a hiccup
+LEAST_FOR_ERROR = 3  # steps: fewer say nothing about how far they scatter
 MOST_COST_OF_MARKS = 1.3  # more than that, and the user is told how to make it less
 
 
@@ -130,11 +132,18 @@ def leading_summary(gathered: Gathered) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Microseconds per step: ``wall_us`` without the profiler over ``timed`` steps, ``profiled_us`` in the window."""
+    """Microseconds per step: ``wall_us`` without the profiler over ``timed`` steps, ``profiled_us`` in the window.
+
+    ``waited_pct`` of that timing went by while other programs had the cores (the sum over threads, so it may exceed
+    100), ``error_pct`` is the standard error of ``wall_us``, ``loop_us`` what a fixed piece of work took beside it.
+    """
 
     wall_us: float | None
     profiled_us: float | None
     timed: int
+    waited_pct: float | None = None
+    error_pct: float | None = None
+    loop_us: float | None = None
 
 
 def step_times(gathered: Gathered) -> StepTimes:
@@ -149,13 +158,34 @@ def step_times(gathered: Gathered) -> StepTimes:
     each = [float(row[2]) for row in times if row[1] == "wall"]
     profiled = [float(row[2]) for row in times if row[1] == "window"]
     timed = sum(row[0] for row in clocked)
-    wall = sum(row[1] for row in clocked) / timed if timed else None
+    whole = sum(row[1] for row in clocked)
+    wall = whole / timed if timed else None
+    error = None
     if wall is not None and each:
         usual = statistics.median(each)
         on_device = any(event.get("devices") for event in gathered.traces)
         hiccups = sum(one - usual for one in each if one > SLOW_STEP * usual)
         wall = max(wall - hiccups / timed, usual) if on_device else usual
-    return StepTimes(wall, statistics.median(profiled) if profiled else None, timed)
+        error = None if on_device else _error_pct(each)
+    paces = [row[2] for row in clocked if len(row) > 2]
+    waited = [pace["waited_us"] for pace in paces if pace.get("waited_us") is not None]
+    loops = [pace["loop_us"] for pace in paces if pace.get("loop_us")]
+    return StepTimes(
+        wall,
+        statistics.median(profiled) if profiled else None,
+        timed,
+        100.0 * sum(waited) / whole if waited and whole else None,
+        error,
+        statistics.mean(loops) if loops else None,
+    )
+
+
+def _error_pct(steps: Sequence[float]) -> float | None:
+    """Standard error of a median in per cent of it, from the quartiles: one slow step does not make it large."""
+    if len(steps) < LEAST_FOR_ERROR:
+        return None
+    low, usual, high = statistics.quantiles(steps, n=4)
+    return 100.0 * 1.25 * (high - low) / 1.35 / len(steps) ** 0.5 / usual if usual else None
 
 
 def cost_of_marks(gathered: Gathered) -> float | None:

@@ -114,6 +114,8 @@ _NOISE = {
     "repeat": "The rounds of this script show that runs of the same code differ by as much.",
     "same_code": "Both runs had the same sources and arguments: they differ by chance, and this is how much.",
     "spread": "The steps of a run differ so much among themselves that this difference says little.",
+    "pace": "Other programs had the processor while steps were timed, or its own pace moved between the runs, by more "
+    "than this. Measure again.",
     "machine": "A step without the profiler took longer than one with it: other programs were busy, or the steps "
     "that were not recorded have more to do. Measure again.",
 }

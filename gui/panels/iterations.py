@@ -324,7 +324,8 @@ class IterationsPage(QWidget):
         self.words.setText(round_words.verdict(project, self._known_checks, number))
         assert self._loop is not None
         row = RoundButtons(self._loop, project, iteration, self._compare)
-        self.again, self.repeat, self.take, self.undo_round = row.again, row.repeat, row.take, row.undo
+        self.again, self.both, self.repeat = row.again, row.both, row.repeat
+        self.take, self.undo_round = row.take, row.undo
         self._below_box.addWidget(row)
         for fix in iteration.fixes:
             summary = label(fix.summary, "", wrap=True)

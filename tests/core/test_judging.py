@@ -78,6 +78,72 @@ def test_a_machine_that_was_busy_is_found_out():
     assert noise_of([busy, busy], [quiet, quiet]) == ()  # both ran twice: that says how much it was
 
 
+def timed(number: int, wall: float, waited: float | None = 0.0, loop: float | None = 70.0, **others) -> Iteration:
+    error = others.pop("wall_error", 0.5)
+    found = round_of(number, wall, wall * 1.1, **others)
+    return replace(found, figures=replace(found.figures, waited_pct=waited, wall_error_pct=error, loop_ns=loop))
+
+
+FIX = {"parent": 0, "copy": "/copies/1"}
+
+
+def test_what_other_programs_did_is_not_called_a_wrong_prediction():
+    base = timed(0, 5.6)
+    busy = timed(1, 8.7, waited=40.0, predicted_ns=6.1, **FIX)
+    found = judge(base, busy)
+    assert (found.outcome, found.reasons, found.is_gain) == ("unclear", ("pace",), None)
+    low, high = found.range_pct
+    assert low < 0 < 55 < high
+    assert judge(timed(0, 8.7, waited=40.0), timed(1, 5.6, predicted_ns=8.7, **FIX)).outcome == "unclear"
+
+
+def test_a_prediction_that_is_wrong_on_a_quiet_machine_is_called_wrong():
+    found = judge(timed(0, 5.6), timed(1, 8.7, waited=2.0, predicted_ns=6.1, **FIX))
+    assert (found.outcome, found.is_gain) == ("worse", False)
+    assert judge(timed(0, 8.7), timed(1, 5.6, predicted_ns=9.5, **FIX)).outcome == "better"
+
+
+def test_a_prediction_that_the_disturbance_cannot_explain_is_called_wrong():
+    found = judge(timed(0, 5.6), timed(1, 8.7, waited=15.0, predicted_ns=6.1, **FIX))
+    assert (found.outcome, found.is_gain) == ("worse", False)
+    assert found.range_pct[0] > 25
+
+
+def test_a_processor_that_was_slower_is_told():
+    found = judge(timed(0, 5.6), timed(1, 7.3, loop=91.0, predicted_ns=6.1, **FIX))
+    assert (found.outcome, found.reasons) == ("unclear", ("pace",))
+    assert found.pace_pct == pytest.approx(30.0)
+    wrong = judge(timed(0, 5.6), timed(1, 12.0, loop=91.0, predicted_ns=6.1, **FIX))
+    assert wrong.outcome == "worse"
+    assert judge(timed(0, 5.6), timed(1, 5.6, loop=73.0, predicted_ns=6.16, **FIX)).outcome == "right"
+
+
+def test_steps_that_scatter_leave_a_small_change_open():
+    found = judge(timed(0, 5.6, wall_error=4.0), timed(1, 5.0, wall_error=4.0, predicted_ns=6.1, **FIX))
+    assert (found.outcome, found.reasons, found.is_gain) == ("unclear", ("spread",), None)
+
+
+def test_a_gain_is_one_though_the_prediction_stays_open():
+    found = judge(timed(0, 100.0, waited=30.0), timed(1, 50.0, predicted_ns=66.0 * 1.1, **FIX))
+    assert (found.outcome, found.is_gain) == ("unclear", True)
+
+
+def test_of_runs_of_the_same_code_those_count_that_were_left_alone():
+    busy, calm = timed(0, 9.0, waited=60.0), timed(2, 5.6, parent=0, again=0)
+    fixed = timed(1, 5.0, predicted_ns=8.8, **FIX)
+    assert judge(busy, fixed).outcome == "unclear"
+    found = judge(busy, fixed, (busy, fixed, calm))
+    assert (found.before_ns, found.baseline, found.is_gain) == (5.6, (2,), True)
+
+
+def test_a_quiet_machine_is_not_called_busy_because_the_recorded_step_is_shorter():
+    before, after = timed(0, 4545.0), timed(1, 2000.0, **FIX)
+    before = replace(before, figures=replace(before.figures, sustained_ns=3775.0, host_ns=3775.0))
+    assert judge(before, after).is_gain is True
+    unknown = replace(before, figures=replace(before.figures, waited_pct=None))
+    assert judge(unknown, after).reasons == ("machine",)
+
+
 def run_folder(folder: Path, script: Path, wall_us: float, code: str, **spec) -> RunRecord:
     (folder / "sources").mkdir(parents=True)
     (folder / "sources" / "train.py").write_text(code)

@@ -110,7 +110,13 @@ def run_folder(tmp_path: Path) -> Path:
     return make_run(tmp_path / "runs" / "1", project / "train.py")
 
 
-def make_run(folder: Path, script: Path, losses: list[float] | None = None, wall_us: float = 900.0) -> Path:
+def make_run(
+    folder: Path,
+    script: Path,
+    losses: list[float] | None = None,
+    wall_us: float = 900.0,
+    waited_pct: float | None = None,
+) -> Path:
     (folder / "sources").mkdir(parents=True)
     shutil.copy(script, folder / "sources" / "train.py")
     training().write(folder / "trace.json")
@@ -120,7 +126,7 @@ def make_run(folder: Path, script: Path, losses: list[float] | None = None, wall
         "state": "ok",
         "created": 5.0,
         "spec": {"interpreter": "python", "script": str(script), "argv": ["--lr", "1"]},
-        "steps": {"wall_step_us": wall_us},
+        "steps": {"wall_step_us": wall_us, "wall_waited_pct": waited_pct},
         "sources": [{"path": str(script), "copy": "sources/train.py"}],
         "traces": [{"path": "trace.json"}],
     }

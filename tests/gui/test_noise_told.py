@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtWidgets import QPushButton
@@ -15,7 +16,7 @@ from gui import round_words
 from gui.fix_dialog import FixDialog
 from gui.panels.iterations import IterationsPage
 from gui.panels.plan import PlanPanel
-from tests.gui.test_loop import finish, loop, make_run, run_folder, shown  # noqa: F401 - fixtures
+from tests.gui.test_loop import FakeCapture, finish, loop, make_run, run_folder, shown  # noqa: F401 - fixtures
 
 UNEVEN = DoctorNote("uneven-steps", "warning", "", "", "", values={"low_ms": 0.5, "high_ms": 4.0, "share": 82.0})
 
@@ -104,3 +105,86 @@ def test_what_was_not_faster_is_not_urged_on(window, loop, run_folder, tmp_path)
     assert shown_of(first, replace(again, number=1), replace(fixed, number=2)).repeat is not None
     page.choose(2)
     assert page.take.property("role") != "primary"
+
+
+def disturbed(number: int, wall: float, waited: float, **others) -> Iteration:
+    figures = Figures(sustained_ns=wall, wall_ns=wall, host_ns=wall, waited_pct=waited, loop_ns=70_000.0)
+    return Iteration(number, f"/runs/{number}", 1.0 + number, figures=figures, **others)
+
+
+def test_what_the_machine_did_is_told_with_its_cure_and_no_prediction_is_blamed(tmp_path):
+    first = disturbed(0, 5.6e6, 3.0)
+    fixed = disturbed(1, 8.7e6, 45.0, parent=0, copy="/copies/1", predicted_ns=6.1e6)
+    said = said_of(Project(tmp_path, "train.py", (first, fixed)), 1)
+    assert said.startswith("Round 1: unclear.")
+    assert "whether it held cannot be told" in said
+    assert "Other programs had the processor for 3.0 % of the time while steps were timed before, and 45 % now." in said
+    assert "the change lies between −15 % and +60 %. Measure both again." in said
+    calm = replace(fixed, figures=replace(fixed.figures, waited_pct=2.0))
+    said = said_of(Project(tmp_path, "train.py", (first, calm)), 1)
+    assert "it brought less, by 46 points" in said
+    assert "Other programs" not in said
+    slower = replace(calm, figures=replace(calm.figures, loop_ns=105_000.0))
+    assert "a fixed piece of work took +50 %" in said_of(Project(tmp_path, "train.py", (first, slower)), 1)
+    busy = Project(tmp_path, "train.py", (disturbed(0, 5.6e6, 80.0),))
+    assert "so the step may be as short as 1.12 ms. Measure it again." in said_of(busy, 0)
+
+
+class Running(FakeCapture):
+    """Runs from its start on."""
+
+    def start(self, spec: object) -> None:
+        super().start(spec)
+        self.running = True
+
+    def end(self, folder: Path) -> None:
+        self.result = SimpleNamespace(outcome="ok", trace=folder)
+        self.running = False
+        self.ended.emit()
+
+
+def test_both_are_measured_again_one_after_the_other(window, loop, run_folder, tmp_path):  # noqa: F811
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = Running(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    finish()
+    copy = Path(capture.specs[0].script)
+    make_run(capture.folder, copy, wall_us=880.0, waited_pct=60.0)
+    capture.end(capture.folder)
+    shown(window, capture.folder, 905_000.0, ())
+    page = window.pages["iterations"]
+    assert page.both.property("role") == "primary"
+    capture.folder = tmp_path / "runs" / "3"
+    page.both.click()
+    assert Path(capture.specs[-1].script).parent == tmp_path / "project"
+    make_run(capture.folder, tmp_path / "project" / "train.py", wall_us=900.0)
+    capture.end(capture.folder)
+    done, capture.folder = capture.folder, tmp_path / "runs" / "4"
+    shown(window, done, 1_000_000.0)
+    assert [Path(s.script) for s in capture.specs[1:]] == [tmp_path / "project" / "train.py", copy]
+    make_run(capture.folder, copy, wall_us=600.0)
+    capture.end(capture.folder)
+    shown(window, capture.folder, 700_000.0, ())
+    assert [(i.parent, i.figures.wall_ns) for i in loop.project.iterations[2:]] == [(0, 900_000.0), (0, 600_000.0)]
+    assert len(capture.specs) == 3
+    page.choose(3)
+    assert plain(page.words.text()).startswith("Round 3: faster.")
+    assert page.both is None
+
+
+def test_a_run_that_fails_takes_the_other_with_it(window, loop, run_folder, tmp_path):  # noqa: F811
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = Running(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    finish()
+    make_run(capture.folder, Path(capture.specs[0].script), wall_us=880.0, waited_pct=60.0)
+    capture.end(capture.folder)
+    shown(window, capture.folder, 905_000.0, ())
+    capture.folder = tmp_path / "runs" / "3"
+    loop.measure_both(1)
+    capture.running, capture.result = False, SimpleNamespace(outcome="stopped", trace=None)
+    capture.ended.emit()
+    loop.rounds.go_on()
+    assert len(capture.specs) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiling import _child_clock
+from profiling import _child_clock, _child_pace
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_few_steps_are_timed_so_that_a_window_is_left(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(_child_clock.time, "perf_counter", lambda: now[0])
-    clock = _child_clock.Clock(lambda: None)
+    clock = _child_clock.Clock(lambda: None, _child_pace.Pace())
     clock.start()
     for _ in range(100):
         now[0] += step_s * 1.0001

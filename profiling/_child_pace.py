@@ -1,0 +1,106 @@
+"""How undisturbed the machine was while steps were timed: what other programs took, and how fast the processor was.
+
+Runs in the user's interpreter: standard library only, Python 3.8. Two runs of one script can differ by a factor because
+of what else the machine did; this is kept beside the time, so that no change of the code is blamed for it.
+"""
+
+import os
+import time
+
+LOOPS, ROUNDS = 4000, 10  # of the yardstick: under a millisecond in all
+MOST_PROCESSES = 256
+TICKS = 100  # a second, of the times in /proc; the kernel says it in user space as this on every common platform
+
+
+def yardstick():
+    """Microseconds of a fixed piece of work, undisturbed: the shortest of some rounds."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        began, total = time.perf_counter(), 0
+        for i in range(LOOPS):
+            total += i & 3
+        best = min(best, time.perf_counter() - began)
+    return best * 1e6
+
+
+def _read(path):
+    with open(path, encoding="ascii", errors="replace") as file:
+        return file.read()
+
+
+def _waited():
+    """Seconds that this process's threads were ready to run and had no core, as Linux counts them."""
+    total = 0
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            total += int(_read("/proc/self/task/" + thread + "/schedstat").split()[1])
+        except OSError:  # it has just ended
+            pass
+    return total * 1e-9
+
+
+def _used_by_all():
+    """Seconds that all cores have worked, and that a host took from them where this is a virtual machine."""
+    row = _read("/proc/stat").split(None, 9)
+    user, nice, system, _idle, _waiting, irq, soft, stolen = map(int, row[1:9])
+    return (user + nice + system + irq + soft) / TICKS, stolen / TICKS
+
+
+def _used_by_children():
+    """Seconds that the processes below this one have worked, as workers of a loader do."""
+    total, seen, left = 0, set(), [str(os.getpid())]
+    while left and len(seen) < MOST_PROCESSES:
+        pid = left.pop()
+        seen.add(pid)
+        try:
+            if pid != str(os.getpid()):
+                fields = _read("/proc/" + pid + "/stat").rpartition(")")[2].split()
+                total += int(fields[11]) + int(fields[12])
+            for thread in os.listdir("/proc/" + pid + "/task"):
+                left += _read("/proc/" + pid + "/task/" + thread + "/children").split()
+        except OSError:  # it has just ended, or this kernel does not tell
+            pass
+    return total / TICKS
+
+
+class Pace:
+    """Counts over one stretch of timing, which may be interrupted."""
+
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        """A new stretch."""
+        self._began, self._lost, self._known, self._loops = None, 0.0, True, []
+
+    def start(self):
+        """Time is taken from here on."""
+        self._loops.append(yardstick())
+        self._began = self._now()
+
+    def stop(self):
+        """No time is taken for a while."""
+        now, began = self._now(), self._began
+        if now is None or began is None:
+            self._known = False
+        else:
+            waited, used, stolen, own = (new - old for new, old in zip(now, began))
+            # What waits for a core because of the script's own threads and workers is part of the script.
+            self._lost += max(0.0, min(waited, used - own)) + stolen
+        self._loops.append(yardstick())
+
+    def found(self):
+        """``waited_us``: for a core that others had, summed over the threads, None where the system does not tell;
+        ``loop_us``: the yardstick, the mean of both ends.
+        """
+        loops = self._loops
+        return {
+            "waited_us": self._lost * 1e6 if self._known else None,
+            "loop_us": sum(loops) / len(loops) if loops else None,
+        }
+
+    def _now(self):
+        try:
+            return (_waited(), *_used_by_all(), time.process_time() + _used_by_children())
+        except (OSError, ValueError, IndexError):
+            return None
