@@ -18,7 +18,7 @@ from gui.session import Document, Session
 from gui.timeline import overlays, rank_strips
 from gui.timeline.counters import paint_counter, subtitle
 from gui.timeline.frame import HEADER_PX, Frame
-from gui.timeline.header import header_font, paint_grounds, paint_note
+from gui.timeline.header import header_font, paint_grounds, paint_note, stuck
 from gui.timeline.headers import HeaderColumn
 from gui.timeline.labels import draw_text
 from gui.timeline.layout import Layout
@@ -260,7 +260,7 @@ class Canvas(Scaled):
         for row in visible:
             if row.key.startswith("busy/") and (row.pinned or frame.row_y(row) >= top - row.height):
                 painter.setClipRect(QRect(0, 0 if row.pinned else top, HEADER_PX - 8, frame.height_px))
-                paint_note(painter, frame, row, subtitle(self.counters, frame, row))
+                paint_note(painter, frame, stuck(frame, row), subtitle(self.counters, frame, row))
                 painter.setClipping(False)
 
     def _section(self, painter: QPainter, frame: Frame, rows: list[Row], top: int, bottom: int) -> None:

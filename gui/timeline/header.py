@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -30,6 +31,14 @@ def header_font(bold: bool = False, small: bool = False) -> QFont:
 def chevron_right_px(row: Row) -> int:
     """Clicks left of this x expand or collapse a row."""
     return 6 + row.indent * INDENT_PX + CHEVRON_PX + 4
+
+
+def stuck(frame: Frame, row: Row) -> Row:
+    """A row as its heading takes it: what is scrolled away above is left out, so that its name stays in view."""
+    hidden = frame.layout.pinned_px - frame.row_y(row)
+    if row.pinned or row.kind is RowKind.GROUP or not 0 < hidden < row.height:
+        return row
+    return replace(row, y=row.y + hidden, height=row.height - hidden)
 
 
 def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool, note: str) -> None:

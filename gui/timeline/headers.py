@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QPainter, QPixmap
 
 from gui.timeline.frame import HEADER_PX, Frame
-from gui.timeline.header import paint_grounds, paint_header
+from gui.timeline.header import paint_grounds, paint_header, stuck
 from gui.timeline.row import Row, RowKind
 from gui.timeline.still import Still
 
@@ -41,7 +41,12 @@ class HeaderColumn:
             same = before is not None and before.title == row.title and before.group == row.group
             clip = QRect(0, 0, HEADER_PX, top) if row.pinned else QRect(0, top, HEADER_PX, frame.height_px - top)
             painter.setClipRect(clip)
-            self._paint_row(painter, frame, row, same and row.kind is RowKind.SLICES, notes.get(row.key, ""))
+            seen, note = stuck(frame, row), notes.get(row.key, "")
+            if seen is row:
+                self._paint_row(painter, frame, row, same and row.kind is RowKind.SLICES, note)
+            else:  # not worth keeping: its height is another one with each pixel
+                paint_grounds(painter, frame, [seen])
+                paint_header(painter, frame, seen, False, note)
             above[row.pinned] = row
         painter.setClipping(False)
         painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)

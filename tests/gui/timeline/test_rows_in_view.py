@@ -104,6 +104,22 @@ def test_an_arrow_leads_to_the_row_whose_lane_is_not_shown(make_view: MakeView, 
     assert stand_in[0] is row
 
 
+def test_the_name_of_a_row_that_is_half_scrolled_away_stays_in_view(make_view: MakeView, tmp_path) -> None:
+    made = TraceBuilder()
+    for depth in range(8):
+        made.op(f"aten::op{depth}", depth, 1000 - 2 * depth)
+    view = make_view(made.kernel("gemm", 0, 10).build(tmp_path / "deep.json"))
+    view.resize(1200, 330)
+    row = next(r for r in view.rows.scrolled if r.track_kind == TrackKind.CPU_OPS)
+    view.canvas.set_scroll(row.y + 30)
+    frame, top = view.canvas.frame(), view.rows.pinned_px
+    assert frame.row_y(row) == top - 30
+    image = picture(view)
+    drawn = [x for x in range(6, HEADER_PX - 10) for y in range(top + 3, top + 19)
+             if image.pixelColor(x, y) == frame.palette.text]  # fmt: skip
+    assert drawn, "the heading stands at the top of what is left of the row"
+
+
 def test_lanes_and_counters_grow_into_the_room_that_is_left(view: TimelineView) -> None:
     view.resize(1200, 320)
     assert view.rows.lane_px == LANE_PX
