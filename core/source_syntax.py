@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 
@@ -134,8 +135,18 @@ def lines_in_loops(function: FunctionNode) -> frozenset[int]:
     return frozenset(lines)
 
 
-def walk_own(function: FunctionNode) -> Iterator[ast.AST]:
-    """All nodes of a function's body, inner functions and classes left out."""
+def walk_own(function: FunctionNode) -> tuple[ast.AST, ...]:
+    """All nodes of a function's body, inner functions and classes left out; remembered while the function is held."""
+    held = _OWN.get(function)
+    if held is None:
+        held = _OWN[function] = tuple(_walk_own(function))
+    return held
+
+
+_OWN: WeakKeyDictionary[FunctionNode, tuple[ast.AST, ...]] = WeakKeyDictionary()
+
+
+def _walk_own(function: FunctionNode) -> Iterator[ast.AST]:
     body = function.body if isinstance(function.body, list) else [function.body]
     pending: list[ast.AST] = list(body)
     while pending:

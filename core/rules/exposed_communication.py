@@ -61,19 +61,19 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(nodes, "the trace holds no backward pass.")
     kinds = kinds_of(facts, comm)
     sent = comm[with_gradients(facts, comm, kinds)]
-    sent = sent[sent_bytes(facts, sent) > ctx.params["few_bytes"]]
     launch = trace.links.launch_of[facts.kernels]
     inside = facts.inside(np.maximum(launch, 0), nodes) & (launch >= 0)
     plain = ~among(facts.kernels, comm)
     back = facts.kernels[inside & plain]
-    late: list[int] = []
+    parts: list[I32] = []
     for row in facts.step_rows:
         mine = back[ctx.figures.step_of[back] == row]
         if not len(mine):
             continue
         end = int(trace.end_ns[mine].max())
-        late.extend(int(c) for c in sent[ctx.figures.step_of[sent] == row] if trace.slices.start_ns[c] >= end)
-    ids = np.asarray(late, dtype=np.int32)
+        parts.append(sent[(ctx.figures.step_of[sent] == row) & (trace.slices.start_ns[sent] >= end)])
+    ids = np.concatenate(parts) if parts else sent[:0]
+    ids = ids[sent_bytes(facts, ids) > ctx.params["few_bytes"]]  # read from the file: asked of few
     exposed = int(exposed_ns(facts, ids).sum()) if len(ids) else 0
     whole = step_time_ns(facts)
     if exposed < ctx.params["min_share"] * whole:
@@ -97,7 +97,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             },
             anchors=ids,
             at=-1,
-            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(late), ctx.params["left"])],
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(ids.tolist()), ctx.params["left"])],
         )
     ]
 
