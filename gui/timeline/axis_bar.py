@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QMenu
 
 from gui import text
 from gui.painting import guarded
 from gui.timeline.axis import AXIS_PX, Origin, paint_axis
 from gui.timeline.frame import HEADER_PX
-from gui.timeline.gestures import ZOOM_PER_NOTCH
 from gui.timeline.header import header_font
 from gui.timeline.labels import draw_text
 from gui.timeline.palette import palette
@@ -118,7 +117,3 @@ class AxisBar(Scaled):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._dragging = False
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        time = self._document.viewport.time_at(self.inner(event.position()).x() - HEADER_PX, self.wide() - HEADER_PX)
-        self._view.motion.zoom(ZOOM_PER_NOTCH ** (-event.angleDelta().y() / 120), time)

@@ -17,6 +17,7 @@ from gui.session import TimeRange
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import chevron_right_px
 from gui.timeline.row import Row, RowKind
+from gui.timeline.scaled import Scaled
 
 if TYPE_CHECKING:
     from gui.timeline.view import TimelineView
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 CLICK_PX = 4  # a press that moves less is a click
 BORDER_PX = 4  # a row's lower border and a range's borders can be taken within this
 ZOOM_PER_NOTCH = 1.3
+PAN_PER_NOTCH = 0.12  # of the view
 SCROLL_PER_NOTCH_PX = 60
 ROWS_PX = 10  # a selecting drag that goes so far up or down takes the rows it goes over
 
@@ -43,8 +45,15 @@ class Gestures(QObject):
         self._rows_range: tuple[int, ...] = ()  # tracks of that stretch, none: all
         self._canvas.installEventFilter(self)
 
+    def serve(self, *bars: Scaled) -> None:
+        """Let wheel, two fingers and pinching mean over the bars above the rows what they mean over the lanes."""
+        for bar in bars:
+            bar.installEventFilter(self)
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
+        if isinstance(watched, Scaled) and watched is not self._canvas:
+            return self._over_bar(watched, event)
         if kind == QEvent.Type.Wheel and isinstance(event, QWheelEvent):
             self._wheel(event)
         elif kind == QEvent.Type.NativeGesture and isinstance(event, QNativeGestureEvent):
@@ -84,7 +93,7 @@ class Gestures(QObject):
             self._view.motion.pan(-pixels.x() / max(self._canvas.frame().lanes_px, 1))
             self._canvas.set_scroll(self._canvas.scroll_px - round(pixels.y()))
         elif keys & Qt.KeyboardModifier.ShiftModifier:
-            self._view.motion.pan(-(angle.y() or angle.x()) / 120 * 0.12)
+            self._view.motion.pan(-(angle.y() or angle.x()) / 120 * PAN_PER_NOTCH)
         elif keys & Qt.KeyboardModifier.AltModifier:
             # Qt turns Alt + wheel sideways.
             self._canvas.set_scroll(
@@ -92,9 +101,33 @@ class Gestures(QObject):
             )
         else:
             if angle.x() and abs(angle.x()) > abs(angle.y()):
-                self._view.motion.pan(-angle.x() / 120 * 0.12)
+                self._view.motion.pan(-angle.x() / 120 * PAN_PER_NOTCH)
             elif angle.y():
                 self._zoom(ZOOM_PER_NOTCH ** (-angle.y() / 120), position.x())
+
+    def _over_bar(self, bar: Scaled, event: QEvent) -> bool:
+        """Zoom about the time under the pointer on the axis, about the middle of the view elsewhere; move in time."""
+        view = self._document.viewport
+        if not isinstance(event, QWheelEvent | QNativeGestureEvent):
+            return False
+        about = (view.start_ns + view.end_ns) / 2
+        if bar is self._view.axis:
+            about = view.time_at(max(bar.inner(event.position()).x() - HEADER_PX, 0.0), bar.wide() - HEADER_PX)
+        if isinstance(event, QNativeGestureEvent):
+            pinched = event.gestureType() == Qt.NativeGestureType.ZoomNativeGesture
+            if pinched:
+                self._view.motion.zoom(1.0 / max(1.0 + event.value(), 0.2), about)
+            return pinched
+        angle, pixels = event.angleDelta(), bar.inner(QPointF(event.pixelDelta()))
+        sideways = abs(angle.x()) > abs(angle.y())
+        if sideways and not pixels.isNull():
+            self._view.motion.pan(-pixels.x() / max(self._canvas.frame().lanes_px, 1))
+        elif sideways or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._view.motion.pan(-(angle.y() or angle.x()) / 120 * PAN_PER_NOTCH)
+        else:
+            self._view.motion.zoom(ZOOM_PER_NOTCH ** (-angle.y() / 120), about)
+        event.accept()
+        return True
 
     def _zoom(self, factor: float, x: float) -> None:
         self._view.motion.zoom(factor, self._canvas.frame().time_at(max(x, HEADER_PX)))

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from core.kinds import SliceKind, TrackKind
@@ -266,8 +266,3 @@ class Minimap(Scaled):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self._document.viewport.fit(remember=True)
         self._document.viewChanged.emit()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        view = self._document.viewport
-        middle = (view.start_ns + view.end_ns) / 2
-        self._document.zoom_to(*view.zoomed(1.3 ** (-event.angleDelta().y() / 120), middle), remember=False)

@@ -63,6 +63,7 @@ class TimelineView(QWidget):
         self._very_low = False  # there is no room for the whole trace
         self.minimap = Minimap(session, document, self.index, self.counters, self)
         self.axis = AxisBar(self)
+        self.gestures.serve(self.strip, self.minimap, self.axis)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.scroll_bar.setAccessibleName(self.tr("Scroll the rows"))
         self.scroll_bar.valueChanged.connect(self.canvas.set_scroll)

@@ -192,6 +192,22 @@ def test_two_fingers_on_a_touch_pad_move_in_both_directions(view: TimelineView) 
     assert view.canvas.scroll_px == 30
 
 
+def test_pinch_and_two_fingers_work_over_the_bars_above_the_rows_too(view: TimelineView) -> None:
+    able = QInputDevice.Capability.PixelScroll | QInputDevice.Capability.Scroll
+    pad = QPointingDevice("pad", 78, QInputDevice.DeviceType.TouchPad, QPointingDevice.PointerType.Finger, able, 2, 0)
+    phase, source = Qt.ScrollPhase.ScrollUpdate, Qt.MouseEventSource.MouseEventNotSynthesized
+    zoom, button = Qt.NativeGestureType.ZoomNativeGesture, Qt.MouseButton.NoButton
+    at, ns_per_px = QPointF(700, 8), 1_000_000 / view.canvas.frame().lanes_px
+    for bar in (view.strip, view.minimap, view.axis):
+        view.document.zoom_to(1_000_000, 2_000_000)
+        where = QPointF(bar.mapToGlobal(at.toPoint()))
+        event = QWheelEvent(at, where, QPoint(-60, -5), QPoint(-120, -10), button, NONE, phase, False, source, pad)
+        QApplication.sendEvent(bar, event)
+        assert window_of(view) == pytest.approx((1_000_000 + 60 * ns_per_px, 2_000_000 + 60 * ns_per_px), rel=1e-6)
+        QApplication.sendEvent(bar, QNativeGestureEvent(zoom, pad, 2, at, at, where, 0.25, QPointF()))
+        assert view.document.viewport.width_ns == pytest.approx(800_000)
+
+
 def test_backspace_returns_to_the_view_before(view: TimelineView) -> None:
     before = window_of(view)
     view.document.zoom_to(100.0, 2000.0)
