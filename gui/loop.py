@@ -22,6 +22,7 @@ from gui import allow_dialog, jobs
 from gui.loop_fixes import Derived, Fixes
 from gui.loop_own import FixState, OwnFiles
 from gui.loop_rounds import Rounds, predict
+from gui.loop_shown import ShownProject
 from gui.proposals import Proposal
 from gui.session import DONE, Document, Session
 from gui.settings import Settings
@@ -51,6 +52,7 @@ class Loop(QObject):
         self._projects: dict[str, Project] = {}
         self._watched: set[Document] = set()
         self.rounds = Rounds(self, session)
+        self.shown = ShownProject(self, settings)
         self.fixes = Fixes(self)
         self.judged: int | None = None  # number of the iteration that was just measured
         self.own = OwnFiles(self, session)
@@ -94,6 +96,7 @@ class Loop(QObject):
         """Make a project the one that is looked at."""
         if project is not None and project != self.project:
             self.project = project
+            self.shown.note()
             self.changed.emit()
 
     def project_in(self, folder: Path) -> Project | None:
@@ -313,6 +316,7 @@ class Loop(QObject):
             if fresh != old.get(document, {}):
                 self.own.untick(document, fresh)
                 document.suggestionChanged.emit()
+        self.shown.note()
         self.changed.emit()
 
     # Others ask --------------------------------------------------------------------------------------------------
@@ -347,6 +351,8 @@ def install(session: Session, settings: Settings) -> None:
     QTimer.singleShot(TIDY_MS, loop, loop.tidy)
     session.provide("loop", lambda: loop)
     session.provide("rounds", lambda: session.pageRequested.emit("iterations"))
+    session.provide("rounds_of", loop.shown.name)
+    session.provide("show_rounds_of", loop.shown.show)
     session.provide("can_apply_fix", loop.can_apply)
     session.provide("when_fix_known", loop.when_known)
     session.provide("apply_fix", loop.ask)

@@ -43,6 +43,7 @@ class Opened:
     front: str = ""  # path of a trace, or id of a page
     compared: tuple[str, ...] = ()  # paths of the two
     tabs: tuple[str, ...] = ()  # paths of traces and ids of pages, as their tabs stood
+    rounds: str = ""  # folder of the project whose rounds were shown
     files: tuple[Path, ...] = field(default=(), compare=False)  # where it was read from
 
     def __bool__(self) -> bool:
@@ -109,13 +110,14 @@ def _read(file: Path) -> Opened:
         return Opened()
     rows = values.get("documents")
     shown = [_shown(row) for row in (rows if isinstance(rows, list) else [])[:MOST]]
-    front = values.get("front")
+    front, rounds = values.get("front"), values.get("rounds")
     return Opened(
         tuple(s for s in shown if s is not None),
         tuple(p for p in _texts(values.get("pages")) if p in PAGES),
         front if isinstance(front, str) else "",
         _texts(values.get("compared"))[:2],
         _texts(values.get("tabs"))[: MOST + len(PAGES)],
+        rounds if isinstance(rounds, str) else "",
     )
 
 

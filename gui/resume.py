@@ -41,6 +41,7 @@ class Resume(QObject):
         self._coming: dict[str, Shown] = {}  # by path: asked for, and not there yet
         self._front, self._compared = "", tuple[str, ...]()
         self._order: tuple[str, ...] = ()  # of the tabs that come back
+        self._rounds = ""  # of which script, those that come back
         self._suggestions: dict[Document, str] = {}  # keys of those to be shown once they are found
         self._known: set[Document] = set()
         self._arranged: set[Document] = set()  # tracks were moved since they were kept
@@ -49,6 +50,9 @@ class Resume(QObject):
         for changed in (self._session.currentChanged, self._session.pageRequested):
             changed.connect(self._later)
         self._session.documentsChanged.connect(self._documents)
+        loop: Any = self._session.ask("loop")
+        if loop is not None:
+            loop.changed.connect(self._later)  # another script's rounds may be shown
         window.pageMade.connect(self._page_made)
         window.opener.ended.connect(self._ended)
         window.closing.connect(self._close)
@@ -149,6 +153,7 @@ class Resume(QObject):
             front,
             tuple(compared if len(compared) == 2 else ()),
             self._order if self._coming else self._tabs(),
+            self._rounds if self._coming else str(self._session.ask("rounds_of") or ""),
         )
 
     def _tabs(self) -> tuple[str, ...]:
@@ -208,6 +213,7 @@ class Resume(QObject):
         self._window.notice.hide()
         self._coming = {shown.path: shown for shown in last.documents}
         self._front, self._compared, self._order = last.front, last.compared, last.tabs
+        self._rounds = last.rounds
         for page in last.pages:
             self._session.pageRequested.emit(page)
         asked = []
@@ -270,7 +276,9 @@ class Resume(QObject):
         elif front:
             self._session.pageRequested.emit(front)
         self._arrange_tabs()
-        self._order = ()
+        if self._rounds:  # the trace in front may be of another script
+            self._session.ask("show_rounds_of", self._rounds)
+        self._order, self._rounds = (), ""
 
 
 def _look(where: Path, own: Path, _progress: jobs.Progress) -> Opened:

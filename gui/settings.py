@@ -35,6 +35,7 @@ SETTINGS = (
     Setting("files/last_folder", str, "", "Folder the open dialog starts in"),
     Setting("runs/folder", str, "", "Folder that receives the runs; empty for the default"),
     Setting("runs/last_script", str, "", "Script that was profiled last"),
+    Setting("runs/rounds_of", str, "", "Project whose rounds were shown last"),
     Setting("runs/step_choices", list, ["measure_wall"], "What was ticked about the steps of the last run"),
     Setting("runs/interpreters", list, [], "Interpreters used lately, newest first"),
     Setting("rules/allowed", list, [], "Folders with own rules that are run"),

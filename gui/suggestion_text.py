@@ -203,6 +203,16 @@ def within(analysis: Analysis, saving_pct: float) -> str:
     return words.format(spread=text.percent(spread), saving=text.percent(saving_pct))
 
 
+def is_promise(analysis: Analysis | None, index: int, suggestion: Suggestion) -> bool:
+    """Whether a card's saving is one to count on: there is one, and the recorded steps differ by less than it."""
+    priced = suggestion.saving
+    best = max(priced.ns or 0, priced.together_ns or 0)
+    if suggestion.informational or best <= 0 or (analysis is not None and analysis.is_left_out(index)):
+        return False
+    now = analysis.figures.summary.sustained_step_ns if analysis is not None else None
+    return analysis is None or not now or hidden_by(analysis, 100.0 * best / now) is None
+
+
 def _wall(session: Session, document: Document) -> float | None:
     """The step without the profiler, where the run measured it."""
     found: float | None = (

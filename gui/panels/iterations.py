@@ -93,7 +93,7 @@ class IterationsPage(QWidget):
         if self._loop is not None:
             self._loop.changed.connect(self.show_all)
             if self._loop.project is None:
-                self._loop.project = next(iter(self._loop.projects()), None)
+                self._loop.shown.recall()
         self._elsewhere = QTimer(self, interval=ELSEWHERE_MS)
         self._elsewhere.timeout.connect(self._look_elsewhere)
         self.show_all()

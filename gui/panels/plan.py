@@ -345,10 +345,9 @@ class PlanPanel(QWidget):
             self._fix_states[index] = became
             card.rebuild()
         analysis = document.analysis
-        saves = (suggestion.saving.ns or 0) > 0 or bool(suggestion.saving.together_ns)
-        saves = saves and state not in SET_ASIDE and not (analysis is not None and analysis.is_left_out(index))
+        saved = state not in SET_ASIDE and suggestion_text.is_promise(analysis, index, suggestion)
         opened = index == (chosen if chosen >= 0 else self._first)
-        card.set_state(opened=opened, state=state, mark=mark, saved=saves and not suggestion.informational)
+        card.set_state(opened=opened, state=state, mark=mark, saved=saved)
         if opened:
             self.sticky.follow(card)
 

@@ -379,6 +379,9 @@ def test_work_is_resumed_after_a_crash(window, loop, tmp_path):
     page.scripts.activated.emit(at)
     assert page.title.text() == "train.py"
     assert page.model.index(1, 0).data() == "(interrupted) as it was"
+    loop.project = None  # the next start shows the same script, though the other one was written last
+    loop.shown.recall()
+    assert loop.project is not None and loop.project.folder.name == "a"
 
 
 def test_a_round_of_another_window_is_not_called_interrupted(window, loop, tmp_path):

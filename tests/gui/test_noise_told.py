@@ -16,7 +16,7 @@ from gui import round_words
 from gui.fix_dialog import FixDialog
 from gui.panels.iterations import IterationsPage
 from gui.panels.plan import PlanPanel
-from tests.gui.test_loop import FakeCapture, finish, loop, make_run, run_folder, shown  # noqa: F401 - fixtures
+from tests.gui.test_loop import SUGGESTION, FakeCapture, finish, loop, make_run, run_folder, shown  # noqa: F401 - fixtures
 
 UNEVEN = DoctorNote("uneven-steps", "warning", "", "", "", values={"low_ms": 0.5, "high_ms": 4.0, "share": 82.0})
 
@@ -26,13 +26,16 @@ def plain(words: str) -> str:
 
 
 def test_a_saving_within_what_the_steps_differ_by_is_not_green(window, loop, run_folder):  # noqa: F811
-    document = shown(window, run_folder, 1_000_000.0)
+    priced = replace(SUGGESTION, saving=replace(SUGGESTION.saving, together_ns=100_000))
+    document = shown(window, run_folder, 1_000_000.0, (priced,))
     panel = window.pages[document].findChild(PlanPanel)
     assert panel.total.property("role") == "saved"
+    assert panel._cards[0].saving.property("role") == "saved"
     analysis = document.analysis
     document.set_analysis(replace(analysis, figures=replace(analysis.figures, doctor=(UNEVEN,))))
     finish()
     assert panel.total.property("role") == "dim"
+    assert panel._cards[0].saving.property("role") == "faint"  # the card says the same
     told = "The recorded steps differ by 82 % among themselves: 10 % is within that."
     assert told in plain(panel.message.text())
     dialog = FixDialog(loop, document, (0,))

@@ -293,3 +293,19 @@ def test_numbers_beyond_all_measure_are_left_out(tmp_path: Path, paths: list[Pat
     (tmp_path / "left.json").write_text(json.dumps({"format": opened.FORMAT, "documents": [row]}))
     (shown,) = last_opened(tmp_path).documents
     assert (shown.view, shown.selected_range, shown.range_tracks) == (None, None, (1,))
+
+
+def test_the_script_whose_rounds_were_shown_comes_back(window: MainWindow, tmp_path: Path, paths: list[Path]) -> None:
+    shown = [""]
+    window.session.provide("rounds_of", lambda: "mine-1234")
+    window.session.provide("show_rounds_of", lambda name: shown.append(name))
+    where = tmp_path / "open"
+    written = Resume(window, where)
+    window.session.add_document(Document(open_trace(paths[0])))
+    written.keep()
+    found = last_opened(where)
+    assert found.rounds == "mine-1234"
+    written.last = found
+    written._rounds, written._front = found.rounds, found.front
+    written._all_there()
+    assert shown[-1] == "mine-1234"
