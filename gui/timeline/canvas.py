@@ -29,7 +29,7 @@ from gui.timeline.row import Row, RowKind
 from gui.timeline.scaled import Scaled
 from gui.timeline.slices import SlicePainter
 from gui.timeline.still import Still
-from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, run_lines, slice_lines
+from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, run_lines, tip_lines
 from gui.timeline.waits import sync_lane
 
 MIN_HEIGHT_PX = 190
@@ -366,7 +366,7 @@ class Canvas(Scaled):
         elif self.hovered >= 0:
             key = (self.hovered, id(frame.figures))
             if key != self._told[0]:
-                self._told = (key, slice_lines(frame.trace, frame.figures, self.hovered))
+                self._told = (key, tip_lines(frame.trace, frame.figures, self.hovered))
             row = self.row_at(at.y())
             lane = self._lane_at(frame, row, at) if row is not None and row.kind is RowKind.SLICES else None
             lines = self._told[1]

@@ -52,7 +52,7 @@ def picture(view: TimelineView, vectors: bool) -> None:
 
 
 def trimmed_trace(view: TimelineView) -> None:
-    """Ask where, and write the selected time (else the time in view) of the rows that are not hidden."""
+    """Ask where, and write the selected time (else the time in view) of the selected rows, else of those not hidden."""
     path = _ask(view, _tr("Save a part of the trace"), "part.json.gz", _tr("Traces (*.json.gz *.json)"))
     if path is None:
         return
@@ -60,6 +60,8 @@ def trimmed_trace(view: TimelineView) -> None:
     start, end = (chosen.start_ns, chosen.end_ns) if chosen else (round(port.start_ns), round(port.end_ns))
     hidden = {row.track_id for row in view.rows.rows if row.hidden}
     tracks = [t for t in range(len(view.document.trace.tracks)) if t not in hidden] if hidden - {-1} else None
+    if chosen and chosen.tracks:
+        tracks = list(chosen.tracks)
     dialog = QProgressDialog(_tr("Writing {name}").format(name=path.name), _tr("Cancel"), 0, 100, view)
     dialog.setWindowModality(Qt.WindowModality.NonModal)
     dialog.setMinimumDuration(400)

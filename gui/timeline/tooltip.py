@@ -32,10 +32,16 @@ def _tr(words: str) -> str:
     return QCoreApplication.translate("timeline", words)
 
 
+def tip_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[str]:
+    """`slice_lines` for the tooltip: the name in as many lines as it needs there."""
+    name, *lines = slice_lines(trace, figures, slice_id)
+    return [*_wrapped(name), *lines]
+
+
 def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[str]:
-    """Name, times, and what the slice waits for or was launched by."""
+    """Name, cut where it is very long; times, and what the slice waits for or was launched by."""
     slices, links = trace.slices, trace.links
-    lines = _wrapped(text.elided(trace.name(slice_id), NAME_CHARACTERS))
+    lines = [text.elided(trace.name(slice_id), NAME_CHARACTERS)]
     kind, dur = int(slices.kind[slice_id]), int(slices.dur_ns[slice_id])
     own = slice_facts.self_ns(trace, slice_id) if slices.subtree_end[slice_id] - slice_id < 50_000 else dur
     words = text.kind_name(kind) + " · " + text.duration(dur)
@@ -93,7 +99,7 @@ def row_lines(frame: Frame, row: Row, time_ns: float) -> list[str]:
     if row.kind is RowKind.SYNCS and len(figures.syncs):
         lane, _ = sync_lane(figures)
         sync = lane.at(time_ns, frame.ns_per_px * 4)
-        return slice_lines(frame.trace, figures, int(figures.syncs.slice_id[sync])) if sync >= 0 else []
+        return tip_lines(frame.trace, figures, int(figures.syncs.slice_id[sync])) if sync >= 0 else []
     if row.track_kind == TrackKind.DEVICE_STREAM and len(figures.gaps):
         gap = gap_lane(figures, row.device).at(time_ns)
         if gap >= 0:

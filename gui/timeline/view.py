@@ -315,7 +315,7 @@ class TimelineView(QWidget):
         if not 0 <= selected < len(document.trace.slices):
             return
         figures = document.analysis.figures if document.analysis else None
-        known = slice_lines(document.trace, figures, selected)
+        known = [document.trace.name(selected), *slice_lines(document.trace, figures, selected)[1:]]
         jobs.run(
             document,
             partial(saving.arguments_text, document.trace, selected),

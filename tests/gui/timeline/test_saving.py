@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from core.errors import TraceError
@@ -12,7 +12,7 @@ from gui.session import TimeRange
 from gui.timeline import saving
 from gui.timeline.menus import row_menu, slice_menu
 from gui.timeline.view import TimelineView
-from tests.trace_builder import rows
+from tests.trace_builder import TraceBuilder, rows
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
@@ -28,6 +28,30 @@ def test_part_of_a_trace_is_saved_off_the_gui_thread(view: TimelineView, tmp_pat
     part = open_trace(out)
     assert rows(part, "ProfilerStep#1")
     assert not rows(part, "ProfilerStep#3")
+
+
+def test_of_rows_that_a_drag_went_over_only_these_are_saved(
+    view: TimelineView, tmp_path: Path, monkeypatch, qtbot
+) -> None:
+    out = tmp_path / "rows.json.gz"
+    answer(monkeypatch, out)
+    trace = view.document.trace
+    track = int(trace.slices.track_id[rows(trace, "aten::mm")[0]])
+    view.document.select_range(TimeRange(1_000_000, 2_000_000, (track,)))
+    saving.trimmed_trace(view)
+    qtbot.waitUntil(lambda: "rows.json.gz" in view.session.status, timeout=60_000)
+    part = open_trace(out)
+    assert rows(part, "aten::mm")
+    assert not rows(part, "train.py(14): weighted_nll")
+
+
+def test_a_copied_name_is_whole_and_in_one_line(make_view, tmp_path: Path, qtbot) -> None:
+    name = "void at::native::vectorized_elementwise_kernel<4, " + "at::native::CUDAFunctor_add<float>, " * 8 + "int)"
+    view = make_view(TraceBuilder().launch(name, at=0, call=5, start=10, dur=50).build(tmp_path / "long.json"))
+    view.document.select(int(rows(view.document.trace, name)[0]))
+    view.copy_text()
+    qtbot.waitUntil(lambda: "vectorized" in QGuiApplication.clipboard().text())
+    assert QGuiApplication.clipboard().text().splitlines()[0] == name
 
 
 def test_an_existing_file_is_refused_in_words(view: TimelineView, tmp_path: Path, monkeypatch, qtbot) -> None:
