@@ -71,6 +71,7 @@ class StepFigures(Table):
     breakdown_ns: I64  # [n, 8] in BREAKDOWN_PARTS order, rows add up to dur_ns
     counted: Bool
     why_not: tuple[str, ...]
+    round_steps: int = 1  # after so many steps the loop does the same again; whole rounds count
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,9 @@ from core.trace import Trace
 
 # So many long steps at equal distances are no chance; two always lie at one distance.
 _LEAST = 3
+# Lengths of steps that differ by less than this share of their mean have no rhythm worth looking for; in a rhythm they
+# differ from those a round later by this share of what neighbours differ by.
+_UNEVEN_SHARE, _ALIKE_SHARE = 0.05, 1 / 3
 # What the longer steps take beside an ordinary one is told with the verdict from this share of the time on.
 TOLD_PCT = 10.0
 
@@ -63,6 +66,38 @@ def rounds(
     if 2 * both > len(steps):
         return paced, every
     return paced | again, both
+
+
+def with_like_lengths(steps: StepTable, counted: Bool, period: I64, every: int) -> int:
+    """Number of steps of a round, where those that count have lengths that come back: a multiple of ``every``."""
+    if len(np.unique(steps.thread_id)) != 1:
+        return every
+    alike = max(_repeat(np.where(counted, lengths, -1)) for lengths in (period, steps.end_ns - steps.start_ns))
+    both = int(np.lcm(every, alike))
+    return both if 2 * both <= np.count_nonzero(counted) else every
+
+
+def _repeat(lengths: I64) -> int:
+    """After how many steps their lengths, -1 where unknown, come back: 1 where they do not, or hardly differ.
+
+    Every step must have another one that far from it, and differ less from it than from its neighbours.
+    """
+    known = lengths > 0
+    near = known[1:] & known[:-1]
+    if np.count_nonzero(near) < _LEAST or lengths[known].std() < _UNEVEN_SHARE * lengths[known].mean():
+        return 1
+    next_to = float(np.square(np.diff(lengths)[near], dtype=np.float64).mean())
+    for every in range(2, len(lengths) // 2 + 1):
+        pair = known[every:] & known[:-every]
+        paired = np.zeros(len(lengths), dtype=bool)
+        paired[every:] |= pair
+        paired[:-every] |= pair
+        if np.count_nonzero(pair) < _LEAST - 1 or (known & ~paired).any():
+            continue
+        apart = float(np.square((lengths[every:] - lengths[:-every])[pair], dtype=np.float64).mean())
+        if apart <= _ALIKE_SHARE**2 * next_to:
+            return every
+    return 1
 
 
 def loop_rounds(view: View, figures: Figures, ratio: float = OUTLIER_RATIO) -> tuple[Bool, int]:

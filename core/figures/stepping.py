@@ -8,7 +8,7 @@ from core.figures.breakdown import breakdown
 from core.figures.device import DeviceTimes, launched_extent, work_per_step
 from core.figures.lookup import View, distinct
 from core.figures.model import StepFigures, SyncTable
-from core.figures.rounds import rounds
+from core.figures.rounds import rounds, with_like_lengths
 from core.figures.steps import choose_counted, cut_short, step_source
 from core.intervals import coverage
 from core.recorded import is_of_first_steps
@@ -39,6 +39,7 @@ def step_figures(
     counted, why = choose_counted(
         steps, work, bool(len(view.work)), cut_short(view, steps), paced, of_first_steps=early
     )
+    round_steps = with_like_lengths(steps, counted, period, round_steps)
     counted, why = whole_rounds(counted, why, round_steps)
     return StepFigures(
         dur_ns=duration,
@@ -53,6 +54,7 @@ def step_figures(
         breakdown_ns=breakdown(view, steps, steps.start_ns, steps.end_ns),
         counted=counted,
         why_not=why,
+        round_steps=round_steps,
     )
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from core import memory
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures
-from core.figures.rounds import loop_rounds
 from core.intervals import Spans, intersect, span, union
 from core.kinds import SliceKind
 from core.replay.accuracy import held_out_error, in_turn, included, own_error
@@ -105,7 +104,7 @@ class ProcessReplay:
         self._crowded: list[frozenset[int]] = []  # changes with which a queue was full; with more it mostly is, too
         self._programs: dict[tuple[bool, bytes], tuple[Program, Compiler]] = {}
         self._ends = self._step_ends()
-        self._rounds = loop_rounds(view, figures)[1]
+        self._rounds = figures.step_figures.round_steps
         self._measured_ns = self._lengths(figures)
         self._kinds = _kinds(figures, graph)
         self.bounds = Bounds(view, graph, self._windows(), self.repeated, self._kinds)

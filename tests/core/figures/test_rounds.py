@@ -78,3 +78,33 @@ def test_a_read_back_in_an_evaluation_every_few_steps_is_priced_by_the_whole_loo
     assert analysis.figures.summary.sustained_step_ns == pytest.approx(1000 * run.sustained_step_us, rel=0.05)
     assert "scalar-read-back" in {s.rule_id for s in analysis.suggestions if s.severity != "low"}
     assert more_words(trace, analysis.figures)[0] == IN_TURN
+
+
+@pytest.mark.parametrize(("round_us", "count"), [((100, 290), 9), ((110, 100, 105, 280), 11), ((100, 250, 180), 10)])
+def test_lengths_that_come_back_make_rounds(round_us: tuple[int, ...], count: int):
+    """Not far enough from the others for outliers: as with gradients accumulated, or every so many evaluated."""
+    every, jitter = len(round_us), (0, 3, -2, 1)
+    analysis = analyze(loop([round_us[i % every] + jitter[i % 4] for i in range(count)]))
+    own, summary = analysis.figures.step_figures, analysis.figures.summary
+    assert own.round_steps == every
+    assert own.counted.sum() == count - count % every
+    mean_ns = 1000 * sum(round_us) / every
+    assert summary.step_ns == pytest.approx(mean_ns, rel=0.01)
+    assert summary.sustained_step_ns == pytest.approx(mean_ns, rel=0.01)
+    assert summary.held_out_error_pct is not None and summary.held_out_error_pct < 2
+
+
+@pytest.mark.parametrize(
+    "durations",
+    [
+        [100, 103, 98, 101, 99, 102, 100, 97, 104, 100],  # all alike
+        [100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200, 210],  # slower and slower
+        [100, 100, 100, 100, 100, 100, 200, 200, 200, 200, 200, 200],  # slower at once
+        [100, 180, 130, 220, 170, 105, 240, 115, 205, 140, 190, 125],  # as the batches come
+        [100, 100, 100, 100, 250, 100, 100, 100, 100, 100],  # one longer step
+        [100, 100, 280, 100, 100, 280, 100, 100, 100, 100],  # two
+    ],
+)
+def test_other_lengths_have_no_rhythm(durations: list[int]):
+    own = compute_figures(loop(durations)).step_figures
+    assert own.round_steps == 1 and own.counted.all()

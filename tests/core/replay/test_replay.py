@@ -256,11 +256,11 @@ def test_the_same_work_is_not_removed_twice(tmp_path: Path) -> None:
 
 
 def test_accuracy_is_that_of_steps_which_the_replay_was_not_given(tmp_path: Path) -> None:
-    """A recording is always reproduced by what it is made of; steps that alternate are not foretold by each other."""
+    """A recording is always reproduced by what it is made of; steps that differ do not foretell each other."""
 
-    def alternating(m: Machine, number: int) -> None:
+    def uneven(m: Machine, number: int) -> None:
         for _ in range(10):
-            m.kernel_op("aten::mm", us=100 * (1 + number % 2), host_us=5)
+            m.kernel_op("aten::mm", us=200 if number in (2, 5, 6) else 100, host_us=5)
         m.item()
 
     def even(m: Machine, number: int) -> None:
@@ -268,10 +268,10 @@ def test_accuracy_is_that_of_steps_which_the_replay_was_not_given(tmp_path: Path
             m.kernel_op("aten::mm", us=150, host_us=5)
         m.item()
 
-    _, replay = replay_of(simulate(alternating, steps=6), tmp_path)
+    _, replay = replay_of(simulate(uneven, steps=6), tmp_path)
     assert replay.error_pct < 0.5
     assert replay.held_out_pct is not None
-    assert 40 < replay.held_out_pct < 110  # 1 ms foretold by 2 ms and the other way round
+    assert 15 < replay.held_out_pct < 60  # two of three last 2 ms in one half, one of three in the other
     _, replay = replay_of(simulate(even, steps=6), tmp_path)
     assert replay.held_out_pct is not None
     assert replay.held_out_pct < 1.0
