@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from core.call_stacks import has_call_stacks
+from core.engine_steps import engine_steps
 from core.figures.device import idle_launches
 from core.figures.lookup import View
 from core.figures.model import Budget, DoctorNote, StepFigures
@@ -116,8 +117,9 @@ def _from_import(view: View) -> list[DoctorNote]:
 def _steps(view: View, steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
     notes = []
     if not len(steps):
-        notes.append(_note("no-steps-marked"))
-    elif steps.inferred.any():
+        engine = engine_steps(view.trace)
+        notes.append(_note("no-steps-marked/engine", engine) if len(engine) else _note("no-steps-marked"))
+    elif steps.inferred.any() and not len(engine_steps(view.trace)):
         notes.append(_note("no-steps-marked/inferred", count=len(steps)))
     elif len(steps) == 1:
         inside = infer_steps(view)

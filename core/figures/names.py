@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from core.engine_steps import ENGINE_STEP
 from core.kinds import SyncKind
 from core.strings import StringTable
 from core.tables import Bool
@@ -31,9 +32,10 @@ _COMPILE = re.compile(
 _COMMUNICATION = ("nccl:", "rccl:", "gloo:", "ucc:", "mpi:", "hccl:", "xccl:")
 # Those in which the calling thread itself moves the data or waits for the other ranks.
 _WAITING_COLLECTIVE = ("c10d::barrier", "c10d::monitored_barrier", "gloo:", "mpi:")
-_STEP_FIRST = set("#tTsSiIbB\u017f\u0130\u0131")  # a long s and both Turkish ones count as letters of the same kind
+_STEP_FIRST = set("#tTsSiIbBeE\u017f\u0130\u0131")  # a long s and both Turkish ones count as letters of the same kind
 _STEP_RANGE = re.compile(
-    r"(?i)^(?:#+\s*)?(?:train(?:ing)?[\s_.-]*)?(?:step|iter|iteration|batch)(?:[\s_.:#/()\[\]-]*\d+)?(?:\s*#+)?$"
+    r"(?i)^(?:#+\s*)?(?:train(?:ing)?[\s_.-]*)?(?:step|iter|iteration|batch)(?:[\s_.:#/()\[\]-]*\d+)?(?:\s*#+)?$|^"
+    + ENGINE_STEP
 )
 # CUDA, HIP, MUSA, SYCL's unified runtime and Level Zero, Neuron, AscendCL, SynapseAI, Cambricon's runtime and driver.
 _CALL_PREFIXES = ("cuda", "hip", "cu", "musa", "xpu", "ze", "ur", "nrt", "acl", "syn", "cn")

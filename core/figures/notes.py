@@ -36,6 +36,12 @@ TEXTS: Mapping[str, NoteText] = {
         "{count|it is|they are} called inferred.",
         _RECORD_STEPS,
     ),
+    "no-steps-marked/engine": NoteText(
+        "info",
+        "The recording holds one step of an inference engine.",
+        "All times and savings are of this step; whether others are like it is unknown.",
+        "Profile while the engine works on several requests: its steps are found by its own marks.",
+    ),
     "no-steps-marked/giant": NoteText(
         "warning",
         "The only marked step holds about {count} {count|iteration|iterations}.",

@@ -25,6 +25,7 @@ from core.reporting.phrases import (
     budget_title,
     busy_basis,
     busy_lines,
+    no_steps_words,
     no_sync_points,
     note_rows,
     occurrences,
@@ -132,10 +133,8 @@ def _times(trace: Trace, analysis: Analysis) -> Iterator[str]:
             f'<div class="value">{e(value)}</div><div class="sub">{e(note)}</div></div>'
         )
     yield "</div>"
-    if not summary.steps:
-        yield '<p class="warn">No step is marked in this trace, so times per step are unknown.</p>'
-    else:
-        yield f'<p class="faint">Means over {steps_in_means(analysis)}.</p>'
+    told = f"Means over {steps_in_means(analysis)}." if summary.steps else no_steps_words(trace)
+    yield f'<p class="{"faint" if summary.steps else "warn"}">{told}</p>'
     lines = [words] if (words := replay_words(summary)) else []
     lines += [f"{devices_word(trace)} busy: {line}" for line in busy_lines(trace, analysis)]
     yield from (f'<p class="faint">{e(line)}</p>' for line in (*lines, *step_thread_lines(trace, analysis)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.analysis import Analysis
+from core.engine_steps import engine_steps
 from core.figures.lookup import view_of
 from core.figures.model import Summary
 from core.figures.shares import device_label, device_shares, is_foreign, step_threads, steps_covered_ns
@@ -115,6 +116,13 @@ def _rank_facts(trace: Trace) -> list[str]:
     ranks = sorted({rank for rank in trace.processes.rank.tolist() if rank >= 0})
     named = ", ".join(map(str, ranks[:MOST_DEVICES])) + (" ..." if len(ranks) > MOST_DEVICES else "")
     return [counted(len(trace.sources), "file") + (f" (ranks {named}{of})" if ranks else "")]
+
+
+def no_steps_words(trace: Trace) -> str:
+    """Why there is no time per step."""
+    if len(engine_steps(trace)):
+        return "The recording holds one step of an inference engine: all times are of this step."
+    return "No step is marked in this trace, so times per step are unknown."
 
 
 def steps_in_means(analysis: Analysis) -> str:

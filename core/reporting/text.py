@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from core.analysis import OUTLOOKS, Analysis, outlook
 from core.device_words import devices_word
+from core.engine_steps import engine_steps
 from core.figures.busy_parts import busy_parts
 from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
@@ -25,6 +26,7 @@ from core.reporting.phrases import (
     budget_title,
     busy_basis,
     busy_lines,
+    no_steps_words,
     no_sync_points,
     note_rows,
     occurrences,
@@ -138,11 +140,9 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     summary = analysis.figures.summary
     yield from page.title("Step times")
     if not summary.steps:
-        yield from page.wrap(
-            "No step is marked in this trace, so times per step are unknown. Call prof.step() at the end of every "
-            "iteration, or let `main.py profile` do it.",
-            "  ",
-        )
+        words = no_steps_words(trace)
+        cure = "Call prof.step() at the end of every iteration, or let `main.py profile` do it."
+        yield from page.wrap(words if len(engine_steps(trace)) else f"{words} {cure}", "  ")
     else:
         yield page.paint(f"  means over {steps_in_means(analysis)}", "dim")
     wall = run.wall_step_ns if (run := run_of(trace.path)) is not None else None

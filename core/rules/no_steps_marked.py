@@ -2,7 +2,8 @@
 
 What it finds
 -------------
-No ``ProfilerStep#n`` slice in a trace that holds work, or a single one around several iterations of the optimizer.
+No ``ProfilerStep#n`` slice in a trace that holds work, or a single one around several iterations of the optimizer. An
+inference engine marks its own steps (vLLM: ``execute_...``): one alone is told, several stand in for marked ones.
 
 Why it costs time
 -----------------
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.engine_steps import engine_steps
 from core.figures.lookup import view_of
 from core.figures.steps import infer_steps
 from core.kinds import SliceKind
@@ -34,6 +36,7 @@ from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
 from core.suggestions import Fix, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(id="no-steps-marked", title="No steps are marked")
 _OTHER_MARKS = (
@@ -57,6 +60,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     work = facts.of_kind(SliceKind.CPU_OP, SliceKind.KERNEL, SliceKind.RUNTIME)
     need(work, "the trace holds no operators, kernels or calls that steps could divide.")
+    engine = engine_steps(ctx.trace)
+    if len(engine) and not len(marked):
+        return [_of_engine(ctx, engine)] if not len(ctx.figures.steps) else []
     shown = (
         optimizer if len(optimizer) else marked if len(marked) else work[np.argsort(-ctx.trace.slices.dur_ns[work])][:1]
     )
@@ -92,3 +98,30 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             informational=True,
         )
     ]
+
+
+def _of_engine(ctx: RuleContext, engine: I32) -> Suggestion:
+    """A server has no loop of the user's to mark: what helps is to record more of its steps."""
+    return suggestion(
+        ctx,
+        RULE.id,
+        "The recording holds one step of an inference engine",
+        "All that was recorded lies in one step of the engine, {mark}, which took {took_ms:time}: every time and "
+        "saving is of this step. Its steps differ (prompts are read in some and tokens made in others), so one of them "
+        "does not say what is usual.",
+        Fix(
+            "Record several steps: profile while the engine works on more requests.",
+            "llm.start_profile()\nllm.generate(prompts[:1])\nllm.stop_profile()",
+            "llm.generate(prompts)                     # warm up\n"
+            "llm.start_profile()\nllm.generate(prompts)\nllm.stop_profile()",
+            "https://docs.vllm.ai/en/latest/contributing/profiling/",
+        ),
+        [evidence(facts_of(ctx), "The engine's step", len(engine), "", engine)],
+        values={
+            "mark": ctx.trace.name(int(engine[0]))[:60],
+            "took_ms": int(ctx.trace.slices.dur_ns[engine[0]]) / 1e6,
+        },
+        anchors=engine[:1],
+        at=-1,
+        informational=True,
+    )

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBo
 
 from core.analysis import Analysis
 from core.device_words import devices_word
+from core.engine_steps import engine_steps
 from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.figures.verdict import values_shown
@@ -217,7 +218,9 @@ class VerdictBand(QFrame):
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
         if trace.meta.simulated:
             parts.append(self.tr("This trace is simulated, not recorded."))
-        if not len(figures.steps):
+        if len(engine_steps(trace)) and not len(figures.steps):
+            parts.append(self.tr("The recording holds one step of an inference engine."))
+        elif not len(figures.steps):
             parts.append(self.tr("Steps are unknown: call prof.step() after each iteration, or profile from here."))
         return " ".join(parts)
 

@@ -300,6 +300,38 @@ def test_steps_that_were_worked_out_are_not_said_to_be_missing() -> None:
     assert "worked out" in found.headline
 
 
+@pytest.mark.parametrize(
+    "name", ["execute_context_1(888_788544)_generation_0(0)", "execute_32_context_0(sq0)_generation_32(sq32)"]
+)
+def test_one_step_of_an_inference_engine_is_not_told_to_be_marked(name: str) -> None:
+    builder = TraceBuilder().range(name, 0, 1000)
+    builder.op("aten::mm", 10, 60).launch("gemm", 20, 5, 40, 300)
+    (found,) = run_rule("no-steps-marked", built(builder)).suggestions
+    assert "engine" in found.headline and name in found.explanation and "prof.step" not in found.fix.after
+    assert [note.code for note in compute_figures(built(builder)).doctor if "engine" in note.title] == [
+        "no-steps-marked"
+    ]
+
+
+def test_several_steps_of_an_inference_engine_stand_in_for_marked_ones() -> None:
+    builder = TraceBuilder()
+    for number in range(3):
+        builder.range(f"execute_new_{number}_cached_{3 - number}", number * 1000, 900)
+        builder.op("aten::mm", number * 1000 + 10, 60).launch("gemm", number * 1000 + 20, 5, number * 1000 + 40, 300)
+    trace = built(builder)
+    figures = compute_figures(trace)
+    assert figures.steps.inferred.tolist() == [True] * 3
+    assert run_rule("no-steps-marked", trace).outcome is Outcome.CLEAN
+    assert "no-steps-marked" not in [note.code for note in figures.doctor]
+
+
+def test_a_range_that_only_begins_like_one_of_an_engine_marks_nothing() -> None:
+    builder = TraceBuilder().range("execute_plan", 0, 1000)
+    builder.op("aten::mm", 10, 60).launch("gemm", 20, 5, 40, 300)
+    (found,) = run_rule("no-steps-marked", built(builder)).suggestions
+    assert "engine" not in found.headline and "prof.step" in found.fix.after
+
+
 def test_of_several_ranks_the_evidence_is_of_the_one_that_idles_longest(tmp_path: Path) -> None:
     files = []
     for rank, kernel_us in enumerate((5, 20)):
