@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPaintEvent
+from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu
 
 from gui import text
@@ -48,8 +48,13 @@ class AxisBar(Scaled):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        pal, view = palette(self._view.session.dark), self._document.viewport
         painter = self.own_painter()
+        self.paint(painter)
+        painter.end()
+
+    def paint(self, painter: QPainter) -> None:
+        """Draw ticks, marks, the selected stretch, and what the left end says; own pixels."""
+        pal, view = palette(self._view.session.dark), self._document.viewport
         painter.fillRect(0, 0, self.wide(), self.high(), pal.header)
         lanes = QRectF(HEADER_PX, 0, self.wide() - HEADER_PX, self.high())
         painter.setClipRect(lanes)
@@ -71,7 +76,6 @@ class AxisBar(Scaled):
         draw_text(painter, QRectF(20, 0, 92, AXIS_PX), shown, pal.muted)
         draw_text(painter, QRectF(112, 0, HEADER_PX - 116, AXIS_PX), self.origin_text() + " ▾", pal.dim,
                   int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight))  # fmt: skip
-        painter.end()
 
     def origin_text(self) -> str:
         """What the times count from, one word."""

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QImage, QImageWriter, QPainter
+from PySide6.QtCore import QBuffer, QByteArray, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QFont, QImage, QImageWriter, QPainter
 
 from gui.session import Document, Session
+
+SHARP = 2.0  # pixels of a saved picture for one of the screen's
 
 if TYPE_CHECKING:
     from gui.timeline.canvas import Canvas
@@ -92,7 +94,7 @@ def _drawn(timeline: TimelineView, scale: float) -> QImage:
     return image
 
 
-def save_png(timeline: TimelineView, path: Path, scale: float = 2.0) -> None:
+def save_png(timeline: TimelineView, path: Path, scale: float = SHARP) -> None:
     """Write the timeline as it is shown now; an existing file is an error.
 
     Raises
@@ -118,15 +120,26 @@ def save_svg(timeline: TimelineView, path: Path) -> None:
     from PySide6.QtSvg import QSvgGenerator
 
     _claim(path)
-    generator = QSvgGenerator()
-    generator.setFileName(str(path))
+    written = QBuffer()
+    generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # the smaller standard knows no clipping
+    generator.setOutputDevice(written)
     generator.setSize(timeline.size())
     generator.setViewBox(QRect(QPoint(0, 0), timeline.size()))
     generator.setTitle(timeline.tr("Timeline of {name}").format(name=timeline.document.title))
     painter = QPainter(generator)
     painter.fillRect(timeline.rect(), timeline.canvas.frame().palette.header)
-    for widget in (timeline.strip, timeline.minimap, timeline.axis):
-        widget.render(painter, widget.pos())
+    for part in (timeline.strip, timeline.minimap):  # of pictures that are kept, drawn as sharp as a saved one
+        part.picture_scale = SHARP
+    for part in (timeline.strip, timeline.minimap):
+        part.render(painter, part.pos())
+    for part in (timeline.strip, timeline.minimap):
+        part.picture_scale = 0.0
+        part.update()
+    painter.save()
+    painter.translate(timeline.axis.pos())
+    painter.scale(timeline.axis.scale, timeline.axis.scale)
+    timeline.axis.paint(painter)
+    painter.restore()
     painter.translate(timeline.canvas.pos())
     painter.scale(timeline.canvas.scale, timeline.canvas.scale)
     with _unpointed(timeline.canvas):
@@ -135,6 +148,11 @@ def save_svg(timeline: TimelineView, path: Path) -> None:
         timeline.canvas.paint_base(painter, frame)
         timeline.canvas.paint_above(painter, frame)
     painter.end()
+    # Where the font is not installed, and for Qt's own word for the usual one, a viewer takes one without serifs.
+    family = QFont().family()
+    text = bytes(written.data().data()).decode("utf-8")
+    text = text.replace(f'font-family="{family}"', f'font-family="{family}, sans-serif"')
+    path.write_text(text, encoding="utf-8")
 
 
 def _claim(path: Path) -> None:

@@ -45,7 +45,7 @@ class HeaderColumn:
             if seen is row:
                 self._paint_row(painter, frame, row, same and row.kind is RowKind.SLICES, note)
             else:  # not worth keeping: its height is another one with each pixel
-                paint_grounds(painter, frame, [seen])
+                paint_grounds(painter, replace(frame, width_px=HEADER_PX), [seen])
                 paint_header(painter, frame, seen, False, note)
             above[row.pinned] = row
         painter.setClipping(False)
@@ -63,7 +63,7 @@ class HeaderColumn:
 
     def _paint_row(self, painter: QPainter, frame: Frame, row: Row, same: bool, note: str) -> None:
         if frame.vector:  # texts as text
-            paint_grounds(painter, frame, [row])
+            paint_grounds(painter, replace(frame, width_px=HEADER_PX), [row])
             paint_header(painter, frame, row, same, note)
             return
         key = (

@@ -17,7 +17,7 @@ from core.kinds import SliceKind, TrackKind
 from core.lod import LEVELS, fold_lanes
 from core.trace import Trace
 from gui.timeline.frame import Frame
-from gui.timeline.labels import MIN_WIDTH_PX, NEW_PER_FRAME, PADDING_PX, LabelAtlas, draw_text
+from gui.timeline.labels import MIN_WIDTH_PX, NEW_PER_FRAME, PADDING_PX, LabelAtlas, draw_text, slice_font
 from gui.timeline.palette import fill
 from gui.timeline.rects import RectBatch
 from gui.timeline.row import SLICE_PX, SUMMARY_LANES, Row, RowKind
@@ -223,6 +223,7 @@ class SlicePainter:
         self, painter: QPainter, frame: Frame, ids: NDArray[Any], x: NDArray[Any], y: NDArray[Any], room: NDArray[Any]
     ) -> None:
         if frame.vector:
+            painter.setFont(slice_font())
             for i in range(len(ids)):
                 rect = QRectF(x[i], y[i], room[i], SLICE_PX)
                 draw_text(painter, rect, label_of(frame.trace, int(ids[i])), frame.palette.label)

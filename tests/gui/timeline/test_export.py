@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,22 @@ def test_png_and_svg_are_written_and_never_over_a_file(view: TimelineView, tmp_p
     text = svg.read_text(encoding="utf-8")
     assert "gemm_kernel" in text
     assert "loss" in text
+    assert "sans-serif" in text
     for save in (save_png, save_svg):
         with pytest.raises(FileExistsError):
             save(view, png)
+
+
+def test_in_vectors_no_ground_of_a_heading_lies_over_the_lanes(view: TimelineView, tmp_path: Path) -> None:
+    view.document.zoom_to(0, 1_000_000)
+    view.toggle("gpu/0", False)
+    save_svg(view, tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    after = text[text.index(">Step 0") :]  # the headings are drawn after the lanes
+    assert ">GPU 0<" in after
+    assert f'width="{view.canvas.wide()}"' not in after
+    assert re.search(r">[\d.]+\u202f?[mµ]s<", text), "the axis has its times"
+    assert "clip-path" in text, "rows that are half scrolled away end below the pinned ones"
 
 
 def test_pictures_have_nothing_that_follows_the_pointer(view: TimelineView, tmp_path: Path) -> None:
