@@ -86,7 +86,9 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
         within = old and new and ratio > 1.0 and abs(math.log(new / old)) <= math.log(ratio)
         noise = (*(("repeat",) if within else ()), *noise_of(old_figures, new_figures, measured))
     bounds = change_range(old_figures, after.figures) if measure == "wall" else None
-    outcome, gain, reasons = "unknown" if measured is None else "unclear", None, noise
+    disturbed = measure == "wall" and not all(is_calm(f) for f in (*old_figures, after.figures))
+    outcome, gain = "unknown" if measured is None else "unclear", None
+    reasons = (*noise, "pace") if noise and disturbed and not again else noise
     if not noise:
         outcome, gain = _told(measured, predicted, bounds)
         reasons = _reasons(before, after, outcome)

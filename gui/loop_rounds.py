@@ -69,6 +69,10 @@ class Rounds(QObject):
         """Whether another window runs this round now."""
         return iteration.state == "running" and iteration != self._pending and runs_elsewhere(iteration.by)
 
+    def is_cut_off(self, iteration: Iteration) -> bool:
+        """Whether a round is written down as running and nobody runs it: the window that did was killed."""
+        return iteration.state == "running" and iteration != self._pending and not runs_elsewhere(iteration.by)
+
     # A new round -------------------------------------------------------------------------------------------------
 
     def start(self, document: Document, joint: Joint) -> None:

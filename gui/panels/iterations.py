@@ -287,7 +287,8 @@ class IterationsPage(QWidget):
         project = self.project()
         rounds = project.iterations if self._loop is not None and project is not None else ()
         if self._loop is not None and any(
-            self._is_elsewhere(i) or not i.is_measured and i.state == "ok" for i in rounds
+            self._is_elsewhere(i) or self._loop.rounds.is_cut_off(i) or not i.is_measured and i.state == "ok"
+            for i in rounds
         ):
             self._loop.look_again()  # when its script has ended, its figures still have to come
 

@@ -123,6 +123,12 @@ def test_steps_that_scatter_leave_a_small_change_open():
     assert (found.outcome, found.reasons, found.is_gain) == ("unclear", ("spread",), None)
 
 
+def test_steps_that_differ_on_a_busy_machine_are_said_to_have_been_disturbed():
+    before = timed(0, 5.6, spread=90.0, error=20.0)
+    assert judge(before, timed(1, 8.7, waited=90.0, **FIX)).reasons == ("spread", "pace")
+    assert judge(before, timed(1, 8.7, **FIX)).reasons == ("spread",)
+
+
 def test_a_gain_is_one_though_the_prediction_stays_open():
     found = judge(timed(0, 100.0, waited=30.0), timed(1, 50.0, predicted_ns=66.0 * 1.1, **FIX))
     assert (found.outcome, found.is_gain) == ("unclear", True)

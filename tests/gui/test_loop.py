@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -407,6 +409,25 @@ def test_a_round_of_another_window_is_not_called_interrupted(window, loop, tmp_p
     kept.with_iteration(replace(ended, state="running", by=by[:-1] + "x")).save(loop.project)
     loop.look_again()
     assert page.model.index(1, 0).data() == "(interrupted) as it was"  # that process has ended
+
+
+def test_a_round_of_a_window_that_is_killed_meanwhile_is_called_interrupted(window, loop, tmp_path):
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    by = f"{other.pid}-{machine()}-{started_at(other.pid)}"
+    rounds = (
+        Iteration(0, "/r/0", 1.0, figures=Figures(sustained_ns=1000.0)),
+        Iteration(1, str(tmp_path / "2"), 2.0, 0, copy=str(tmp_path), state="running", by=by),
+    )
+    Project(loop.root() / "a", "/x/train.py", rounds).save()
+    window.session.ask("rounds")
+    page = window.pages["iterations"]
+    page._look_elsewhere()
+    assert page.model.index(1, 0).data() == "(running in another window) as it was"
+    other.kill()
+    other.communicate()
+    page._look_elsewhere()
+    assert page.model.index(1, 0).data() == "(interrupted) as it was"
+    assert page.again.text() == "Run it now"
 
 
 @pytest.mark.parametrize(
