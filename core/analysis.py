@@ -58,6 +58,11 @@ class Analysis:
             planned = sorted(listed, key=self.is_small)
         return {i: number for number, i in enumerate(planned, 1)}
 
+    def in_order(self, positions: Iterable[int]) -> list[int]:
+        """Positions of suggestions in the order in which they are shown; without a plan the small ones come last."""
+        numbers = {} if self.plan else self.numbers()
+        return sorted(positions, key=lambda i: (numbers.get(i, len(numbers) + 1), i))
+
     def is_left_out(self, index: int) -> bool:
         """Whether a fix saves something alone, and next to nothing after those of the plan: so it is not in it."""
         suggestion = self.suggestions[index]

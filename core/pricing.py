@@ -222,7 +222,7 @@ class _Pricing:
 
         Savings that no measurement could tell apart are equal; then the fix that frees more of the CPU's time comes
         first: it is the one that the next change is most likely to uncover. Where no saving can be foretold, what it
-        costs (`Suggestion.costs_ns`) stands for it.
+        costs (`Suggestion.costs_ns`) stands for it, among the plan's fixes too.
         """
         rank = {turn.fix: number for number, turn in enumerate(turns)}
         scale = self._replay.step_ns if self._usable else self._measured_ns
@@ -240,14 +240,25 @@ class _Pricing:
                 i,
             )
 
-        return sorted(range(len(self._found)), key=key)
+        order = sorted(range(len(self._found)), key=key)
+        for i in [i for i in order if self._costs_only(i)]:  # it stands before the first that is worth less
+            costs, at = float(self._found[i].costs_ns or 0), order.index(i)
+            less = (p for p, other in enumerate(order[:at]) if self._worth(other, turns) < costs)
+            order.insert(next(less, at), order.pop(at))
+        return order
+
+    def _costs_only(self, i: int) -> bool:
+        """Whether what a suggestion costs is known, and not what it saves."""
+        suggestion = self._found[i]
+        return bool(suggestion.costs_ns) and self._alone[i].ns is None and not suggestion.informational
 
     def _priced(self, i: int, turns: Sequence[Turn], in_plan: dict[int, float]) -> Suggestion:
         suggestion, saving = self._found[i], self._alone[i]
         if i in in_plan:
             saving = replace(saving, together_ns=round(in_plan[i]))
         scale = self._replay.step_ns if self._usable else self._measured_ns
-        worth_pct = 100.0 * self._worth(i, turns) / scale if suggestion.effects and scale else None
+        worth = self._worth(i, turns) if suggestion.effects else suggestion.costs_ns
+        worth_pct = 100.0 * worth / scale if worth is not None and scale else None
         return _waits_later(suggestion.priced(saving, _severity(worth_pct, suggestion, self._floors)))
 
     def _plan_step(self, turn: Turn, place: dict[int, int], turns: Sequence[Turn]) -> PlanStep:

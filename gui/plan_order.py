@@ -41,7 +41,8 @@ def headings(analysis: Analysis, step_ns: float | None = None) -> dict[int, str]
     for first, last, saved_ns in chains(analysis, now_ns) if now_ns is not None else ():
         saved = text.saving(saved_ns) if not step_ns else text.change(-100.0 * saved_ns / step_ns)
         words = translate("plan", "These {count} hide one another's waits: together {saving}")
-        found |= dict.fromkeys(range(first - 1, last), words.format(count=last - first + 1, saving=saved))
+        members = [at for at, number in analysis.numbers().items() if first <= number <= last]
+        found |= dict.fromkeys(members, words.format(count=last - first + 1, saving=saved))
     return found
 
 

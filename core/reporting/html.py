@@ -215,7 +215,7 @@ def _plan(trace: Trace, analysis: Analysis, aside: SetAside) -> Iterator[str]:
     if analysis.plan and now:
         yield picture.falling_bars([now, *(float(p.predicted_step_ns) for p in analysis.plan)], bool(unit.recorded_ns))
     numbers, after = analysis.numbers(), {i: step for step in analysis.plan for i in step.suggestions}
-    for i in sorted((i for i in listed if i not in small), key=lambda i: numbers.get(i, len(numbers) + 1)):
+    for i in analysis.in_order(i for i in listed if i not in small):
         step = after.get(i)
         then = step.predicted_step_ns if step is not None else None
         note = step.note if step is not None else LEFT_OUT_NOTE if analysis.is_left_out(i) else ""

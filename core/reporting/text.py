@@ -216,7 +216,7 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool, is_part: bo
         yield from page.wrap(words, "  ")
     after = {i: step for step in analysis.plan for i in step.suggestions}
     numbers = analysis.numbers()
-    for i in sorted((i for i in listed if i not in small), key=lambda i: numbers.get(i, len(numbers) + 1)):
+    for i in analysis.in_order(i for i in listed if i not in small):
         step = after.get(i)
         number = f"{numbers[i]}." if i in numbers else "–"
         then = step.predicted_step_ns if step is not None else None

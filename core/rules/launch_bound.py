@@ -63,6 +63,7 @@ RULE = Rule(
         Param("min_share", 0.2, "share of the time idle by launching", "below it other causes dominate"),
         Param("min_kernels", 20, "kernels", "a handful of launches says nothing about a program"),
         Param("min_call", 0.3, "share of the step", "one call of the runtime that takes so much of it is named"),
+        Param("calls_left", 0.5, "of the calls", "how many fewer can be started is unknown; half is assumed"),
         Param(
             "graph_factor", 0.1, "of the CPU time", "what is left of the CPU's part when a graph replays the launches"
         ),
@@ -212,16 +213,17 @@ def _by_call(ctx: RuleContext, facts: Facts, calls: I32, values: dict[str, Any])
         "Launching takes {call_pct:.0f} % of the CPU's step: `{call}`",
         "The GPU idles {idle_pct:.0f} % of the time until the CPU launches more, though its work is not small "
         "(typically {typical_us:time}). The CPU spends {call_pct:.0f} % of the time in {calls} {calls|call|calls} of "
-        "`{call}`, {call_ms:time} each.",
+        "`{call}`, {call_ms:time} each. The saving assumes that {calls_left_pct:.0f} % of these calls are left.",
         Fix(
             "Start fewer and larger pieces of work per step: a larger batch, fused operators, a compiled model. What "
             "this call prepares each time, the makers of the device's runtime know.",
             url=_URL,
         ),
         [evidence(facts, "Calls of the runtime", len(calls), "", calls)],
-        values=values | _call_values(facts, calls),
+        values=values | _call_values(facts, calls) | {"calls_left_pct": 100.0 * ctx.params["calls_left"]},
         anchors=calls,
         at=longest,
+        effects=[Effect(EffectKind.SCALE_HOST, tuple(calls.tolist()), ctx.params["calls_left"])],
     )
 
 

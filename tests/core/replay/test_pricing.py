@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,22 @@ def test_advice_without_an_effect_stays_unknown_and_notes_come_last(tmp_path: Pa
     assert advice.saving.pct is None
     assert advice.saving.basis is None
     assert advice.severity == "low"
+
+
+@pytest.mark.parametrize(("costs_ns", "place", "severity"), [(1e9, 0, "high"), (0.5, 3, "low"), (None, 3, "low")])
+def test_what_only_costs_stands_among_the_plan_by_its_costs(
+    tmp_path: Path, costs_ns: float | None, place: int, severity: str
+) -> None:
+    def mixed(trace: Trace) -> list[Suggestion]:
+        return [*chain(trace), replace(suggestion("slow", ()), costs_ns=costs_ns)]
+
+    analysis, _ = priced(simulate(chain_step), tmp_path, mixed)
+    assert [s.rule_id for s in analysis.suggestions].index("slow") == place
+    assert analysis.suggestions[place].severity == severity
+    planned = [analysis.suggestions[i].rule_id for step in analysis.plan for i in step.suggestions]
+    assert planned == ["first", "second", "third"]
+    assert sorted(analysis.numbers()) == [i for i in range(4) if i != place]  # it has no place of its own in the plan
+    assert analysis.in_order([2, 3, 0, 1]) == [0, 1, 2, 3]
 
 
 def test_a_saving_that_rests_on_an_assumed_factor_is_called_rough(tmp_path: Path) -> None:

@@ -383,6 +383,7 @@ def test_a_call_of_any_runtime_that_takes_the_cpu_s_time_is_named(kernel_us: int
     assert [("`submitJob`" in one.explanation, "81 % of the time in 32 calls" in one.explanation) for one in found] == (
         [(True, True)] if call else []
     )
+    assert all(one.effects for one in found)  # a saving is foretold
 
 
 @pytest.mark.parametrize(("orphans", "words"), [(3, "between two steps"), (30, "not lie at the border")])
