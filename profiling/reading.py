@@ -21,7 +21,7 @@ from typing import IO
 PIECE_BYTES = 1 << 14  # read at once: small enough that the other stream is not kept waiting in a flood
 
 # Written to the script's stderr whenever a profiler starts or stops (by kineto of torch 2.13, and of torch 2.0 to 2.2),
-# where a CUDA build of torch 2.0 finds no driver, and once where memory is recorded; nobody asked for it. The last one
+# where a CUDA build of torch finds no driver, and once where memory is recorded; nobody asked for it. The last one
 # may come in the middle of a progress bar's line. The ends of these lines are written apart: several ranks mix them up.
 _KINETO_EVENT = (
     rb"(?:USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+?"
@@ -30,7 +30,8 @@ _KINETO_EVENT = (
 )
 _KINETO_NOISE = re.compile(
     rb"^(?P<events>(?:" + _KINETO_EVENT + rb")+)(?P<ends>\n+)"
-    rb"|^ERROR:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ CudaDeviceProperties\.cpp:\d+\] cudaGetDeviceCount failed with code \d+\n"
+    rb"|^ERROR:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ (?:Cuda)?DeviceProperties\.cpp:\d+\] (?:cuda|gpu)GetDeviceCount failed "
+    rb"with code \d+\n"
     rb"|\[(?:rank\d+\]: ?\[)?W[\d :.]*CPUAllocator\.cpp:\d+\] Memory block of unknown size was allocated before the "
     rb"profiling started[^\n]*\n",
     re.MULTILINE,

@@ -377,6 +377,7 @@ NOISE = (
     b"[rank1]:[W1130 12:03:39.235480025 CPUAllocator.cpp:245] Memory block of unknown size was allocated before the "
     b"profiling started, profiler results will not include the deallocation event\n",
     b"[W CPUAllocator.cpp:219] Memory block of unknown size was allocated before the profiling started, results\n",
+    b"ERROR:2026-11-30 20:55:21 9936:9936 DeviceProperties.cpp:47] gpuGetDeviceCount failed with code 35\n",
 )
 
 
