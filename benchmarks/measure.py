@@ -74,7 +74,7 @@ def memory_bytes(pids: list[int]) -> int:
         except OSError:
             continue
         for line in lines:
-            if "/memfd:" in line:
+            if "/memfd:" in line or "/dev/zero" in line:
                 span, _, _, _, inode = line.split()[:5]
                 start, end = (int(text, 16) for text in span.split("-"))
                 nameless[inode] = max(nameless.get(inode, 0), end - start)

@@ -12,8 +12,8 @@ import numpy as np
 from core.importing.aside import Alongside
 from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty
 from core.importing.header import read_header
-from core.importing.kineto import COMMUNICATION, UNNUMBERED_STEP, copy_direction, host_memory
-from core.importing.links import make_links
+from core.importing.kineto import UNNUMBERED_STEP, facts_of_names
+from core.importing.links import Launches, launches_of, make_links
 from core.importing.notes import make_report
 from core.importing.pairing import pair
 from core.importing.stack import nest
@@ -45,6 +45,7 @@ Tick = Callable[[], None]
 _WATCHER = "<steplens>/guard("  # how its frames are named, see `profiling._child_guard`
 _WIDE = ("correlation", "external", "copy_bytes")  # may have been held in 32 bits so far
 _NUMBERS = (*_WIDE, "start", "length")
+_SIZED = np.isin(np.arange(256), (SliceKind.MEMCPY, SliceKind.MEMSET))
 _MANY = 1 << 16  # slices: a column of fewer is sorted before a thread has started
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
 
@@ -78,15 +79,15 @@ def assemble(
     by_time = Alongside(partial(np.argsort, slices.time_ns, kind="stable"), worthwhile=len(slices) > _MANY)
     _note_unnumbered_steps(columns, slices, kinds)
     tick()
-    places = place(columns, slices, kinds, tick)
+    places = place(columns, slices, kinds, by_time.result(), tick)
     tick()
     origin_ns = int(slices.time_ns.min()) if len(slices) else _first_instant(columns)
     order = sort_order(slices, kinds, places.track_of, by_time.result(), tick)
     tick()
     names = _Names(columns, places)
-    table, tracks = _slice_table(columns, slices, kinds, unfinished, places, order, origin_ns, names, tick)
+    table, tracks, launches = _slice_table(columns, slices, kinds, unfinished, places, order, origin_ns, names, tick)
     tick()
-    links = make_links(columns, table, tracks, places, origin_ns, tick)
+    links = make_links(columns, table, tracks, places, launches, origin_ns, tick)
     tick()
     facts = read_header(header, columns)
     instants = _instants(columns, places, names, origin_ns)
@@ -132,11 +133,11 @@ def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, by_time: I64, tic
 
     ``by_time`` are the row numbers by start alone, equal ones as they come.
     """
-    track = track_of[by_time].astype(np.uint16 if len(by_time) < 65536 else np.int32)
+    track = track_of[by_time].astype(np.uint16)  # there are at most MAX_TRACKS
     order = by_time[np.argsort(track, kind="stable")]
     tick()
-    time, track = slices.time_ns[order], track_of[order]
-    same = (time[1:] == time[:-1]) & (track[1:] == track[:-1])
+    time, place_of = slices.time_ns[order], track_of[order]
+    same = (time[1:] == time[:-1]) & (place_of[1:] == place_of[:-1])
     if not same.any():
         return order
     tied = np.concatenate((same, [False])) | np.concatenate(([False], same))
@@ -148,6 +149,28 @@ def sort_order(slices: SliceColumns, kinds: U8, track_of: I32, by_time: I64, tic
     ids = np.where(ids < 0, np.iinfo(np.int64).max, ids)
     order[at] = rows[np.lexsort((rows, ids, rank, -slices.dur_ns[rows], group))]
     return order
+
+
+class _Taken:
+    """Columns of the slices in table order, one after another."""
+
+    def __init__(self, slices: SliceColumns, order: I64, names: _Names, tick: Tick) -> None:
+        self._slices, self._order, self._names, self._tick = slices, order, names, tick
+
+    def take(self, name: str) -> Any:
+        """One column; the original is let go, so that there are never two whole sets of columns."""
+        self._tick()
+        column = getattr(self._slices, name)[self._order]
+        setattr(self._slices, name, None)
+        return np.asarray(column, np.int64) if name in _WIDE else column
+
+    def rest(self, kind: U8) -> tuple[dict[str, Any], tuple[U8, U8, Bool], Launches]:
+        """Return all that needs no nesting: columns, facts of their names, launches."""
+        taken = {name: self.take(name) for name in ("name", *_NUMBERS)}
+        taken["name"] = self._names.translate(taken["name"])
+        taken["copy_bytes"][~_SIZED[kind]] = -1
+        facts = facts_of_names(self._names.final, taken["name"], kind)
+        return taken, facts, launches_of(kind, taken["correlation"])
 
 
 class _Names:
@@ -165,7 +188,7 @@ class _Names:
 
     def translate(self, ids: I32) -> I32:
         """int32[n]: final ids of decoding's ids."""
-        used = np.unique(ids[ids >= 0])
+        used = np.flatnonzero(np.bincount(ids[ids >= 0], minlength=1))
         fresh = used[self._local[used] < 0]
         intern, strings = self._interner, self._strings
         self._local[fresh] = np.array([intern(visible(strings[i])) for i in fresh.tolist()], dtype=np.int32)
@@ -182,19 +205,13 @@ def _slice_table(
     origin_ns: int,
     names: _Names,
     tick: Tick,
-) -> tuple[SliceTable, TrackTable]:
+) -> tuple[SliceTable, TrackTable, Launches]:
     n = len(order)
 
-    def take(name: str) -> Any:
-        """One column in table order; the original is let go, so that there are never two whole sets of columns."""
-        tick()
-        column = getattr(slices, name)[order]
-        setattr(slices, name, None)
-        return np.asarray(column, np.int64) if name in _WIDE else column
-
+    taken = _Taken(slices, order, names, tick)
     track_id = places.track_of[order]
-    start = take("time_ns") - origin_ns
-    dur = take("dur_ns")
+    start = taken.take("time_ns") - origin_ns
+    dur = taken.take("dur_ns")
     open_end = unfinished[order]
     invalid = (dur == NO_DURATION) & ~open_end
     dur[dur == NO_DURATION] = 0
@@ -204,18 +221,16 @@ def _slice_table(
     for unused in ("phase", "category", "pid", "tid", "device", "stream", "order", "async_id"):
         setattr(slices, unused, None)
     kind = kinds[order]
-    taken = Alongside(lambda: {name: take(name) for name in ("name", *_NUMBERS)}, worthwhile=n > _MANY)
+    rest = Alongside(partial(taken.rest, kind), worthwhile=n > _MANY)
     parent, depth, subtree, crossing = _nest_tracks(start, dur, bounds, places, tick)
     columns.note("crossing", count=int(crossing.sum()))
-    columns_of = taken.result()
-    name_id = names.translate(columns_of["name"])
-    direction, memory, communication = _facts_of_names(names.final, name_id, kind)
+    columns_of, (direction, memory, communication), launches = rest.result()
     flags = (open_end * FLAG_UNFINISHED + crossing * FLAG_CROSSING + communication * FLAG_COMMUNICATION
              + invalid * FLAG_NO_DURATION).astype(np.uint8)  # fmt: skip
     table = SliceTable(
         start_ns=start,
         dur_ns=dur,
-        name_id=name_id,
+        name_id=columns_of["name"],
         kind=kind,
         track_id=track_id,
         depth=depth,
@@ -223,7 +238,7 @@ def _slice_table(
         subtree_end=subtree,
         correlation_id=columns_of["correlation"],
         external_id=columns_of["external"],
-        copy_bytes=np.where(np.isin(kind, (SliceKind.MEMCPY, SliceKind.MEMSET)), columns_of["copy_bytes"], -1),
+        copy_bytes=columns_of["copy_bytes"],
         direction=direction,
         host_memory=memory,
         flags=flags,
@@ -231,7 +246,7 @@ def _slice_table(
         event_bytes=columns_of["length"],
     )
     lanes = np.maximum.reduceat(depth, bounds[:-1]) + 1 if n else np.zeros(0, np.int32)
-    return table, _track_table(places, bounds, np.asarray(lanes, np.int32), names)
+    return table, _track_table(places, bounds, np.asarray(lanes, np.int32), names), launches
 
 
 def _nest_tracks(start: I64, dur: I64, bounds: I32, places: Places, tick: Tick) -> tuple[I32, I32, I32, Bool]:
@@ -248,25 +263,6 @@ def _nest_tracks(start: I64, dur: I64, bounds: I32, places: Places, tick: Tick) 
         crossing[a:b] = nested.crossing
         tick()
     return parent, depth, subtree, crossing
-
-
-def _facts_of_names(strings: list[str], name_id: I32, kind: U8) -> tuple[U8, U8, Bool]:
-    """Direction and host memory of copies, and whether a slice is a collective's: read once per distinct name."""
-    n = len(strings) + 1
-    direction, memory = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
-    communication = np.zeros(n, np.bool_)
-    copies = kind == SliceKind.MEMCPY
-    for i in np.unique(name_id[copies]).tolist():
-        direction[i], memory[i] = copy_direction(strings[i]), host_memory(strings[i])
-    talk = np.isin(kind, (SliceKind.KERNEL, SliceKind.RANGE, SliceKind.DEVICE_RANGE, SliceKind.CPU_OP))
-    for i in np.unique(name_id[talk]).tolist():
-        communication[i] = COMMUNICATION.search(strings[i]) is not None
-    zero = np.uint8(0)
-    return (
-        np.where(copies, direction[name_id], zero),
-        np.where(copies, memory[name_id], zero),
-        talk & communication[name_id],
-    )
 
 
 def _note_unnumbered_steps(columns: EventColumns, slices: SliceColumns, kinds: U8) -> None:

@@ -7,16 +7,16 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from core.importing import refusals
 from core.importing.aside import aside
 from core.importing.columns import EventColumns
+from core.importing.decoders import Decoder, Future, Read
 from core.importing.dicts import DROPPING
 from core.importing.ends import note_rest
 from core.importing.gather import Gathering
-from core.importing.pieces import PieceResult, decode_piece, walk_piece
+from core.importing.pieces import PieceResult, walk_piece
 from core.importing.scan import (
     EVENT_LIMIT_BYTES,
     HEADER_LIMIT_BYTES,
@@ -30,79 +30,9 @@ from core.importing.streams import BLOCK_BYTES, Text
 
 _BORDER_WINDOW_BYTES = 1 << 16  # an event's border is looked for in as much of a piece's end
 WASTE_LIMIT = 100_000  # entries without use, each looked at by itself: as many as nearly all of a file is no trace
-PIECE_BYTES = 1 << 20  # decoded in about 7 ms: a window in the same process is not held up for longer
 _JSON = re.compile(rb"[\[\s]*(?:[{\"\]\-0-9]|true|false|null)")  # the first value of a list, or its end
 _GAP = b" \t\r\n,\x00"  # what may stand between events
 Tick = Callable[[], None]
-Read = Callable[[], bytes]
-
-
-class Future(Protocol):
-    """A piece being decoded."""
-
-    def result(self) -> PieceResult:
-        """Wait for it."""
-        ...
-
-    def done(self) -> bool:
-        """Tell whether `result` would return at once."""
-        ...
-
-
-class Decoder(Protocol):
-    """Something that decodes pieces, here or elsewhere."""
-
-    depth: int  # pieces it can hold at once
-    piece_bytes: int  # about how large it wants them
-    reads_files: bool  # elsewhere, so that the text of a plain file need not be sent there
-
-    def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
-        """Start decoding a piece."""
-        ...
-
-    def submit_range(self, path: Path, base: int, size: int, raw_backslashes: bool, read: Read) -> Future:
-        """Start decoding a piece of a plain file that the decoder reads itself (where ``reads_files``).
-
-        ``read`` gives the piece where the decoder cannot read it (any more).
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of all that decoding needed: nothing more will be asked."""
-        ...
-
-
-class _Done:
-    def __init__(self, value: PieceResult) -> None:
-        self._value = value
-
-    def result(self) -> PieceResult:
-        return self._value
-
-    def done(self) -> bool:
-        return True
-
-
-class InlineDecoder:
-    """Decodes in the calling thread."""
-
-    depth = 1
-    piece_bytes = PIECE_BYTES
-    reads_files = False
-
-    def __init__(self, tick: Tick = lambda: None) -> None:
-        self._tick = tick
-
-    def submit(self, text: bytes, base: int, raw_backslashes: bool) -> Future:
-        """Decode the piece at once."""
-        return _Done(decode_piece(text, base, raw_backslashes, self._tick))
-
-    def submit_range(self, path: Path, base: int, size: int, raw_backslashes: bool, read: Read) -> Future:
-        """Decode the piece at once."""
-        return self.submit(read(), base, raw_backslashes)
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 class _RawBackslashes(Exception):
@@ -140,9 +70,11 @@ def decode_text(
     TraceError
         When the text holds no trace.
     """
+    reading = _Reading(open_text(), decoder, tick, note, raw_backslashes=False)
     try:
-        return _Reading(open_text(), decoder, tick, note, raw_backslashes=False).run()
+        return reading.run()
     except _RawBackslashes:
+        reading.drop()
         return _Reading(open_text(), decoder, tick, note, raw_backslashes=True).run()
 
 
@@ -153,7 +85,7 @@ class _Reading:
         self._text, self._decoder, self._tick, self._note = text, decoder, tick, note
         self._raw = raw_backslashes
         self._pending: deque[tuple[Future, Read, int, int]] = deque()
-        self._gathering = Gathering()
+        self._gathering = Gathering(lasting=not decoder.reads_files)
         self._carry = b""
         self._base = 0
         self._ended = self._closed = self._trailing_comma = False
@@ -311,21 +243,33 @@ class _Reading:
                 continue
             while not future.done():
                 self._tick()
-            result = future.result()
-            self._tick()
-            if not self._carry and not result.ended and not result.raw_backslashes and result.consumed == size:
-                self._take(result, b"", base)
-                continue
-            piece = piece_of()
-            if self._carry and len(self._carry) + size < min(self._retry_bytes, EVENT_LIMIT_BYTES):
-                self._carry += piece  # nothing could be told from half as much: looking again for each piece is dear
-                continue
-            if self._carry or result.hopeless:
-                piece = self._carry + piece
-                base -= len(self._carry)
-                self._carry = b""
-                result = self._walk(piece, base)
-            self._take(result, piece, base)
+            try:
+                self._take_piece(future.result(), piece_of, base, size)
+            finally:
+                future.release()
+
+    def drop(self) -> None:
+        """Wait for the pieces on their way, and look at none of them."""
+        for future, *_ in self._pending:
+            while not future.done():
+                self._tick()
+            future.release()
+
+    def _take_piece(self, result: PieceResult, piece_of: Read, base: int, size: int) -> None:
+        self._tick()
+        if not self._carry and not result.ended and not result.raw_backslashes and result.consumed == size:
+            self._take(result, b"", base)
+            return
+        piece = piece_of()
+        if self._carry and len(self._carry) + size < min(self._retry_bytes, EVENT_LIMIT_BYTES):
+            self._carry += piece  # nothing could be told from half as much: looking again for each piece is dear
+            return
+        if self._carry or result.hopeless:
+            piece = self._carry + piece
+            base -= len(self._carry)
+            self._carry = b""
+            result = self._walk(piece, base)
+        self._take(result, piece, base)
 
     def _walk(self, text: bytes, base: int, final: bool = False) -> PieceResult:
         """Read entry by entry: to the end, unless the file will be refused for what was found up to there."""
@@ -333,6 +277,11 @@ class _Reading:
         if result.hopeless and not self._mostly_waste(result):
             result = walk_piece(text, base, self._raw, final, self._tick, len(text))
         return result
+
+    def _share(self, end: int) -> float:
+        """How much of the file lies before a place of its text, about."""
+        text = self._text
+        return (text.consumed_bytes if text.wrapped else end) / max(text.size_bytes, 1)
 
     def _mostly_waste(self, result: PieceResult) -> bool:
         wasted, events = self._wasted + result.wasted, self._events_read + result.columns.events
@@ -346,7 +295,7 @@ class _Reading:
             raise refusals.mostly_waste(self._text.path.name, WASTE_LIMIT, base + result.consumed)
         self._wasted += result.wasted
         self._events_read += columns.events
-        self._gathering.add(columns)
+        self._gathering.add(columns, self._share(base + result.consumed))
         self._trailing_comma = result.trailing_comma
         if result.ended:
             self._ended, self._closed = True, result.closed

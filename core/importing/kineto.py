@@ -18,7 +18,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from core.kinds import CopyDirection, HostMemory, SliceKind, TrackKind
+from core.tables import I32, U8, Bool
 
 CATEGORIES: dict[str, SliceKind] = {
     # torch 1.10 and newer, CUDA and ROCm
@@ -68,6 +71,7 @@ STEP_NAME = re.compile(r"ProfilerStep#\d+\Z", re.ASCII)
 LINE_NAME = re.compile(r"line: .+:\d+ \([^()]+\)\Z")  # our own marks of statements (docs/capture.md, "Find the line")
 UNNUMBERED_STEP = re.compile(r"ProfilerStep[#*]?\Z")
 GC_NAME = re.compile(r"Python GC\b|<built-in method collect\b|gc collect", re.IGNORECASE)
+_TALKS = np.isin(np.arange(256), (SliceKind.KERNEL, SliceKind.RANGE, SliceKind.DEVICE_RANGE, SliceKind.CPU_OP))
 COMMUNICATION = re.compile(r"nccl|rccl|gloo:|hccl|oneccl|ucc:|mpi:|c10d::|msccl", re.IGNORECASE)
 OP_NAME = re.compile(r"[A-Za-z_]\w*::|[A-Za-z]\w*Backward\d*\Z|autograd::")
 
@@ -172,3 +176,22 @@ def host_memory(name: str) -> HostMemory:
     if "Pageable" in name:
         return HostMemory.PAGEABLE
     return HostMemory.PINNED if "Pinned" in name else HostMemory.UNKNOWN
+
+
+def facts_of_names(strings: list[str], name_id: I32, kind: U8) -> tuple[U8, U8, Bool]:
+    """Direction and host memory of copies, and whether a slice is a collective's: read once per distinct name."""
+    n = len(strings) + 1
+    direction, memory = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+    communication = np.zeros(n, np.bool_)
+    copies = kind == SliceKind.MEMCPY
+    for i in np.flatnonzero(np.bincount(name_id[copies])).tolist():
+        direction[i], memory[i] = copy_direction(strings[i]), host_memory(strings[i])
+    talk = _TALKS[kind]
+    for i in np.flatnonzero(np.bincount(name_id[talk])).tolist():
+        communication[i] = COMMUNICATION.search(strings[i]) is not None
+    zero = np.uint8(0)
+    return (
+        np.where(copies, direction[name_id], zero),
+        np.where(copies, memory[name_id], zero),
+        talk & communication[name_id],
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,11 +12,30 @@ from core.importing.kineto import AUTOGRAD_FLOWS, LAUNCH_FLOWS
 from core.importing.stack import climb
 from core.importing.tracks import Places
 from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
-from core.tables import I32, I64, Bool, LinkTable, SliceTable, TrackTable
+from core.tables import I32, I64, U8, Bool, LinkTable, SliceTable, TrackTable
 
 _NONE = np.int32(-1)
 _STEPS = 64
 _START, _FINISH = ord("s"), ord("f")
+_ON_DEVICE, _IS_CALL = (np.isin(np.arange(256), kinds) for kinds in (DEVICE_WORK, HOST_CALLS))
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Rows of device work and of host calls, and the launching call of every slice that correlation ids tell."""
+
+    device: I32
+    host: I32
+    launch_of: I32
+
+
+def launches_of(kinds: U8, correlation: I64) -> Launches:
+    """Link launches to their device work by correlation id; needs neither nesting nor tracks."""
+    device = np.flatnonzero(_ON_DEVICE[kinds]).astype(np.int32)
+    host = np.flatnonzero(_IS_CALL[kinds]).astype(np.int32)
+    launch_of = np.full(len(kinds), _NONE, np.int32)
+    launch_of[device] = _launches(kinds, correlation, device, host)
+    return Launches(device, host, launch_of)
 
 
 def make_links(
@@ -23,17 +43,13 @@ def make_links(
     slices: SliceTable,
     tracks: TrackTable,
     places: Places,
+    launches: Launches,
     origin_ns: int,
     tick: Callable[[], None] = lambda: None,
 ) -> LinkTable:
     """Link the slices of one file; arrows that lead nowhere are counted in ``columns``."""
-    kinds = slices.kind
-    device = np.flatnonzero(np.isin(kinds, DEVICE_WORK)).astype(np.int32)
-    host = np.flatnonzero(np.isin(kinds, HOST_CALLS)).astype(np.int32)
+    device, host, launch_of = launches.device, launches.host, launches.launch_of
     binder = _Binder(columns, slices, tracks, places, origin_ns)
-    launch_of = np.full(len(slices), _NONE, np.int32)
-    launch_of[device] = _launches(slices, device, host)
-    tick()
     flows = columns.flows
     launch_flow = _of_category(columns, LAUNCH_FLOWS)
     _launches_by_flow(flows.rows(launch_flow), binder, slices, device, launch_of)
@@ -63,17 +79,17 @@ def _of_category(columns: EventColumns, names: frozenset[str]) -> Bool:
     return np.asarray(wanted[columns.flows.category])
 
 
-def _launches(slices: SliceTable, device: I32, host: I32) -> I32:
+def _launches(kinds: U8, correlation: I64, device: I32, host: I32) -> I32:
     """Launching call of each device row by correlation id; where several share it, a runtime call, the first."""
     found = np.full(len(device), _NONE, np.int32)
-    host = host[slices.correlation_id[host] >= 0]
+    host = host[correlation[host] >= 0]
     if not len(host) or not len(device):
         return found
-    rank = (slices.kind[host] != SliceKind.RUNTIME).astype(np.int8)
-    order = np.lexsort((host, rank, slices.correlation_id[host]))
+    rank = (kinds[host] != SliceKind.RUNTIME).astype(np.int8)
+    order = np.lexsort((host, rank, correlation[host]))
     host = host[order]
-    ids = slices.correlation_id[host]
-    wanted = slices.correlation_id[device]
+    ids = correlation[host]
+    wanted = correlation[device]
     at = np.searchsorted(ids, wanted)
     hit = (wanted >= 0) & (at < len(ids))
     hit[hit] = ids[at[hit]] == wanted[hit]

@@ -14,7 +14,8 @@ from core import cache, memory
 from core.errors import TraceError
 from core.importing.aside import aside
 from core.importing.assemble import assemble
-from core.importing.decode import InlineDecoder, decode_text
+from core.importing.decode import decode_text
+from core.importing.decoders import InlineDecoder
 from core.importing.notes import add_file_notes, make_note
 from core.importing.pool import Pool, worker_count
 from core.importing.ranks import find_traces, merge, without_twins

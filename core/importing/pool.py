@@ -19,17 +19,21 @@ import queue
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-from core.importing.decode import Future, InlineDecoder, Read
+from core.importing.decoders import Future, InlineDecoder, Read
 from core.importing.pieces import PieceResult, decode_piece
+from core.importing.slots import Slots
 
 MIN_BYTES = 128 << 20  # text below this is decoded before a worker has even started
 FORKED_MIN_BYTES = 8 << 20  # the same for workers that are forked
+_PER_WORKER = 3  # pieces on their way
+_AHEAD = 2  # pieces that a worker has at a time: it begins the next one while its answer is being taken
 _STOP = b""
 _PR_SET_PDEATHSIG = 1
 _HARMLESS = frozenset({"MainThread", "lifeline", "trace-cache"})
@@ -114,13 +118,13 @@ def _keep_memory() -> None:
         mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
 
 
-def _serve_forked(connection: Connection, parent: int, unwanted: tuple[Connection, ...]) -> None:
+def _serve_forked(connection: Connection, parent: int, unwanted: tuple[Connection, ...], slots: Slots | None) -> None:
     """Run in a forked worker."""
     if end_with_parent(parent, unwanted):
-        _serve(connection)
+        _serve(connection, slots)
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, slots: Slots | None = None) -> None:
     """Run in the worker: decode what comes until told to stop or the other side is gone."""
     _keep_memory()
     gc.disable()  # nothing here refers in circles
@@ -129,13 +133,13 @@ def _serve(connection: Connection) -> None:
             head = connection.recv_bytes()
             if head == _STOP:
                 return
-            base, raw_backslashes, path, size = pickle.loads(head)
+            base, raw_backslashes, path, size, slot = pickle.loads(head)
             text = connection.recv_bytes() if path is None else b""
             try:
                 answer: Any = decode_piece(text if path is None else _read(path, base, size), base, raw_backslashes)
             except Exception as error:  # noqa: BLE001 - whatever it is, the opening process must hear of it
                 answer = error
-            connection.send_bytes(pickle.dumps(answer, protocol=5))
+            connection.send_bytes(pickle.dumps(answer, protocol=5) if slots is None else slots.leave(slot, answer))
 
 
 class _Task:
@@ -143,8 +147,14 @@ class _Task:
 
     def __init__(self, read: Read, base: int, raw_backslashes: bool, path: Path | None = None, size: int = 0) -> None:
         self.read, self.base, self.raw_backslashes, self.path, self.size = read, base, raw_backslashes, path, size
+        self._slots: Slots | None = None
+        self.slot = -1  # where its worker leaves the answer
         self._ready = threading.Event()
         self._answer: Any = None
+
+    def lie_in(self, slots: Slots | None) -> None:
+        """Have the answer left in shared memory, where there is room."""
+        self._slots, self.slot = slots, -1 if slots is None else slots.take()
 
     def finish(self, answer: Any) -> None:
         self._answer = answer
@@ -158,6 +168,11 @@ class _Task:
         if not isinstance(self._answer, PieceResult):  # the worker died or failed: decode here, where it can be seen
             return decode_piece(self.read(), self.base, self.raw_backslashes)
         return self._answer
+
+    def release(self) -> None:
+        if self._answer is not None and self._slots is not None and self.slot >= 0:  # else a worker may yet write there
+            self._slots.give_back(self.slot)
+        self._answer, self.slot = None, -1
 
 
 class Pool:
@@ -176,7 +191,10 @@ class Pool:
         self._processes: list[Any] = []
         self._threads: list[threading.Thread] = []
         self._inline = InlineDecoder()
+        self._slots: Slots | None = None
         pipes: list[Connection] = []
+        with suppress(OSError, ValueError):
+            self._slots = Slots(_PER_WORKER * workers) if forks() else None
         with suppress(OSError, RuntimeError, ValueError):
             for number in range(workers):
                 pipes.append(self._start(number, pipes))
@@ -188,7 +206,7 @@ class Pool:
                 pipe.close()
             else:
                 self._threads.append(thread)
-        self.depth = 3 * len(self._threads) if self._threads else 1
+        self.depth = _PER_WORKER * len(self._threads) if self._threads else 1
         self.reads_files = bool(self._threads)
 
     def _start(self, number: int, pipes: list[Connection]) -> Connection:
@@ -200,7 +218,7 @@ class Pool:
         arguments: tuple[Any, ...] = (theirs,)
         if forked:
             target = _serve_forked
-            arguments = (theirs, os.getpid(), (*inherited(), ours, *pipes))
+            arguments = (theirs, os.getpid(), (*inherited(), ours, *pipes), self._slots)
         process = context.Process(target=target, args=arguments, daemon=True, name=f"decoder-{number}")
         try:
             process.start()
@@ -241,33 +259,56 @@ class Pool:
         """Queue a piece."""
         if not self._threads:
             return self._inline.submit(text, base, raw_backslashes)
-        task = _Task(lambda: text, base, raw_backslashes)
-        self._tasks.put(task)
-        return task
+        return self._queue(_Task(lambda: text, base, raw_backslashes))
 
     def submit_range(self, path: Path, base: int, size: int, raw_backslashes: bool, read: Read) -> Future:
         """Queue a piece of a plain file, which the worker reads itself."""
-        task = _Task(read, base, raw_backslashes, path, size)
+        return self._queue(_Task(read, base, raw_backslashes, path, size))
+
+    def _queue(self, task: _Task) -> Future:
+        task.lie_in(self._slots)
         self._tasks.put(task)
         return task
 
     def _feed(self, connection: Connection) -> None:
         """Run in a thread per worker: hand it piece after piece."""
-        alive = True
-        while True:
-            task = self._tasks.get()
-            if task is None:
-                with suppress(OSError):
-                    connection.send_bytes(_STOP or b"")
-                connection.close()
-                return
-            answer: Any = None
-            if alive:
-                try:
-                    connection.send_bytes(pickle.dumps((task.base, task.raw_backslashes, task.path, task.size)))
-                    if task.path is None:
-                        connection.send_bytes(task.read())
-                    answer = pickle.loads(connection.recv_bytes())
-                except Exception:  # noqa: BLE001 - it died, or memory ran out: whoever waits for the piece decodes it
-                    alive = False
-            task.finish(answer)
+        sent: deque[_Task] = deque()
+        upcoming: _Task | None = None
+        alive, ending = True, False
+        while not ending or sent:
+            if upcoming is None and not ending and len(sent) < _AHEAD:
+                with suppress(queue.Empty):
+                    upcoming = self._tasks.get(block=not sent)
+                    ending = upcoming is None
+            if upcoming is not None and (not sent or upcoming.path is not None):  # a text might wait for an answer
+                alive = alive and self._sent(connection, upcoming)
+                sent.append(upcoming)
+                upcoming = None
+            elif sent:
+                answer = self._answer(connection) if alive else None
+                alive = answer is not None
+                sent.popleft().finish(answer)
+        with suppress(OSError):
+            connection.send_bytes(_STOP or b"")
+        connection.close()
+
+    @staticmethod
+    def _sent(connection: Connection, task: _Task) -> bool:
+        """Send a piece; False where the worker died, or memory ran out."""
+        try:
+            connection.send_bytes(
+                pickle.dumps((task.base, task.raw_backslashes, task.path, task.size, task.slot), protocol=5)
+            )
+            if task.path is None:
+                connection.send_bytes(task.read())
+        except Exception:  # noqa: BLE001 - whoever waits for the piece decodes it
+            return False
+        return True
+
+    def _answer(self, connection: Connection) -> Any:
+        """Take the answer to the piece that was sent first; None where the worker died, or memory ran out."""
+        try:
+            held = connection.recv_bytes()
+            return pickle.loads(held) if self._slots is None else self._slots.find(held)
+        except Exception:  # noqa: BLE001 - whoever waits for the piece decodes it
+            return None

@@ -46,14 +46,14 @@ def nest(start: I64, dur: I64, siblings: bool) -> Nesting:
     """
     n = len(start)
     end = start + dur
-    subtree = np.searchsorted(start, end, side="left").astype(np.int32)
-    np.maximum(subtree, np.arange(1, n + 1, dtype=np.int32), out=subtree)
     if n == 0 or bool(np.all(start[1:] >= end[:-1])):
         flat = np.zeros(n, np.int32)
-        return Nesting(np.full(n, -1, np.int32), flat, subtree, np.zeros(n, np.bool_))
+        return Nesting(np.full(n, -1, np.int32), flat, np.arange(1, n + 1, dtype=np.int32), np.zeros(n, np.bool_))
     fast = _nest_clean(start, end, dur)
     if fast is not None:
-        return Nesting(fast[0], fast[1], subtree, np.zeros(n, np.bool_))
+        return Nesting(*fast, np.zeros(n, np.bool_))
+    subtree = np.searchsorted(start, end, side="left").astype(np.int32)
+    np.maximum(subtree, np.arange(1, n + 1, dtype=np.int32), out=subtree)
     parent, depth, crossing = _nest_any(start.tolist(), end.tolist(), siblings)
     parents, lanes = np.array(parent, dtype=np.int32), np.array(depth, dtype=np.int32)
     crossed = np.array(crossing, dtype=np.bool_)
@@ -62,10 +62,11 @@ def nest(start: I64, dur: I64, siblings: bool) -> Nesting:
     return Nesting(parents, lanes, subtree, crossed)
 
 
-def _nest_clean(start: I64, end: I64, dur: I64) -> tuple[I32, I32] | None:
-    """Parents and depths when every slice nests exactly; None when some do not.
+def _nest_clean(start: I64, end: I64, dur: I64) -> tuple[I32, I32, I32] | None:
+    """Parents, depths and ends of the subtrees when every slice nests exactly; None when some do not.
 
-    The depth of slice ``i`` is the number of slices that started before it minus those that ended by then.
+    The depth of slice ``i`` is the number of slices that started before it minus those that ended by then. What
+    starts inside a slice is below it, and ends with the next one that is no deeper.
     """
     n = len(start)
     zero = dur == 0
@@ -75,24 +76,26 @@ def _nest_clean(start: I64, end: I64, dur: I64) -> tuple[I32, I32] | None:
         closed -= np.searchsorted(mark_ends, start, side="right") - np.searchsorted(mark_ends, start, side="left")
         closed += _marks_before(start, zero)
     depth = np.arange(n) - closed
-    if depth.min(initial=0) < 0 or depth.max(initial=0) > max(n // 16, 1000):  # one by one is quicker then
+    deepest = int(depth.max(initial=0))
+    if depth.min(initial=0) < 0 or deepest > max(n // 16, 1000):  # one by one is quicker then
         return None
-    parent = np.full(n, -1, np.int32)
-    order = np.argsort(depth, kind="stable")
-    bounds = np.searchsorted(depth[order], np.arange(int(depth.max()) + 2))
-    above = order[bounds[0] : bounds[1]]
+    order = np.argsort(depth.astype(np.uint16) if deepest < 1 << 16 else depth, kind="stable")
+    bounds = np.concatenate(([0], np.cumsum(np.bincount(depth, minlength=1))))
+    parent, subtree = np.full(n, -1, np.int32), np.empty(n, np.int32)
+    above = order[: bounds[1]]
+    subtree[above] = np.append(above[1:], n)
     for level in range(1, len(bounds) - 1):
         rows = order[bounds[level] : bounds[level + 1]]
         at = np.searchsorted(above, rows) - 1
         if len(rows) and at.min() < 0:
             return None
-        parent[rows] = above[at]
+        over = above[at]
+        if bool(np.any((end[rows] > end[over]) | (start[rows] >= end[over]))):
+            return None
+        parent[rows] = over
+        subtree[rows] = np.minimum(np.append(rows[1:], n), subtree[over])
         above = rows
-    child = np.flatnonzero(parent >= 0)
-    over = parent[child]
-    if bool(np.any((end[child] > end[over]) | (start[child] >= end[over]))):
-        return None
-    return parent, depth.astype(np.int32)
+    return parent, depth.astype(np.int32), subtree
 
 
 def _marks_before(start: I64, zero: Bool) -> I64:

@@ -22,7 +22,7 @@ from core.importing.kineto import (
     kind_of,
 )
 from core.kinds import SliceKind, TrackKind
-from core.tables import I32, U8
+from core.tables import I32, I64, U8
 
 _DIGITS = re.compile(r"(\d+)\D*\Z")
 MAX_TRACKS = 20_000
@@ -33,8 +33,7 @@ def kinds_of(columns: EventColumns, slices: SliceColumns) -> U8:
     """uint8[n]: `SliceKind` of each slice."""
     strings = columns.strings
     by_category = np.full(len(strings) + 1, -1, np.int16)
-    used = np.unique(slices.category)
-    for category in used.tolist():
+    for category in np.flatnonzero(np.bincount(slices.category, minlength=1)).tolist():
         known = CATEGORIES.get(strings[category].lower())
         if known is not None and strings[category].lower() != "operator":
             by_category[category] = known
@@ -63,7 +62,8 @@ def _mark_special_names(strings: list[str], names: I32, kinds: np.ndarray) -> No
         if hits:
             special = np.zeros(len(strings) + 1, np.bool_)
             special[hits] = True
-            kinds[special[names] & np.isin(kinds, wanted)] = kind
+            rows = np.flatnonzero(special[names])
+            kinds[rows[np.isin(kinds[rows], wanted)]] = kind
 
 
 def _kinds_without_category(
@@ -120,23 +120,21 @@ class _Group:
     stream: int
 
 
-def place(columns: EventColumns, slices: SliceColumns, kinds: U8, tick: Callable[[], None] = lambda: None) -> Places:
-    """Sort the slices of one file into tracks."""
-    strings = columns.strings
+def place(
+    columns: EventColumns, slices: SliceColumns, kinds: U8, by_time: I64, tick: Callable[[], None] = lambda: None
+) -> Places:
+    """Sort the slices of one file into tracks; ``by_time`` are their row numbers by start."""
     places = Places()
-    track_kind = np.array(TRACK_OF_KIND, np.int64)[kinds]
-    base = len(strings) + 1
-    keys = (slices.pid.astype(np.int64) * base + slices.tid) * 16 + track_kind
-    tick()
-    unique, first, inverse, counts = _unique(keys)
-    if len(unique) > MAX_TRACKS:
+    keys, code = _codes(slices, kinds)
+    if len(keys) > MAX_TRACKS:
         raise TraceError(
-            f"The trace names {len(unique):,} threads and streams; no program has that many.",
+            f"The trace names {len(keys):,} threads and streams; no program has that many.",
             f"Up to {MAX_TRACKS:,} can be shown, each in rows of its own.",
             "Their ids are probably damaged, or the tool that wrote the trace gives every event an id of its own.",
         )
     tick()
-    groups = _groups(columns, slices, kinds, unique, first, inverse, counts, base)
+    groups = _groups(columns, slices, kinds, keys, code, by_time)
+    tick()
     names = _Names(columns)
     order: list[_Group] = []
     by_process: dict[tuple[int, bool], list[_Group]] = {}
@@ -146,49 +144,65 @@ def place(columns: EventColumns, slices: SliceColumns, kinds: U8, tick: Callable
         _add_process(places, names, by_process[pid, is_device], pid, is_device, order)
     position = np.empty(len(groups), np.int32)
     position[[g.number for g in order]] = np.arange(len(order), dtype=np.int32)
-    places.track_of = position[inverse] if len(groups) else np.empty(0, np.int32)
+    places.track_of = position[code] if len(groups) else np.empty(0, np.int32)
     return places
 
 
-def _unique(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Like np.unique with all its extras, quick for the few distinct keys that a trace has."""
-    if not len(keys):
-        empty = np.empty(0, np.int64)
-        return empty, empty, empty, empty
-    change = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    unique, run_first, run_inverse = np.unique(keys[change], return_index=True, return_inverse=True)
-    inverse = np.repeat(run_inverse, np.diff(np.append(change, len(keys))))
-    return unique, change[run_first], inverse, np.bincount(inverse, minlength=len(unique))
+def _codes(slices: SliceColumns, kinds: U8) -> tuple[list[tuple[int, int, int]], I32]:
+    """Distinct (pid, tid, kind of track) in order, and int32[n]: number of that of each slice."""
+    pids, pid_rank = _ranks(slices.pid)
+    tids, tid_rank = _ranks(slices.tid)
+    kind = np.array(TRACK_OF_KIND, np.int32)[kinds]
+    if len(pids) * len(tids) * 16 > max(4 * len(kinds), 1 << 16):  # a table of all that could be is too large
+        wide, code = np.unique(
+            (pid_rank[slices.pid].astype(np.int64) * len(tids) + tid_rank[slices.tid]) * 16 + kind, return_inverse=True
+        )
+        found, code = wide.tolist(), code.astype(np.int32)
+    else:
+        code = (pid_rank * (16 * len(tids)))[slices.pid]
+        code += (tid_rank * 16)[slices.tid]
+        code += kind
+        held = np.bincount(code, minlength=1) > 0
+        found = np.flatnonzero(held).tolist()
+        code = (np.cumsum(held, dtype=np.int32) - 1)[code]
+    return [(pids[key // 16 // len(tids)], tids[key // 16 % len(tids)], key % 16) for key in found], code
+
+
+def _ranks(ids: I32) -> tuple[list[int], I32]:
+    """Distinct ids in order, and for each id its rank among them."""
+    held = np.zeros(int(ids.max(initial=0)) + 1, np.bool_)
+    held[ids] = True
+    return np.flatnonzero(held).tolist(), np.cumsum(held, dtype=np.int32) - 1
 
 
 def _groups(
     columns: EventColumns,
     slices: SliceColumns,
     kinds: U8,
-    unique: np.ndarray,
-    first: np.ndarray,
-    inverse: np.ndarray,
-    counts: np.ndarray,
-    base: int,
+    keys: list[tuple[int, int, int]],
+    code: I32,
+    by_time: I64,
 ) -> list[_Group]:
-    first_ns = np.full(len(unique), np.iinfo(np.int64).max)
-    np.minimum.at(first_ns, inverse, slices.time_ns)
-    steps = np.bincount(inverse[kinds == SliceKind.STEP], minlength=len(unique))
+    first, earliest = _first_of_each(code, len(keys)), by_time[_first_of_each(code[by_time], len(keys))]
+    first_ns, counts = slices.time_ns[earliest].tolist(), np.bincount(code, minlength=len(keys)).tolist()
+    steps = np.bincount(code[kinds == SliceKind.STEP], minlength=len(keys)).tolist()
     groups = []
-    for number, key in enumerate(unique.tolist()):
-        kind, rest = key % 16, key // 16
-        pid, tid = rest // base, rest % base
+    for number, (pid, tid, kind) in enumerate(keys):
         device = stream = -1
         if kind in DEVICE_TRACKS:
             row = int(first[number])
             device = _device(columns.strings[pid], int(slices.device[row]))
             stream = _stream(columns.strings[tid], int(slices.stream[row]), kind)
-        groups.append(
-            _Group(
-                pid, tid, kind, number, int(counts[number]), int(first_ns[number]), int(steps[number]), device, stream
-            )
-        )
+        held = counts[number], first_ns[number], steps[number]
+        groups.append(_Group(pid, tid, kind, number, *held, device, stream))
     return groups
+
+
+def _first_of_each(code: I32, size: int) -> I64:
+    """int64[size]: the first row of each code."""
+    first = np.empty(size, np.int64)
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)  # of several, what is written last stays
+    return first
 
 
 def _device(pid: str, argument: int) -> int:

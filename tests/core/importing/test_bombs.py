@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.errors import Cancelled, TraceError
-from core.importing import aside, decode, open_trace, repair, scan, tracks
+from core.importing import aside, decode, decoders, open_trace, repair, scan, tracks
 from core.importing.links import _op_above
 from core.importing.pieces import decode_piece, walk_piece
 from core.importing.stack import MAX_LANES, climb, nest
@@ -131,12 +131,12 @@ def test_a_file_of_nothing_but_damage_is_refused(tmp_path, monkeypatch, unit):
 
 def test_lines_of_events_are_decoded_piece_by_piece(tmp_path, monkeypatch):
     sizes = []
-    real = decode.decode_piece
-    monkeypatch.setattr(decode, "decode_piece", lambda text, *rest: (sizes.append(len(text)), real(text, *rest))[1])
+    real = decoders.decode_piece
+    monkeypatch.setattr(decoders, "decode_piece", lambda text, *rest: (sizes.append(len(text)), real(text, *rest))[1])
     line = ONE.replace(b"}", b', "args": {"x": "' + b"y" * 500 + b'"}}\n')
     trace = _open(tmp_path, line * 12_000)
     assert len(trace.slices) == 12_000
-    assert max(sizes) <= 2 * decode.PIECE_BYTES
+    assert max(sizes) <= 2 * decoders.PIECE_BYTES
     assert trace.event(11_999)["name"] == "a"
 
 

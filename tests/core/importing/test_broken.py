@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import TraceError
-from core.importing import decode, open_trace, pieces, repair, scan
+from core.importing import decode, decoders, open_trace, pieces, repair, scan
 from core.importing.pieces import decode_piece, walk_piece
 from core.importing.repair import Unreadable, parse_event
 
@@ -77,7 +77,7 @@ def test_no_repair_is_tried_on_what_is_nested_too_deep(monkeypatch):
 def test_the_midst_of_a_huge_event_is_not_read_entry_by_entry(tmp_path, entries):
     keys = b",".join(b'"key%d":%d' % (i, i) for i in range(400_000))
     event = ONE.replace(b'"dur"', b'"args":{' + keys + b'},"dur"')
-    assert len(event) > 5 * decode.PIECE_BYTES
+    assert len(event) > 5 * decoders.PIECE_BYTES
     trace = _open(tmp_path, HEAD + event + b"," + ONE + b"]}")
     assert len(trace.slices) == 2
     assert trace.report.notes == ()

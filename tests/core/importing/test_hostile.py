@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from core.errors import TraceError
 from core.importing import open_trace, streams
-from core.importing.decode import PIECE_BYTES
+from core.importing.decoders import PIECE_BYTES
 from core.importing.pieces import decode_piece, walk_piece
 from tests.trace_builder import TraceBuilder
 

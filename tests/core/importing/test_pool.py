@@ -168,6 +168,24 @@ def test_forked_workers_give_the_same_tables(path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_forked_workers_read_again_what_a_path_made_unreadable(path, tmp_path, monkeypatch):
+    """That no backslash is escaped is seen late: what was on its way is dropped, and its memory used again."""
+    text = path.read_bytes()
+    at = text.index(b'"ph"', len(text) // 3)
+    odd = tmp_path / "t.json"
+    odd.write_bytes(text[:at] + rb'"where": "C:\q\x.py", ' + text[at:])
+    monkeypatch.setattr(Pool, "piece_bytes", 1 << 17)
+    here = open_trace(odd, workers=0)
+    assert "backslashes-repaired" in here.report.repaired
+    monkeypatch.setattr(pool, "forks", lambda: True)
+    given_back = []
+    original = pool.Slots.give_back
+    monkeypatch.setattr(pool.Slots, "give_back", lambda self, slot: (given_back.append(slot), original(self, slot))[1])
+    _same(here, open_trace(odd, workers=2))
+    assert len(given_back) > 2 * len(text) / (1 << 18)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
 def test_forked_workers_end_with_a_killed_opener_in_the_midst_of_a_piece(path):
     """The pipe to the opener's output ends only when the opener and all of its workers have ended."""
     script = (
