@@ -22,6 +22,7 @@ from core.errors import Cancelled
 from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind
 from core.recorded import has_shapes
+from core.rule_tools.giant import with_iterations
 from core.source import SourceFinder
 from core.suggestions import Needs, NotChecked, Outcome, Rule, RuleContext, RuleResult, Suggestion, numbered
 from core.time_limit import TookTooLong, within
@@ -235,7 +236,8 @@ def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -
         raise
     except BaseException as error:  # a rule of the user's may raise anything
         return RuleResult(rule, Outcome.FAILED, _said(error), details=traceback.format_exc())
-    return RuleResult(rule, Outcome.FOUND if found else Outcome.CLEAN, suggestions=numbered(found))
+    told = numbered(with_iterations(one, ctx.figures) for one in found)
+    return RuleResult(rule, Outcome.FOUND if found else Outcome.CLEAN, suggestions=told)
 
 
 def _check_slices(found: Iterable[Suggestion], count: int) -> None:

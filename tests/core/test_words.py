@@ -9,6 +9,7 @@ import pytest
 from core.figures.notes import TEXTS
 from core.importing.notes import NOTES
 from core.rule_runner import load_rules
+from core.rule_tools import giant
 from core.rule_tools.report import MADE, MADE_PER_STEP, SPENT, SPENT_IN_ONE_STEP, SPENT_ON_AVERAGE, SPENT_PER_STEP
 from core.rule_tools.texts import rule_texts
 from core.rule_tools.uneven import SENTENCE
@@ -47,7 +48,7 @@ TEMPLATES = [
     *(text for _, _, title, advice in NOTES.values() for text in (title, advice)),
     *(text for note in TEXTS.values() for text in note[1:]),
     *(text for item in load_rules() if item.module for text in rule_texts(item.module)),
-    *(MADE, MADE_PER_STEP, SENTENCE, SPENT, SPENT_IN_ONE_STEP, SPENT_ON_AVERAGE, SPENT_PER_STEP),
+    *(giant.SENTENCE, MADE, MADE_PER_STEP, SENTENCE, SPENT, SPENT_IN_ONE_STEP, SPENT_ON_AVERAGE, SPENT_PER_STEP),
 ]
 
 

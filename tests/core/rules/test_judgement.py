@@ -332,6 +332,17 @@ def test_a_range_that_only_begins_like_one_of_an_engine_marks_nothing() -> None:
     assert "engine" not in found.headline and "prof.step" in found.fix.after
 
 
+@pytest.mark.parametrize("rounds", [1, 6])
+def test_a_card_about_a_marked_step_of_several_iterations_says_so(rounds: int) -> None:
+    builder = TraceBuilder().step(1, 0, 6000)
+    for number in range(rounds):
+        at = number * 1000
+        builder.range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 10, 800)
+        builder.op("aten::mm", at + 820, 60).launch("gemm", at + 830, 5, at + 840, 100)
+    (found,) = run_rule("loader-without-workers", built(builder)).suggestions
+    assert ("holds about 5 iterations" in found.explanation) is (rounds == 6)
+
+
 def test_of_several_ranks_the_evidence_is_of_the_one_that_idles_longest(tmp_path: Path) -> None:
     files = []
     for rank, kernel_us in enumerate((5, 20)):

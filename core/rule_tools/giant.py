@@ -1,0 +1,28 @@
+"""The only marked step of a recording that holds several iterations: what is said of a step is of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.figures.model import Figures
+from core.suggestions import Suggestion
+
+SENTENCE = (
+    "The only step that is marked holds about {in_step} iterations: what is said of a step is of all of them together."
+)
+
+
+def iterations_in_step(figures: Figures) -> int:
+    """About how many iterations the only marked step holds, as the notes on the recording say; 0 where it is one."""
+    if len(figures.steps) != 1 or figures.steps.inferred.any():
+        return 0
+    counts = (note.values.get("count", 0) for note in figures.doctor if note.code == "no-steps-marked")
+    return int(next(counts, 0))
+
+
+def with_iterations(found: Suggestion, figures: Figures) -> Suggestion:
+    """Say so of a suggestion that is more than a note."""
+    inside = iterations_in_step(figures)
+    if not inside or found.informational:
+        return found
+    return replace(found, values={**found.values, "in_step": inside}, more=(*found.more, SENTENCE))
