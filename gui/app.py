@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTimer, QTranslator
+from PySide6.QtCore import QLibraryInfo, QLocale, QObject, Qt, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -127,6 +127,14 @@ def _quit_on_signals(app: QApplication) -> None:
             signal.signal(number, quit_soon)
 
 
+def listen(owner: QObject) -> QTimer:
+    """Let Python see signals while Qt waits for events: a function of its own is called, one in C would not look."""
+    beat = QTimer(owner)
+    beat.timeout.connect(lambda: None)
+    beat.start(500)
+    return beat
+
+
 def run(paths: list[Path]) -> int:
     """Show the window with these traces; return its exit status."""
     if no_screen():
@@ -143,9 +151,7 @@ def run(paths: list[Path]) -> int:
     window = make_window()
     hooks = errors.CrashHooks(window.show_error, window)
     hooks.install()
-    beat = QTimer(window)  # lets Python see Ctrl+C while Qt waits
-    beat.timeout.connect(int)
-    beat.start(500)
+    listen(window)
     window.show()
     resume = Resume(window)
     if paths:

@@ -156,3 +156,25 @@ def test_a_signal_quits_in_good_order(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", WINDOW, name]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100)
     assert (done.stdout.strip(), done.returncode) == ("quit 0", 0)
+
+
+IDLE = """
+import os, signal, subprocess, sys
+from PySide6.QtCore import QCoreApplication, QTimer
+from gui.app import listen
+
+app = QCoreApplication([])
+signal.signal(signal.SIGTERM, lambda *_: QTimer.singleShot(0, app.quit))
+beat = listen(app)
+other = subprocess.Popen([sys.executable, "-c", f"import os; os.kill({os.getpid()}, {int(signal.SIGTERM)})"])
+app.exec()
+print("quit")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end a program at once there")
+@pytest.mark.usefixtures("signals_heard")
+def test_a_window_at_rest_hears_a_signal() -> None:
+    """No Python runs in it that would see the signal by chance."""
+    done = subprocess.run([sys.executable, "-c", IDLE], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "quit"
