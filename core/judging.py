@@ -80,15 +80,15 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
         predicted = 100.0 * (after.predicted_ns - base) / base
     ratio = max(_ratio([getattr(i.figures, field) for i in group]) for group in (olds, news)) if field else 1.0
     old_figures, new_figures = ([i.figures for i in group] for group in (olds, news))
-    if again:
-        noise: tuple[str, ...] = ("same_code",)
-    else:
-        within = old and new and ratio > 1.0 and abs(math.log(new / old)) <= math.log(ratio)
-        noise = (*(("repeat",) if within else ()), *noise_of(old_figures, new_figures, measured))
+    noise = ("same_code",) if again else noise_of(old_figures, new_figures, measured)
+    if not again and old and new and ratio > 1.0 and abs(math.log(new / old)) <= math.log(ratio):
+        noise = ("repeat", *noise)
     bounds = change_range(old_figures, after.figures) if measure == "wall" else None
     disturbed = measure == "wall" and not all(is_calm(f) for f in (*old_figures, after.figures))
     outcome, gain = "unknown" if measured is None else "unclear", None
-    reasons = (*noise, "pace") if noise and disturbed and not again else noise
+    if noise and disturbed and not again:
+        noise = (*(reason for reason in noise if reason != "machine"), "pace")  # it is known what the machine did
+    reasons = noise
     if not noise:
         outcome, gain = _told(measured, predicted, bounds)
         reasons = _reasons(before, after, outcome)

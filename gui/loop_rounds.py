@@ -69,9 +69,11 @@ class Rounds(QObject):
         """Whether another window runs this round now."""
         return iteration.state == "running" and iteration != self._pending and runs_elsewhere(iteration.by)
 
-    def is_cut_off(self, iteration: Iteration) -> bool:
-        """Whether a round is written down as running and nobody runs it: the window that did was killed."""
-        return iteration.state == "running" and iteration != self._pending and not runs_elsewhere(iteration.by)
+    def is_awaited(self, iteration: Iteration) -> bool:
+        """Whether another window has yet to say what became of a round: it runs it, was killed, or reads its trace."""
+        if iteration.state == "running":
+            return iteration != self._pending
+        return iteration.state == "ok" and not iteration.is_measured
 
     # A new round -------------------------------------------------------------------------------------------------
 

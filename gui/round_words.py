@@ -35,6 +35,10 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         return translate("iterations", "No round has a known step time yet.")
     last = measured[-1]
     parent = project.get(last.parent)
+    chosen = project.get(number)
+    if chosen is not None and chosen is not last:
+        words = translate("iterations", "Round {number} was not measured.").format(number=number)
+        return f"{words} {verdict(project, checks, last.number)}"
     if parent is None:
         if bars(project)[0]:
             words = translate("iterations", "The starting point: {time} a step without the profiler.")

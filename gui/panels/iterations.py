@@ -286,11 +286,8 @@ class IterationsPage(QWidget):
         """A round that another window runs is looked after while its row is seen."""
         project = self.project()
         rounds = project.iterations if self._loop is not None and project is not None else ()
-        if self._loop is not None and any(
-            self._is_elsewhere(i) or self._loop.rounds.is_cut_off(i) or not i.is_measured and i.state == "ok"
-            for i in rounds
-        ):
-            self._loop.look_again()  # when its script has ended, its figures still have to come
+        if self._loop is not None and any(self._loop.rounds.is_awaited(i) for i in rounds):
+            self._loop.look_again()
 
     def _outcome(self, found: Judgement | None) -> str:
         if found is None:

@@ -127,6 +127,9 @@ def test_steps_that_differ_on_a_busy_machine_are_said_to_have_been_disturbed():
     before = timed(0, 5.6, spread=90.0, error=20.0)
     assert judge(before, timed(1, 8.7, waited=90.0, **FIX)).reasons == ("spread", "pace")
     assert judge(before, timed(1, 8.7, **FIX)).reasons == ("spread",)
+    longer = timed(1, 8.7, waited=90.0, **FIX)
+    longer = replace(longer, figures=replace(longer.figures, sustained_ns=6.0, host_ns=6.0))
+    assert judge(timed(0, 5.6), longer).reasons == ("pace",)  # and not that other programs may have been busy
 
 
 def test_a_gain_is_one_though_the_prediction_stays_open():

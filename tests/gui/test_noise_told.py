@@ -133,6 +133,13 @@ def test_what_the_machine_did_is_told_with_its_cure_and_no_prediction_is_blamed(
     assert "so the step may be as short as 1.12 ms. Measure it again." in said_of(busy, 0)
 
 
+def test_a_round_that_was_not_measured_is_not_told_as_if_it_were_another(tmp_path):
+    first = disturbed(0, 5.6e6, 3.0)
+    cut = Iteration(1, "", 2.0, 0, copy="/copies/1", state="interrupted")
+    said = said_of(Project(tmp_path, "train.py", (first, cut)), 1)
+    assert said.startswith("Round 1 was not measured. The starting point: 5.60 ms")
+
+
 class Running(FakeCapture):
     """Runs from its start on."""
 
