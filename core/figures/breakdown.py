@@ -70,7 +70,7 @@ def _roles(view: View) -> list[I32]:
     loader = view.named(host, view.names.loader)
     plain = view.trace.slices.kind[host] == SliceKind.CPU_OP
     plain &= ~np.isin(host, np.concatenate((host_collective, loader)))
-    ops = host[plain]
+    ops = view.outermost(host[plain])
     return [
         kernels,
         view.by_kind(SliceKind.MEMCPY),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,9 +38,10 @@ from core.figures.verdict import (
     judge_uneven,
     judge_without_device,
 )
+from core.importing.aside import Alongside
 from core.intervals import Spans, subtract, union, union_all
 from core.kinds import SliceKind, SyncKind, TrackKind
-from core.tables import F64, I32, StepTable
+from core.tables import F64, I32, I64, StepTable
 from core.trace import Trace
 
 Progress = Callable[[float, str], None]
@@ -62,6 +64,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     Returns the figures; the replay fills ``summary.sustained_step_ns`` in, `final_verdict` then judges anew.
     """
     tell, view = progress or _silent, view_of(trace)
+    by_name = Alongside(partial(_totals, view), worthwhile=len(trace.slices) >= memory.MANY)
     tell(0.0, "steps")
     steps = find_steps(view)
     step_of = assign(view, steps)
@@ -72,12 +75,14 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     anchor_ns = dev.anchors(view, steps, step_of)
     per_step = step_figures(view, steps, step_of, times, syncs, anchor_ns)
     every, loop = dev.busy_window(view, steps), dev.busy_windows(view, steps, odd_steps(per_step))
-    tell(0.45, "operators and kernels")
-    totals = _totals(view, step_of, per_step)  # needs most memory meanwhile, so it comes before the gaps are held
-    memory.give_back_between(len(trace.slices))
-    tell(0.65, "idle time")
+    tell(0.45, "idle time")
     windows = budget_windows(view, steps, per_step, anchor_ns)
     gaps = find_gaps(view, times, _hull(union_all((windows.covered, every))), steps, syncs)
+    tell(0.6, "operators and kernels")
+    totals, self_ns = by_name.result()
+    totals["cpu_time"] = cpu_time(view, self_ns, step_of, per_step)
+    del self_ns
+    memory.give_back_between(len(trace.slices))
     tell(0.9, "summary")
     peaks = memory_peaks(trace)
     queue_time, depth = dev.queue_depth(view)
@@ -201,20 +206,20 @@ def _hull(window: Spans) -> Spans:
     return union(window.start[:1], window.end[-1:])
 
 
-def _totals(view: View, step_of: I32, per_step: StepFigures) -> dict[str, Any]:
-    """The figures of `Figures` that are totals by name."""
+def _totals(view: View) -> tuple[dict[str, Any], I64]:
+    """The figures of `Figures` that are totals by name; and the self time of each slice, ns."""
     own = self_time(view)
     modules, python = thread_stats(
         view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, view.names.module, ~view.names.module
     )
-    return {
+    totals = {
         "operators": operator_stats(view, own),
         "kernels": device_stats(view),
         "ranges": thread_stats(view, own, SliceKind.RANGE, TrackKind.CPU_RANGES)[0],
         "modules": modules,
         "python": python,
-        "cpu_time": cpu_time(view, own, step_of, per_step),
     }
+    return totals, own
 
 
 def memory_peaks(trace: Trace) -> dict[int, int]:

@@ -169,28 +169,8 @@ def launch_summary(view: View, queue_depth: I32) -> dict[str, F64]:
 
 
 def idle_launches(view: View) -> tuple[I32, I32]:
-    """Launches without device work in the trace: those captured into a graph, which run nothing, and the lost ones.
-
-    A launch is captured where its thread has begun the capture of a stream and not ended it. The file may begin within
-    a capture: then the part before its end is one.
-    """
-    launches = view.named(view.host_calls, view.names.launch)
-    launched = np.zeros(len(view.trace.slices), dtype=bool)
-    launched[view.trace.links.launched_by] = True
-    idle = launches[~launched[launches]]
-    begins = view.named(view.host_calls, view.names.capture_begin)
-    ends = view.named(view.host_calls, view.names.capture_end)
-    if not len(idle) or not (len(begins) or len(ends)):
-        return idle[:0], idle
-    start, thread = view.trace.slices.start_ns, view.thread
-    captured = np.zeros(len(idle), dtype=bool)
-    for one in np.unique(thread[np.concatenate((begins, ends))]):
-        mine = thread[idle] == one
-        begun, ended = np.sort(start[begins[thread[begins] == one]]), np.sort(start[ends[thread[ends] == one]])
-        depth = np.searchsorted(begun, start[idle[mine]]) - np.searchsorted(ended, start[idle[mine]])
-        before = int(len(ended) > 0 and (not len(begun) or ended[0] < begun[0]))
-        captured[mine] = depth + before > 0
-    return idle[captured], idle[~captured]
+    """Launches without device work in the trace: see `View.idle_launches`."""
+    return view.idle_launches
 
 
 def missing_launches_pct(view: View) -> dict[str, F64]:
@@ -198,7 +178,7 @@ def missing_launches_pct(view: View) -> dict[str, F64]:
     launches = view.named(view.host_calls, view.names.launch)
     if not len(launches):
         return {}
-    captured, lost = idle_launches(view)
+    captured, lost = view.idle_launches
     return {
         "launches_captured_pct": np.array([100.0 * len(captured) / len(launches)]),
         "launches_lost_pct": np.array([100.0 * len(lost) / len(launches)]),

@@ -248,11 +248,15 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     if not (len(calls) or len(ops) or len(frames)):
         # A step or a range alone says nothing of what went on in it: what Python calls was not recorded either.
         ordered = [(cause, ids) for cause, ids in ordered if cause != GapCause.PYTHON]
-    layers = [_Layer(cause, _united(start, end, ids), ids) for cause, ids in ordered if len(ids)]
+    layers = [
+        _Layer(cause, _united(start, end, view.outermost(ids) if ids is ops or ids is frames else ids), ids)
+        for cause, ids in ordered
+        if len(ids)
+    ]
     if len(calls) or len(ops) or len(frames):
         # Where calls alone were recorded, an operator around them is as likely as Python between them.
         between = GapCause.PYTHON if len(ops) or len(frames) else GapCause.LAUNCH
-        layers.append(_Layer(between, _united(start, end, own, _HOLE_NS), own))
+        layers.append(_Layer(between, _united(start, end, own[~view.within_kind[own]], _HOLE_NS), own))
     return layers
 
 

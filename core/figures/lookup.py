@@ -18,6 +18,7 @@ from core.trace import Trace
 NEVER = np.iinfo(np.int64).max
 RENUMBERED = 1000  # added to the indices of devices for each file before theirs, where files use the same ones
 _COUNTED_BELOW = 1 << 20
+_PART = 1 << 16  # rows looked at at a time
 
 
 class OfTrack:
@@ -133,14 +134,55 @@ class View:
             found.setflags(write=False)
         return found
 
+    @cached_property
+    def within_kind(self) -> Bool:
+        """bool[n_slices]: lies in its parent, which is of the same kind and counts: a union of a kind needs it not."""
+        slices, end = self.trace.slices, self.trace.end_ns
+        inside = np.zeros(len(slices), dtype=bool)
+        for first in range(0, len(slices), _PART):
+            rows = slice(first, first + _PART)
+            above = slices.parent_id[rows]
+            np.equal(slices.kind[above], slices.kind[rows], out=inside[rows])
+            inside[rows] &= (above >= 0) & (end[rows] <= end[above]) & self.valid[above]
+        return inside
+
+    def outermost(self, ids: I32) -> I32:
+        """Those of ``ids`` (all slices of one kind that count, of any threads) whose union is that of them all."""
+        return ids[~self.within_kind[ids]] if len(ids) >= _PART else ids
+
+    @cached_property
+    def idle_launches(self) -> tuple[I32, I32]:
+        """Launches without device work in the trace: those captured into a graph, which run nothing; and the lost ones.
+
+        A launch is captured where its thread has begun the capture of a stream and not ended it. The file may begin
+        within a capture: then the part before its end is one.
+        """
+        launches = self.named(self.host_calls, self.names.launch)
+        launched = np.zeros(len(self.trace.slices), dtype=bool)
+        launched[self.trace.links.launched_by] = True
+        idle = launches[~launched[launches]]
+        begins = self.named(self.host_calls, self.names.capture_begin)
+        ends = self.named(self.host_calls, self.names.capture_end)
+        if not len(idle) or not (len(begins) or len(ends)):
+            return idle[:0], idle
+        start, thread = self.trace.slices.start_ns, self.thread
+        captured = np.zeros(len(idle), dtype=bool)
+        for one in np.unique(thread[np.concatenate((begins, ends))]):
+            mine = thread[idle] == one
+            begun, ended = np.sort(start[begins[thread[begins] == one]]), np.sort(start[ends[thread[ends] == one]])
+            depth = np.searchsorted(begun, start[idle[mine]]) - np.searchsorted(ended, start[idle[mine]])
+            before = int(len(ended) > 0 and (not len(begun) or ended[0] < begun[0]))
+            captured[mine] = depth + before > 0
+        return idle[captured], idle[~captured]
+
     def let_go(self) -> None:
         """Forget what is long and quickly worked out again: the next stage needs the memory, and little of it."""
-        for name in ("valid", "work", "host_calls", "launching", "_by_kind"):
+        for name in ("valid", "work", "host_calls", "launching", "_by_kind", "within_kind"):
             self.__dict__.pop(name, None)
 
     def named(self, ids: I32, classes: Bool) -> I32:
         """Those of ``ids`` whose name is in a class."""
-        if not len(ids) or not len(classes):
+        if not len(ids) or not classes.any():
             return ids[:0]
         name = self.trace.slices.name_id[ids]
         return ids[classes[name] & (name >= 0)]
@@ -175,10 +217,10 @@ def view_of(trace: Trace) -> View:
 
 
 def of_kinds(kind: U8 | I64, kinds: Sequence[int]) -> Bool:
-    """Tell for each kind (of a slice, a copy, a cause: below 256) whether it is one of some: `np.isin` by a table."""
-    wanted = np.zeros(256, dtype=bool)
-    wanted[list(kinds)] = True
-    result: Bool = wanted[kind]
+    """Tell for each kind (of a slice, a copy, a cause: below 256) whether it is one of some: `np.isin` for a few."""
+    result: Bool = kind == int(kinds[0])
+    for one in kinds[1:]:
+        result |= kind == int(one)
     return result
 
 

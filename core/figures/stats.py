@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.figures.lookup import NEVER, View, innermost, thread_tracks
+from core.figures.lookup import NEVER, View, distinct, innermost, thread_tracks
 from core.figures.model import StatTable
 from core.kinds import SliceKind, TrackKind
-from core.tables import I32, I64, Bool
+from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, Bool
 from core.trace import Trace
 
 _NO_OVERFLOW = 2.0**62
 _PART = 1 << 16
+_FEW_NAMES = (1 << 16) - 1  # that fit in 16 bits, with one number left for "none"
+_MOST_STRETCHES = 16
 
 
 def self_time(view: View) -> I64:
@@ -23,6 +28,18 @@ def self_time(view: View) -> I64:
     calls of its thread that begin in it and in nothing nested in it. They count as far as they lie inside their parent,
     and children that cross each other count once.
     """
+    own = _without_children(view)
+    if own is None:
+        own = _without_any_children(view)
+    calls = outermost_calls(view.trace)
+    calls = calls[view.valid[calls]]
+    for parent in owners(view.trace, calls):
+        _take_calls(view, own, calls[parent >= 0], parent[parent >= 0])
+    return np.maximum(own, 0, out=own)
+
+
+def _without_any_children(view: View) -> I64:
+    """Return the same for any table: children that cross each other count once, each as far as its parent reaches."""
     slices, end = view.trace.slices, view.trace.end_ns
     own = slices.dur_ns.copy()
     for rows in _families(slices.parent_id):
@@ -36,11 +53,31 @@ def self_time(view: View) -> I64:
         stop = np.minimum(end[child], end[parent]) - slices.start_ns[parent]
         heads = np.flatnonzero(np.append(True, parent[1:] != parent[:-1]))
         own[parent[heads]] -= np.add.reduceat(_uncovered(parent, start, stop), heads)
-    calls = outermost_calls(view.trace)
-    calls = calls[view.valid[calls]]
-    for parent in owners(view.trace, calls):
-        _take_calls(view, own, calls[parent >= 0], parent[parent >= 0])
-    return np.maximum(own, 0, out=own)
+    return own
+
+
+def _without_children(view: View) -> I64 | None:
+    """Duration of each slice minus its direct children's where all are neatly nested, ns; None where any is not.
+
+    Neat is a table in which each child ends by its parent's end, and nothing else is open at its start.
+    """
+    slices, end = view.trace.slices, view.trace.end_ns
+    if (slices.flags & (FLAG_NO_DURATION | FLAG_UNFINISHED | FLAG_CROSSING)).any():
+        return None
+    count, own = len(slices), slices.dur_ns.copy()
+    closed = np.bincount(slices.subtree_end, minlength=count + 1)  # of siblings, too, that overlap by rounding alone
+    np.cumsum(closed, out=closed)
+    for first in range(0, count, _PART):
+        rows = np.arange(first, min(first + _PART, count), dtype=np.int32)
+        if (rows - closed[rows] != slices.depth[rows]).any():
+            return None
+        rows = rows[slices.parent_id[rows] >= 0]
+        above = slices.parent_id[rows]
+        until = end[above]
+        if (end[rows] > until).any() or (slices.start_ns[rows] >= until).any():
+            return None
+        np.subtract.at(own, above, slices.dur_ns[rows])
+    return own
 
 
 def _take_calls(view: View, own: I64, calls: I32, parent: I32) -> None:
@@ -99,7 +136,7 @@ def _families(parent_id: I32) -> Iterator[slice]:
         first = last
 
 
-def _parts(group: I32 | I64) -> Iterator[slice]:
+def _parts(group: NDArray[Any]) -> Iterator[slice]:
     """Cut ascending groups into stretches of whole groups, as each row needs half a dozen columns meanwhile."""
     first = 0
     while first < len(group):
@@ -142,29 +179,48 @@ def outermost_of_name(view: View, ids: I32) -> tuple[Bool, I64]:
     Recursion is the reason: a function that calls itself spends its time once.
     """
     slices, end = view.trace.slices, view.trace.end_ns
-    key = slices.name_id[ids].astype(np.int64)
-    key *= len(view.trace.tracks) + 1
-    key += slices.track_id[ids]
-    order = np.argsort(key, kind="stable").astype(np.int32)  # preorder within a track: starts ascend
-    key = key[order]
     base = int(slices.start_ns[ids].min()) if len(ids) else 0
     adds = np.zeros(len(ids), dtype=np.int64)
     outer = np.zeros(len(ids), dtype=bool)
-    for rows in _parts(key):
-        part = order[rows]
-        start, stop = slices.start_ns[ids[part]] - base, end[ids[part]] - base
-        adds[part] = _uncovered(key[rows], start, stop)
-        outer[part] = _is_outer(key[rows], start, stop)
+    for first, last in _stretches(view, ids):
+        order, key = _by_name(view, ids[first:last])
+        order += first
+        for rows in _parts(key):
+            part = order[rows]
+            here = ids[part]
+            start, stop = slices.start_ns[here] - base, np.maximum(end[here] - base, 0)
+            head = np.append(True, key[rows][1:] != key[rows][:-1])
+            reached = _reached(head, stop)
+            outer[part] = head | (start >= reached)
+            adds[part] = np.maximum(stop - np.maximum(start, reached), 0)
     return outer, adds
 
 
-def _is_outer(group: I64, start: I64, stop: I64) -> Bool:
-    """Interval starts at or after the end of all earlier ones of its group."""
-    if not len(group):
-        return np.zeros(0, dtype=bool)
-    head = np.append(True, group[1:] != group[:-1])
-    result: Bool = head | (start >= _reached(head, stop))
-    return result
+def _stretches(view: View, ids: I32) -> list[tuple[int, int]]:
+    """Cut ascending rows into those of each track where that is worth its while, else leave them whole."""
+    if len(ids) < _PART:
+        return [(0, len(ids))]
+    tracks = view.trace.tracks
+    borders = np.unique(np.searchsorted(ids, np.append(tracks.first_id, tracks.end_id)))
+    if len(borders) > _MOST_STRETCHES:
+        return [(0, len(ids))]
+    return list(pairwise(borders.tolist()))
+
+
+def _by_name(view: View, ids: I32) -> tuple[I32, NDArray[Any]]:
+    """Order by (name, track), rows of one track and name as they are: preorder, so that starts ascend; and the keys."""
+    slices = view.trace.slices
+    name, track = slices.name_id[ids], slices.track_id[ids]
+    if len(ids) >= _PART and len(view.trace.strings) < _FEW_NAMES and bool((track == track[0]).all()):
+        key: NDArray[Any] = name.astype(
+            np.uint16
+        )  # so short numbers are sorted by their digits, in a tenth of the time
+    else:
+        key = name.astype(np.int64)
+        key *= len(view.trace.tracks) + 1
+        key += track
+    order = np.argsort(key, kind="stable").astype(np.int32)
+    return order, key[order]
 
 
 def device_time_on_tracks(view: View) -> I64:
@@ -176,8 +232,9 @@ def device_time_on_tracks(view: View) -> I64:
     work = links.launched[view.valid[links.launched]]
     by = links.launched_by[view.valid[links.launched]]
     owner = np.where(links.op_of[work] >= 0, links.op_of[work], by)
-    sums = np.bincount(owner, weights=view.trace.slices.dur_ns[work], minlength=len(view.trace.slices))
-    return sums.astype(np.int64)
+    sums = np.zeros(len(view.trace.slices), dtype=np.int64)
+    np.add.at(sums, owner, view.trace.slices.dur_ns[work])
+    return sums
 
 
 def _no_stats() -> StatTable:
@@ -300,6 +357,14 @@ def thread_stats(view: View, self_ns: I64, kind: SliceKind, track: TrackKind, *c
     return tuple(table(view, ids[keep], self_ns[ids[keep]], total[keep], own[keep]) for keep in masks)
 
 
+def _found_before(values: I64, time_ns: I64) -> I64:
+    """How many of ascending values lie before each instant: the fewer are looked up among the others if both ascend."""
+    if 4 * len(values) > len(time_ns) or not bool((time_ns[1:] >= time_ns[:-1]).all()):
+        return np.searchsorted(values, time_ns, side="left")
+    found = np.bincount(np.searchsorted(time_ns, values, side="right"), minlength=len(time_ns) + 1)
+    return np.cumsum(found[:-1], out=found[:-1])
+
+
 def _launched_meanwhile(view: View, ids: I32, kind: SliceKind, track: TrackKind) -> tuple[I64, I64]:
     """Device time launched by the thread of each slice while it ran, and while it was the innermost of its kind."""
     links, slices = view.trace.links, view.trace.slices
@@ -313,12 +378,15 @@ def _launched_meanwhile(view: View, ids: I32, kind: SliceKind, track: TrackKind)
     order = np.lexsort((at, thread))
     work, thread, at = work[order], thread[order], at[order]
     before = np.concatenate(([0], np.cumsum(slices.dur_ns[work])))
-    for one in np.unique(view.thread[ids]):
+    of = view.thread[ids]
+    threads = distinct(of) if int(of.min()) >= 0 else np.unique(of).tolist()
+    for one in threads:
         a, b = np.searchsorted(thread, one, side="left"), np.searchsorted(thread, one, side="right")
-        mine = np.flatnonzero(view.thread[ids] == one)
-        low = a + np.searchsorted(at[a:b], slices.start_ns[ids[mine]], side="left")
+        mine: Any = slice(None) if len(threads) == 1 else np.flatnonzero(of == one)
+        low = a + _found_before(at[a:b], slices.start_ns[ids[mine]])
         high = a + np.searchsorted(at[a:b], view.trace.end_ns[ids[mine]], side="left")
         total[mine] = before[high] - before[low]
     inner = innermost(view.trace, thread_tracks(view.trace, track)[thread], at, (kind,))
-    sums = np.bincount(inner[inner >= 0], weights=slices.dur_ns[work][inner >= 0], minlength=len(slices))
-    return total, sums.astype(np.int64)[ids]
+    sums = np.zeros(len(slices), dtype=np.int64)
+    np.add.at(sums, inner[inner >= 0], slices.dur_ns[work][inner >= 0])
+    return total, sums[ids]
