@@ -308,6 +308,10 @@ MOUSE = (
         QT_TRANSLATE_NOOP("commands", "Select a stretch of time (also: drag along the time axis)"),
     ),
     (QT_TRANSLATE_NOOP("commands", "Double click"), QT_TRANSLATE_NOOP("commands", "Zoom to a slice")),
+    (
+        QT_TRANSLATE_NOOP("commands", "Drag a heading"),
+        QT_TRANSLATE_NOOP("commands", "Reorder the tracks; its lower border resizes it"),
+    ),
     (QT_TRANSLATE_NOOP("commands", "Right click"), QT_TRANSLATE_NOOP("commands", "Copy, export, hide, pin")),
 )
 SEARCH_KEYS = (

@@ -10,6 +10,7 @@ from core.figures.lookup import thread_tracks
 from core.figures.model import Figures
 from core.figures.stats import owners
 from core.intervals import union
+from core.kernel_names import short_kernel_name
 from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
 from core.source_frames import is_launcher_frame, is_user_frame
 from core.tables import FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64
@@ -29,6 +30,12 @@ class SameName:
     def slowest(self) -> int:
         """The longest of them."""
         return int(self.ids[np.argmax(self.dur_ns)])
+
+
+def brief_name(trace: Trace, slice_id: int) -> str:
+    """What a slice is called wherever there is little room: of device work what it does, else its name."""
+    name = trace.name(slice_id)
+    return short_kernel_name(name) if int(trace.slices.kind[slice_id]) in DEVICE_WORK else name
 
 
 def ancestors(trace: Trace, slice_id: int) -> list[int]:

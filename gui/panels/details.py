@@ -26,6 +26,7 @@ from gui.widgets.empty import EmptyState
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Elided, button, label
 from gui.widgets.same_name import SameName
+from gui.widgets.slice_title import SliceTitle
 
 WIDE_PX = 820
 MAX_LINKS = 6
@@ -82,7 +83,8 @@ class DetailsPanel(QScrollArea):
         if chosen < 0 or chosen >= len(self._document.trace.slices):
             self._columns = [self._nothing()]
         else:
-            self._title = [self._name(chosen)]
+            trace = self._document.trace
+            self._title = [SliceTitle(slice_facts.brief_name(trace, chosen), trace.name(chosen))]
             self._columns = [self._facts(chosen), SameName(self._document, chosen), self._stack(chosen)]
             self._read_args(chosen)
         self._place()
@@ -103,13 +105,6 @@ class DetailsPanel(QScrollArea):
         for k in range(5):
             self._grid.setRowStretch(k, 0)
         self._grid.setRowStretch(5, 1)
-
-    def _name(self, i: int) -> QWidget:
-        name = Elided(self._document.trace.name(i), mono=True)
-        font = name.font()
-        font.setBold(True)
-        name.setFont(font)
-        return name
 
     def _nothing(self) -> QWidget:
         words = EmptyState(
@@ -286,7 +281,7 @@ class DetailsPanel(QScrollArea):
         for k, i in enumerate(ids):
             if k and between:
                 row.addWidget(label(between.strip(), "faint"))
-            name = text.elided(self._document.trace.name(i), 46)
+            name = text.elided(slice_facts.brief_name(self._document.trace, i), 46)
             made = button(name, partial(self._document.go_to_slice, i), "link", self._document.trace.name(i)[:1000])
             made.setAccessibleName(self.tr("Go to {name}").format(name=name))
             row.addWidget(made)

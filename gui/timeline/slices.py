@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter
 
-from core.kernel_names import short_kernel_name, short_op_name
-from core.kinds import SliceKind, TrackKind
+from core.kernel_names import short_op_name
+from core.kinds import TrackKind
 from core.lod import LEVELS, fold_lanes
 from core.trace import Trace
+from gui.models.slice_facts import brief_name
 from gui.timeline.frame import Frame
 from gui.timeline.labels import MIN_WIDTH_PX, NEW_PER_FRAME, PADDING_PX, LabelAtlas, draw_text, slice_font
 from gui.timeline.palette import fill
 from gui.timeline.rects import RectBatch
 from gui.timeline.row import SLICE_PX, SUMMARY_LANES, Row, RowKind
 
-_DEVICE = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET)
 _CACHED_ROWS = 400
 PAD_REST, PAD_MOST = 0.2, 2.0  # shares of the view by which boxes reach beyond it, at least and at most
 AHEAD_PAN, AHEAD_ZOOM = 10, 4  # frames of the present motion for which boxes are made; a zoom soon wants other bins
@@ -68,8 +68,7 @@ def _colour(code: int, dark: bool) -> QColor:
 
 def label_of(trace: Trace, slice_id: int) -> str:
     """Short name of a slice, as on the slice."""
-    name = trace.name(slice_id)
-    return short_kernel_name(name) if int(trace.slices.kind[slice_id]) in _DEVICE else short_op_name(name)
+    return short_op_name(brief_name(trace, slice_id))
 
 
 class SlicePainter:

@@ -33,9 +33,11 @@ def _tr(words: str) -> str:
 
 
 def tip_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[str]:
-    """`slice_lines` for the tooltip: the name in as many lines as it needs there."""
+    """`slice_lines` for the tooltip: what stands on the slice, and the name in as many lines as it needs."""
     name, *lines = slice_lines(trace, figures, slice_id)
-    return [*_wrapped(name), *lines]
+    brief = slice_facts.brief_name(trace, slice_id)
+    first = [text.elided(brief, LINE_CHARACTERS)] if brief != trace.name(slice_id) else []
+    return [*first, *_wrapped(name), *lines]
 
 
 def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[str]:
@@ -56,7 +58,9 @@ def slice_lines(trace: Trace, figures: Figures | None, slice_id: int) -> list[st
         lines.append(_tr("the CPU waits {time} of it for the device").format(time=text.duration(wait)))
         waited = int(figures.syncs.waited_id[sync])
         if waited >= 0:
-            lines.append(_tr("until the end of {name}").format(name=text.elided(trace.name(waited), 48)))
+            lines.append(
+                _tr("until the end of {name}").format(name=text.elided(slice_facts.brief_name(trace, waited), 48))
+            )
     if kind in DEVICE_WORK:
         launch = int(links.launch_of[slice_id])
         if launch >= 0:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from core.importing import open_trace
 from core.suggestions import SourceRef
 from gui import jobs
 from gui.main_window import MainWindow
+from gui.models.columns import Column, ColumnModel
 from gui.panels.details import DetailsPanel
 from gui.screenshot import settle
 from gui.session import Document, Session
+from gui.timeline.slices import label_of
+from gui.timeline.tooltip import tip_lines
 from gui.widgets.labels import Elided
 from gui.widgets.same_name import SameName
+from gui.widgets.slice_title import SliceTitle
 from tests.trace_builder import TraceBuilder, rows
 
 
@@ -101,3 +105,25 @@ def test_a_launch_whose_work_is_not_in_the_trace_says_so(qtbot: QtBot) -> None:
     assert "Launches" in said(linked)
     for other in (linked, rows(trace, "cudaStreamIsCapturing")[0], rows(trace, "aten::mm")[0]):
         assert "nothing that is in the trace" not in said(other)
+
+
+def test_a_kernel_is_called_alike_on_its_slice_in_the_tooltip_the_tables_and_here(tmp_path: Path, qtbot: QtBot) -> None:
+    whole = (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+        "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)"
+    )
+    trace = TraceBuilder().launch(whole, at=0, call=5, start=10, dur=50).build(tmp_path / "add.json")
+    kernel = int(rows(trace, whole)[0])
+    on_slice = label_of(trace, kernel)
+    assert on_slice == "add · elementwise"
+    assert tip_lines(trace, None, kernel)[0] == on_slice
+    table = ColumnModel([Column("Name", "name", [whole])])
+    assert table.data(table.index(0, 0)).startswith(f"{on_slice} – ")
+    document = Document(trace)
+    panel = DetailsPanel(Session(), document)
+    qtbot.addWidget(panel)
+    document.select(kernel)
+    assert [e.full_text() for e in panel.findChildren(SliceTitle)[-1].findChildren(Elided)] == [on_slice, whole]
+    document.select(int(rows(trace, "cudaLaunchKernel")[0]))
+    links = [b.text() for b in panel.findChildren(QPushButton) if b.accessibleName().startswith("Go to")]
+    assert on_slice in links
