@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from core.call_stacks import has_call_stacks
@@ -17,6 +17,7 @@ from gui.widgets.labels import Elided, button, label, plain_tip
 
 FRESH_MS = 1_500  # what was said so shortly before a page belongs to it
 COPIED_LETTERS = 80  # of what was copied
+LEAST_COUNTS_PX = 140  # of what was recorded, with the margins: the keys are left out before
 SAID_MS = 12_000  # time to read one sentence with a path in it
 
 
@@ -77,6 +78,16 @@ class StatusBar(QFrame):
         copied = self.tr("Copied: {words}").format(words=words) if words else self.tr("Copied")
         self._session.set_status(copied)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Leave the keys out rather than cut them."""
+        super().resizeEvent(event)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        chip_px = 0 if self.chip.isHidden() else self.chip.sizeHint().width() + px(16)
+        taken_px = self.keys.sizeHint().width() + chip_px + px(LEAST_COUNTS_PX)
+        self.keys.setVisible(taken_px <= self.width())
+
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Grow with the text."""
         super().changeEvent(event)
@@ -107,6 +118,7 @@ class StatusBar(QFrame):
         self.chip.setVisible(False)
         if document is None:
             self.counts.set_text(self._session.status)
+            self._make_room()
             return
         parts = [self._session.status] if self._session.status else []
         self.counts.set_text(" · ".join([*parts, *self.facts(document)]))
@@ -121,6 +133,7 @@ class StatusBar(QFrame):
             self.chip.setAccessibleName(words)
             self.chip.setToolTip(plain_tip("\n".join(f"• {n}" for n in notes[:12])))
             self.chip.setVisible(True)
+        self._make_room()
 
     def _hints(self, trace_shown: bool) -> str:
         if trace_shown:

@@ -80,3 +80,13 @@ def test_what_is_copied_is_said(window: MainWindow, document: Document, monkeypa
     picture = QImage(2, 2, QImage.Format.Format_RGB32)
     QGuiApplication.clipboard().setImage(picture)
     assert window.session.status == "Copied"
+
+
+def test_the_keys_are_left_out_where_they_would_be_cut(window: MainWindow, document: Document) -> None:
+    bar = window.status
+    for width in (1200, 420, 1200):
+        bar.resize(width, bar.height())
+        settle()
+        right = bar.keys.geometry().right()
+        assert bar.keys.isHidden() == (width == 420)
+        assert bar.keys.isHidden() or (right <= width and bar.keys.width() >= bar.keys.sizeHint().width())
