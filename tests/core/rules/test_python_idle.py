@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.analysis import analyze
+from core.suggestions import Outcome
 from core.trace import Trace
 from tests.trace_builder import TraceBuilder
 
@@ -71,3 +72,60 @@ def test_without_stacks_the_place_is_named_and_what_to_record() -> None:
 def test_short_pauses_without_stacks_are_no_function() -> None:
     found = [s.headline for s in analyze(without_stacks(150)).suggestions if s.rule_id == "gpu-underfed"]
     assert [h for h in found if "was not recorded" in h] == []
+
+
+def on_cpu(held_us: float, *calls: str, outer: str = "", stacks: bool = True) -> Trace:
+    """Steps of a millisecond of a CPU: ``prepare`` with its calls one in another, and operators in what is left."""
+    builder = TraceBuilder(gpu=None)
+    for number in range(4):
+        at = number * 1000.0
+        builder.step(number, at, 1000)
+        if stacks:
+            builder.python("train.py(1): main", at, 1000).python("data.py(30): prepare", at + 1, held_us)
+            for depth, name in enumerate(calls, 2):
+                builder.python(name, at + depth, held_us - 2 * depth)
+        if outer:
+            builder.range(outer, at + 0.5, held_us + 1)
+        builder.op("aten::mm", at + held_us + 5, 990 - held_us)
+    return builder.build()
+
+
+def test_on_a_cpu_the_function_that_keeps_operators_waiting_is_named_and_priced() -> None:
+    analysis = analyze(on_cpu(400, "json/decoder.py(3): decode"))
+    (found,) = [s for s in analysis.suggestions if s.rule_id == "gpu-underfed"]
+    assert found.headline == "Python code of prepare takes 40 % of the step"
+    assert "prepare (data.py:30)" in found.explanation
+    assert "99 %, is the own time of json/decoder.py(3): decode" in found.explanation
+    assert found.saving.pct is not None
+    assert 38 < found.saving.pct < 42
+    assert (found.saving.basis, found.occurrences, found.source.function) == ("rough", 4, "prepare")
+
+
+def test_on_a_cpu_a_function_that_runs_operators_is_placed_by_what_it_costs() -> None:
+    builder = TraceBuilder(gpu=None)
+    for number in range(4):
+        at = number * 1000.0
+        builder.step(number, at, 1000).python("train.py(1): main", at, 1000).python("data.py(30): mix", at + 1, 998)
+        for k in range(5):
+            builder.op("aten::mm", at + 10 + 200 * k, 100)
+    (found,) = [s for s in analyze(builder.build()).suggestions if s.rule_id == "gpu-underfed"]
+    assert found.headline == "Python code of mix takes 50 % of the step"
+    assert (found.saving.ns, found.costs_ns, found.severity) == (None, 498_000, "high")
+
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def test_on_a_cpu_little_python_torch_s_own_and_a_loader_s_is_not_named() -> None:
+    for trace in (
+        on_cpu(60),
+        on_cpu(400, "torch/nn/modules/module.py(5): _call_impl"),
+        on_cpu(400, "torch/autograd/graph.py(5): run", "<built-in method run_backward of torch._C._EngineBase>"),
+        on_cpu(400, outer=LOADER),
+    ):
+        assert [s.headline for s in analyze(trace).suggestions if s.rule_id == "gpu-underfed"] == []
+
+
+def test_on_a_cpu_without_stacks_nothing_is_decided() -> None:
+    (result,) = [r for r in analyze(on_cpu(400, stacks=False)).rules if r.rule.id == "gpu-underfed"]
+    assert (result.outcome, "with_stack=True" in result.reason) == (Outcome.NOT_CHECKED, True)

@@ -1,0 +1,123 @@
+"""Python code outside any operator: the function of the user's that holds most of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.intervals import coverage, union
+from core.kinds import SliceKind
+from core.rule_tools.facts import Facts
+from core.rule_tools.loader import loader_calls
+from core.sets import among, distinct
+from core.suggestions import RuleContext
+from core.tables import I32, I64, Bool
+
+# What torch does around its operators, in Python.
+_OF_TORCH = re.compile(r"\btorch[/\\].*\.py\(-?\d+\): |^nn\.Module: |\btorch\._C\b")
+
+
+@dataclass(frozen=True)
+class HeldTime:
+    """What one function holds in the counted steps.
+
+    ``calls`` are its outermost calls; ``alone`` the outermost frames in it that run no operator (the calls themselves
+    where none does), whose time is ``alone_ns``. ``frames`` counts the Python calls that the time was spent in, and
+    ``chief`` is the name of those that took most, with ``chief_ns``.
+    """
+
+    calls: I32
+    alone: I32
+    held_ns: int
+    alone_ns: int
+    frames: int
+    chief: str
+    chief_ns: int
+
+
+def longest_function(ctx: RuleContext, facts: Facts) -> HeldTime | None:
+    """The function of the user's with most time outside operators, its libraries' included; None without any.
+
+    Time in torch's own code, in a data loader and on threads without a step is left out.
+    """
+    sl, tracks = ctx.trace.slices, ctx.trace.tracks
+    frames = facts.in_steps(facts.of_kind(SliceKind.PYTHON))
+    on = among(tracks.thread_id[sl.track_id[frames]], distinct(ctx.figures.steps.thread_id))
+    frames = frames[on]
+    if not len(frames):
+        return None
+    own = _outside_operators(facts, frames)
+    holder = ctx.source.user_frames(frames)
+    holder[_through_torch(facts, frames, holder)] = -1
+    holder[facts.within_ranges(frames, loader_calls(facts))] = -1
+    counts = holder >= 0
+    names = sl.name_id[holder[counts]]
+    total = np.bincount(names, weights=own[counts]) if counts.any() else np.zeros(0)
+    if not len(total) or total.max() <= 0:
+        return None
+    name = int(total.argmax())
+    mine = frames[counts][names == name]
+    calls = frames[sl.name_id[frames] == name]
+    calls = calls[~facts.inside(calls, calls)]
+    quiet = mine[_runs_no_operator(facts, mine)]
+    quiet = quiet[~facts.inside(quiet, quiet)]
+    by_name = np.bincount(sl.name_id[mine], weights=own[counts][names == name])
+    chief = int(by_name.argmax())
+    return HeldTime(
+        calls=calls,
+        alone=quiet,
+        held_ns=int(total[name]),
+        alone_ns=int(sl.dur_ns[quiet].sum()),
+        frames=len(mine),
+        chief=ctx.trace.strings[chief],
+        chief_ns=int(by_name[chief]),
+    )
+
+
+def _outside_operators(facts: Facts, frames: I32) -> I64:
+    """int64[len(frames)]: time of each frame outside operators and outside the frames that it calls, ns."""
+    sl, trace = facts.trace.slices, facts.trace
+    ops = facts.of_kind(SliceKind.CPU_OP)
+    ops = ops[sl.parent_id[ops] < 0]
+    outside = np.zeros(len(sl), dtype=np.int64)
+    of_frame, of_op = (trace.tracks.thread_id[sl.track_id[ids]] for ids in (frames, ops))
+    for thread in distinct(of_frame).tolist():
+        mine, run = frames[of_frame == thread], ops[of_op == thread]
+        busy = union(sl.start_ns[run], trace.end_ns[run])
+        outside[mine] = sl.dur_ns[mine] - coverage(busy, sl.start_ns[mine], trace.end_ns[mine])
+    own = outside.copy()
+    inner = frames[sl.parent_id[frames] >= 0]
+    np.subtract.at(own, sl.parent_id[inner], outside[inner])
+    found: I64 = np.maximum(own[frames], 0)
+    return found
+
+
+def _through_torch(facts: Facts, frames: I32, holder: I32) -> Bool:
+    """bool[len(frames)]: which frames are torch's, or called by torch below the user's function that holds them."""
+    sl, strings = facts.trace.slices, facts.trace.strings
+    of_torch = facts.name_table(
+        name for name in distinct(sl.name_id[frames]).tolist() if _OF_TORCH.search(strings[name])
+    )
+    found = np.zeros(len(frames), dtype=bool)
+    at, rows = frames.copy(), np.flatnonzero(frames != holder)
+    while len(rows):
+        found[rows] = of_torch[sl.name_id[at[rows]]]
+        at[rows] = sl.parent_id[at[rows]]
+        rows = rows[~found[rows] & (at[rows] >= 0) & (at[rows] != holder[rows])]
+    return found
+
+
+def _runs_no_operator(facts: Facts, frames: I32) -> Bool:
+    """bool[len(frames)]: during which frames no operator starts on their thread."""
+    sl, trace = facts.trace.slices, facts.trace
+    ops = facts.of_kind(SliceKind.CPU_OP)
+    of_frame, of_op = (trace.tracks.thread_id[sl.track_id[ids]] for ids in (frames, ops))
+    quiet = np.zeros(len(frames), dtype=bool)
+    for thread in distinct(of_frame).tolist():
+        rows = np.flatnonzero(of_frame == thread)
+        starts = np.sort(sl.start_ns[ops[of_op == thread]])
+        begin, end = (np.searchsorted(starts, t[frames[rows]]) for t in (sl.start_ns, trace.end_ns))
+        quiet[rows] = begin == end
+    return quiet
