@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.figures.model import Figures
+from core.figures.rounds import outliers_told
 from core.suggestions import PlanStep, RuleResult, Saving, Suggestion
 from core.trace import Trace
 
@@ -98,6 +99,8 @@ OUTLOOKS: Mapping[str, str] = {
     "that would save the CPU's time.",
     "healthy": "Healthy: nothing that StepLens checks would save 1 % or more. To go faster, look at the kernels "
     "themselves: batch size, precision, or the model.",
+    "healthy_but": "Nothing that StepLens checks would save 1 % or more of an ordinary step. What made some steps far "
+    "longer is among the notes.",
     "device": "The device sets the pace, and no rule found a fix that would save 1 % or more. To go faster, look at "
     "the kernels themselves: batch size, precision, or the model.",
     "limited": "No rule found a fix that would save 1 % or more. The longest gaps of the device on the timeline show "
@@ -121,7 +124,8 @@ def outlook(trace: Trace, analysis: Analysis) -> str:
     if not trace.has_device_work:
         return "no_device"
     known = {"healthy": "healthy", "device_bound": "device", "unknown": "unknown"}
-    return known.get(analysis.figures.summary.verdict, "limited")
+    key = known.get(analysis.figures.summary.verdict, "limited")
+    return "healthy_but" if key == "healthy" and outliers_told(analysis.figures)[0] else key
 
 
 OnPartial = Callable[[Analysis], object]

@@ -10,6 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
+from core.figures.rounds import HEALTHY_BUT
 from core.figures.shares import is_foreign
 from core.kinds import GapCause
 from core.trace import Trace
@@ -183,8 +184,13 @@ def verdict(word: str) -> str:
     }.get(word, translate("text", "Unknown"))
 
 
-def verdict_of(trace: Trace, word: str) -> str:
-    """The verdict on a trace, wherever it stands: one without device work is no riddle, so it is not "unknown"."""
+def verdict_of(trace: Trace, word: str, outliers: int = 0) -> str:
+    """The verdict on a trace, wherever it stands: one without device work is no riddle, so it is not "unknown".
+
+    ``outliers``: steps that are no part of it and took much of the time, see `core.figures.rounds.outliers_told`.
+    """
+    if word == "healthy" and outliers:
+        return filled(HEALTHY_BUT, {"count": outliers})
     if word == "unknown" and not trace.has_device_work and not trace.report.is_cut_off:
         if not len(trace.slices):
             return translate("text", "No events")

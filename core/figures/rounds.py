@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from core.figures.lookup import View, view_of
-from core.figures.model import Figures
-from core.figures.steps import OUTLIER_RATIO, far, keeps_pace, update_rounds
+from core.figures.model import Figures, StepFigures
+from core.figures.steps import BESIDE_OUTLIER, OUTLIER_RATIO, far, keeps_pace, update_rounds
+from core.kinds import GapCause
 from core.tables import I32, I64, Bool, StepTable
 from core.trace import Trace
 
@@ -28,6 +29,23 @@ LEFT_OUT = (
     "Besides, {count} {count|step|steps} took far longer than the others and {count|is|are} left out of the figures "
     "per step: the time that {count|it adds|they add} is {share_pct:.0f} % of all recorded steps."
 )
+HEALTHY_BUT = "Healthy but for {count} {count|step|steps}"
+# Where most of that time went, by the cause of the device's idling; -1 for the device's own work.
+_OWN_WORK, _NOTHING = -1, -2
+WENT_TO = {
+    _OWN_WORK: " Of that {most_pct:.0f} % is device work that the others do not have.",
+    int(GapCause.LOADER): " For {most_pct:.0f} % of that the device idles while the loader makes batches.",
+    int(GapCause.PYTHON): " For {most_pct:.0f} % of that the device idles while Python runs on the CPU.",
+    int(GapCause.LAUNCH): " For {most_pct:.0f} % of that the device idles because work is launched slowly.",
+    int(GapCause.COMPILE): " For {most_pct:.0f} % of that the device idles while code is compiled or loaded.",
+    int(GapCause.COLLECTOR): " For {most_pct:.0f} % of that the device idles while Python collects garbage.",
+    int(GapCause.SYNC): " For {most_pct:.0f} % of that the device idles after waits of the CPU.",
+    int(GapCause.COPY): " For {most_pct:.0f} % of that the device idles for copies that the CPU waits for.",
+    int(GapCause.ALLOC): " For {most_pct:.0f} % of that the device idles while memory is allocated or freed.",
+    int(GapCause.COMMUNICATION): " For {most_pct:.0f} % of that the device idles while ranks communicate.",
+}
+LEFT_OUT_WENT_TO = {cause: LEFT_OUT + words for cause, words in WENT_TO.items()}
+_MOST = 0.5
 
 
 def rounds(
@@ -133,10 +151,13 @@ def _apart(rows: I64, count: int) -> int:
 def more_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
     """What to say beside the verdict of steps that take longer, as a template with its values; empty without."""
     steps, own = figures.steps, figures.step_figures
-    left_out = np.array([why.startswith("outlier") for why in own.why_not], dtype=bool) & ~own.counted
+    left_out = _outliers(own)
     if left_out.any():
-        share_pct = _added_pct(figures, left_out)
-        return (LEFT_OUT, {"count": int(left_out.sum()), "share_pct": share_pct}) if share_pct >= TOLD_PCT else ("", {})
+        count, share_pct = outliers_told(figures)
+        if not count:
+            return "", {}
+        cause, most_pct = _went_to(figures, left_out)
+        return LEFT_OUT_WENT_TO.get(cause, LEFT_OUT), {"count": count, "share_pct": share_pct, "most_pct": most_pct}
     longer = far(np.where(own.counted, own.dur_ns, -1), OUTLIER_RATIO)
     if not longer.any():
         return "", {}
@@ -147,6 +168,35 @@ def more_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
         return "", {}
     share_pct = _added_pct(figures, longer, every)
     return (IN_TURN, {"every": every, "share_pct": share_pct}) if share_pct >= TOLD_PCT else ("", {})
+
+
+def _outliers(own: StepFigures) -> Bool:
+    """Steps that were left out as outliers: bool[n_steps]."""
+    return np.array([why.startswith(("outlier", "beside")) for why in own.why_not], dtype=bool) & ~own.counted
+
+
+def outliers_told(figures: Figures) -> tuple[int, float]:
+    """Number of steps left out as outliers, and what they add, % of all recorded steps; zeros below `TOLD_PCT`."""
+    left_out = _outliers(figures.step_figures)
+    share_pct = _added_pct(figures, left_out) if left_out.any() else 0.0
+    count = sum(left_out[i] and why != BESIDE_OUTLIER for i, why in enumerate(figures.step_figures.why_not))
+    return (int(count), share_pct) if share_pct >= TOLD_PCT else (0, 0.0)
+
+
+def _went_to(figures: Figures, longer: Bool) -> tuple[int, float]:
+    """What most of the time went to that some steps take beside an ordinary one, as in `WENT_TO`, and its share, %.
+
+    -2 where nothing took most of it, or it is not known.
+    """
+    parts, counted = figures.step_parts, figures.step_figures.counted
+    if parts is None or not counted.any():
+        return _NOTHING, 0.0
+    known = longer & (parts.busy_ns >= 0)
+    columns = np.column_stack((parts.busy_ns, parts.idle_ns))
+    added = np.maximum(columns[known] - np.median(columns[counted], axis=0), 0.0).sum(axis=0)
+    most, total = int(added.argmax()), float(added.sum())
+    share = float(added[most]) / total if total > 0 else 0.0
+    return (most - 1, 100.0 * share) if share >= _MOST else (_NOTHING, 0.0)
 
 
 def _added_pct(figures: Figures, longer: Bool, every: int = 0) -> float:

@@ -9,7 +9,7 @@ from core.figures.device import DeviceTimes, launched_extent, work_per_step
 from core.figures.lookup import View, distinct
 from core.figures.model import StepFigures, SyncTable
 from core.figures.rounds import rounds, with_like_lengths
-from core.figures.steps import choose_counted, cut_short, step_source
+from core.figures.steps import BESIDE_OUTLIER, OUTLIER_RATIO, choose_counted, cut_short, far, step_source
 from core.intervals import coverage
 from core.recorded import is_of_first_steps
 from core.tables import F64, I32, I64, Bool, StepTable
@@ -39,6 +39,7 @@ def step_figures(
     counted, why = choose_counted(
         steps, work, bool(len(view.work)), cut_short(view, steps), paced, of_first_steps=early
     )
+    counted, why = beside_outliers(steps, counted, why, period)
     round_steps = with_like_lengths(steps, counted, period, round_steps)
     counted, why = whole_rounds(counted, why, round_steps)
     return StepFigures(
@@ -56,6 +57,20 @@ def step_figures(
         why_not=why,
         round_steps=round_steps,
     )
+
+
+def beside_outliers(steps: StepTable, counted: Bool, why: tuple[str, ...], period: I64) -> tuple[Bool, tuple[str, ...]]:
+    """Leave out steps before an outlier whose period holds what that did before its device work: a late batch."""
+    order = np.lexsort((steps.start_ns, steps.thread_id))
+    here, after = order[:-1], order[1:]
+    late = np.array([text.startswith("outlier") for text in why], dtype=bool) & ~counted
+    long = far(np.where(counted, period, -1), OUTLIER_RATIO)
+    rest = here[late[after] & long[here] & (steps.thread_id[here] == steps.thread_id[after])]
+    if not len(rest) or np.count_nonzero(counted) <= len(rest):
+        return counted, why
+    counted = counted.copy()
+    counted[rest] = False
+    return counted, tuple(BESIDE_OUTLIER if i in rest else text for i, text in enumerate(why))
 
 
 def whole_rounds(counted: Bool, why: tuple[str, ...], steps: int) -> tuple[Bool, tuple[str, ...]]:
@@ -103,7 +118,7 @@ def _busy(view: View, steps: StepTable, times: DeviceTimes) -> I64:
 
 def odd_steps(figures: StepFigures) -> Bool:
     """Steps that no figure is taken from, since they are warm-up or outliers: bool[n]; none where no other counts."""
-    odd = np.array([why.startswith(("warm-up", "outlier")) for why in figures.why_not], dtype=bool)
+    odd = np.array([why.startswith(("warm-up", "outlier", "beside")) for why in figures.why_not], dtype=bool)
     return odd & ~figures.counted
 
 

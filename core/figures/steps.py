@@ -17,6 +17,7 @@ _MIN_MARKS = 2
 _MIN_PACED = 3  # of fewer steps, no pace is the usual one
 _LEAST_WITHOUT_FIRST = 2  # steps that must be left for the means
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
+BESIDE_OUTLIER = "beside an outlier: the next step, far longer than the others, began its device work late"
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
 _PART = 1 << 16  # instants looked up at a time
 TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before

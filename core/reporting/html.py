@@ -36,7 +36,7 @@ from core.reporting.phrases import (
     step_thread_lines,
     steps_in_means,
     trace_facts,
-    verdict_word,
+    verdict_head,
 )
 from core.reporting.text import clip, sync_groups
 from core.reporting.units import count, duration, measure, percent
@@ -98,9 +98,9 @@ def _head(trace: Trace) -> Iterator[str]:
 
 
 def _verdict(trace: Trace, analysis: Analysis) -> Iterator[str]:
-    summary = analysis.figures.summary
-    colour = {"healthy": "saved", "unknown": "warn"}.get(summary.verdict, "wait")
-    word, words = verdict_word(trace, summary.verdict), cpu_time.verdict_text(trace, analysis)
+    (word, but), words = verdict_head(trace, analysis), cpu_time.verdict_text(trace, analysis)
+    colour = {"healthy": "saved", "unknown": "warn"}.get(analysis.figures.summary.verdict, "wait")
+    colour = "warn" if but else colour
     yield f'<div class="verdict"><b class="{colour}">{e(word)}</b><span>{e(words)}</span></div>'
 
 

@@ -11,6 +11,7 @@ from core.analysis import Analysis
 from core.engine_steps import engine_steps
 from core.figures.lookup import view_of
 from core.figures.model import Summary
+from core.figures.rounds import HEALTHY_BUT, outliers_told
 from core.figures.shares import device_label, device_shares, is_foreign, step_threads, steps_covered_ns
 from core.kinds import GapCause
 from core.plan_lead import lead
@@ -96,6 +97,14 @@ def verdict_word(trace: Trace, verdict: str) -> str:
             return "No events"
         return "No device work" if trace.meta.devices or is_foreign(trace) else "CPU only"
     return VERDICTS.get(verdict, verdict)
+
+
+def verdict_head(trace: Trace, analysis: Analysis) -> tuple[str, bool]:
+    """That word, and whether it is restricted: steps that are no part of the verdict took much of the time."""
+    verdict, (outliers, _) = analysis.figures.summary.verdict, outliers_told(analysis.figures)
+    if verdict == "healthy" and outliers:
+        return fill(HEALTHY_BUT, {"count": outliers}), True
+    return verdict_word(trace, verdict), False
 
 
 def trace_facts(trace: Trace, times: str) -> list[str]:

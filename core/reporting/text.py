@@ -37,7 +37,7 @@ from core.reporting.phrases import (
     step_thread_lines,
     steps_in_means,
     trace_facts,
-    verdict_word,
+    verdict_head,
 )
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
 from core.run_folder import finder_for, run_of
@@ -128,8 +128,8 @@ def _head(trace: Trace, page: Page) -> Iterator[str]:
 
 def _verdict(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     summary = analysis.figures.summary
-    word = verdict_word(trace, summary.verdict)
-    colour = {"healthy": "green", "unknown": "yellow"}.get(summary.verdict, "red")
+    word, but = verdict_head(trace, analysis)
+    colour = "yellow" if but else {"healthy": "green", "unknown": "yellow"}.get(summary.verdict, "red")
     yield ""
     yield page.paint(word, "bold", colour)
     if words := cpu_time.verdict_text(trace, analysis):

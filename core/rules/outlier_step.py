@@ -4,7 +4,8 @@ What it finds
 -------------
 A step of at least twice the median length that is not the first, and such steps that come back after every so many;
 with stacks, the checkpoints and evaluations that ran in it, and in none of the others, are named: frames of
-``torch.save``, of ``Module.eval``, or of functions called evaluate or validate.
+``torch.save``, of ``Module.eval``, or of functions called evaluate or validate. So is the function, range, operator
+or call that took most of the time beside what it takes in other steps.
 
 Why it costs time
 -----------------
@@ -32,10 +33,11 @@ import numpy as np
 from core.figures.lookup import view_of
 from core.figures.rounds import loop_rounds
 from core.figures.steps import far, keeps_pace, update_rounds
-from core.kinds import SliceKind
+from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
+from core.source_frames import parse_frame
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
@@ -47,6 +49,20 @@ RULE = Rule(
 )
 
 _AGAIN = "One step in {every} takes at least {times:.0f} times as long as the others"
+_LONGER = "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others"
+_BY = "{count} {count|step takes|steps take} far longer than the others, most of it in {what}"
+_WHY = (
+    "The longest took {longest_ms:time}, the median is {median_ms:time}; what {count|it takes|they take} beside that "
+    "is {share_pct:.0f} % of all steps. Checkpoints written in them: {saves}; evaluations: {evaluations}."
+)
+_WHY_BY = (
+    "The longest took {longest_ms:time}, the median is {median_ms:time}; what {count|it takes|they take} beside that "
+    "is {share_pct:.0f} % of all steps, and most of that is {what}. Checkpoints written in them: {saves}; evaluations: "
+    "{evaluations}."
+)
+_MOST = 0.6  # of the time beside an ordinary step: what takes as much of it is named
+_MOST_ROWS = 64  # long steps that are looked into
+_NAMED = (SliceKind.PYTHON, SliceKind.RANGE, SliceKind.CPU_OP, *HOST_CALLS, SliceKind.GC)
 _LEAVE_OUT = "Leave them out of comparisons; write checkpoints less often or on another thread."
 _LESS_OFTEN = "Evaluate, log or write checkpoints less often, or on another thread."
 _SAVES = r"torch[/\\]serialization\.py\(\d+\): (save|_save)$"
@@ -73,19 +89,18 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]
     if not shown or (len(rows) > len(length) // 3 and not recurring):
         return []
+    took = _took(facts, rows)
     saved, evaluated = (_only_in(facts, facts.matching(what, SliceKind.PYTHON), rows) for what in (_SAVES, _EVALUATES))
     return [
         suggestion(
             ctx,
             RULE.id,
-            _AGAIN
-            if recurring
-            else "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others",
-            "The longest took {longest_ms:time}, the median is {median_ms:time}. Checkpoints written in them: {saves}; "
-            "evaluations: {evaluations}.",
+            _AGAIN if recurring else (_BY if len(took) else _LONGER),
+            _WHY_BY if len(took) else _WHY,
             Fix(_LESS_OFTEN if recurring else _LEAVE_OUT),
             [
                 evidence(facts, "Long steps", len(shown), "", shown),
+                *([evidence(facts, "Took most of it", len(took), "", took)] if len(took) else []),
                 *([evidence(facts, "Checkpoints", len(saved), "", saved)] if len(saved) else []),
                 *([evidence(facts, "Evaluations", len(evaluated), "", evaluated)] if len(evaluated) else []),
             ],
@@ -97,10 +112,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "median_ms": median / 1e6,
                 "saves": len(saved),
                 "evaluations": len(evaluated),
+                "what": _spoken(facts.trace.name(int(took[0]))) if len(took) else "",
+                "share_pct": 100.0 * (length[rows] - median).sum() / length.sum(),
             },
             anchors=shown,
             occurrences=1,
-            at=-1,
+            at=int(took[0]) if len(took) else -1,
             informational=True,
         )
     ]
@@ -112,3 +129,41 @@ def _only_in(facts: Facts, frames: I32, rows: list[int]) -> I32:
     row = facts.figures.step_of[frames]
     long = np.isin(row, rows)
     return frames[long] if not (~long & (row >= 0)).any() else frames[:0]
+
+
+def _spoken(name: str) -> str:
+    """A frame by its function, anything else by its name."""
+    frame = parse_frame(name)
+    return frame.function if frame is not None else name
+
+
+def _took(facts: Facts, rows: list[int]) -> I32:
+    """int32[k]: the slices of one name that took most of the time that these steps take beside the others.
+
+    Of several that did, the outermost of those that the others have not; else the innermost. Empty where there is none.
+    """
+    figures, slices = facts.figures, facts.trace.slices
+    others = np.setdiff1d(np.flatnonzero(figures.step_figures.counted), rows)
+    if not len(others):
+        return np.zeros(0, dtype=np.int32)
+    rows = rows[:_MOST_ROWS]
+    length = figures.steps.end_ns - figures.steps.start_ns
+    needed = _MOST * (float(length[rows].mean()) - float(length[others].mean()))
+    ids = facts.of_kind(*_NAMED)
+    row = figures.step_of[ids]
+    own = (row >= 0) & (view_of(facts.trace).thread[ids] == figures.steps.thread_id[np.maximum(row, 0)])
+    ids, row = ids[own], row[own]
+    _, name = np.unique(slices.name_id[ids], return_inverse=True)
+    long, usual = np.isin(row, rows), np.isin(row, others)
+    took = np.bincount(name, weights=np.where(long, slices.dur_ns[ids], 0)) / len(rows)
+    took -= np.bincount(name, weights=np.where(usual, slices.dur_ns[ids], 0)) / len(others)
+    most = np.flatnonzero(took >= needed)
+    if not len(most):
+        return np.zeros(0, dtype=np.int32)
+    whole = np.bincount(name, weights=np.where(long, slices.dur_ns[ids], 0))[most] / len(rows)
+    extra = np.bincount(name, weights=~long)[most] == 0
+    extra &= float(length[rows].mean()) - whole >= float(np.median(length[others])) / 2  # no step's own name
+    one = most[extra][whole[extra].argmax()] if extra.any() else most[whole.argmin()]
+    found: I32 = ids[long & (name == one)]
+    longest_first: I32 = found[np.argsort(-slices.dur_ns[found], kind="stable")][:_MOST_ROWS]
+    return longest_first

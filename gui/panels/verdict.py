@@ -13,6 +13,7 @@ from core.device_words import devices_word
 from core.engine_steps import engine_steps
 from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
+from core.figures.rounds import outliers_told
 from core.figures.verdict import values_shown
 from core.kinds import GapCause, SliceKind
 from core.reporting.cpu_time import further_words
@@ -175,8 +176,10 @@ class VerdictBand(QFrame):
             )
             self._say(words)
         else:
-            self.word.setText(text.verdict_of(self._document.trace, summary.verdict))
-            restyle(self.word, "role", ROLES.get(summary.verdict, ""))
+            outliers, _ = outliers_told(figures)
+            self.word.setText(text.verdict_of(self._document.trace, summary.verdict, outliers))
+            role = ROLES.get(summary.verdict, "")
+            restyle(self.word, "role", "warn" if outliers and role == "saved" else role)
             self.word.setToolTip(plain_tip(text.verdict_meaning(summary.verdict)))
             self._say(self._sentence(analysis))
         self.setAccessibleName(f"{self.word.text()}. {self.sentence.text()}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from core.analysis import analyze
+from core.analysis import analyze, outlook
 from core.figures.compute import compute_figures
-from core.figures.rounds import IN_TURN, LEFT_OUT, more_words
+from core.figures.rounds import IN_TURN, LEFT_OUT, LEFT_OUT_WENT_TO, more_words
 from core.importing import open_trace
+from core.kinds import GapCause
+from core.reporting.phrases import verdict_head
 from core.trace import Trace
 from tests.simulator import Machine, simulate
 from tests.trace_builder import TraceBuilder
@@ -46,7 +49,7 @@ def test_longer_steps_without_a_rhythm_are_left_out_and_told(longer: list[int]):
     figures = compute_figures(trace)
     assert np.flatnonzero(~figures.step_figures.counted).tolist() == longer
     template, values = more_words(trace, figures)
-    assert template == LEFT_OUT
+    assert template.startswith(LEFT_OUT)
     assert values["count"] == len([i for i in longer if i])
 
 
@@ -108,3 +111,54 @@ def test_lengths_that_come_back_make_rounds(round_us: tuple[int, ...], count: in
 def test_other_lengths_have_no_rhythm(durations: list[int]):
     own = compute_figures(loop(durations)).step_figures
     assert own.round_steps == 1 and own.counted.all()
+
+
+def hiccup(us: float, where: str) -> Callable[[Machine, int], None]:
+    """A healthy loop of which one step does something for so long."""
+
+    def program(m: Machine, number: int) -> None:
+        with m.frame("train.py", 20, "train"):
+            m.loader(us if number == 9 and where == "loader" else 20)
+            for _ in range(4):
+                m.kernel_op("aten::mm", 500)
+            if number == 9 and where == "python":
+                with m.frame("train.py", 10, "save"):
+                    m.cpu(us)
+            if number == 9 and where == "device":
+                with m.frame("train.py", 12, "evaluate"):
+                    for _ in range(10):
+                        m.kernel_op("aten::mm", us / 10)
+                    m.item()
+
+    return program
+
+
+@pytest.mark.parametrize(
+    ("where", "cause", "named"),
+    [
+        ("python", GapCause.PYTHON, "save"),
+        ("loader", GapCause.LOADER, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+        ("device", -1, "evaluate"),
+    ],
+)
+def test_what_one_step_of_a_healthy_loop_does_besides_is_said(where: str, cause: int, named: str, tmp_path: Path):
+    trace = open_trace(simulate(hiccup(60_000, where), steps=14, warmup=4).write(tmp_path / "t.json"))
+    analysis = analyze(trace)
+    summary = analysis.figures.summary
+    assert summary.verdict == "healthy"
+    assert verdict_head(trace, analysis) == ("Healthy but for 1 step", True)
+    # What the long step does before its own device work lies in the period of the one before it.
+    assert summary.period_ns == pytest.approx(2_000_000, rel=0.03)
+    assert summary.sustained_step_ns == pytest.approx(2_000_000, rel=0.03)
+    assert summary.held_out_error_pct is not None and summary.held_out_error_pct < 3
+    template, values = more_words(trace, analysis.figures)
+    assert template == LEFT_OUT_WENT_TO[int(cause)]
+    assert values["count"] == 1 and values["share_pct"] > 40 and values["most_pct"] > 80
+    (note,) = [s for s in analysis.suggestions if s.rule_id == "outlier-step"]
+    assert note.values["what"] == named
+    assert outlook(trace, analysis) == "healthy_but"
+
+
+def test_a_short_hiccup_restricts_no_verdict(tmp_path: Path):
+    trace = open_trace(simulate(hiccup(5_000, "python"), steps=40, warmup=4).write(tmp_path / "t.json"))
+    assert verdict_head(trace, analyze(trace)) == ("Healthy", False)
