@@ -11,6 +11,7 @@ from core.kinds import SliceKind
 from core.rule_tools.chains import CHAINS, find_chains, joined_rows
 from core.rule_tools.facts import Facts
 from core.rule_tools.normalise import normalise_runs
+from core.rule_tools.updates import LOOP_TENSORS, update_loops
 from core.tables import I32, Bool
 
 _ELEMENTWISE = re.compile(
@@ -23,7 +24,7 @@ _ELEMENTWISE = re.compile(
 def elementwise_runs(facts: Facts, min_length: int) -> list[I32]:
     """Runs of sibling element-wise ops with one kernel each.
 
-    Those of known chains and of a batch's normalisation are left out.
+    Those of known chains, of a batch's normalisation and of updates tensor by tensor are left out.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ def elementwise_runs(facts: Facts, min_length: int) -> list[I32]:
     sl = facts.trace.slices
     taken = {op for chain in CHAINS for ops in find_chains(facts, chain) for op in ops}
     taken |= {op for run in normalise_runs(facts, 3) for op in run}
+    taken |= {op for loop in update_loops(facts, LOOP_TENSORS) for op in loop.tolist()}
     good = facts.where(_ELEMENTWISE.match, SliceKind.CPU_OP)
     ops, row = joined_rows(facts)
     fits = _launches_one(facts, good, taken)[ops]

@@ -1,9 +1,10 @@
-"""The optimizer updates parameters one by one.
+"""The optimizer, or a loop of the program's own, updates parameters one by one.
 
 What it finds
 -------------
 Inside ``Optimizer.step#``: small in-place operators times the number of parameters, and no ``_foreach_``, ``_fused_``
-or multi-tensor kernel.
+or multi-tensor kernel. Outside of it: the same in-place operators for one tensor after the other, such as an average of
+the weights (EMA) or an optimizer written by hand.
 
 Why it costs time
 -----------------
@@ -12,7 +13,8 @@ Every parameter costs several launches; a fused optimizer does all of them in a 
 Blind spots
 -----------
 ``foreach=False`` can be chosen to save memory. With few parameters there is nothing to gain. LBFGS works on one vector
-of all parameters and is left out.
+of all parameters and is left out. A loop that goes over fewer than twenty tensors, or does more than four things to
+each, is not seen.
 
 How to fix
 ----------
@@ -30,8 +32,9 @@ import numpy as np
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.optimizers import built, class_of, grouped_keyword
-from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.rule_tools.subjects import OPTIMIZER, need
+from core.rule_tools.updates import LOOP_TENSORS, update_loops
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
@@ -76,8 +79,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each optimizer once."""
     facts, trace = facts_of(ctx), ctx.trace
     facts.require_compute()
+    by_hand = _by_hand(ctx, facts)
     steps = facts.in_steps(facts.matching(r"^Optimizer\.step#", SliceKind.RANGE))
-    need(steps, OPTIMIZER)
+    need(bool(by_hand) or bool(len(steps)), OPTIMIZER)
     steps = steps[~facts.inside(steps, steps)]  # an optimizer made of others: the whole of it
     small = facts.matching(_SMALL, SliceKind.CPU_OP)
     launching = _launching(facts)
@@ -129,7 +133,64 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 hint="call:step",
             )
         )
+    return [*out, *by_hand]
+
+
+def _by_hand(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
+    """Each loop of the program's own that updates tensor after tensor."""
+    loops = {int(loop[0]): loop for loop in update_loops(facts, LOOP_TENSORS)}
+    out = []
+    for starts in group_by_frame(ctx, facts, loops).values():
+        ops = np.concatenate([loops[start] for start in starts])
+        host, times = total_ns(facts, ops), len(starts)
+        factor = _left(ctx, facts, False, host / len(ops))
+        if factor is None or len(ops) < ctx.params["min_launches"] * times:
+            continue
+        work = facts.device_below_all(ops)
+        out.append(
+            suggestion(
+                ctx,
+                RULE.id,
+                "A loop updates tensor by tensor: {per_loop:.0f} operators each time",
+                "{per_loop:.0f} small operators run one after the other, the same ones for each tensor ({names}): "
+                "{host_ms:time} of CPU time each time, {times} {times|time|times}. Such a loop is an average of the "
+                "weights (EMA), or an optimizer written by hand. Functions that take lists of tensors do the same in a "
+                "few launches. The saving assumes that {left_pct:.0f} % of the CPU time is left.",
+                _LISTS,
+                [
+                    evidence(facts, "Operators", len(ops), "", ops),
+                    evidence(facts, "Their CPU time", host / 1e6, "ms", ops),
+                    *([evidence(facts, "Kernels", len(work), "", work)] if len(work) else []),
+                ],
+                values={
+                    "per_loop": len(ops) / times,
+                    "times": times,
+                    "names": _names(facts, loops[starts[0]]),
+                    "host_ms": host / times / 1e6,
+                    "left_pct": 100 * factor,
+                    "op_path": "update loop",
+                },
+                anchors=starts,
+                effects=[Effect(EffectKind.SCALE_HOST, tuple(ops.tolist()), factor)],
+                hint="call:mul_,add_,lerp_,sub_,copy_",
+            )
+        )
     return out
+
+
+def _names(facts: Facts, ops: I32) -> str:
+    """What is done to each tensor: the operators of one round, in their order."""
+    return ", ".join(dict.fromkeys(facts.trace.name(int(op)) for op in ops[:4]))
+
+
+_LISTS = Fix(
+    "Update all tensors at once with torch._foreach_ functions, which take lists of tensors.",
+    "for e, p in zip(ema, params):\n    e.mul_(decay).add_(p, alpha=1 - decay)",
+    "torch._foreach_lerp_(ema, params, 1 - decay)\n"
+    "# or AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay)) of torch.optim.swa_utils",
+    "https://pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema",
+    "The results may differ in the last digits; all tensors of a list must be on one device.",
+)
 
 
 def _launching(facts: Facts) -> I32:
