@@ -65,6 +65,7 @@ class Loaded:
 
 def load_document(path: Path, progress: jobs.Progress) -> Loaded:
     """Read a trace, what the run that made it left beside it, and all that a view of it needs (in a worker thread)."""
+    import core.importing  # noqa: F401  # before its parts, see `gui.warmup.MODULES`
     from core import cache, memory
     from core.run_folder import finder_for, run_of
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
 from core.importing import open_trace
+from gui import opening, warmup
 from gui.main_window import MainWindow
 from gui.session import Document
 from tests.gui.conftest import training
@@ -122,3 +125,12 @@ def test_a_trace_that_was_opened_while_its_run_was_on_is_read_again_when_that_ha
     assert new.run is not None
     assert new.run.wall_step_ns == 900_000
     assert window.session.documents == [new]
+
+
+def test_two_threads_that_import_the_readers_ask_for_their_package_first() -> None:
+    """A part is locked before its package: who holds one and waits for the other blocks a thread that imports both."""
+    assert warmup.MODULES[0] == "core.importing"
+    body = ast.walk(ast.parse(inspect.getsource(opening.load_document)))
+    first = next(node for node in body if isinstance(node, ast.Import | ast.ImportFrom))
+    assert isinstance(first, ast.Import)
+    assert first.names[0].name == "core.importing"
