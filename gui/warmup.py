@@ -18,8 +18,8 @@ from gui import helpers, panels
 log = logging.getLogger(__name__)
 
 SWITCH_S = 0.0002  # how long a working thread keeps the interpreter while the GUI thread wants it (5 ms by default)
-# The package of the importers first, here and where a trace is opened: Python locks a part of a package before the package,
-# and two threads of which each holds what the other one waits for would find it half made.
+# The package of the importers first, here and where a trace is opened: Python locks a part of a package before the
+# package, and two threads of which each holds what the other one waits for would find it half made.
 MODULES = (
     "core.importing",
     "gui.timeline.view",
