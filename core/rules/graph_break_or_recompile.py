@@ -2,7 +2,8 @@
 
 What it finds
 -------------
-Several compiled regions of growing first number one after the other in one step (graph breaks); regions whose second
+Several compiled regions of growing first number one after the other in one step (graph breaks), with what the GPU idles
+between them; regions whose second
 number grows, or compilation inside late steps (recompiles).
 
 Why it costs time
@@ -27,23 +28,32 @@ PyTorch's compiler documentation; the reference article on a loss function with 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
+from core.intervals import coverage, union
 from core.kinds import SliceKind
 from core.rule_tools.compiled import REGION
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import COMPILED, need
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Param, Rule, RuleContext, Suggestion
+from core.tables import I32
 
 RULE = Rule(
     id="graph-break-or-recompile",
     title="Graph breaks or recompilation",
     params=(
         Param("min_breaks", 3, "regions per step", "two can be two models"),
+        Param("min_idle", 0.01, "share of the step", "what the GPU idles between regions; less, and they are a note"),
         Param("min_recompiles", 2, "versions", "a function has at least one version"),
     ),
+)
+_IDLE = (
+    "Between the regions of a step the GPU idles {idle_ms:time} per step, {idle_pct:.0f} % of it: that is what the "
+    "cuts cost at most."
 )
 URL = "https://pytorch.org/docs/stable/torch.compiler_troubleshooting.html"
 _COMPILING = r"(dynamo_timed|compile_inner|_compile\.<locals>|compile_fx|convert_frame\.py.*_compile)"
@@ -69,27 +79,45 @@ def _breaks(ctx: RuleContext) -> list[Suggestion]:
     frames = {_numbers(ctx.trace.name(int(r)))[0] for r in regions} - {-1}
     if len(frames) < ctx.params["min_breaks"]:
         return []
-    return [
-        suggestion(
-            ctx,
-            RULE.id,
-            "torch.compile has cut the program into {frames} pieces",
-            "Compiled code runs as {frames} separate regions, {count} {count|call|calls} altogether. Between two "
-            "of them Python takes "
-            "over, and nothing is fused across. Different models compiled one by one look the same.",
-            Fix(
-                "Find what breaks the graph, and remove it.",
-                "model = torch.compile(model)",
-                "# names each break and its line:\n# TORCH_LOGS=graph_breaks python train.py\n"
-                "model = torch.compile(model, fullgraph=True)     # raises at the first break",
-                URL,
-            ),
-            [evidence(facts, "Compiled regions", len(regions), "", regions)],
-            values={"frames": len(frames), "count": len(regions)},
-            anchors=regions,
-            informational=True,
-        )
-    ]
+    idle_ns = _idle_between(facts, regions)
+    costs = idle_ns >= ctx.params["min_idle"] * facts.window_ns
+    made = suggestion(
+        ctx,
+        RULE.id,
+        "torch.compile has cut the program into {frames} pieces",
+        "Compiled code runs as {frames} separate regions, {count} {count|call|calls} altogether. Between two "
+        "of them Python takes "
+        "over, and nothing is fused across. Different models compiled one by one look the same.",
+        Fix(
+            "Find what breaks the graph, and remove it.",
+            "model = torch.compile(model)",
+            "# names each break and its line:\n# TORCH_LOGS=graph_breaks python train.py\n"
+            "model = torch.compile(model, fullgraph=True)     # raises at the first break",
+            URL,
+        ),
+        [evidence(facts, "Compiled regions", len(regions), "", regions)],
+        values={"frames": len(frames), "count": len(regions)},
+        anchors=regions,
+        informational=not costs,
+    )
+    if not costs:
+        return [made]
+    values = {"idle_ms": facts.per_step(idle_ns) / 1e6, "idle_pct": 100.0 * idle_ns / max(facts.window_ns, 1)}
+    return [replace(made, values={**made.values, **values}, more=(_IDLE,), costs_ns=facts.per_step(idle_ns))]
+
+
+def _idle_between(facts: Facts, regions: I32) -> int:
+    """Time in which the GPU idles between two compiled regions of one step that follow each other, ns."""
+    sl, trace, gaps = facts.trace.slices, facts.trace, facts.figures.gaps
+    regions = regions[~facts.inside(regions, regions)]
+    thread = trace.tracks.thread_id[sl.track_id[regions]]
+    order = np.lexsort((sl.start_ns[regions], thread))
+    regions, thread = regions[order], thread[order]
+    step, start, end = facts.figures.step_of[regions], sl.start_ns[regions], trace.end_ns[regions]
+    follows = (thread[1:] == thread[:-1]) & (step[1:] == step[:-1]) & (start[1:] > end[:-1])
+    between = union(end[:-1][follows], start[1:][follows])
+    idle = coverage(between, gaps.start_ns, gaps.end_ns)
+    return int(idle.sum()) // max(len(distinct(gaps.device)), 1)  # of several devices the mean
 
 
 def _recompiles(ctx: RuleContext) -> list[Suggestion]:

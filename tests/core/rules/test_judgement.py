@@ -218,6 +218,27 @@ def test_versions_of_a_compiled_function_that_all_exist_are_a_note() -> None:
     assert "again while the program runs" in late.headline
 
 
+@pytest.mark.parametrize(("python_us", "is_card"), [(150, True), (0, False)])
+def test_graph_breaks_that_idle_the_gpu_are_a_card_of_what_they_cost(python_us: int, is_card: bool) -> None:
+    builder = steps(4, 1000)
+    for number in range(4):
+        at = number * 1000.0
+        for piece in range(3):
+            start = at + 10 + (56 + python_us) * piece
+            builder.op(f"Torch-Compiled Region: {piece}/0", start, 50)
+            builder.launch("triton_poi_fused_add_0", at=start + 5, call=3, start=start + 10, dur=45)
+        builder.op("aten::mm", at + 700, 20).launch("gemm", at=at + 705, call=3, start=at + 710, dur=100)
+    analysis = analyze(built(builder))
+    (found,) = [s for s in analysis.suggestions if s.rule_id == "graph-break-or-recompile"]
+    assert found.headline == "torch.compile has cut the program into 3 pieces"
+    assert found.informational is not is_card
+    if is_card:
+        # two cuts a step, 156 us each, in which the GPU works 5 us more
+        assert found.costs_ns == pytest.approx(2 * 151_000)
+        assert "30 % of it" in found.explanation
+        assert found.severity == "high"
+
+
 @pytest.mark.parametrize(("copy_us", "pinned"), [(12_000, False), (3_000, False), (12_000, True)])
 def test_a_batch_that_blocks_and_is_not_overlapped_is_priced_with_both_fixes(
     tmp_path: Path, copy_us: float, pinned: bool
