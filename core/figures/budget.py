@@ -42,7 +42,7 @@ class Windows:
 def budget_windows(view: View, steps: StepTable, figures: StepFigures, anchor_ns: I64) -> Windows:
     """Choose the windows that the budget shares out."""
     source = step_source(view, steps)
-    known = np.flatnonzero(figures.counted & (figures.period_ns > 0))
+    known = np.flatnonzero(figures.paced)
     if len(known):
         start = anchor_ns[known]
         return Windows(start, start + figures.period_ns[known], source[known], "period")

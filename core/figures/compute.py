@@ -258,7 +258,7 @@ def _summary(
         step_ns=mean(figures.dur_ns, rows),
         step_median_ns=float(np.median(figures.dur_ns[rows])) if count else None,
         device_step_ns=mean(figures.device_end_ns - figures.device_start_ns, on_device),
-        period_ns=mean(figures.period_ns, rows & (figures.period_ns > 0)),
+        period_ns=mean(figures.period_ns, figures.paced),
         gpu_busy_pct=_mean_of(busy),
         kernel_busy_pct=_mean_of(kernels),
         sync_points_per_step=float(in_counted.sum()) / count if count and view.saw_calls else None,

@@ -140,7 +140,7 @@ def _steps(view: View, steps: StepTable, figures: StepFigures) -> list[DoctorNot
 
 def _uneven(steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
     """Say that the counted steps differ much, by the pace where that is known (the CPU may only run ahead unevenly)."""
-    paced = figures.counted & (figures.period_ns > 0)
+    paced = figures.paced
     rows, times = (paced, figures.period_ns) if paced.any() else (figures.counted, figures.dur_ns)
     known = times[rows]
     if len(known) < _UNEVEN_STEPS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from core.tables import F64, I32, I64, U8, Bool, StepTable, Table
 
 BREAKDOWN_PARTS = (
@@ -72,6 +74,19 @@ class StepFigures(Table):
     counted: Bool
     why_not: tuple[str, ...]
     round_steps: int = 1  # after so many steps the loop does the same again; whole rounds count
+
+    @property
+    def paced(self) -> Bool:
+        """Counted steps whose period is known, bool[n]: those of whole rounds where there are any."""
+        known: Bool = self.counted & (self.period_ns > 0)
+        rows = np.flatnonzero(self.counted)
+        rounds = rows[: len(rows) - len(rows) % self.round_steps].reshape(-1, self.round_steps)
+        whole = rounds[known[rounds].all(axis=1)]
+        if not len(whole):
+            return known
+        paced = np.zeros(len(known), dtype=bool)
+        paced[whole] = True
+        return paced
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,9 @@ def test_a_read_back_in_an_evaluation_every_few_steps_is_priced_by_the_whole_loo
     assert more_words(trace, analysis.figures)[0] == IN_TURN
 
 
-@pytest.mark.parametrize(("round_us", "count"), [((100, 290), 9), ((110, 100, 105, 280), 11), ((100, 250, 180), 10)])
+@pytest.mark.parametrize(
+    ("round_us", "count"), [((100, 290), 9), ((110, 100, 105, 280), 11), ((100, 250, 180), 10), ((100, 290), 8)]
+)
 def test_lengths_that_come_back_make_rounds(round_us: tuple[int, ...], count: int):
     """Not far enough from the others for outliers: as with gradients accumulated, or every so many evaluated."""
     every, jitter = len(round_us), (0, 3, -2, 1)
@@ -95,6 +97,9 @@ def test_lengths_that_come_back_make_rounds(round_us: tuple[int, ...], count: in
     assert summary.step_ns == pytest.approx(mean_ns, rel=0.01)
     assert summary.sustained_step_ns == pytest.approx(mean_ns, rel=0.01)
     assert summary.held_out_error_pct is not None and summary.held_out_error_pct < 2
+    # The last step has no period: the mean leaves out its round, and not the one step alone.
+    assert summary.period_ns == pytest.approx(mean_ns, rel=0.01)
+    assert analysis.figures.budget.period_ns == pytest.approx(mean_ns, rel=0.01)
 
 
 @pytest.mark.parametrize(
