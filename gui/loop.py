@@ -149,6 +149,7 @@ class Loop(QObject):
         if run is not None:
             self.project = self.project_of(run)
             self.own.recall(run)
+            self.own.settle()
             self.tell()
 
     def run_of(self, document: Document) -> RunRecord | None:
@@ -217,6 +218,7 @@ class Loop(QObject):
         """Show the diff of one fix or of several together, and what can be done with it."""
         from gui.fix_dialog import FixDialog
 
+        self.own.settle()
         found = [index for index in indices if document.suggestion(index) is not None]
         if found:
             FixDialog(self, document, found).open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,6 +144,21 @@ class OwnFiles(QObject):
             self._session.set_status(self.tr("{file} is as it was before.").format(file=applied.edit.path.name))
         self._loop.tell()
         return sum(applied.edit.path in kept for applied in gone)
+
+    def settle(self) -> None:
+        """Let go of the changes that the user took back by other means, as by an editor or git; all of a file's."""
+        gone = {a.edit.path for a in self.applied if a.is_taken_back and self._is_first(a)}
+        if gone:
+            for applied in self.applied:
+                if applied.edit.path in gone and applied.is_taken_back:
+                    with contextlib.suppress(TraceError, OSError):
+                        applied.undo()  # its backup goes
+            self.applied = [a for a in self.applied if a.edit.path not in gone]
+            self._together.clear()
+            self._loop.tell()
+
+    def _is_first(self, applied: AppliedEdit) -> bool:
+        return next(a for a in self.applied if a.edit.path == applied.edit.path) is applied
 
     def untick(self, document: Document, states: dict[str, FixState]) -> None:
         """Nothing is done that was undone."""

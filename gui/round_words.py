@@ -37,7 +37,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     parent = project.get(last.parent)
     chosen = project.get(number)
     if chosen is not None and chosen is not last:
-        words = translate("iterations", "Round {number} was not measured.").format(number=number)
+        words = translate("iterations", "Round {number} has not been measured.").format(number=number)
         return f"{words} {verdict(project, checks, last.number)}"
     if parent is None:
         if bars(project)[0]:

@@ -285,6 +285,8 @@ def measured(states: Sequence[Any]) -> str:
         if judged.measure == "wall"
         else translate("plan", "With those ticked, measured: {before} → {after}.")
     )
+    if judged.is_gain is None:
+        words += " " + translate("plan", "What of that is their doing is unclear.")
     return words.format(before=text.duration(judged.before_ns), after=text.duration(judged.after_ns))
 
 

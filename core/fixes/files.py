@@ -224,20 +224,34 @@ class AppliedEdit:
         TraceError
             When the file has been changed since; it is then left as it is, and the backup stays.
         """
-        data, kept = self.edit.path.read_bytes() if self.edit.path.exists() else b"", self.backup.is_file()
-        like = self.backup if kept else self.edit.path
-        before, after = (encoded(t, like) if like.exists() else None for t in (self.edit.before, self.edit.after))
-        if not kept and data == before:
-            return
-        if data != after:
-            raise TraceError(
-                f"{self.edit.path}: has been changed since the fix was applied.",
-                hint=f"The text before the fix is kept in {self.backup}." if kept else "",
-            )
-        write_atomically(self.edit.path, self.backup.read_bytes() if kept else data if before is None else before)
+        data, kept = self._data(), self.backup.is_file()
+        before, after = (self._encoded(text) for text in (self.edit.before, self.edit.after))
+        if data != before:
+            if data != after:
+                raise TraceError(
+                    f"{self.edit.path}: has been changed since the fix was applied.",
+                    hint=f"The text before the fix is kept in {self.backup}." if kept else "",
+                )
+            write_atomically(self.edit.path, self.backup.read_bytes() if kept else data if before is None else before)
         with contextlib.suppress(OSError):  # in a folder that cannot be written: it is undone all the same
             self.note.unlink(missing_ok=True)
             self.backup.unlink(missing_ok=True)
+
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether the file has its old text again, by whatever means; False where it cannot be read."""
+        try:
+            return self._data() == self._encoded(self.edit.before)
+        except OSError:
+            return False
+
+    def _data(self) -> bytes:
+        return self.edit.path.read_bytes() if self.edit.path.exists() else b""
+
+    def _encoded(self, text: str) -> bytes | None:
+        """Bytes of a text of the file; None where nothing says how it was written."""
+        like = self.backup if self.backup.is_file() else self.edit.path
+        return encoded(text, like) if like.exists() else None
 
 
 def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterable[str] = ()) -> AppliedEdit:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import orjson
 import pytest
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QMessageBox, QPushButton
+from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 
 from core.allow import read_allow_file
 from core.analysis import Analysis
@@ -712,6 +712,26 @@ def test_a_card_offers_the_undo_of_a_change_that_is_made(window, loop, run_folde
     loop.apply_to_own_file(document, derived(loop, document, 0).joint)
     window.run_command("undo-change")
     assert (tmp_path / "project" / "train.py").read_text() == SCRIPT
+
+
+def test_a_change_that_was_taken_back_by_hand_does_not_stand_any_more(window, loop, run_folder, tmp_path):
+    """As with git: the dialog must not say that the file has it."""
+    document, script = shown(window, run_folder, 1_000_000.0), tmp_path / "project" / "train.py"
+    made = loop.apply_to_own_file(document, derived(loop, document, 0).joint)
+    script.write_text(f"{made.edit.after}# worked on\n")
+    loop.ask(document, 0)
+    assert loop.applied == [made]  # that is not it
+    QApplication.activeModalWidget().reject()
+    script.write_text(SCRIPT)
+    loop.ask(document, 0)
+    finish()
+    assert loop.applied == []
+    assert window.pages[document].findChild(PlanPanel)._cards[0].mark.text() == ""
+    dialog = QApplication.activeModalWidget()
+    assert "Change my file…" in buttons_of(dialog)
+    dialog.reject()
+    assert not made.backup.exists() and not made.note.exists()
+    assert script.read_text() == SCRIPT
 
 
 def test_a_round_is_taken_over_into_the_users_file_and_undone(window, loop, run_folder, tmp_path):
