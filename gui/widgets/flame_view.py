@@ -158,6 +158,15 @@ class FlameView(FlameBoxes):
 
     # Keys -----------------------------------------------------------------------------------------------------
 
+    def event(self, event: QEvent) -> bool:
+        """Keep Ctrl+Enter for the boxes: elsewhere in the window it marks a suggestion as done."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+            if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                event.accept()
+                return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Arrows go from box to box, Enter zooms, Ctrl+Enter opens, Esc and Backspace go back, Home shows all."""
         key = event.key()

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QHelpEvent, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from core.figures.call_paths import Layers
 from core.kinds import SliceKind
 from core.trace import Trace
+from gui.commands import COMMANDS
 from gui.panels.flame import RANGE, FlamePanel
 from gui.screenshot import settle
 from gui.session import Document, Session, TimeRange
@@ -107,6 +108,16 @@ def test_keys_walk_zoom_and_open(make: Callable[[Trace], FlamePanel], trace: Tra
     assert panel._document.selected_slice == int(view.graph.longest[widest])  # type: ignore[union-attr]
     QTest.keyClick(view, Qt.Key.Key_Home)
     assert view.zoomed == 0
+
+
+def test_ctrl_enter_is_no_shortcut_of_the_window_while_the_boxes_have_the_keys(
+    make: Callable[[Trace], FlamePanel], trace: Trace
+) -> None:
+    event = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    event.ignore()
+    QApplication.sendEvent(make(trace).view, event)
+    assert event.isAccepted()
+    assert "Ctrl+Return" in next(c for c in COMMANDS if c.id == "done").keys, "which marks a suggestion elsewhere"
 
 
 def test_tooltip_is_plain_text(make: Callable[[Trace], FlamePanel]) -> None:
