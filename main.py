@@ -268,9 +268,10 @@ def _analysed(path: Path, progress: Progress, start: float, end: float) -> tuple
         import core.rule_runner  # noqa: F401 - analyze imports them late
         from core import cache
         from core.analysis import analyze
-        from core.importing import open_trace
+        from core.importing import open_trace, pool
         from core.run_folder import finder_for
 
+    pool.allow_in_child()  # it has no other thread: its decoders may be forked
     border = start + 0.6 * (end - start)
     trace = open_trace(path, progress=progress.part(start, border), cache_dir=cache.user_folder())
     return trace, analyze(trace, progress=progress.part(border, end), source=finder_for(trace))

@@ -33,7 +33,8 @@ os._exit(0)
 _OURS = """
 import json, sys, time
 from pathlib import Path
-from core.importing import open_trace
+from core.importing import open_trace, pool
+pool.allow_in_child()  # as the window's helper and `analyze` do
 last, worst = [time.perf_counter()], [0.0]
 def progress(fraction, what):
     now = time.perf_counter()

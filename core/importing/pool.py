@@ -41,7 +41,9 @@ _openers: dict[int, tuple[Connection, ...]] = {}
 
 
 def allow_in_child(pipes: Iterable[Connection] = ()) -> None:
-    """Let this spawned process have workers: for one that was made to open traces, and is no worker itself.
+    """Let this process have workers though it was spawned, and fork them while it has no thread that forbids it.
+
+    For one that was made to open traces, and is no worker itself.
 
     Parameters
     ----------
