@@ -14,7 +14,7 @@ from core.importing.aside import aside
 from core.importing.columns import EventColumns
 from core.importing.decoders import Decoder, Future, Read
 from core.importing.dicts import DROPPING
-from core.importing.ends import note_rest
+from core.importing.ends import note_rest, read_footer
 from core.importing.gather import Gathering
 from core.importing.pieces import PieceResult, walk_piece
 from core.importing.scan import (
@@ -24,7 +24,6 @@ from core.importing.scan import (
     find_events,
     foreign,
     last_border,
-    read_footer,
 )
 from core.importing.streams import BLOCK_BYTES, Text
 

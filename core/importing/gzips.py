@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator
 
-_STEP_BYTES = 4096  # of text: as much as is lost before the place of the damage
+_STEP_BYTES = 4096  # of text
+_BLOCK_BYTES = 1 << 18
 
 
 def header_end(data: bytes) -> int:
@@ -26,13 +28,30 @@ def header_end(data: bytes) -> int:
     return at if at <= len(data) else -1
 
 
-def salvaged(deflated: bytes, skip: int) -> bytes:
-    """Text of raw deflate data up to where it is damaged, without its first ``skip`` bytes."""
-    inflater, parts = zlib.decompressobj(wbits=-15), []
-    try:
-        while deflated and not inflater.eof:
-            parts.append(inflater.decompress(deflated, _STEP_BYTES))
-            deflated = inflater.unconsumed_tail
-    except zlib.error:
-        pass
-    return b"".join(parts)[skip:]
+def salvaged(read: Callable[[int], bytes], skip: int) -> Iterator[bytes]:
+    """Yield the text of raw deflate data up to where it is damaged, without its first ``skip`` bytes.
+
+    Parameters
+    ----------
+    read
+        Returns up to so many bytes more of the data, none at its end.
+    skip
+        What is known already: gone through at once.
+    """
+    inflater, left, done, step = zlib.decompressobj(wbits=-15), b"", 0, _STEP_BYTES
+    fresh: list[bytes] = []
+    while step and not inflater.eof and (left := left or read(_BLOCK_BYTES)):
+        before = inflater.copy()
+        try:
+            data = inflater.decompress(left, min(skip - done, _BLOCK_BYTES) if done < skip else step)
+        except zlib.error:  # what it made up to there is lost with it
+            inflater, step = before, step // 2 if done >= skip else 0
+            continue
+        left = inflater.unconsumed_tail
+        if done >= skip:
+            fresh.append(data)
+            if len(fresh) * _STEP_BYTES >= _BLOCK_BYTES:
+                yield b"".join(fresh)
+                fresh = []
+        done += len(data)
+    yield b"".join(fresh)

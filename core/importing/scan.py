@@ -274,32 +274,6 @@ def _strict(text: bytes, raw_backslashes: bool) -> tuple[Any, tuple[str, ...]]:
         raise Unreadable from error
 
 
-def read_footer(text: bytes) -> tuple[dict[str, Any], bool, bytes]:
-    """Read what stands behind the list of events in the object form.
-
-    Returns
-    -------
-    tuple
-        Top-level keys, whether the object was closed properly, and what follows it.
-    """
-    body = text.lstrip(b" \t\r\n")
-    if body[:1] == b",":
-        body = body[1:]
-    whole = b"{" + body
-    end = value_end(whole, 0)
-    if end < 0:
-        try:
-            value, _ = parse_object(whole.rstrip(b" \t\r\n,\x00") + b"}")
-        except Unreadable:
-            value = {}
-        return value, False, b""
-    try:
-        value, _ = parse_object(whole[:end])
-    except Unreadable:
-        value = {}
-    return value, True, whole[end:]
-
-
 # First bytes of what lies beside traces and is no trace of this kind; what it is, and what to do.
 _KINDS = (
     (

@@ -8,7 +8,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,7 +29,7 @@ BLOCK_BYTES = 1 << 20
 _BOMB_RATIO = 400  # real traces shrink by 10 to 60
 _BOMB_FLOOR_BYTES = 256 << 20
 _MAX_LAYERS = 4
-_KEPT_BYTES = 1 << 20  # compressed: where there is more, what is lost before a damage (1 MB of text) matters little
+_KEPT_BYTES = 1 << 20  # compressed, where it is no file that can be read again
 Note = Callable[[str, str, int], None]
 
 
@@ -135,7 +135,7 @@ def _unwrap(file: io.BufferedReader, path: Path, note: Note) -> tuple[ByteStream
         peeked = _Peeked(stream)
         head = peeked.head
         if head[:2] == b"\x1f\x8b":
-            stream = _Gunzip(peeked, path, note)
+            stream = _Gunzip(peeked, path, note, is_file=stream is file)
         elif head[:4] == b"\x28\xb5\x2f\xfd":
             stream = _Unzstd(peeked, path, note)
         elif head[:4] == b"PK\x03\x04" and stream is file:
@@ -207,11 +207,14 @@ class _Guard:
 class _Gunzip:
     """gzip with several members, a wrong checksum, padding or a cut: whatever can be read is."""
 
-    def __init__(self, source: ByteStream, path: Path, note: Note) -> None:
+    def __init__(self, source: ByteStream, path: Path, note: Note, is_file: bool) -> None:
         self._source, self._note = source, note
         self._guard = _Guard(path)
         self._buffer = b""
-        self._member = b""  # all of the member's compressed data so far, while that is little
+        self._file = path if is_file else None
+        self._member_at = 0  # where the member's compressed data begins
+        self._member = b""  # all of it so far, while that is little
+        self._saved: Iterator[bytes] = iter(())  # of a damaged member
         self._inflater: Any = None
         self._crc = 0
         self._size = 0
@@ -228,13 +231,14 @@ class _Gunzip:
                 self._guard.produced += len(data)
                 self._guard.check()
                 return data
-        return b""
+        return next(filter(None, self._saved), b"")
 
     def _fill(self) -> bool:
         more = self._source.read(1 << 18)
         self._guard.consumed += len(more)
         self._buffer += more
-        self._member = self._member + more if 0 < len(self._member) < _KEPT_BYTES else b""
+        keeps = self._file is None and 0 < len(self._member) < _KEPT_BYTES
+        self._member = self._member + more if keeps else b""
         return bool(more)
 
     def _inflate(self, size: int) -> bytes:
@@ -248,13 +252,23 @@ class _Gunzip:
         except Exception as error:  # noqa: BLE001 - isal and zlib raise errors of their own
             self._note("gzip-truncated", str(error), 1)
             self._done = True
-            return salvaged(self._member, self._size)
+            self._saved = self._salvaged()
+            return b""
         if self._inflater.eof:
             self._buffer = self._inflater.unused_data
             self._pending_end(data)
         else:
             self._buffer = self._inflater.unconsumed_tail
         return data
+
+    def _salvaged(self) -> Iterator[bytes]:
+        """What lies between the text that is known and the damage: it was lost with the inflater."""
+        if self._file is None:
+            yield from salvaged(io.BytesIO(self._member).read, self._size)
+            return
+        with self._file.open("rb") as file:
+            file.seek(self._member_at)
+            yield from salvaged(file.read, self._size)
 
     def _pending_end(self, data: bytes) -> None:
         crc = _inflate.crc32(data, self._crc)
@@ -288,6 +302,7 @@ class _Gunzip:
             self._done = True
             return False
         self._member = self._buffer = self._buffer[end:]
+        self._member_at = self._guard.consumed - len(self._buffer)
         self._inflater = _inflate.decompressobj(wbits=-15)
         return True
 

@@ -86,3 +86,35 @@ def test_what_stands_before_the_damage_of_a_small_file_is_shown(tmp_path: Path) 
     trace = open_trace(path)
     assert len(trace.slices) > 0.95 * text.count(b'"ph"')
     assert trace.report.is_cut_off
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_all_that_stands_before_the_damage_of_a_large_file_is_shown(tmp_path: Path, members: int) -> None:
+    """What the inflater had made when it met the damage went with it: that much is read again."""
+    events = [
+        b'{"ph":"X","cat":"cpu_op","name":"op%d","pid":1,"tid":1,"ts":%d,"dur":1}' % (i, 2 * i) for i in range(60_000)
+    ]
+    text = b'{"traceEvents":[' + b",\n".join(events) + b",\n "
+    packed = b""
+    for number in range(members):
+        part = text[number * len(text) // members : (number + 1) * len(text) // members]
+        packer = zlib.compressobj(0, wbits=31)  # stored: more compressed data than is kept in memory
+        packed += packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH if number == members - 1 else zlib.Z_FINISH)
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(packed + b"\xff" * 64 + b"x" * 600_000)
+    assert len(packed) > 3 << 20
+    trace = open_trace(path)
+    assert len(trace.slices) == len(events)
+    assert trace.report.is_cut_off
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_path_in_the_footer_may_end_in_a_backslash(tmp_path: Path, raw: bool) -> None:
+    """Such a path seems to escape its quotation mark: the object is closed all the same."""
+    path = tmp_path / "t.json"
+    text = TAIL.replace(b'"aten::op3"', rb'"C:\odd\x.py"') if raw else TAIL
+    path.write_bytes(text + rb', "traceName": "C:\x\", "with_flops": 1}' + b"\n")
+    report = open_trace(path).report
+    assert set(report.repaired) == ({"backslashes-repaired"} if raw else set())
+    path.write_bytes(text + rb', "traceName": "C:\x\", "with_flops": 1')
+    assert "brackets-missing" in open_trace(path).report.repaired
