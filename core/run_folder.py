@@ -122,17 +122,33 @@ def run_of(trace_path: Path) -> RunRecord | None:
 
 
 def name_of(trace: Trace, run: RunRecord | None = None) -> str:
-    """What to call a trace: a run's by its script and the time of day, several ranks by their folder, else the file.
+    """What to call a trace: a run's by its script and the time of day, several files by their folder, else the file.
 
-    Files of runs all have the same name, so it would tell nothing.
+    Files of runs all have the same name, so it would tell nothing. Where it has several ranks, these stand in front.
     """
     run = run or run_of(trace.path)
+    ranks = _ranks_in_words(trace)
     if run is not None:
         began = time.strftime(", %H:%M", time.localtime(run.created_s)) if run.created_s is not None else ""
         part = f" · {trace.path.name}" if len(run.traces) > 1 and len(trace.sources) == 1 else ""
-        return run.name + began + part
+        return ranks + run.name + began + part
     several = len(trace.sources) > 1 and len({s.path.parent for s in trace.sources}) == 1
-    return trace.path.parent.name if several else trace.path.name
+    return ranks + (trace.path.parent.name if several else trace.path.name)
+
+
+def _ranks_in_words(trace: Trace) -> str:
+    """The ranks of a trace of several files, such as "ranks 0-3, 6 · "; nothing where fewer than two are known."""
+    ranks = sorted({int(rank) for rank in trace.processes.rank if rank >= 0}) if len(trace.sources) > 1 else []
+    if len(ranks) < 2:
+        return ""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    told = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:4])
+    return f"ranks {told}{' …' if len(runs) > 4 else ''} · "
 
 
 def read_losses(path: Path) -> tuple[float | None, ...] | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gui import store
+from gui.together import MOST_FILES
 
 FORMAT = "steplens.open/1"
 MOST = 24  # documents; more were never meant to be open at once
@@ -32,6 +33,7 @@ class Shown:
     suggestion: str = ""  # Suggestion.key
     small_shown: bool = False
     tab: str = ""  # under the timeline
+    files: tuple[str, ...] = ()  # those that `path` stands for, where it names none itself
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,18 @@ def last_opened(where: Path, own: Path | None = None) -> Opened:
     free = [file for file in files if file != own and not in_use(file)]
     for file in free:
         found = _read(file)
-        there = tuple(shown for shown in found.documents if exists(shown.path))
+        there = tuple(left for shown in found.documents if (left := _left(shown)) is not None)
         if there:
             return replace(found, documents=there, files=tuple(free))
     return Opened(files=tuple(free))
+
+
+def _left(shown: Shown) -> Shown | None:
+    """A trace that is still there; of several files those that are."""
+    if not shown.files:
+        return shown if exists(shown.path) else None
+    files = tuple(file for file in shown.files if exists(file))
+    return replace(shown, files=files) if files else None
 
 
 def exists(path: str) -> bool:
@@ -140,6 +150,8 @@ def _shown(row: object) -> Shown | None:
             given["range_tracks"] = (
                 tuple(v for v in value if type(v) is int and _fits(v)) if isinstance(value, list) else ()
             )
+        elif known.name == "files":
+            given["files"] = tuple(text for text in _texts(value) if os.path.isabs(text))[:MOST_FILES]
         elif type(value) is kinds.get(known.name, str):
             given[known.name] = value
     return Shown(**given)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QSaveFile, QTimer
 
 from core.words import visible
-from gui import jobs, names, store
+from gui import jobs, names, store, together
 from gui.document_page import DocumentPage
 from gui.opened import FORMAT, MOST, PAGES, Opened, Shown, exists, folder, last_opened, machine
 from gui.session import Document, TimeRange
@@ -173,6 +173,7 @@ class Resume(QObject):
     def _shown(self, document: Document) -> Shown:
         page, viewport, chosen = self._window.pages.get(document), document.viewport, document.selected_range
         suggestion = document.suggestion(document.current_suggestion)
+        files = together.files_of(Path(_path(document)))
         return Shown(
             _path(document),
             str(document.run_folder or ""),
@@ -184,6 +185,7 @@ class Resume(QObject):
             suggestion.key if suggestion is not None else self._suggestions.get(document, ""),
             document.small_shown,
             page.shown_panel() if isinstance(page, DocumentPage) else document.panel,
+            tuple(map(str, files)) if len(files) > 1 else (),
         )
 
     # Bringing back -----------------------------------------------------------------------------------------------
@@ -219,6 +221,8 @@ class Resume(QObject):
         asked = []
         for shown in last.documents:
             folder_of_run = Path(shown.run_folder) if shown.run_folder and exists(shown.run_folder) else None
+            if shown.files:
+                together.remember(Path(shown.path), [Path(file) for file in shown.files])
             asked.append((Path(shown.path), folder_of_run))
         self._window.opener.open_again(asked, last.front)
 

@@ -37,9 +37,14 @@ def gather(paths: Sequence[Path]) -> list[Path]:
             opened.append(path)
         elif path == files[0]:
             whole = path.with_name(f"{path.name} + {len(files) - 1}")
-            _files[whole] = files
+            remember(whole, files)
             opened.append(whole)
     return opened
+
+
+def remember(path: Path, files: Sequence[Path]) -> None:
+    """Have a path stand for several files, as one of `gather` does."""
+    _files[path] = tuple(files)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:

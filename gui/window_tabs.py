@@ -12,6 +12,8 @@ from gui.session import Document
 from gui.widgets.close_button import CloseButton
 from gui.widgets.labels import plain_tip, restyle
 
+TIP_FILES = 12
+
 if TYPE_CHECKING:
     from gui.early_pages import EarlyPages
     from gui.session import Session
@@ -55,13 +57,19 @@ class WindowTabs(_Base):
         documents = self.session.documents
         paths = [d.trace.path if d.trace.sources else None for d in documents]
         titles = [d.title for d in documents]
-        for document, path, name in zip(documents, paths, names.told_apart(titles, paths), strict=True):
+        for document, name in zip(documents, names.told_apart(titles, paths), strict=True):
             index = self._tab_of(document)
             shown = name.replace("&", "&&")
             if index >= 0 and self.top.tabs.tabText(index) != shown:
                 self.top.tabs.setTabText(index, shown)
             if index >= 0:
-                self.top.tabs.setTabToolTip(index, plain_tip(f"{document.title}\n{path}" if path else document.title))
+                self.top.tabs.setTabToolTip(index, plain_tip("\n".join([document.title, *self._files(document)])))
+
+    def _files(self, document: Document) -> list[str]:
+        """Paths of the files of a trace, as many as a tooltip has room for."""
+        held = [str(source.path) for source in document.trace.sources]
+        left = len(held) - TIP_FILES
+        return held if left <= 0 else [*held[:TIP_FILES], self.tr("and {count} more").format(count=left)]
 
     def _place_of(self, key: object) -> int:
         """Where a new tab goes: before the trace that follows it among the documents, else to the end."""

@@ -6,10 +6,13 @@ import gzip
 from pathlib import Path
 
 import orjson
+import pytest
 from pytestqt.qtbot import QtBot
 
 from gui import together
 from gui.main_window import MainWindow
+from gui.opened import last_opened
+from gui.resume import Resume
 from tests.gui.conftest import training
 
 
@@ -35,6 +38,46 @@ def test_ranks_that_are_opened_together_are_one_timeline(window: MainWindow, tmp
     window.session.open(paths[:1])  # alone: a trace of its own
     qtbot.waitUntil(lambda: not window.opener.busy, timeout=60_000)
     assert [len(d.trace.sources) for d in window.session.documents] == [2, 1]
+
+
+def test_a_tab_of_several_ranks_says_which_and_its_tooltip_of_which_files(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    folder = tmp_path / "my_run"
+    folder.mkdir()
+    paths = [rank(folder / f"trace-rank{number}.json", number, 8) for number in (0, 1, 2, 5)]
+    window.session.open(paths)
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=60_000)
+    tabs = window.top.tabs
+    assert tabs.tabText(0) == "ranks 0-2, 5 · my_run"
+    assert all(path.name in tabs.tabToolTip(0) for path in paths)
+
+
+def test_ranks_that_were_opened_together_come_back_as_one_timeline(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [rank(tmp_path / f"trace-rank{number}.json", number, 3) for number in range(3)]
+    kept = Resume(window, tmp_path / "open")
+    window.session.open(paths)
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=60_000)
+    window.session.documents[0].select(5)
+    kept.keep()
+    kept._closed = True
+    window.session.close_document(window.session.documents[0])
+    monkeypatch.setattr(together, "_files", {})  # another start
+    again = Resume(window, tmp_path / "open")
+    again.last = last_opened(tmp_path / "open", again.file)
+    again.reopen()
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy, timeout=60_000)
+    (document,) = window.session.documents
+    assert [source.path for source in document.trace.sources] == paths
+    assert document.selected_slice == 5
+    paths[1].unlink()  # of what is left, the rest comes
+    (shown,) = last_opened(tmp_path / "open", again.file).documents
+    assert shown.files == (str(paths[0]), str(paths[2]))
+    for path in paths[::2]:
+        path.unlink()
+    assert not last_opened(tmp_path / "open", again.file)
 
 
 def test_only_ranks_of_one_job_belong_together(tmp_path: Path) -> None:
