@@ -29,11 +29,13 @@ of gpu-idle tools (mean kernel of at most 25 us).
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from core.engine_steps import engine_steps
 from core.figures.device import busy_windows
 from core.figures.lookup import view_of
 from core.figures.steps import step_source
@@ -117,6 +119,16 @@ _VLLM = Fix(
     "https://docs.vllm.ai/en/latest/configuration/conserving_memory.html",
     "Captured graphs take memory and time at the start.",
 )
+_VLLM_PROMPTS = Fix(
+    "Let vLLM compile the model and capture CUDA graphs, as it does unless told otherwise; read several prompts in one "
+    "step.",
+    _VLLM.before,
+    "llm = LLM(model=name, enforce_eager=False)   # on the command line: leave out --enforce-eager\n"
+    "# more prompts in one step: max_num_batched_tokens=16384",
+    _VLLM.url,
+    "A step of more tokens than the largest captured size runs compiled, but without a graph; graphs take memory.",
+)
+_READS_PROMPTS = re.compile(r"context_[1-9]")  # the engine's own name of its step
 _VLLM_NAME = r"^vllm(/|::|\.)"
 
 _CALL = "The CPU spends {call_pct:.0f} % of the time in {calls} {calls|call|calls} of `{call}`, {call_ms:time} each."
@@ -230,7 +242,8 @@ def _by_call(ctx: RuleContext, facts: Facts, calls: I32, values: dict[str, Any])
 def _fixes(facts: Facts) -> tuple[Fix, Fix]:
     """What fits the program: the usual advice, and that where part of the step is compiled already."""
     if len(facts.matching(_VLLM_NAME, SliceKind.PYTHON, SliceKind.CPU_OP, SliceKind.RANGE)):
-        return _VLLM, _VLLM
+        prompts = any(_READS_PROMPTS.search(facts.trace.name(step)) for step in engine_steps(facts.trace).tolist())
+        return (_VLLM_PROMPTS, _VLLM_PROMPTS) if prompts else (_VLLM, _VLLM)
     if not len(collectives(facts)):
         return _FIX, _COMPILED
     return _WRAPPED if marked(facts, DDP) else _EXCHANGING, _EXCHANGING_COMPILED

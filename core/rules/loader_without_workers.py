@@ -28,7 +28,9 @@ loading'; PyTorch's former pattern matcher (SynchronizedDataLoader).
 
 from __future__ import annotations
 
-from core.rule_tools.facts import facts_of
+import re
+
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.loader import loader_calls, loader_finding, with_idle, worker_call, workers_factor
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import LOADER, need
@@ -78,15 +80,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         RULE.id,
         _TITLE_ON_GPU if with_gpu else "The data loader has no workers: {share_pct:.0f} % of the step",
         _ON_GPU if with_gpu else _ON_CPU,
-        Fix(
-            "Let worker processes prepare the batches.",
-            "loader = DataLoader(data, batch_size=32)",
-            worker_call(ctx.params["workers"], pinned=not facts.on_cpu),
-            "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-            "Each worker holds a copy of the data set object; the script needs an `if __name__ == "
-            "'__main__':` guard "
-            "on Windows and macOS.",
-        ),
+        _fix(ctx, facts, found.slices[0]),
         [
             evidence(facts, "Batches fetched", len(found.slices), "", found.slices),
             evidence(facts, "Time in the loader per step", found.per_step_ns / 1e6, "ms", found.slices),
@@ -96,3 +90,35 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
     )
     return [with_idle(facts, found, made)]
+
+
+def _fix(ctx: RuleContext, facts: Facts, call: int) -> Fix:
+    """The fix for who makes the loader: the program, or a library in its place."""
+    workers, stack = max(round(ctx.params["workers"]), 1), "\n".join(ctx.source.stack(call))
+    risk = (
+        "Each worker holds a copy of the data set object; the script needs an `if __name__ == '__main__':` guard on "
+        "Windows and macOS."
+    )
+    if re.search(r"^transformers[/\\]pipelines[/\\]", stack, re.MULTILINE):
+        return Fix(
+            "Let worker processes of the pipeline prepare the batches.",
+            "for result in pipe(images):",
+            f"for result in pipe(images, num_workers={workers}):      # images: a data set or a list",
+            "https://huggingface.co/docs/transformers/main_classes/pipelines",
+            risk,
+        )
+    if re.search(r"^transformers[/\\]trainer\.py", stack, re.MULTILINE):
+        return Fix(
+            "Let worker processes of the Trainer prepare the batches.",
+            "args = TrainingArguments(out)",
+            f"args = TrainingArguments(out, dataloader_num_workers={workers}, dataloader_persistent_workers=True)",
+            "https://huggingface.co/docs/transformers/main_classes/trainer",
+            risk,
+        )
+    return Fix(
+        "Let worker processes prepare the batches.",
+        "loader = DataLoader(data, batch_size=32)",
+        worker_call(workers, pinned=not facts.on_cpu),
+        "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        risk,
+    )

@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from core.engine_steps import engine_steps
 from core.figures.model import Figures
 from core.figures.step_parts import LEFT_OUT, shown_length_ns
 from gui import text
@@ -149,6 +150,8 @@ class StepStrip(Scaled):
             draw_text(painter, QRectF(HEADER_PX, 0, 400, 24), words, pal.dim)
         elif not len(figures.steps):
             words = self.tr("No steps are marked in this trace: call profiler.step() after each one.")
+            if len(engine_steps(self._document.trace)):
+                words = self.tr("The recording holds one step of an inference engine.")
             draw_text(painter, QRectF(HEADER_PX, 0, self.wide() - HEADER_PX - 8, 24), words, pal.dim)
         else:
             if not self._low:

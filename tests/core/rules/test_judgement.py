@@ -353,6 +353,25 @@ def test_a_range_that_only_begins_like_one_of_an_engine_marks_nothing() -> None:
     assert "engine" not in found.headline and "prof.step" in found.fix.after
 
 
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        ("transformers/pipelines/pt_utils.py(249): __next__", "pipe(images, num_workers=4)"),
+        ("transformers/trainer.py(1800): _inner_training_loop", "dataloader_num_workers=4"),
+        ("train.py(3): transformers/pipelines/none", "num_workers=4, persistent_workers=True"),
+    ],
+)
+def test_the_loader_is_given_workers_where_it_is_made(frame: str, words: str) -> None:
+    builder = steps(4)
+    for number in range(4):
+        at = number * 1000.0
+        builder.python("train.py(1): main", at, 980).python(frame, at + 5, 700)
+        builder.range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 10, 600)
+        builder.op("aten::mm", at + 720, 60).launch("gemm", at + 730, 5, at + 740, 100)
+    (found,) = run_rule("loader-without-workers", built(builder)).suggestions
+    assert words in found.fix.after
+
+
 @pytest.mark.parametrize("rounds", [1, 6])
 def test_a_card_about_a_marked_step_of_several_iterations_says_so(rounds: int) -> None:
     builder = TraceBuilder().step(1, 0, 6000)
@@ -389,11 +408,15 @@ def test_of_several_ranks_the_evidence_is_of_the_one_that_idles_longest(tmp_path
         ("DistributedDataParallel.forward", "ncclDevKernel_AllReduce", "DistributedDataParallel(torch.compile("),
         ("aten::copy_", "ncclDevKernel_AllToAll", "parts without collectives"),
         ("vllm::unified_attention", "", "enforce_eager=False"),
+        ("vllm::unified_attention [execute_context_2(64)_generation_0(0)]", "", "max_num_batched_tokens"),
     ],
 )
 def test_advice_on_slow_launches_fits_the_program(name: str, collective: str, words: str) -> None:
     builder = steps(4)
+    name, _, mark = name.rstrip("]").partition(" [")
     for number in range(4):
+        if mark:
+            builder.range(mark, number * 1000 + 1, 990)
         builder.range(name, number * 1000 + 1, 990) if "forward" in name else builder.op(name, number * 1000 + 1, 3)
         for i in range(24):
             at = number * 1000 + 5 + i * 40
