@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QLinearGradient, QPainter, QPen, QTransform
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QLinearGradient, QPainter, QPen, QTransform
 
 from core.kinds import GapCause, SliceKind
 from core.lod import LEVELS
@@ -15,7 +17,7 @@ from gui.timeline.palette import HUES, Look, fill, gap_colour
 from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of
 
 ROW_PX = 18
-WIDTH_PX = 252
+TEXT_AT_PX, AFTER_PX = 32, 10  # of an entry: where its words begin, and what follows them
 SWATCH_PX = 14
 
 
@@ -72,15 +74,22 @@ def entries(frame: Frame) -> list[tuple[QBrush, str]]:
     return [*found, *_faded(frame), *step_entries(frame)]
 
 
+def column_px(rows: list[tuple[QBrush, str]]) -> int:
+    """Width of a column in which the words of all entries are whole, px."""
+    metrics = QFontMetricsF(slice_font())
+    return TEXT_AT_PX + AFTER_PX + max((math.ceil(metrics.horizontalAdvance(words)) for _, words in rows), default=0)
+
+
 def paint(painter: QPainter, frame: Frame) -> None:
     """Draw the legend in the lower right corner."""
     if not frame.show_legend:
         return
     rows = entries(frame)
+    column = column_px(rows)
     fitting = max(1, int((frame.height_px - 36) // ROW_PX))  # in a low window it takes more columns
-    columns = max(1, min(-(-len(rows) // fitting), int((frame.width_px - 24) // WIDTH_PX)))
+    columns = max(1, min(-(-len(rows) // fitting), int((frame.width_px - 24) // column)))
     high = -(-len(rows) // columns)
-    width, height = columns * WIDTH_PX, high * ROW_PX + 12
+    width, height = columns * column, high * ROW_PX + 12
     box = QRectF(frame.width_px - width - 12, frame.height_px - height - 12, width, height)
     ground = QColor(frame.palette.window)
     ground.setAlpha(240)
@@ -93,7 +102,7 @@ def paint(painter: QPainter, frame: Frame) -> None:
         for cause in GapCause
     }
     for i, (brush, words) in enumerate(rows):
-        x, y = box.left() + i // high * WIDTH_PX, box.top() + 6 + i % high * ROW_PX
+        x, y = box.left() + i // high * column, box.top() + 6 + i % high * ROW_PX
         painter.setPen(Qt.PenStyle.NoPen)
         if brush.gradient() is not None:
             brush.setTransform(QTransform.fromTranslate(x + 10, 0))
@@ -101,4 +110,4 @@ def paint(painter: QPainter, frame: Frame) -> None:
         if brush.color().name() in idle:  # pale on the timeline, and alike: its edge has the colour of the budget bar
             painter.setPen(QPen(idle[brush.color().name()], 2))
         painter.drawRect(QRectF(x + 10, y + 4, SWATCH_PX, 10))
-        draw_text(painter, QRectF(x + 32, y, WIDTH_PX - 40, ROW_PX), words, frame.palette.text)
+        draw_text(painter, QRectF(x + TEXT_AT_PX, y, column - TEXT_AT_PX - 4, ROW_PX), words, frame.palette.text)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QBrush, QFontMetricsF, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
@@ -19,7 +19,8 @@ from gui.session import Document
 from gui.timeline import step_strip, tooltip
 from gui.timeline.axis import tick_step_ns, tick_text, ticks
 from gui.timeline.frame import HEADER_PX
-from gui.timeline.overlays.legend import entries
+from gui.timeline.labels import slice_font
+from gui.timeline.overlays.legend import TEXT_AT_PX, column_px, entries
 from gui.timeline.palette import palette
 from gui.timeline.row import RowKind
 from gui.timeline.step_bounds import bound_colour, bound_text, bounds_of
@@ -315,3 +316,10 @@ def test_long_names_are_broken_between_words() -> None:
     assert "".join(lines).replace(" ", "") == name.replace(" ", "")
     assert [len(line) for line in tooltip._wrapped("x" * 150)] == [64, 64, 22]
     assert tooltip._wrapped("") == [""]
+
+
+def test_the_words_of_the_legend_are_never_cut(qapp: QApplication) -> None:
+    words = "device idle: compiling or loading modules"
+    long = column_px([(QBrush(), words), (QBrush(), "kernel")])
+    assert long > column_px([(QBrush(), "kernel")])
+    assert long - TEXT_AT_PX - 4 >= QFontMetricsF(slice_font()).horizontalAdvance(words)
