@@ -84,10 +84,9 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     if not again and old and new and ratio > 1.0 and abs(math.log(new / old)) <= math.log(ratio):
         noise = ("repeat", *noise)
     bounds = change_range(old_figures, after.figures) if measure == "wall" else None
-    disturbed = measure == "wall" and not all(is_calm(f) for f in (*old_figures, after.figures))
     outcome, gain = "unknown" if measured is None else "unclear", None
-    if noise and disturbed and not again:
-        noise = (*(reason for reason in noise if reason != "machine"), "pace")  # it is known what the machine did
+    if measure == "wall" and not again:
+        noise = with_pace(noise, [*old_figures, after.figures])
     reasons = noise
     if not noise:
         outcome, gain = _told(measured, predicted, bounds)
@@ -193,6 +192,13 @@ def noise_of(before: Sequence[Figures], after: Sequence[Figures], change_pct: fl
     if any(is_busy(s.wall_ns, s.sustained_ns, s.host_ns) for s in unsure) and min(len(before), len(after)) < 2:
         reasons.append("machine")
     return tuple(reasons)
+
+
+def with_pace(noise: tuple[str, ...], sides: Sequence[Figures]) -> tuple[str, ...]:
+    """Reasons of `noise_of`, where it is known that other programs were busy: then that is said, and no guess."""
+    if not noise or all(is_calm(s) for s in sides):
+        return noise
+    return (*(reason for reason in noise if reason != "machine"), "pace")
 
 
 def is_busy(wall_ns: float | None, sustained_ns: float | None, host_ns: float | None) -> bool:

@@ -204,3 +204,15 @@ def test_a_comparison_knows_what_the_same_code_differs_by(tmp_path):
         found = compare(trace, analysis, trace, analysis, pair)
         assert (found.outcome, found.noise) == ("unclear", ("repeat",))
         assert found.repeat_pct == pytest.approx(100 * 4 / 9)
+
+
+def test_a_comparison_says_that_the_machine_was_busy(tmp_path):
+    script = tmp_path / "train.py"
+    one, two = (run_folder(tmp_path / n, script, us, n) for n, us in (("a", 900.0), ("b", 700.0)))
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    assert compare(trace, analysis, trace, analysis, (one, two)).outcome == "faster"
+    busy = replace(one, timing=replace(one.timing, waited_pct=60.0))
+    found = compare(trace, analysis, trace, analysis, (busy, two))
+    assert (found.outcome, found.noise) == ("unclear", ("pace",))
+    little = replace(one, timing=replace(one.timing, waited_pct=8.0))
+    assert compare(trace, analysis, trace, analysis, (little, two)).outcome == "faster"
