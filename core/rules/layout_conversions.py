@@ -28,9 +28,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.rule_tools.facts import facts_of
-from core.rule_tools.kernel_names import (
-    kernels_by_name,
-)
+from core.rule_tools.kernel_names import is_gemm, kernels_by_name, uses_tensor_cores
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -55,6 +53,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     took = total_ns(facts, work)
     if not took or took < ctx.params["min_share"] * max(facts.kernel_ns, 1):
         return []
+    if not any(is_gemm(name) and uses_tensor_cores(name) for name, _, _ in kernels_by_name(facts)):
+        return []  # without them cuDNN computes in either layout, and channels first is mostly the faster one
     return [
         suggestion(
             ctx,

@@ -1,0 +1,102 @@
+"""What looks like a fault to a naive reader of traces, and is none: traps of rules that their near misses leave out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.suggestions import Outcome
+from core.trace import Trace
+from tests.core.rules.kit import built, run_rule, steps
+from tests.trace_builder import TraceBuilder
+
+GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_stages_64x3_tn"
+
+
+def kernels(*names: str, us: float = 300, op: str = "aten::mm", header: Any = (), **args: Any) -> Trace:
+    """Three steps with a launch of each kernel in each, one after the other."""
+    builder = steps(3, 2000.0, **dict(header))
+    for number in range(3):
+        for k, name in enumerate(names):
+            at = number * 2000.0 + 20 + 400 * k
+            builder.op(op, at, 60).launch(name, at + 10, 5, at + 20, us, **args)
+    return built(builder)
+
+
+def not_found(rule: str, trace: Trace) -> None:
+    result = run_rule(rule, trace)
+    assert result.outcome in (Outcome.CLEAN, Outcome.NOT_CHECKED), [s.headline for s in result.suggestions]
+
+
+@pytest.mark.parametrize("name", [GEMM, "void cudnn::bn_fw_tr_1C11_kernel", "void cub::DeviceScanKernel<float>"])
+def test_the_grid_of_a_library_s_kernel_is_not_the_user_s(name: str) -> None:
+    small = {"grid": [8, 1, 1], "block": [128, 1, 1]}
+    not_found("grid-too-small", kernels(name, us=900, **small))
+    assert run_rule("grid-too-small", kernels("my_scan", us=900, **small)).outcome is Outcome.FOUND
+
+
+def test_a_small_grid_of_a_tiny_kernel_costs_nothing() -> None:
+    not_found("grid-too-small", kernels("my_scan", GEMM, us=900, grid=[800, 1, 1], block=[128, 1, 1]))
+    builder = steps(3, 2000.0)
+    for number in range(3):
+        at = number * 2000.0
+        builder.op("mine::scan", at + 5, 30).launch(
+            "my_scan", at + 10, 5, at + 20, 3, grid=[8, 1, 1], block=[128, 1, 1]
+        )
+        builder.op("aten::mm", at + 50, 30).launch(GEMM, at + 55, 5, at + 70, 900, grid=[800, 1, 1])
+    not_found("grid-too-small", built(builder))
+
+
+def test_matrix_products_run_well_at_a_low_occupancy() -> None:
+    low = {"est._achieved_occupancy_%": 5, "grid": [800, 1, 1], "block": [128, 1, 1]}
+    not_found("low-occupancy", kernels(GEMM, us=900, **low))
+    assert run_rule("low-occupancy", kernels("my_scan", us=900, **low)).outcome is Outcome.FOUND
+
+
+def test_a_metric_in_double_precision_is_no_model_in_it() -> None:
+    builder = steps(3, 2000.0)
+    for number in range(3):
+        at = number * 2000.0
+        builder.op("aten::sum", at + 5, 30).launch("void at::native::reduce_kernel<double, 4>", at + 10, 5, at + 20, 3)
+        builder.op("aten::mm", at + 50, 30).launch(GEMM, at + 55, 5, at + 70, 900)
+    not_found("double-precision-by-accident", built(builder))
+
+
+def test_polling_an_event_blocks_nobody() -> None:
+    builder = steps(3, 2000.0)
+    for number in range(3):
+        at = number * 2000.0
+        builder.op("aten::mm", at + 5, 30).launch(GEMM, at + 10, 5, at + 20, 900)
+        for k in range(200):
+            builder.runtime("cudaEventQuery", at + 100 + 5 * k, 4, 0)
+    trace = built(builder)
+    not_found("event-wait", trace)
+    not_found("explicit-synchronize", trace)
+
+
+def test_channels_last_gains_nothing_without_tensor_cores() -> None:
+    names = ("volta_scudnn_128x64_relu_interior_nn_v1", "void cudnn::ops::nchwToNhwcKernel<float>(int)")
+    not_found("layout-conversions", kernels(*names, op="aten::cudnn_convolution"))
+    names = ("sm80_xmma_fprop_implicit_gemm_tf32f32", "void cudnn::ops::nchwToNhwcKernel<float>(int)")
+    assert run_rule("layout-conversions", kernels(*names, op="aten::cudnn_convolution")).outcome is Outcome.FOUND
+
+
+def test_a_copy_within_one_device_does_not_block() -> None:
+    builder = steps()
+    for number in range(3):
+        at = number * 1000.0
+        builder.op("aten::mm", at + 5, 30).launch(GEMM, at + 10, 5, at + 20, 300)
+        builder.op("mine::move", at + 50, 300)
+        builder.copy("DtoD (Device -> Device)", at + 60, 4, at + 320, 10, bytes=1 << 20, name="cudaMemcpy")
+    not_found("synchronous-memcpy", built(builder))
+
+
+def test_a_loader_of_the_first_step_starts_its_workers() -> None:
+    builder = TraceBuilder()
+    for number in range(5):
+        at, wait = number * 10_000.0, 7000 if number == 0 else 20
+        builder.step(number + 1, at, 9000)
+        builder.range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 10, wait)
+        builder.op("aten::mm", at + wait + 50, 60).launch(GEMM, at + wait + 60, 5, at + wait + 80, 1500)
+    not_found("loader-starves-step", built(builder))
