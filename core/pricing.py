@@ -11,7 +11,7 @@ from core.errors import Cancelled
 from core.figures.compute import final_verdict
 from core.figures.lookup import view_of
 from core.figures.model import Figures
-from core.figures.verdict import is_start_up
+from core.figures.verdict import LOST_LAUNCHES_SHARE, is_start_up
 from core.replay.plan import Planner, Turn
 from core.replay.replay import Replay, WhatIf
 from core.suggestions import Effect, EffectKind, PlanStep, RuleResult, Saving, Suggestion
@@ -325,12 +325,13 @@ def _floors(results: Sequence[RuleResult]) -> dict[str, str]:
 
 
 def _device_unseen(trace: Trace) -> bool:
-    """Launches without device work, or a file that breaks off: what the device does and a fix saves is unknown."""
+    """Launches most of which have no device work, or a file that breaks off: what a fix saves is unknown."""
     if trace.report.is_cut_off:
         return True
-    if trace.has_device_work:
-        return False
     view = view_of(trace)
+    if trace.has_device_work:
+        launches, (_, lost) = view.named(view.host_calls, view.names.launch), view.idle_launches
+        return len(lost) > LOST_LAUNCHES_SHARE * len(launches)
     return bool(len(view.launching))
 
 

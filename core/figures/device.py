@@ -199,6 +199,14 @@ def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I6
     return first, last, kernels.astype(np.int32)
 
 
+def lost_per_step(steps: StepTable, view: View, step_of: I32) -> F64:
+    """Share of each step's launches whose device work is not in the trace: float64[n_steps], 0 without launches."""
+    launches, (_, lost) = view.named(view.host_calls, view.names.launch), view.idle_launches
+    every, gone = (np.bincount(of[of >= 0], minlength=len(steps)) for of in (step_of[launches], step_of[lost]))
+    share: F64 = gone / np.maximum(every, 1)
+    return share
+
+
 def work_per_step(steps: StepTable, view: View, step_of: I32) -> I32:
     """Number of device slices launched in each step: int32[n_steps]."""
     of = step_of[view.work]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.breakdown import breakdown
-from core.figures.device import DeviceTimes, launched_extent, work_per_step
+from core.figures.device import DeviceTimes, launched_extent, lost_per_step, work_per_step
 from core.figures.lookup import View, distinct
 from core.figures.model import StepFigures, SyncTable
 from core.figures.rounds import rounds, with_like_lengths
@@ -36,9 +36,8 @@ def step_figures(
     period = periods(steps, anchor_ns)
     paced, round_steps = rounds(view, steps, step_of, period, last, waits)
     early = is_of_first_steps(view.trace)
-    counted, why = choose_counted(
-        steps, work, bool(len(view.work)), cut_short(view, steps), paced, of_first_steps=early
-    )
+    lacking, lost = cut_short(view, steps), lost_per_step(steps, view, step_of)
+    counted, why = choose_counted(steps, work, bool(len(view.work)), lacking, paced, lost, of_first_steps=early)
     counted, why = beside_outliers(steps, counted, why, period)
     round_steps = with_like_lengths(steps, counted, period, round_steps)
     counted, why = whole_rounds(counted, why, round_steps)

@@ -18,6 +18,7 @@ _MIN_PACED = 3  # of fewer steps, no pace is the usual one
 _LEAST_WITHOUT_FIRST = 2  # steps that must be left for the means
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
 BESIDE_OUTLIER = "beside an outlier: the next step, far longer than the others, began its device work late"
+_ENDED = "truncated: the recording ended before all of its device work was written"
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
 _PART = 1 << 16  # instants looked up at a time
 TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before
@@ -169,9 +170,16 @@ def assign(view: View, steps: StepTable) -> I32:
                 result[own] = _around(steps, of_file[steps.thread_id[of_file] == thread], slices.start_ns[own])
     work = view.trace.device_ids
     launch = view.trace.links.launch_of[work]
-    if len(view.trace.links.launched):
+    if len(view.trace.links.launched) or _could_be_linked(view):
         result[work] = np.where(launch >= 0, result[launch], -1)
     return result
+
+
+def _could_be_linked(view: View) -> bool:
+    """Whether launches and device work are numbered: where none of them meet, the work is that of other launches."""
+    numbers = view.trace.slices.correlation_id
+    launches = view.named(view.host_calls, view.names.launch)
+    return bool((numbers[launches] > 0).any() and (numbers[view.work] > 0).any())
 
 
 def step_source(view: View, steps: StepTable) -> I32:
@@ -208,6 +216,7 @@ def choose_counted(
     has_device: bool,
     lacking: Bool | None = None,
     paced: Bool | None = None,
+    lost: F64 | None = None,
     *,
     of_first_steps: bool = False,
 ) -> tuple[Bool, tuple[str, ...]]:
@@ -223,6 +232,8 @@ def choose_counted(
         bool[n_steps], see `cut_short`.
     paced
         bool[n_steps]: steps that are no outliers however long they take on the host, see `keeps_pace`.
+    lost
+        float64[n_steps]: share of each step's launches whose device work is not in the trace.
     of_first_steps
         The recording stands in for that of later steps: a script's very first step is warm-up, however long it took.
     """
@@ -232,7 +243,7 @@ def choose_counted(
         why[i] = "truncated: the time from its range to the next iteration is not known"
     duration = steps.end_ns - steps.start_ns
     if count > 1:
-        _mark_truncated(why, kernels, has_device)
+        _mark_truncated(why, kernels, has_device, lost)
         whole = np.flatnonzero([not reason for reason in why])
         _mark_outliers(why, duration, whole, np.zeros(count, dtype=bool) if paced is None else paced)
         if of_first_steps and not why[0] and steps.number[0] == 0 and why.count("") > _LEAST_WITHOUT_FIRST:
@@ -243,13 +254,16 @@ def choose_counted(
     return np.array([not reason for reason in why], dtype=bool), tuple(why)
 
 
-def _mark_truncated(why: list[str], kernels: I32, has_device: bool) -> None:
+def _mark_truncated(why: list[str], kernels: I32, has_device: bool, lost: F64 | None) -> None:
     if not has_device or not kernels.any():
         return
     others = float(np.median(kernels[kernels > 0]))
     last = len(why) - 1
     if kernels[last] < TRUNCATED_SHARE * min(others, float(kernels[last - 1]) or others):
-        why[last] = "truncated: the recording ended before all of its device work was written"
+        why[last] = _ENDED
+    # Where the CPU ran ahead when the recording ended, the work of several steps is missing.
+    while lost is not None and last >= 0 and lost[last] > 1 - TRUNCATED_SHARE:
+        why[last], last = _ENDED, last - 1
     if kernels[0] < 0.5 * others:
         why[0] = "truncated: the recording started after part of its device work"
 

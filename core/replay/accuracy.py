@@ -61,7 +61,8 @@ def held_out_error(
     Returns
     -------
     float or None
-        Mean difference, % of what was measured; None with fewer than four steps, or no length to compare with.
+        Mean difference, % of what was measured; None with fewer than four steps, no length to compare with, or a half
+        that waits for the loader too seldom to show its pace.
     """
     lengths = [[measured_ns[i] for i in half if i in measured_ns] for half in halves]
     if sum(map(len, halves)) < MIN_HELD_OUT_STEPS or not all(lengths):
@@ -69,6 +70,9 @@ def held_out_error(
     off = []
     for given, held in zip(halves, reversed(lengths), strict=True):
         blocks = np.flatnonzero(np.isin(graph.block_step, given)).astype(np.int32)
+        batches = np.count_nonzero(graph.waits.loader[included(graph, blocks)])
+        if batches < 2 and graph.waits.loader.any():
+            return None  # one batch waited for tells no pace of the loader
         chains = loader_chains(graph.waits, included(graph, blocks), loader_calls * len(given))
         program = make_program(graph, blocks, True, chains, True)
         inside = np.isin(graph.block_step, given)[np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))]
