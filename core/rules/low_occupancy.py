@@ -25,6 +25,10 @@ torch-tb-profiler's estimated occupancy; libkineto.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from core.rule_tools.facts import facts_of
@@ -46,6 +50,10 @@ RULE = Rule(
         Param("look_at", 16, "kernel names", "arguments are read from the file: the longest names are enough"),
     ),
 )
+_USES = (
+    "Each of its blocks of {threads} threads takes {registers} registers per thread and {shared_bytes:size} of shared "
+    "memory: what a multiprocessor runs at once is limited by one of these, or the grid holds too few blocks."
+)
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
@@ -66,33 +74,43 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         known += 1
         if value >= ctx.params["max_pct"] or value <= 0:
             continue
-        out.append(
-            suggestion(
-                ctx,
-                RULE.id,
-                "{occupancy:.0f} % occupancy during {share_pct:.0f} % of the kernel time",
-                "A kernel that takes {share_pct:.0f} % of the time fills only {occupancy:.0f} % of the GPU's warps. "
-                "`{kernel}` has an estimated occupancy of {occupancy:.0f} %: few warps are there to run "
-                "while others wait "
-                "for memory. This is an estimate; Nsight Compute measures it.",
-                Fix(
-                    "Look at what limits it.",
-                    "",
-                    "ncu --set full --kernel-name regex:... python train.py",
-                    "https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html",
-                ),
-                [evidence(facts, "Launches of this kernel", len(ids), "", ids)],
-                values={
-                    "kernel": name[:80],
-                    "share_pct": 100 * took / facts.kernel_ns,
-                    "occupancy": float(value),
-                    "op_path": name,
-                },
-                occurrences=len(ids),
-                at=longest,
-                informational=True,
-            )
+        uses = _uses(facts.args(longest))
+        made = suggestion(
+            ctx,
+            RULE.id,
+            "{occupancy:.0f} % occupancy during {share_pct:.0f} % of the kernel time",
+            "A kernel that takes {share_pct:.0f} % of the time fills only {occupancy:.0f} % of the GPU's warps. "
+            "`{kernel}` has an estimated occupancy of {occupancy:.0f} %: few warps are there to run "
+            "while others wait "
+            "for memory. This is an estimate; Nsight Compute measures it.",
+            Fix(
+                "Look at what limits it.",
+                "",
+                "ncu --set full --kernel-name regex:... python train.py",
+                "https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html",
+            ),
+            [evidence(facts, "Launches of this kernel", len(ids), "", ids)],
+            values={
+                "kernel": name[:80],
+                "share_pct": 100 * took / facts.kernel_ns,
+                "occupancy": float(value),
+                "op_path": name,
+            },
+            occurrences=len(ids),
+            at=longest,
+            informational=True,
         )
+        out.append(replace(made, values={**made.values, **uses}, more=(_USES,)) if uses else made)
     if looked and not known:
         raise NotChecked("The kernels do not say how well they fill the GPU (est. achieved occupancy).")
     return out
+
+
+def _uses(args: dict[str, Any]) -> dict[str, int]:
+    """What each block of a kernel takes of a multiprocessor; empty where the recording does not say."""
+    registers, shared, block = (args.get(key) for key in ("registers per thread", "shared memory", "block"))
+    if not isinstance(registers, int) or not isinstance(shared, int) or not isinstance(block, list):
+        return {}
+    if not all(isinstance(size, int) for size in block):
+        return {}
+    return {"registers": registers, "shared_bytes": shared, "threads": math.prod(block)}

@@ -27,12 +27,13 @@ from __future__ import annotations
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
+from core.rule_tools.subjects import need
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="sync-batch-norm",
     title="SyncBatchNorm communicates in every layer",
-    needs=Needs.STACKS | Needs.DEVICE,
+    needs=Needs.OPS | Needs.DEVICE,
     params=(Param("min_calls", 2, "calls", "one layer does not matter"),),
 )
 
@@ -44,6 +45,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         facts.matching(r"nn\.Module: SyncBatchNorm|torch/nn/modules/_functions\.py\(\d+\): forward$", SliceKind.PYTHON)
     )
     frames = frames[~facts.inside(frames, frames)]
+    if not len(facts.of_kind(SliceKind.PYTHON)):  # its autograd function is recorded as an operator
+        frames = facts.in_steps(facts.ops("SyncBatchNorm"))
+        need(frames, "the trace holds no operator SyncBatchNorm, and no Python stacks that would show the layer.")
     if len(frames) < ctx.params["min_calls"] or not any("SyncBatchNorm" in trace.name(int(f)) for f in frames):
         return []
     talks = facts.matching(r"all_?(gather|reduce)", SliceKind.CPU_OP, SliceKind.RANGE)

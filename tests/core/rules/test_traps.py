@@ -100,3 +100,27 @@ def test_a_loader_of_the_first_step_starts_its_workers() -> None:
         builder.range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 10, wait)
         builder.op("aten::mm", at + wait + 50, 60).launch(GEMM, at + wait + 60, 5, at + wait + 80, 1500)
     not_found("loader-starves-step", built(builder))
+
+
+def test_what_limits_the_occupancy_of_a_kernel_is_told_as_recorded() -> None:
+    known = {"registers_per_thread": 128, "shared_memory": 40960, "est._achieved_occupancy_%": 12}
+    (found,) = run_rule(
+        "low-occupancy", kernels("my_scan", us=900, grid=[800, 1, 1], block=[64, 2, 1], **known)
+    ).suggestions
+    assert "blocks of 128 threads takes 128 registers per thread and 40 KiB of shared" in found.explanation
+    broken = known | {"block": [64, "x"], "grid": [800, 1, 1]}
+    (found,) = run_rule("low-occupancy", kernels("my_scan", us=900, **broken)).suggestions
+    assert "registers" not in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"), [("SyncBatchNorm", Outcome.FOUND), ("aten::batch_norm", Outcome.NOT_CHECKED)]
+)
+def test_synchronised_batch_norm_is_seen_without_stacks(name: str, outcome: Outcome) -> None:
+    builder = steps(3, 2000.0)
+    for number in range(3):
+        for layer in range(2):
+            at = number * 2000.0 + 20 + 600 * layer
+            builder.op(name, at, 400).range("nccl:_all_gather_base", at + 10, 300)
+            builder.launch("ncclDevKernel_AllGather_RING_LL", at + 20, 5, at + 40, 200)
+    assert run_rule("sync-batch-norm", built(builder)).outcome is outcome
