@@ -100,7 +100,7 @@ def compare_losses(
 def compare_parameters(before: Sums | None, after: Sums | None, allowed: float = ROUNDING) -> ResultCheck:
     """Compare the parameters at the end of two runs, by their sum and length, in the order of the optimizers.
 
-    A sum may differ by a share of the length, since it can be next to nothing by itself. ``first`` is the position of
+    A sum may differ by a share of itself or of the length, since it can be next to nothing by itself. ``first`` is the position of
     the first parameter that differs.
     """
     if not before or not after or len(before) != len(after):
@@ -112,7 +112,8 @@ def compare_parameters(before: Sums | None, after: Sums | None, allowed: float =
         compared += 1
         difference = math.inf
         if a is not None and b is not None:
-            difference = max(abs(a[0] - b[0]), abs(a[1] - b[1])) / max(a[1], b[1], 1e-12)
+            length = max(a[1], b[1], 1e-12)
+            difference = max(abs(a[0] - b[0]) / max(abs(a[0]), abs(b[0]), length), abs(a[1] - b[1]) / length)
         largest = max(largest, difference)
         if difference > allowed and first is None:
             first = i

@@ -325,9 +325,15 @@ def _same_parameters(before: Iteration, after: Iteration) -> str:
         same = translate("iterations", "The parameters at the end are the same ({count} compared).")
         sentences.append(same.format(count=check.compared))
     elif check.status == "differs":
-        parted = translate("iterations", "The parameters at the end differ, the first of them is number {number}.")
-        sentences.append(parted.format(number=(check.first or 0) + 1))
+        parted = translate("iterations", "The parameters at the end differ by up to {share}, from number {number} on.")
+        sentences.append(parted.format(share=_share(check), number=(check.first or 0) + 1))
     return " ".join(s for s in sentences if s)
+
+
+def _share(check: ResultCheck) -> str:
+    """By how much parameters differ: training lets rounding grow, so that a small difference is no fault yet."""
+    known = check.largest is not None and math.isfinite(check.largest)
+    return small_percent(100 * (check.largest or 0.0)) if known else "∞"
 
 
 def _same_at(old: ParametersAt | None, new: ParametersAt | None) -> str:
@@ -344,8 +350,10 @@ def _same_at(old: ParametersAt | None, new: ParametersAt | None) -> str:
         words = translate("iterations", "The parameters after {step} steps are the same ({count} compared).")
         return words.format(step=old.step, count=check.compared)
     if check.status == "differs":
-        words = translate("iterations", "The parameters after {step} steps differ, the first is number {number}.")
-        return words.format(step=old.step, number=(check.first or 0) + 1)
+        words = translate(
+            "iterations", "The parameters after {step} steps differ by up to {share}, from number {number} on."
+        )
+        return words.format(step=old.step, share=_share(check), number=(check.first or 0) + 1)
     return translate("iterations", "The parameters after {step} steps could not be compared.").format(step=old.step)
 
 

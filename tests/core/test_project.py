@@ -377,3 +377,10 @@ def test_a_window_that_stands_still_is_not_waited_for(tmp_path, monkeypatch):
         assert Project(tmp_path, "/x/train.py").save().folder == tmp_path
     with files.alone_in(tmp_path / "none"):
         pass
+
+
+def test_a_sum_of_many_may_differ_by_a_share_of_itself():
+    """Of a thousand numbers that each differ by half a thousandth the sum does so too: that is rounding."""
+    assert compare_parameters(((78.0, 5.0),), ((78.03, 5.0),)).status == "same"
+    parted = compare_parameters(((78.0, 5.0),), ((80.0, 5.0),))
+    assert (parted.status, parted.largest) == ("differs", pytest.approx(2 / 80))

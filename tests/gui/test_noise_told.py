@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QPushButton
 
 from core.figures.model import DoctorNote
 from core.project import Figures, Iteration, Project
+from core.results import ResultCheck
 from core.round_checks import checks_of
 from gui import round_words
 from gui.fix_dialog import FixDialog
@@ -198,3 +199,8 @@ def test_a_run_that_fails_takes_the_other_with_it(window, loop, run_folder, tmp_
     capture.ended.emit()
     loop.rounds.go_on()
     assert len(capture.specs) == 2
+
+
+def test_by_how_much_parameters_differ_is_told():
+    small, without = (round_words._share(ResultCheck("differs", 2, 0, by)) for by in (0.006, float("inf")))
+    assert (plain(small), without) == ("0.6 %", "∞")
