@@ -124,3 +124,20 @@ def test_synchronised_batch_norm_is_seen_without_stacks(name: str, outcome: Outc
             builder.op(name, at, 400).range("nccl:_all_gather_base", at + 10, 300)
             builder.launch("ncclDevKernel_AllGather_RING_LL", at + 20, 5, at + 40, 200)
     assert run_rule("sync-batch-norm", built(builder)).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_TNN",
+        "cutlass3x_sm100_tensorop_s128x256x16gemm_bf16",
+        "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
+        "void cutlass::device_kernel<flash::FlashAttnFwdSm90<cute::wgmma>>(int)",
+    ],
+)
+def test_new_names_of_kernels_that_use_tensor_cores_are_known(name: str) -> None:
+    gpu = {"gpu": None, "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "computeMajor": 9, "computeMinor": 0}]}
+    for rule in ("tensor-cores-unused", "fp32-matmul-without-tf32"):
+        assert run_rule(rule, kernels(name, us=900, header=gpu)).outcome is Outcome.CLEAN
+    old = kernels("ampere_sgemm_64x64_nn", us=900, header=gpu)
+    assert run_rule("fp32-matmul-without-tf32", old).outcome is Outcome.FOUND
