@@ -60,6 +60,7 @@ def product_values(facts: Facts, work: I32, factor: float) -> dict[str, Any]:
     }
 
 
-def launching_ops(facts: Facts, work: I32) -> list[int]:
-    """Operators that launched these kernels, in order of their ids."""
-    return [op for op in distinct(facts.trace.links.op_of[work]).tolist() if op >= 0]
+def launching_ops(facts: Facts, work: I32) -> I32:
+    """int32[k]: operators that launched these kernels, in order of their ids."""
+    ops = distinct(facts.trace.links.op_of[work])
+    return ops[ops >= 0]

@@ -43,34 +43,39 @@ def update_loops(facts: Facts, min_tensors: int) -> list[I32]:
 def _find(facts: Facts, min_tensors: int) -> Iterator[I32]:
     if not len(facts.ops(*(f"aten::{name}" for name in _WRITES))):
         return
-    sl = facts.trace.slices
+    names = facts.trace.slices.name_id
     writes, works = _named(facts, _WRITES), _named(facts, _IN_PLACE + _BESIDE)
     fits = works | _named(facts, _MOVES)
     optimizer = facts.matching(r"^Optimizer\.(step|zero_grad)#", SliceKind.RANGE)
     for row in sibling_rows(facts):
-        if len(row) < min_tensors or sl.parent_id[row[0]] >= 0:
+        if len(row) < min_tensors or facts.trace.slices.parent_id[row[0]] >= 0:
             continue
-        names = sl.name_id[row]
-        good = fits[names]
-        if not facts.on_cpu:
-            good &= facts.device_counts(row) == 1
-        if int(np.count_nonzero(good & writes[names])) < min_tensors:
-            continue
-        good &= ~facts.within_ranges(row, optimizer)
-        for run in _runs(row, names, good, min_tensors):
-            done = facts.trace.slices.name_id[run[:_LONGEST]]
-            if bool(writes[done].any()) and bool(works[done].any()):
+        for part in _stretches(row, fits[names[row]], min_tensors):
+            launches = np.ones(len(part), dtype=bool) if facts.on_cpu else facts.device_counts(part) == 1
+            parts = _stretches(part, launches, min_tensors)
+            for run in (run for one in parts for run in _repeated(one, names[one], min_tensors)):
+                done = names[run[:_LONGEST]]
+                if not writes[done].any() or not works[done].any() or facts.within_ranges(run[:1], optimizer)[0]:
+                    continue
                 yield run
 
 
-def _runs(row: I32, names: I32, good: Bool, min_tensors: int) -> Iterator[I32]:
-    """Repetitions in one run of siblings, those with the fewest operators for each tensor first."""
-    free = good.copy()
+def _stretches(row: I32, good: Bool, at_least: int) -> list[I32]:
+    """The stretches of a row in which all are good, of ``at_least`` operators."""
+    edges = np.flatnonzero(np.diff(good.astype(np.int8), prepend=0, append=0))
+    first, last = edges[::2], edges[1::2]
+    long = last - first >= at_least
+    return [row[a:b] for a, b in zip(first[long].tolist(), last[long].tolist(), strict=True)]
+
+
+def _repeated(row: I32, names: I32, min_tensors: int) -> Iterator[I32]:
+    """Repetitions in one stretch of siblings, those with the fewest operators for each tensor first."""
+    free = np.ones(len(row), dtype=bool)
     for period in range(1, _LONGEST + 1):
         if len(row) < period * min_tensors:
             return
         again = free[:-period] & free[period:] & (names[:-period] == names[period:])
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], again, [False]]).astype(np.int8)))
+        edges = np.flatnonzero(np.diff(again.astype(np.int8), prepend=0, append=0))
         for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             end = last + period
             if end - first >= period * min_tensors:
