@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEventLoop, QSettings, Qt
+from PySide6.QtCore import QCoreApplication, QEventLoop, QSettings, Qt, QTimer
 
 from gui import jobs
 from gui.app import make_application, make_window
@@ -27,10 +27,11 @@ from gui.settings import Settings
 from profiling.spec import RunSpec, Schedule
 
 PATIENCE_S = 600.0
+LOOK_MS = 50
 
 
 def wait(done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
-    """Let the window work until something is so.
+    """Let the window work until something is so, at rest where it has nothing to do: a script is being timed.
 
     Raises
     ------
@@ -38,8 +39,12 @@ def wait(done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) ->
         Naming what did not happen.
     """
     end = time.monotonic() + patience_s
+    loop = QEventLoop()
+    look = QTimer(interval=LOOK_MS)
+    look.timeout.connect(loop.quit)
+    look.start()
     while not done():
-        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 50)
+        loop.exec()
         if time.monotonic() > end:
             raise TimeoutError(what)
 

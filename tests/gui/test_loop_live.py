@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from core.run_folder import read_run
-from examples.guided_loop import Walk, markdown
+from examples.guided_loop import LOOK_MS, Walk, markdown, wait
 from gui.main_window import MainWindow
 from gui.session import DONE
 from gui.settings import Settings
@@ -78,3 +79,15 @@ def test_once_round(window: MainWindow, settings: Settings, qtbot: QtBot, tmp_pa
     assert run is not None
     assert "torch.nn.functional" in Path(str(run.spec["script"])).read_text()
     assert run.spec["schedule"]["active"] == 3
+
+
+def test_waiting_takes_no_processor_from_the_script_that_is_timed(qapp: object) -> None:
+    asked, ended = [0], [False]
+
+    def done() -> bool:
+        asked[0] += 1
+        return ended[0]
+
+    QTimer.singleShot(2 * LOOK_MS, lambda: ended.insert(0, True))
+    wait(done, "it did not end")
+    assert asked[0] < 100  # a loop that never rests asks thousands of times
