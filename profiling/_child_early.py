@@ -43,6 +43,8 @@ class Early:
         self._since = time.perf_counter()
         self._short = self._is_short()
         changes = {} if self._short else dict.fromkeys(LEFT_OUT, False)
+        if recorder.tools["session"].mixes_up_stacks(recorder.torch):
+            changes["stacks"] = False  # a recording of the script's own may follow at once, and would be lost
         recorder.session = recorder.new_session(**changes)
         recorder.open_session()
 

@@ -60,6 +60,7 @@ class Recorder:
         self.step_began = 0.0
         self.clock = tools["clock"].Clock(lambda: tools["session"].synchronize(torch), tools["pace"].Pace())
         self._whole = tools["whole"].Whole(self)
+        self._rest = lambda: tools["session"].steps_of_rest(torch, self.number)
         self._to_window = 1 + BASE_STEPS * (self.ranges is not None)  # steps from the timing to the window, at least
         needed = self.lead + tools["clock"].LEAST_STEPS * config["measure_wall"] + self._to_window + self.active
         self._early = tools["early"].Early(self, tools["loops"], needed)
@@ -166,7 +167,7 @@ class Recorder:
             self._after_wall()
 
     def _after_wall(self):
-        if self.ranges is not None and self.cycle == 0 and self.ranges.rest():
+        if self.ranges is not None and self.cycle == 0 and self._rest() == 1 and self.ranges.rest():
             self.to(BASE, BASE_STEPS)
         else:
             self._after_base()
@@ -186,7 +187,7 @@ class Recorder:
         if self.config["sync_lines"] and self.cycle == 0 and self.tools["sync"].possible(self.torch):
             self.to(SYNC, 1)
         else:
-            self.to(PRIME, 1)
+            self.to(PRIME, self._rest())
 
     def _begin_sync(self):
         self.watch = self.tools["sync"].SyncWatch(self.torch, self.config["is_users"])
@@ -195,7 +196,7 @@ class Recorder:
     def _end_sync(self):
         self.watch.stop()
         self.report.saved(self.watch.save, self.report.in_folder("sync_lines.json"), "lines")
-        self.to(PRIME, 1)
+        self.to(PRIME, self._rest())
 
     def _begin_prime(self):
         if self.session is None:
@@ -328,7 +329,7 @@ class Recorder:
     def take_back(self):
         """The script's own profiler has stopped: ours may go on where it was cut."""
         with self.lock:
-            self.yielded = False
+            self.yielded, self.tools["session"].Session.stacks_until = False, self.number
 
     # The end ----------------------------------------------------------------------------------------------------
 

@@ -72,6 +72,22 @@ def can_record_all_threads():
     return "profile_all_threads" in (_ExperimentalConfig.__init__.__doc__ or "")
 
 
+def mixes_up_stacks(torch):
+    """Whether a recording of Python stacks is lost where it follows another one too soon.
+
+    Before torch 2.8 (pytorch#150370) the end of a C function that had begun in the recording before counts as one too
+    many, and stopping fails: "Python replay stack is empty". It takes a thread that waits in such a function, as each
+    worker of a data loader has one.
+    """
+    return version_of(torch) < (2, 8) and threading.active_count() > 1
+
+
+def steps_of_rest(torch, number):
+    """Steps to make before the next recording, from ``number`` on, at least one: each thread must have had its turn."""
+    last = Session.stacks_until
+    return 1 if last is None or not mixes_up_stacks(torch) else max(1, threading.active_count() - (number - last))
+
+
 class Session:
     """A recording; started and stopped by the same thread, at most one at a time.
 
@@ -89,6 +105,7 @@ class Session:
     _of_thread = threading.local()
 
     ours = []  # the autograd profilers that belong to us, so that the script's own can be told apart
+    stacks_until = None  # step after the last one that was recorded with stacks
 
     def __init__(self, torch, options, all_threads=False):
         from torch.profiler import ProfilerActivity, _KinetoProfile
@@ -179,6 +196,8 @@ class Session:
         """End the recording; an open step stays unfinished."""
         if self.running:
             self.running = False
+            if self.with_stacks:
+                Session.stacks_until = self.steps[-1] + 1 if self.steps else self.open_step or 0
             self._profile.stop_trace()
             self.stopped = True
 
