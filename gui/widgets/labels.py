@@ -133,7 +133,7 @@ def button(
 
 
 class Link(QPushButton):
-    """A link or button that gives way in the middle where there is no room for all of it."""
+    """A link or button that gives way in the middle where there is no room for all of it; of a button, its arrow stays."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -164,7 +164,8 @@ class Link(QPushButton):
         if self.width() < wanted:
             metrics = self.fontMetrics()
             room = self.width() - max(0, wanted - metrics.horizontalAdvance(self.text()))  # less its edges
-            fitting = metrics.elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room)
+            arrow = next((c for c in self.text() if c in "←→"), "") if self.property("role") == "flat" else ""
+            fitting = arrow or metrics.elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room)
             option.text = fitting  # type: ignore[attr-defined]
         painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
         painter.end()

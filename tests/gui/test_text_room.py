@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QHelpEvent
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QHelpEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -196,3 +196,14 @@ def test_a_link_that_can_be_read_has_no_tooltip_that_repeats_it(qtbot: QtBot) ->
     link.resize(link.sizeHint())
     link.setToolTip("What it leads to")
     assert tells()
+
+
+def test_of_a_button_without_room_for_its_word_the_arrow_stays(qapp: QApplication) -> None:
+    pictures: list[QImage] = []
+    for words in ("← Previous", "← Vorhergehender", "→ Previous"):
+        made = button(words, None, "flat", yields=True)
+        size = pictures[0].size() if pictures else made.sizeHint() - QSize(20, 0)
+        made.resize(size)
+        pictures.append(made.grab().toImage())
+    assert pictures[0] == pictures[1]
+    assert pictures[0] != pictures[2]
