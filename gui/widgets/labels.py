@@ -133,7 +133,7 @@ def button(
 
 
 class Link(QPushButton):
-    """A link or button that gives way in the middle where there is no room for all of it; of a button, its arrow stays."""
+    """A link or button that gives way in the middle where there is no room for all of it; a button keeps its arrow."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
