@@ -37,6 +37,7 @@ class Facts:
         self._by_kind = KindIndex(trace)
         self._matches: dict[object, I32] = {}
         self._args: dict[int, dict[str, Any]] = {}
+        self._tracks: dict[tuple[int, int], int] = {}
         self.memo: dict[str, Any] = {}  # results that several rules share, by name
 
     # ------------------------------------------------------------------ names
@@ -131,7 +132,9 @@ class Facts:
 
     def innermost(self, thread_id: int, kind: int, time_ns: int) -> int:
         """Innermost slice of a thread's track of this `TrackKind` that covers an instant, or -1."""
-        track = self.trace.track_of_thread(thread_id, kind)
+        track = self._tracks.get(key := (thread_id, kind))
+        if track is None:
+            track = self._tracks[key] = self.trace.track_of_thread(thread_id, kind)
         if track < 0:
             return -1
         sl, tracks = self.trace.slices, self.trace.tracks
