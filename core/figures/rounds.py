@@ -9,12 +9,13 @@ import numpy as np
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures, StepFigures
 from core.figures.steps import BESIDE_OUTLIER, OUTLIER_RATIO, far, keeps_pace, update_rounds
-from core.kinds import GapCause
+from core.kinds import GapCause, SliceKind
 from core.tables import I32, I64, Bool, StepTable
 from core.trace import Trace
 
 # So many long steps at equal distances are no chance; two always lie at one distance.
 _LEAST = 3
+_LEAST_LATE = 2  # late batches: one may come late in any run
 # Lengths of steps that differ by less than this share of their mean have no rhythm worth looking for; in a rhythm they
 # differ from those a round later by this share of what neighbours differ by.
 _UNEVEN_SHARE, _ALIKE_SHARE = 0.05, 1 / 3
@@ -61,7 +62,7 @@ def rounds(
 
     An optimizer's step after several micro batches (`update_rounds`), and longer steps that come back after every so
     many (an evaluation, a checkpoint, a log), are the loop's own rhythm; and so is one around which the device keeps
-    its pace (`keeps_pace`).
+    its pace (`keeps_pace`), or that waits for the loader as others do (`waits_for_batches`).
 
     Parameters
     ----------
@@ -79,6 +80,7 @@ def rounds(
     """
     updates, every = update_rounds(view, steps, step_of, ratio)
     paced = updates | keeps_pace(steps, period, device_end, sync_wait, ratio)
+    paced |= waits_for_batches(view, steps, step_of, ratio)
     again, apart = _in_turn(steps, paced, ratio)
     both = int(np.lcm(every, apart))
     if 2 * both > len(steps):
@@ -125,6 +127,27 @@ def loop_rounds(view: View, figures: Figures, ratio: float = OUTLIER_RATIO) -> t
     return rounds(view, figures.steps, figures.step_of, own.period_ns, ends, waits, ratio)
 
 
+def waits_for_batches(view: View, steps: StepTable, step_of: I32, ratio: float = OUTLIER_RATIO) -> Bool:
+    """Steps that take far longer than the others for the loader alone, where several do: bool[n_steps].
+
+    Processes of a loader deliver in bursts: a loop that they keep waiting waits in one step for many. One late batch is
+    an outlier, and so is one that is far later than the others that came late: the start of an epoch.
+    """
+    late = np.zeros(len(steps), dtype=bool)
+    loader = view.named(view.by_kind(SliceKind.RANGE), view.names.loader)
+    loader = loader[step_of[loader] >= 0]
+    if not len(loader):
+        return late
+    fetching = np.bincount(step_of[loader], weights=view.trace.slices.dur_ns[loader], minlength=len(steps))
+    duration = steps.end_ns - steps.start_ns
+    own = np.maximum(duration - fetching.astype(np.int64), 0)
+    rows = np.flatnonzero(far(duration, ratio) & ~far(own, ratio))
+    rows = rows[~far(duration[rows], ratio)]
+    if len(rows) >= _LEAST_LATE:
+        late[rows] = True
+    return late
+
+
 def _in_turn(steps: StepTable, paced: Bool, ratio: float) -> tuple[Bool, int]:
     """Far longer steps that come back after every so many, from one end of the recording to the other."""
     none = np.zeros(len(steps), dtype=bool)
@@ -162,7 +185,8 @@ def more_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
     if not longer.any():
         return "", {}
     view = view_of(trace)
-    rows = np.flatnonzero(longer & ~update_rounds(view, steps, figures.step_of)[0])
+    known = update_rounds(view, steps, figures.step_of)[0] | waits_for_batches(view, steps, figures.step_of)
+    rows = np.flatnonzero(longer & ~known)
     every = _apart(rows, int(np.flatnonzero(own.counted)[-1]) + 1) if len(rows) >= _LEAST else 1
     if every < 2:
         return "", {}

@@ -31,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.lookup import view_of
-from core.figures.rounds import loop_rounds
+from core.figures.rounds import loop_rounds, waits_for_batches
 from core.figures.steps import far, keeps_pace, update_rounds
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
@@ -79,6 +79,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     own = ctx.figures.step_figures
     paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
     paced |= update_rounds(view_of(ctx.trace), steps, ctx.figures.step_of, ctx.params["times"])[0]
+    paced |= waits_for_batches(view_of(ctx.trace), steps, ctx.figures.step_of, ctx.params["times"])
     again, _ = loop_rounds(view_of(ctx.trace), ctx.figures, ctx.params["times"])
     longer = (length >= ctx.params["times"] * median) | (
         again & far(steps.end_ns - steps.start_ns, ctx.params["times"])

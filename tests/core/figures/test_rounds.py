@@ -167,3 +167,26 @@ def test_what_one_step_of_a_healthy_loop_does_besides_is_said(where: str, cause:
 def test_a_short_hiccup_restricts_no_verdict(tmp_path: Path):
     trace = open_trace(simulate(hiccup(5_000, "python"), steps=40, warmup=4).write(tmp_path / "t.json"))
     assert verdict_head(trace, analyze(trace)) == ("Healthy", False)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("regular", [True, False])
+def test_a_loop_that_its_loader_keeps_waiting_in_bursts_is_bound_by_it(reads: bool, regular: bool, tmp_path: Path):
+    """Four processes deliver four batches at once: the wait of one step in four is part of the loop."""
+
+    def program(m: Machine, number: int) -> None:
+        m.loader(16_000 + (0 if regular else 1_000 * (number * 7 % 5 - 2)), workers=4)
+        for _ in range(4):
+            m.kernel_op("aten::mm", 500)
+        if reads:
+            m.item()
+
+    run = simulate(program, steps=24, warmup=8)
+    trace = open_trace(run.write(tmp_path / "t.json"))
+    analysis = analyze(trace)
+    summary = analysis.figures.summary
+    assert summary.verdict == "input_bound"
+    assert analysis.figures.step_figures.counted.sum() == 24
+    assert summary.sustained_step_ns == pytest.approx(1000 * run.sustained_step_us, rel=0.03 if regular else 0.1)
+    assert more_words(trace, analysis.figures) == ("", {})
+    assert "outlier-step" not in {s.rule_id for s in analysis.suggestions}
