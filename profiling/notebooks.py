@@ -29,6 +29,9 @@ _OPENING = re.compile(r"\\.|\'\'\'|\"\"\"|['\"#()\[\]{}]")  # what decides wheth
 _KEPT = re.compile(  # a line's magic that only looks on while its statement runs, and the magic's own options
     r"^(?P<indent>\s*)%(?:time|prun)\s+(?:(?:-[lsTD]\s+\S+|-[rq]|--no-raise-error)\s+)*(?P<statement>[^-\s].*)$"
 )
+# A change of the working folder, whose path names no variable; without its % it is one word, as in other Python never.
+_CD = re.compile(r"^(?P<indent>\s*)(?:%cd\s+(?:-q\s+)?|cd\s+(?=\S+\s*$))(?P<path>[\w~./\\\"'][^{}$]*?)\s*;?\s*$")
+_CALL = re.compile(r"^(?P<indent>\s*)(?P<how>[/,;])(?P<name>[^\W\d][\w.]*)\s*(?P<given>.*?)\s*$")  # IPython's autocall
 _FOLDER = Path(__file__).parents[1]
 _COMPILE = "import sys; compile(sys.stdin.buffer.read(), 'cell', 'exec')"
 _DISPLAY = """try:
@@ -176,6 +179,8 @@ def _without_magics(code: str) -> tuple[str, int]:
     for index, line in enumerate(lines):
         if not magic and place.is_start and (kept := _KEPT.match(line)):
             lines[index] = line = kept["indent"] + kept["statement"]
+        elif not magic and place.is_start and (said := _as_python(line)):
+            lines[index] = line = said
         elif magic or (place.is_start and _MAGIC.search(line)):
             lost += 1
             indent = line[: len(line) - len(line.lstrip())]
@@ -184,6 +189,19 @@ def _without_magics(code: str) -> tuple[str, int]:
             continue
         place.pass_over(line.rstrip("\r"))
     return "\n".join(lines), lost
+
+
+def _as_python(line: str) -> str:
+    """What a line of IPython's means in Python: a change of the folder, a call without brackets; else nothing."""
+    if found := _CD.match(line):
+        path = found["path"].strip("\"'")
+        return f"{found['indent']}import os; os.chdir(os.path.expanduser({path!r}))"
+    if not (found := _CALL.match(line)):
+        return ""
+    given = found["given"]
+    if found["how"] == ",":
+        given = ", ".join(map(repr, given.split()))
+    return f"{found['indent']}{found['name']}({repr(given) if found['how'] == ';' else given})"
 
 
 class _Place:

@@ -13,7 +13,7 @@ from profiling.outcome import hint_for
 from profiling.sentences import Sentence, joined, say
 from profiling.spec import NO_GPU
 
-SIGKILLED = -9  # exit status; Windows does not name that signal
+ABRUPT = (-4, -6, -7, -8, -9, -11)  # exit statuses of killed and crashed scripts; Windows does not name those signals
 MOST_NAMES = 4  # of traces that one sentence lists
 SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
 UNRECORDED = {"recording", "unsaved", "unsaved-full", "unsaved-large"}  # notices of what kept a trace from being made
@@ -34,7 +34,7 @@ def notices_of(
         found.append(say("no-torch"))
     elif not traces and status == 0 and not UNRECORDED & gathered.notices.keys():
         found.append(say("nothing-ran"))
-    elif not traces and status == SIGKILLED and gathered.progress.step:
+    elif not traces and status in ABRUPT and gathered.progress.step:
         found.append(say("killed-early"))
     found += _about_children(gathered)
     if any(event.get("cut") for event in traces):

@@ -131,7 +131,7 @@ TEMPLATES = {
     ),
     "killed-early": QT_TRANSLATE_NOOP(
         "profiling",
-        "A trace is written when its steps are over; what was recorded until the kill was in the memory of the script. "
+        "A trace is written when its steps are over; what was recorded until then was in the memory of the script. "
         "A short window from the first step on (nothing to skip, no warm-up, one step) is written the earliest.",
     ),
     "cut": QT_TRANSLATE_NOOP("profiling", "The script ended while its trace was being written: the trace is cut off."),

@@ -13,7 +13,7 @@ from PySide6.QtCore import QCoreApplication, QTranslator
 from gui.errors import as_text
 from gui.said import spoken
 from profiling.errors import ProfilingError
-from profiling.events import Gathered
+from profiling.events import Gathered, Progress
 from profiling.notices import notices_of
 from profiling.outcome import exit_in_words
 from profiling.sentences import TEMPLATES, joined, say
@@ -60,6 +60,12 @@ def test_what_the_child_reports_becomes_a_sentence() -> None:
     assert [n.key for n in found] == ["launch-blocking", "early"]
     assert "without memory and shapes." in found[1]
     assert [n.key for n in notices_of(gathered, [], 0, "")] == ["whole", "launch-blocking", "nothing-ran"]
+
+
+@pytest.mark.parametrize(("status", "told"), [(-9, True), (-11, True), (-6, True), (-2, False), (1, False)])
+def test_a_script_that_died_in_training_says_why_nothing_is_left(status: int, told: bool) -> None:
+    gathered = Gathered(torch_version="2.5.1", progress=Progress("early", 2))
+    assert ("killed-early" in [n.key for n in notices_of(gathered, [], status, "")]) == told
 
 
 class German(QTranslator):
