@@ -12,6 +12,7 @@ from pathlib import Path
 
 WINDOWS = os.name == "nt"
 VENV_NAMES = (".venv", "venv", "env", ".env", "virtualenv")
+CONDA_NAMES = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", "miniconda", "anaconda", "conda")
 PARENTS = 6  # folders above the script that are looked into
 _VERSION = re.compile(r"__version__\s*=\s*[\"']([^\"'+]+)")
 _HOME = re.compile(r"^home\s*=\s*(.+?)\s*$", re.MULTILINE)
@@ -149,6 +150,9 @@ def _beside(script: str, *, whole_path: bool = True) -> Iterator[str]:
         for name in VENV_NAMES:
             if (folder / name / "pyvenv.cfg").exists():
                 yield python_of(folder / name)
+        for environment in (folder / ".conda", *sorted((folder / ".pixi" / "envs").glob("*"))):
+            if (environment / "conda-meta").is_dir():
+                yield python_of(environment)
 
 
 def _active() -> Iterator[str]:
@@ -168,12 +172,14 @@ def _conda() -> Iterator[str]:
     for line in _text(home / ".conda" / "environments.txt").splitlines():
         if line.strip():
             yield python_of(Path(line.strip()))
-    for name in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba"):
-        for base in (home / name, Path("/opt") / name):
-            if base.is_dir():
-                yield python_of(base)
-                for environment in sorted((base / "envs").glob("*")):
-                    yield python_of(environment)
+    named = [Path(os.environ[name]).parent.parent for name in ("CONDA_EXE", "MAMBA_EXE") if os.environ.get(name)]
+    named += [Path(os.environ["MAMBA_ROOT_PREFIX"])] if os.environ.get("MAMBA_ROOT_PREFIX") else []
+    usual = [place / name for name in CONDA_NAMES for place in (home, Path("/opt"))]
+    for base in (*named, *usual, home / ".local" / "share" / "mamba", home / ".conda"):
+        if base.is_dir():
+            yield python_of(base)
+            for environment in sorted((base / "envs").glob("*")):
+                yield python_of(environment)
 
 
 def _pyenv() -> Iterator[str]:
