@@ -1,4 +1,4 @@
-"""Decoding a piece of regular events: only the fields that become columns are ever made into objects."""
+"""Decoding a piece of regular events, column by column."""
 
 from __future__ import annotations
 
@@ -25,81 +25,26 @@ from core.importing.columns import (
 from core.importing.dicts import decode_events, flow_key
 from core.importing.kineto import CATEGORIES, MEMORY_EVENT, PROFILER_SPAN
 from core.importing.numbers import needs_text, times_ns
+from core.importing.records import PHASES, TextTimes, events_of, phases_of
 from core.importing.spans import spans_of, times_of_text
 from core.kinds import SliceKind
 from core.tables import I32, I64, U8, Bool
 
-_NAN = float("nan")
 _X, _S, _T, _F, _I, _M, _C, _B, _E, _ASYNC_B, _ASYNC_E = map(ord, "XstfiMCBEbe")
 
 
-class _Phases(dict[str | None, int]):
-    """Code of each phase, 0 of what is none."""
-
-    def __missing__(self, phase: str | None) -> int:
-        return 0
-
-
-_PHASES = _Phases({phase: ord(phase) for phase in "XstfiMCBEbe"} | dict.fromkeys("IRnO", _I))
 _SLICE_PHASES = (_X, _B, _E, _ASYNC_B, _ASYNC_E)
 _DEVICE_KINDS = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET, SliceKind.DEVICE_RANGE, SliceKind.DEVICE_SYNC,
                  SliceKind.OTHER)  # fmt: skip
 
 
+_TAIL_BYTES = 256  # of a piece: what follows its last event
 _EMPTY = re.compile(rb"\{\s*+\}")
 _CLOSES = np.isin(np.arange(256), list(b"} \t\r\n"))
 
 
 class Irregular(Exception):
     """The piece needs the event-by-event road."""
-
-
-class _Args(msgspec.Struct, gc=False, frozen=True):
-    correlation: int = -1
-    external: int = msgspec.field(default=-1, name="External id")
-    external_2021: int = msgspec.field(default=-1, name="external id")
-    bytes: int | str = -1
-    size: int | str = -1
-    device: int | str = -1
-    stream: int | str = -1
-    python_id: int = msgspec.field(default=-1, name="Python id")
-    device_type: int = msgspec.field(default=-1, name="Device Type")
-    device_id: int = msgspec.field(default=-1, name="Device Id")
-    address: int = msgspec.field(default=-1, name="Addr")
-    allocation: int = msgspec.field(default=0, name="Bytes")
-    allocated: int = msgspec.field(default=-1, name="Total Allocated")
-    reserved: int = msgspec.field(default=-1, name="Total Reserved")
-    name: Any = None
-    labels: Any = None
-    sort_index: Any = None
-
-
-_NO_ARGS = _Args()
-
-
-class _Event(msgspec.Struct, gc=False):
-    ph: str | None = None
-    cat: str = ""
-    name: str = ""
-    pid: int | str = ""
-    tid: int | str = ""
-    ts: float = _NAN
-    dur: float = _NAN
-    id: int | str | None = None
-    id2: int | str | None = None
-    args: _Args = _NO_ARGS
-
-
-class _TextTimes(_Event, gc=False):
-    """The dialects that write times as text (torch_npu)."""
-
-    ts: float | str = _NAN  # type: ignore[assignment]
-    dur: float | str = _NAN  # type: ignore[assignment]
-
-
-_DECODER = msgspec.json.Decoder(list[_Event])
-_TEXT_TIMES_DECODER = msgspec.json.Decoder(list[_TextTimes])
-_TEXT_TIME = re.compile(rb'"(?:ts|dur)"\s*+:\s*+"')
 
 
 def decode_regular(text: bytes, base: int) -> EventColumns:
@@ -117,35 +62,22 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
     Irregular
         When anything in the piece is not as Kineto writes it.
     """
-    end = len(text.rstrip(b", \t\r\n"))
+    tail = text[-_TAIL_BYTES:]
+    kept = tail.rstrip(b", \t\r\n")
+    end = len(text) - len(tail) + len(kept) if kept else len(text.rstrip(b", \t\r\n"))
     body = b"".join((b"[", memoryview(text)[:end], b"]"))
-    events, body = _events_of(body)
-    phases = np.fromiter(map(_PHASES.__getitem__, map(attrgetter("ph"), events)), np.uint8, len(events))
+    try:
+        events, body = events_of(body)
+        phases = phases_of(events)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Irregular from error
     try:
         return _columns(events, phases, body, base - 1)
     except (OverflowError, ValueError, TypeError) as error:
         raise Irregular from error
 
 
-def _events_of(body: bytes) -> tuple[list[_Event], bytes]:
-    """Events of a list, and the list as it was read: where lines stand for commas, commas take their place."""
-    failures = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-    try:
-        return _DECODER.decode(body), body
-    except failures as error:
-        try:
-            if b"}\n{" in body or b"}\r\n{" in body:
-                body = body.replace(b"}\n{", b"},{").replace(b"}\r\n{", b"},\n{")
-                return _DECODER.decode(body), body
-            if _TEXT_TIME.search(body):
-                events: list[_Event] = list(_TEXT_TIMES_DECODER.decode(body))
-                return events, body
-        except failures:
-            pass
-        raise Irregular from error
-
-
-def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> EventColumns:
+def _columns(events: list[Any], phases: Any, body: bytes, base: int) -> EventColumns:
     starts, lengths = spans_of(body, len(events))
     time_col, good, dur_col, stated = _times(events, body)
     out = EventColumns(strings=[], events=len(events))
@@ -155,6 +87,8 @@ def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> Event
         _note_no_phase(out, events, np.flatnonzero(phases == 0), stated, body, starts)
     if not timed.all():
         lost = np.flatnonzero(~timed)
+        if phases[lost[0]] in (_S, _T, _F):
+            raise Irregular  # its name, which was not read, is told
         out.note("no-time", events[int(lost[0])].name, len(lost))
     rows = _Rows(phases, timed, time_col, dur_col, starts + base, lengths)
     _slices(out, events, strings, rows)
@@ -166,10 +100,10 @@ def _columns(events: list[_Event], phases: Any, body: bytes, base: int) -> Event
     return out
 
 
-def _times(events: list[_Event], body: bytes) -> tuple[I64, Bool, I64, Bool]:
+def _times(events: list[Any], body: bytes) -> tuple[I64, Bool, I64, Bool]:
     """Times, which of them are usable, durations, and where both are stated."""
     n = len(events)
-    if n and isinstance(events[0], _TextTimes):
+    if n and isinstance(events[0], TextTimes):
         stated = np.fromiter((e.ts == e.ts and e.dur == e.dur for e in events), np.bool_, n)  # not those that are NaN
         return *times_of_text(body), stated
     time = np.fromiter(map(attrgetter("ts"), events), np.float64, n)
@@ -184,7 +118,7 @@ def _times(events: list[_Event], body: bytes) -> tuple[I64, Bool, I64, Bool]:
 
 
 def _note_no_phase(
-    out: EventColumns, events: list[_Event], odd: NDArray[np.intp], spans: Bool, body: bytes, starts: I64
+    out: EventColumns, events: list[Any], odd: NDArray[np.intp], spans: Bool, body: bytes, starts: I64
 ) -> None:
     """Count the events without a phase that is known."""
     held = [events[i] for i in odd.tolist()]
@@ -192,7 +126,7 @@ def _note_no_phase(
     if bool((unnamed & spans[odd]).any()):
         raise Irregular  # a slice whose phase is taken for granted
     for event in compress(held, (~unnamed).tobytes()):
-        if event.ph and event.ph[0] in _PHASES:
+        if event.ph and event.ph[0] in PHASES:
             raise Irregular
         if event.ph:
             out.note("unknown-phase", event.ph)
@@ -223,7 +157,7 @@ class _Strings:
     def __init__(self) -> None:
         self._ids: defaultdict[Any, int] = defaultdict(count().__next__)
 
-    def of(self, events: list[_Event], *names: str) -> list[I32]:
+    def of(self, events: list[Any], *names: str) -> list[I32]:
         """int32[n] for each of these fields (two or more): whole rows of texts are looked up at once, as few differ."""
         rows: defaultdict[Any, int] = defaultdict(count().__next__)
         at = np.fromiter(map(rows.__getitem__, map(attrgetter(*names), events)), np.int32, len(events))
@@ -236,7 +170,7 @@ class _Strings:
         return [value if isinstance(value, str) else str(value) for value in self._ids]
 
 
-def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Rows) -> None:
+def _slices(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows) -> None:
     mask = np.isin(rows.phase, _SLICE_PHASES) & rows.timed
     chosen = list(compress(events, mask.tobytes()))
     category, name, pid, tid = strings.of(chosen, "cat", "name", "pid", "tid")
@@ -287,7 +221,7 @@ def _slices(out: EventColumns, events: list[_Event], strings: _Strings, rows: _R
     )
 
 
-def _async_ids(events: list[_Event], phase: U8) -> I64:
+def _async_ids(events: list[Any], phase: U8) -> I64:
     """int64[n]: number of the id of each async half, -1 for all others."""
     ids = np.full(len(events), -1, np.int64)
     for i in np.flatnonzero((phase == _ASYNC_B) | (phase == _ASYNC_E)).tolist():
@@ -295,7 +229,7 @@ def _async_ids(events: list[_Event], phase: U8) -> I64:
     return ids
 
 
-def _flow_ids(events: list[_Event]) -> I64:
+def _flow_ids(events: list[Any]) -> I64:
     """int64[n]: number of the id of each arrow's end."""
     try:
         return np.fromiter(map(attrgetter("id"), events), np.int64, len(events))
@@ -303,7 +237,7 @@ def _flow_ids(events: list[_Event]) -> I64:
         return np.fromiter((flow_key(event.id) for event in events), np.int64, len(events))
 
 
-def _ints(name: str, args: list[_Args], where: Bool) -> I64:
+def _ints(name: str, args: list[Any], where: Bool) -> I64:
     """int64[n] of an argument, -1 outside ``where``."""
     values = np.full(len(args), -1, np.int64)
     size = int(where.sum())
@@ -314,7 +248,7 @@ def _ints(name: str, args: list[_Args], where: Bool) -> I64:
     return values
 
 
-def _flows(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Rows) -> None:
+def _flows(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows) -> None:
     mask = ((rows.phase == _S) | (rows.phase == _F) | (rows.phase == _T)) & rows.timed
     chosen = list(compress(events, mask.tobytes()))
     n = len(chosen)
@@ -331,7 +265,7 @@ def _flows(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Ro
     )
 
 
-def _instants(out: EventColumns, events: list[_Event], strings: _Strings, rows: _Rows) -> None:
+def _instants(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows) -> None:
     mask = (rows.phase == _I) & rows.timed
     chosen = list(compress(events, mask.tobytes()))
     if not chosen:
@@ -369,7 +303,7 @@ def _instants(out: EventColumns, events: list[_Event], strings: _Strings, rows: 
     )
 
 
-def _metadata(out: EventColumns, events: list[_Event]) -> None:
+def _metadata(out: EventColumns, events: list[Any]) -> None:
     held = out.metadata
     for event in events:
         what = event.name
