@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QPainter, QPixmap
 
 from gui.timeline.frame import HEADER_PX, Frame
-from gui.timeline.header import paint_grounds, paint_header, stuck
+from gui.timeline.header import TEXT_PX, paint_grounds, paint_header, stuck
 from gui.timeline.row import Row, RowKind
 from gui.timeline.still import Still
 
@@ -35,31 +35,27 @@ class HeaderColumn:
     def _column(self, painter: QPainter, frame: Frame, rows: list[Row], notes: dict[str, str]) -> None:
         top = frame.layout.pinned_px
         painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
-        above = {False: self._above(frame, rows, False), True: self._above(frame, rows, True)}
+        above: dict[bool, Row | None] = {False: None, True: None}  # in view, by whether it is pinned
         for row in rows:
             before = above[row.pinned]
             same = before is not None and before.title == row.title and before.group == row.group
             clip = QRect(0, 0, HEADER_PX, top) if row.pinned else QRect(0, top, HEADER_PX, frame.height_px - top)
             painter.setClipRect(clip)
             seen, note = stuck(frame, row), notes.get(row.key, "")
+            above[row.pinned] = row
             if seen is row:
                 self._paint_row(painter, frame, row, same and row.kind is RowKind.SLICES, note)
-            else:  # not worth keeping: its height is another one with each pixel
-                paint_grounds(painter, replace(frame, width_px=HEADER_PX), [seen])
+                continue
+            # Not worth keeping: its height is another one with each pixel.
+            paint_grounds(painter, replace(frame, width_px=HEADER_PX), [seen])
+            if seen.height >= TEXT_PX:
                 paint_header(painter, frame, seen, False, note)
-            above[row.pinned] = row
+            else:  # no room for a line: the row below says the name
+                above[row.pinned] = None
         painter.setClipping(False)
         painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
         if top:
             painter.fillRect(QRectF(0, top - 1, HEADER_PX, 1), frame.palette.line)
-
-    @staticmethod
-    def _above(frame: Frame, rows: list[Row], pinned: bool) -> Row | None:
-        """Row above the first visible one of a section, which may have the same name."""
-        first = next((row for row in rows if row.pinned == pinned), None)
-        section = frame.layout.pinned if pinned else frame.layout.scrolled
-        at = section.index(first) if first is not None else 0
-        return section[at - 1] if at > 0 else None
 
     def _paint_row(self, painter: QPainter, frame: Frame, row: Row, same: bool, note: str) -> None:
         if frame.vector:  # texts as text

@@ -120,6 +120,25 @@ def test_the_name_of_a_row_that_is_half_scrolled_away_stays_in_view(make_view: M
     assert drawn, "the heading stands at the top of what is left of the row"
 
 
+def test_the_row_below_says_the_name_where_there_is_no_room_for_it_any_more(make_view: MakeView, tmp_path) -> None:
+    made = TraceBuilder().range("loss", 0, 900)
+    for depth in range(8):
+        made.op(f"aten::op{depth}", depth, 800 - 2 * depth)
+    view = make_view(made.kernel("gemm", 0, 10).build(tmp_path / "deep.json"))
+    view.resize(1200, 330)
+    ranges, ops = (
+        next(r for r in view.rows.scrolled if r.track_kind == k) for k in (TrackKind.CPU_RANGES, TrackKind.CPU_OPS)
+    )
+    assert ranges.title == ops.title
+    words = {}
+    for left in (ranges.height, 8, 0):
+        view.canvas.set_scroll(ranges.y + ranges.height - left)
+        image, y = picture(view), view.canvas.frame().row_y(ops)
+        words[left] = image.copy(24, y + 2, HEADER_PX - 40, 18)
+    assert words[ranges.height] != words[8], "only the kind before, then the name"
+    assert words[8] == words[0]
+
+
 def test_lanes_and_counters_grow_into_the_room_that_is_left(view: TimelineView) -> None:
     view.resize(1200, 320)
     assert view.rows.lane_px == LANE_PX
