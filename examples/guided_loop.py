@@ -1,6 +1,6 @@
 """Goes round the guided loop by itself and prints the table of rounds: profile, fix, run again, until nothing is left.
 
-    python -m examples.guided_loop SCRIPT [--folder DIR] [--rounds N] [-- ARGUMENTS OF THE SCRIPT]
+    python -m examples.guided_loop SCRIPT [--folder DIR] [--rounds N] [--again] [-- ARGUMENTS OF THE SCRIPT]
 
 Everything is done by the window's own services, in a window that nobody sees: the first suggestion whose fix can be
 derived from the code is applied to a copy, the copy runs with the same arguments, and its row is added to the table.
@@ -13,10 +13,12 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEventLoop, QSettings, Qt, QTimer
 
+from core.judging import judge
 from gui import jobs
 from gui.app import make_application, make_window
 from gui.loop import Loop
@@ -109,6 +111,23 @@ class Walk:
         wait(lambda: document.analysis is not None and not document.analysis_running, "the diagnosis did not end")
         return document
 
+    def clear_up(self) -> None:
+        """Measure each round that is unclear once more, and what it was made from: one click each in the window."""
+        project = self.loop.project
+        for iteration in project.iterations if project is not None else ():
+            rounds = self.loop.project.iterations if self.loop.project is not None else ()
+            parent = next((i for i in rounds if i.number == iteration.parent), None)
+            if parent is None or judge(parent, iteration, rounds).outcome != "unclear":
+                continue
+            self.say(f"round {iteration.number} is unclear: both again")
+            self.loop.measure_both(iteration.number)
+            wait(partial(self._has_measured, len(rounds) + 2), "the two runs did not end")
+
+    def _has_measured(self, count: int) -> bool:
+        """Whether there are so many rounds, all measured."""
+        rounds = self.loop.project.iterations if self.loop.project is not None else ()
+        return bool(self.errors) or len(rounds) >= count and all(i.is_measured for i in rounds)
+
     def rows(self) -> list[list[str]]:
         """Head and rows of the table of rounds, as the window shows them."""
         self.session.ask("rounds")
@@ -132,6 +151,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("script", type=Path)
     parser.add_argument("--folder", type=Path, help="keeps the runs (default: where the window keeps them)")
     parser.add_argument("--rounds", type=int, default=12, help="how many fixes at most (12)")
+    parser.add_argument("--again", action="store_true", help="measure unclear rounds, and what they come from, again")
     parser.add_argument("--active", type=int, default=5, help="steps recorded (5)")
     parser.add_argument("--picture", type=Path, help="PNG of the page of rounds at the end")
     options = parser.parse_args(own)
@@ -154,6 +174,8 @@ def main(arguments: list[str]) -> int:
     document: Document | None = walk.profile(spec)
     for _ in range(options.rounds):
         document = walk.fix_next(document) if document is not None else None
+    if options.again:
+        walk.clear_up()
     print(markdown(walk.rows()))
     if options.picture:
         QCoreApplication.processEvents()

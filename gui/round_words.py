@@ -40,7 +40,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         words = translate("iterations", "Round {number} has not been measured.").format(number=number)
         return f"{words} {verdict(project, checks, last.number)}"
     if parent is None:
-        if bars(project)[0]:
+        if plain_counts(project):
             words = translate("iterations", "The starting point: {time} a step without the profiler.")
             shown = last.figures.wall_ns
         else:
@@ -363,23 +363,10 @@ def step(iteration: Iteration) -> float | None:
     return figures.sustained_ns or figures.wall_ns or figures.host_ns
 
 
-def bars(project: Project) -> tuple[bool, list[tuple[int, float | None, float | None]]]:
-    """What the chart shows: whether it is the step without the profiler, and number, step and prediction of each.
-
-    That step is shown where every measured round has it. A prediction is of the step while recorded, and is carried
-    over as a share of the round before.
-    """
+def plain_counts(project: Project) -> bool:
+    """Whether the chart and the first column are of the step without the profiler: every measured round has it."""
     rounds = project.iterations
-    plain = all(i.figures.wall_ns for i in rounds if step(i) is not None) and any(i.figures.wall_ns for i in rounds)
-    if not plain:
-        return False, [(i.number, step(i), i.predicted_ns) for i in rounds]
-    found = []
-    for i in rounds:
-        parent, predicted = project.get(i.parent), None
-        if parent is not None and i.predicted_ns and parent.figures.sustained_ns and parent.figures.wall_ns:
-            predicted = parent.figures.wall_ns * i.predicted_ns / parent.figures.sustained_ns
-        found.append((i.number, i.figures.wall_ns, predicted))
-    return True, found
+    return all(i.figures.wall_ns for i in rounds if step(i) is not None) and any(i.figures.wall_ns for i in rounds)
 
 
 def signed(pct: float | None) -> str:

@@ -14,7 +14,7 @@ from core.project import AppliedFix, Iteration, Project
 from core.results import ResultCheck
 from core.round_checks import checks_of
 from core.run_folder import read_run
-from gui import round_words, text
+from gui import round_chart, round_words, text
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.round_buttons import PLANNED, RoundButtons
@@ -143,13 +143,8 @@ class IterationsPage(QWidget):
         self.title.setText(Path(project.script).name)
         checks = self._known_checks = checks_of(project)
         self.words.keep_room_for([round_words.verdict(project, checks, i.number) for i in rounds])
-        plain, bars = round_words.bars(project)
-        self.chart.show_rounds(bars)
-        self.caption.setText(
-            self.tr("Measured step of each round without the profiler; the green line is what was predicted for it.")
-            if plain
-            else self.tr("Measured sustained step of each round; the green line is what was predicted for it.")
-        )
+        self.chart.show_rounds(round_chart.bars(project), round_chart.least(project))
+        self.caption.setText(round_chart.caption(project))
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
         if self.isVisible():
@@ -226,7 +221,9 @@ class IterationsPage(QWidget):
         on_gpu = any(f.gpu_busy_pct is not None or f.sync_points is not None for f in figures)
         sustained = Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures])
         wall = Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures])
-        first, last = (wall, sustained) if round_words.bars(project)[0] else (sustained, wall)  # what was judged first
+        first, last = (
+            (wall, sustained) if round_words.plain_counts(project) else (sustained, wall)
+        )  # what was judged first
         in_turn = all(i.parent == (i.number - 1 if i.number else None) for i in rounds)  # each goes on from the last
         from_tip = self.tr("The round whose code was changed for this one: predicted and measured are counted from it.")
         made_from = [str(i.parent) if i.parent is not None else "" for i in rounds]

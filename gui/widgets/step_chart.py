@@ -10,6 +10,7 @@ from gui import text, theme
 from gui.painting import guarded
 
 BAR_PX, BAR_GAP_PX, CHART_PX = 46, 14, 150
+PALE = 90  # of 255
 
 
 class StepChart(QWidget):
@@ -18,11 +19,17 @@ class StepChart(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._rounds: list[tuple[int, float | None, float | None]] = []
+        self._least: dict[int, float] = {}
         self.setFixedHeight(CHART_PX)
 
-    def show_rounds(self, rounds: list[tuple[int, float | None, float | None]]) -> None:
-        """``(number, measured ns, predicted ns)`` of each round; None is unknown."""
-        self._rounds = rounds
+    def show_rounds(
+        self, rounds: list[tuple[int, float | None, float | None]], least: dict[int, float] | None = None
+    ) -> None:
+        """``(number, measured ns, predicted ns)`` of each round; None is unknown.
+
+        ``least`` says of some how short the step may be (ns, by number): the bar is pale above that.
+        """
+        self._rounds, self._least = rounds, least or {}
         self.setAccessibleName(
             self.tr("Step time of each round: {times}").format(
                 times=", ".join(text.duration(measured) for _, measured, _ in rounds)
@@ -58,7 +65,11 @@ class StepChart(QWidget):
         tall = room * (measured or 0.0) / largest
         top = line + 4 + room - tall
         if measured is not None:
-            painter.fillRect(QRectF(left, top, bar_px, max(tall, 1.0)), QColor(t.wait if at == 0 else t.accent))
+            colour = QColor(t.wait if at == 0 else t.accent)
+            sure = tall * min(self._least.get(number, measured) / max(measured, 1.0), 1.0)
+            painter.fillRect(QRectF(left, top + tall - sure, bar_px, max(sure, 1.0)), colour)
+            colour.setAlpha(PALE)
+            painter.fillRect(QRectF(left, top, bar_px, tall - sure), colour)
         words = QRectF(left - (pitch - bar_px) / 2, top - line - 2, pitch, line)
         if predicted is not None:
             y = line + 4 + room * (1 - predicted / largest)

@@ -13,10 +13,11 @@ from core.figures.model import DoctorNote
 from core.project import Figures, Iteration, Project
 from core.results import ResultCheck
 from core.round_checks import checks_of
-from gui import round_words
+from gui import round_chart, round_words
 from gui.fix_dialog import FixDialog
 from gui.panels.iterations import IterationsPage
 from gui.panels.plan import PlanPanel
+from gui.widgets.step_chart import BAR_GAP_PX, BAR_PX, StepChart
 from tests.gui.test_loop import SUGGESTION, FakeCapture, finish, loop, make_run, run_folder, shown  # noqa: F401 - fixtures
 
 UNEVEN = DoctorNote("uneven-steps", "warning", "", "", "", values={"low_ms": 0.5, "high_ms": 4.0, "share": 82.0})
@@ -204,3 +205,23 @@ def test_a_run_that_fails_takes_the_other_with_it(window, loop, run_folder, tmp_
 def test_by_how_much_parameters_differ_is_told():
     small, without = (round_words._share(ResultCheck("differs", 2, 0, by)) for by in (0.006, float("inf")))
     assert (plain(small), without) == ("0.6 %", "∞")
+
+
+def test_the_chart_shows_what_other_programs_may_have_taken(tmp_path, qtbot):
+    first = disturbed(0, 5.6e6, 3.0)
+    fixed = disturbed(1, 8.0e6, 50.0, parent=0, copy="/copies/1", predicted_ns=5.04e6)
+    project = Project(tmp_path, "train.py", (first, fixed))
+    assert round_chart.bars(project) == [(0, 5.6e6, None), (1, 8.0e6, pytest.approx(5.04e6))]
+    assert round_chart.least(project) == {1: pytest.approx(4.0e6)}
+    assert "pale part" in round_chart.caption(project)
+    assert "pale part" not in round_chart.caption(Project(tmp_path, "train.py", (first,)))
+    chart = StepChart()
+    qtbot.addWidget(chart)
+    chart.resize(200, 150)
+    chart.show_rounds(round_chart.bars(project), round_chart.least(project))
+    image, x = chart.grab().toImage(), BAR_GAP_PX + (BAR_PX + BAR_GAP_PX) + 5
+    tones = {image.pixelColor(x, y).name() for y in (60, 120)}  # above and below half of the second bar
+    assert len(tones) == 2
+    chart.show_rounds(round_chart.bars(project))
+    image = chart.grab().toImage()
+    assert len({image.pixelColor(x, y).name() for y in (60, 120)}) == 1

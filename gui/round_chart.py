@@ -1,0 +1,52 @@
+"""What the chart over the rounds shows: the step of each, what was predicted for it, and what the machine added."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from core.change_range import is_calm, step_range
+from core.judging import judge
+from core.project import Project
+from gui.round_words import plain_counts, step
+
+translate = QCoreApplication.translate
+
+
+def bars(project: Project) -> list[tuple[int, float | None, float | None]]:
+    """Number, step and prediction of each round (ns); the step without the profiler where every measured round has it.
+
+    A prediction is of the step while recorded, and is carried over as a share of the code before.
+    """
+    rounds = project.iterations
+    if not plain_counts(project):
+        return [(i.number, step(i), i.predicted_ns) for i in rounds]
+    found = []
+    for i in rounds:
+        parent, predicted = project.get(i.parent), None
+        before = judge(parent, i, rounds).before_ns or parent.figures.wall_ns if parent is not None else None
+        if parent is not None and before and i.predicted_ns and parent.figures.sustained_ns:
+            predicted = before * i.predicted_ns / parent.figures.sustained_ns
+        found.append((i.number, i.figures.wall_ns, predicted))
+    return found
+
+
+def least(project: Project) -> dict[int, float]:
+    """How short the step of a round may be that other programs disturbed, by its number (ns); others are not in it."""
+    if not plain_counts(project):
+        return {}
+    known = [(i.number, i.figures) for i in project.iterations if i.figures.wall_ns and not is_calm(i.figures)]
+    return {number: step_range(figures)[0] * (figures.wall_ns or 0.0) for number, figures in known}
+
+
+def caption(project: Project) -> str:
+    """What the bars are."""
+    if not plain_counts(project):
+        return translate(
+            "iterations", "Measured sustained step of each round; the green line is what was predicted for it."
+        )
+    words = translate(
+        "iterations", "Measured step of each round without the profiler; the green line is what was predicted for it."
+    )
+    if least(project):
+        words += " " + translate("iterations", "In the pale part of a bar other programs may have had the processor.")
+    return words
