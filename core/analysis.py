@@ -167,20 +167,20 @@ def analyze(
     from core.figures.compute import compute_figures
     from core.figures.lookup import view_of
     from core.pricing import price
+    from core.replay.ahead import replay_ahead
     from core.rule_runner import load_rules, run_rules
 
-    report = progress or _silent
-    view = view_of(trace)  # held to the end: figures and pricing share its columns
+    report, view = progress or _silent, view_of(trace)  # held to the end: figures and pricing share its columns
     figures = figures or compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
     view.let_go()
-    own = len(load_rules()) if extra_folders else 0  # then the user's follow, however slow
+    replay = replay_ahead(trace, figures)
     results = run_rules(
         trace,
         figures,
         source=source,
-        on_result=_first_rules(figures, on_partial, own),
+        on_result=_first_rules(figures, on_partial, len(load_rules()) if extra_folders else 0),
         progress=_part(report, FIGURES_END, RULES_END),
         params=params,
         extra_folders=extra_folders,
@@ -188,7 +188,7 @@ def analyze(
     if on_partial is not None:
         on_partial(_unpriced(figures, results))
     view.let_go()
-    analysis = price(trace, figures, results, progress=_part(report, RULES_END, 1.0))
+    analysis = price(trace, figures, results, _part(report, RULES_END, 1.0), replay)
     report(1.0, "")
     return analysis
 

@@ -153,11 +153,20 @@ def subtract(a: Spans, b: Spans) -> Spans:
     if not count.any():
         return a
     # What is met cuts an interval into one piece more; those at its borders may be empty.
-    origin, number = _expanded(count + 1)
-    before = low[origin] + number - 1  # the interval of ``b`` that ends where the piece begins
-    last = len(b) - 1
-    start = np.where(number == 0, a.start[origin], b.end[np.clip(before, 0, last)])
-    end = np.where(number == count[origin], a.end[origin], b.start[np.minimum(before + 1, last)])
+    if len(a) == 1:
+        met = slice(int(low[0]), int(low[0] + count[0]))
+        start, end = np.concatenate((a.start, b.end[met])), np.concatenate((b.start[met], a.end))
+    else:
+        origin, number = _expanded(count)
+        of_b = low[origin] + number
+        last = np.cumsum(count + 1) - 1  # piece of each interval
+        start, end = np.empty((2, len(a) + len(of_b)), dtype=np.int64)
+        inner = np.ones(len(start), dtype=bool)
+        inner[last] = False
+        end[inner], end[last] = b.start[of_b], a.end
+        inner[last] = True
+        inner[last - count] = False
+        start[inner], start[last - count] = b.end[of_b], a.start
     keep = start < end
     return Spans(start[keep], end[keep])
 
@@ -193,9 +202,13 @@ def covered_before(spans: Spans, time_ns: I64) -> I64:
     if not len(spans):
         return np.zeros(np.shape(time_ns), dtype=np.int64)
     at = np.searchsorted(spans.start, time_ns, side="right") - 1
-    inside = np.maximum(at, 0)
-    covered: I64 = np.minimum(time_ns, spans.end[inside]) - spans.start[inside] + spans.before_ns[inside]
-    covered[at < 0] = 0
+    none = at < 0
+    np.maximum(at, 0, out=at)
+    covered: I64 = spans.end[at]  # in place: there may be many
+    np.minimum(covered, time_ns, out=covered)
+    covered -= spans.start[at]
+    covered += spans.before_ns[at]
+    covered[none] = 0
     return covered
 
 

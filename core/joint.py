@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.analysis import Analysis
-from core.pricing import USELESS_REPLAY_PCT
 from core.project import predicted_step
+from core.replay.ahead import USELESS_REPLAY_PCT
 from core.replay.replay import Replay
 from core.trace import Trace
 

@@ -12,6 +12,7 @@ from core.figures.compute import final_verdict
 from core.figures.lookup import view_of
 from core.figures.model import Figures
 from core.figures.verdict import LOST_LAUNCHES_SHARE, is_start_up
+from core.replay.ahead import USELESS_REPLAY_PCT, is_usable
 from core.replay.plan import Planner, Turn
 from core.replay.replay import Replay, WhatIf
 from core.suggestions import Effect, EffectKind, PlanStep, RuleResult, Saving, Suggestion
@@ -23,7 +24,6 @@ _log = logging.getLogger(__name__)
 HIGH_PCT = 10.0
 MEDIUM_PCT = 3.0
 POOR_REPLAY_PCT = 10.0  # a replay further off than this gives rough savings
-USELESS_REPLAY_PCT = 50.0  # ... and further off than this none, nor a sustained step time: only bounds are left
 _WAITS_ONLY = frozenset({EffectKind.REMOVE_WAIT, EffectKind.MAKE_ASYNC})
 NOTHING_PCT = 1.0  # less than this is called next to nothing
 # Templates of the notes of a plan, for translation.
@@ -50,7 +50,11 @@ _SEVERITIES = ("low", "medium", "high")
 
 
 def price(
-    trace: Trace, figures: Figures, rule_results: Sequence[RuleResult], progress: Progress | None = None
+    trace: Trace,
+    figures: Figures,
+    rule_results: Sequence[RuleResult],
+    progress: Progress | None = None,
+    replay: Callable[[], Replay] | None = None,
 ) -> Analysis:
     """Work out from the replay what the suggestions save.
 
@@ -62,6 +66,8 @@ def price(
         What the rules found.
     progress
         Called with the fraction done and what is being done; may raise `core.errors.Cancelled` to stop.
+    replay
+        Hands over the replay that has been begun already, see `core.replay.ahead`.
 
     Returns
     -------
@@ -75,10 +81,10 @@ def price(
     tell(0.0, "replay")
     floors = _floors(rule_results)
     try:
-        replay = Replay(trace, figures)
-        if not replay or _device_unseen(trace):
+        made = replay() if replay is not None else Replay(trace, figures)
+        if not made or _device_unseen(trace):
             return _unpriced(trace, figures, rule_results, found)
-        suggestions, plan = _Pricing(trace, figures, replay, found, floors).run(tell)
+        suggestions, plan = _Pricing(trace, figures, made, found, floors).run(tell)
     except Cancelled:
         raise
     except Exception as error:
@@ -86,7 +92,7 @@ def price(
         _log.exception("the replay failed")
         return _unpriced(trace, figures, rule_results, found, {"replay": f"{type(error).__name__}: {error}"})
     tell(1.0, "replay")
-    return Analysis(_finished(trace, figures, replay, suggestions, plan), suggestions, plan, tuple(rule_results))
+    return Analysis(_finished(trace, figures, made, suggestions, plan), suggestions, plan, tuple(rule_results))
 
 
 def _unpriced(
@@ -344,8 +350,7 @@ def _finished(
 ) -> Figures:
     """Figures with what the replay knows, and the verdict that follows from it."""
     error = replay.error_pct if replay is not None else None
-    usable = replay is not None and replay.has_steps and replay.error_pct <= USELESS_REPLAY_PCT
-    usable = usable and not is_start_up(figures.budget)
+    usable = replay is not None and is_usable(replay, figures)
     sustained = replay.step_ns if replay is not None and usable else None
     known = [s.saving.pct for s in suggestions if s.saving.pct is not None and not s.informational]
     if replay is not None and plan:

@@ -20,6 +20,7 @@ OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is
 BESIDE_OUTLIER = "beside an outlier: the next step, far longer than the others, began its device work late"
 _ENDED = "truncated: the recording ended before all of its device work was written"
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
+_LONG = 8  # times as many slices as places looked up
 _PART = 1 << 16  # instants looked up at a time
 TRUNCATED_SHARE = 0.8  # torch-tb-profiler leaves out a last step with under 80 % of the kernels of the one before
 
@@ -161,7 +162,8 @@ def assign(view: View, steps: StepTable) -> I32:
     for source in distinct(files):
         of_file = np.flatnonzero(files == source)
         rows: Any = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
-        result[rows] = _around(steps, of_file, slices.start_ns[rows])
+        if not _by_tracks(view, steps, of_file, rows, result):
+            result[rows] = _around(steps, of_file, slices.start_ns[rows])
         threads = np.unique(steps.thread_id[of_file])
         if len(threads) > 1:
             every = np.arange(len(slices), dtype=np.int32)[rows]
@@ -180,6 +182,26 @@ def _could_be_linked(view: View) -> bool:
     numbers = view.trace.slices.correlation_id
     launches = view.named(view.host_calls, view.names.launch)
     return bool((numbers[launches] > 0).any() and (numbers[view.work] > 0).any())
+
+
+def _by_tracks(view: View, steps: StepTable, of_file: I64, rows: Any, result: I32) -> bool:
+    """Fill in the step of each slice where steps follow each other and tracks are long: by step, not by slice.
+
+    Returns
+    -------
+    Whether it has been done.
+    """
+    order = of_file[np.argsort(steps.start_ns[of_file], kind="stable")].astype(np.int32)
+    tracks, start = view.trace.tracks, view.trace.slices.start_ns
+    if not isinstance(rows, slice) or _LONG * len(tracks) * len(order) > len(start) or _overlap(steps, order):
+        return False
+    begin, end = steps.start_ns[order], np.maximum(steps.end_ns[order], steps.start_ns[order])
+    borders, holds = np.stack((begin, end), axis=1).ravel(), np.full(2 * len(order) + 1, -1, dtype=np.int32)
+    holds[1::2] = order
+    for first, last in zip(tracks.first_id.tolist(), tracks.end_id.tolist(), strict=True):
+        at = np.searchsorted(start[first:last], borders)
+        result[first:last] = np.repeat(holds, np.diff(at, prepend=0, append=last - first))
+    return True
 
 
 def step_source(view: View, steps: StepTable) -> I32:

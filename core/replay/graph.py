@@ -8,6 +8,7 @@ queued. Both are sums and running maxima, so that a block of any length costs th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -62,6 +63,18 @@ class Graph:
     def block_count(self) -> int:
         """Number of blocks."""
         return len(self.block_ns)
+
+    @cached_property
+    def waited_for(self) -> tuple[list[tuple[int, float]], list[int]]:
+        """Groups that waits wait for, with the lags after their ends (ns), by wait; and the first of each wait's.
+
+        The second list has one more entry, at the end.
+        """
+        group = self.group_of[self.waits.dep_piece]
+        known = group >= 0
+        held = list(zip(group[known].tolist(), self.waits.dep_lag_ns[known].tolist(), strict=True))
+        first = np.searchsorted(self.waits.dep_of[known], np.arange(len(self.waits) + 1))
+        return held, first.tolist()
 
 
 def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:

@@ -101,9 +101,13 @@ def make_program(
     if looks:
         for part in room:
             for block, target in zip(part.block.tolist(), part.target.tolist(), strict=True):
-                events.setdefault(block, ([], -1, []))[2].append((part.back, target))
+                if block not in events:
+                    events[block] = ([], -1, [])
+                events[block][2].append((part.back, target))
     lane = graph.block_lane[blocks]
-    new = np.isin(blocks, np.fromiter(events, dtype=np.int64, count=len(events)))
+    begins_segment = np.zeros(graph.block_count, dtype=bool)
+    begins_segment[list(events)] = True
+    new = begins_segment[blocks]
     new[1:] |= lane[1:] != lane[:-1]
     new[:1] = True
     heads = blocks[new]
@@ -120,7 +124,7 @@ def make_program(
         chains=chains,
         lane=graph.block_lane[heads].tolist(),
         size=np.bincount(segment_of[block_of_group(graph)[of]], minlength=len(heads)).tolist(),
-        events=[events.get(block) for block in heads.tolist()],
+        events=list(map(events.get, heads.tolist())),
         head=heads,
         segment_of=segment_of,
         wait_segment=wait_segment,
@@ -157,22 +161,21 @@ def _items(graph: Graph, segment_of: I32) -> tuple[I32, I64, I32]:
 def _block_events(graph: Graph, blocks: I32, chains: dict[int, tuple[int, float]]) -> dict[int, Event]:
     """What blocks begin with, by block."""
     waits, groups = graph.waits, len(graph.group_stream)
-    of_wait: dict[int, list[tuple[int, float]]] = {}
-    slots = graph.group_of[waits.dep_piece].tolist()
-    for row, slot, lag in zip(waits.dep_of.tolist(), slots, waits.dep_lag_ns.tolist(), strict=True):
-        if slot >= 0:
-            of_wait.setdefault(row, []).append((slot, lag))
-    for row, (before, lag) in chains.items():
-        of_wait.setdefault(row, []).append((groups + before, lag))
-    marks = groups + len(waits)
-    for row in np.flatnonzero(waits.mark >= 0).tolist():
-        of_wait.setdefault(row, []).append((marks + int(waits.mark[row]), float(waits.mark_lag_ns[row])))
+    (held, first), marks = graph.waited_for, groups + len(waits)
+    handed = np.flatnonzero(waits.mark >= 0)
+    mark_of = dict(zip(handed.tolist(), waits.mark[handed].tolist(), strict=True))
     events: dict[int, Event] = {}
     special = blocks[(graph.block_wait[blocks] >= 0) | (graph.block_mark[blocks] >= 0)]
     rows = zip(special.tolist(), graph.block_wait[special].tolist(), graph.block_mark[special].tolist(), strict=True)
     for block, row, mark in rows:
-        found = of_wait.get(row, []) if row >= 0 else []
-        keep = groups + row if row in chains else marks + mark if mark >= 0 else -1
+        found = held[first[row] : first[row + 1]] if row >= 0 else []
+        keep = marks + mark if mark >= 0 else -1
+        if row in chains:
+            before, lag = chains[row]
+            found.append((groups + before, lag))
+            keep = groups + row
+        if row in mark_of:
+            found.append((marks + mark_of[row], float(waits.mark_lag_ns[row])))
         if found or keep >= 0:
             events[block] = (found, keep, [])
     return events

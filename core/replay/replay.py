@@ -111,6 +111,9 @@ class ProcessReplay:
         # What effects can be worth at most; they are kept, so that their ids stay their own.
         self._bounds_known: list[tuple[frozenset[int], float, tuple[Effect, ...]]] = []
         self.now = self.run(self.changes.nothing())
+        if self._looked:  # as it is: then with any change, too
+            self._crowded.append(frozenset())
+            self._programs.pop((False, b""), None)
         self.error_pct = own_error(graph, self._folder, self.changes.nothing(), self.counted, self._pieces_in_order())
         missing_pct = self._missing_pct(figures)
         self.contradicted = missing_pct > MISSING_PCT

@@ -122,7 +122,7 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: 
 def call_cost(view: View, work: Work) -> int:
     """Median duration of the calls that launch a kernel: what a call costs that does not wait, ns."""
     launches = np.array(distinct(work.launch_id), dtype=np.int32)
-    kernels = launches[np.isin(launches, view.named(launches, view.names.launch))] if len(launches) else launches
+    kernels = view.named(launches, view.names.launch)
     if not len(kernels):
         return _DEFAULT_CALL_NS
     return int(np.median(view.trace.slices.dur_ns[kernels]))

@@ -136,6 +136,10 @@ def _merge_graphs(launch: I32, start: I64, end: I64) -> tuple[I32, I64, I64, I32
     tuple
         Position of each piece's first slice, start and end of the pieces, and the piece of each slice.
     """
+    owned = np.sort(launch[launch >= 0])
+    if not (owned[GRAPH_NODES - 1 :] == owned[: max(len(owned) - GRAPH_NODES + 1, 0)]).any():  # no launch owns so many
+        each = np.arange(len(launch), dtype=np.int32)
+        return each, start, np.maximum(end, 0), each
     _, owner, count = np.unique(launch, return_inverse=True, return_counts=True)
     graph = (launch >= 0) & (count[owner] >= GRAPH_NODES)
     group = np.where(graph, owner, len(count) + np.arange(len(launch)))

@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import memory
+from core.analysis import analyze
 from core.figures import lookup, stats, steps
 from core.figures.compute import compute_figures
 from core.figures.lookup import View
+from core.replay import ahead
 from core.tables import FLAG_CROSSING
 from tests.core.figures.test_any_trace import build, event
 from tests.trace_builder import TraceBuilder
@@ -99,3 +101,34 @@ def test_fewer_are_looked_up_among_more(values, times):
     ordered = np.sort(np.array(values, dtype=np.int64))
     for time_ns in (np.array(times, dtype=np.int64), np.sort(np.array(times * 9, dtype=np.int64))):
         np.testing.assert_array_equal(stats._found_before(ordered, time_ns), np.searchsorted(ordered, time_ns))
+
+
+def two_steps() -> TraceBuilder:
+    builder = TraceBuilder()
+    for number in range(6):
+        at = 100 * number
+        builder.step(number, at, 100).op("aten::mm", at + 5, 20).launch("k", at + 10, 5, at + 20, 30)
+        builder.op("aten::item", at + 30, 40).runtime("cudaStreamSynchronize", at + 35, 30)
+    return builder
+
+
+def test_a_replay_made_beside_the_rules_prices_the_same():
+    trace = two_steps().build()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "MANY", 1)
+        beside = analyze(trace)
+    after = analyze(trace)
+    assert beside.suggestions and beside.plan
+    assert (beside.suggestions, beside.plan) == (after.suggestions, after.plan)
+    assert_equal(beside.figures, after.figures)
+
+
+def test_a_replay_that_fails_beside_the_rules_leaves_what_they_found(monkeypatch, caplog):
+    def fails(trace, figures):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(memory, "MANY", 1)
+    monkeypatch.setattr(ahead, "Replay", fails)
+    found = analyze(two_steps().build())
+    assert found.notes["replay"].startswith("ZeroDivisionError")
+    assert found.suggestions and not found.plan and "the replay failed" in caplog.text
