@@ -10,6 +10,7 @@ import pytest
 from profiling.command import lines_of
 from profiling.outcome import read_traceback
 from profiling.result import RunResult
+from profiling.spec import RunSpec, from_json
 
 
 def told(tmp_path: Path, output: str = "", **manifest: Any) -> str:
@@ -83,3 +84,17 @@ def test_a_run_that_missed_its_window_is_told_how_to_record_from_the_start(tmp_p
 @pytest.mark.parametrize(("us", "words"), [(519.0, "0.519 ms"), (39_600.0, "39.6 ms"), (2_104_000.0, "2.1 s")])
 def test_a_time_is_told_in_its_unit(us, words, tmp_path):
     assert f"A step took {words} without" in told(tmp_path, steps={"wall_step_us": us})
+
+
+def test_what_is_kept_of_a_run_holds_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "train.py").write_text("")
+    monkeypatch.chdir(tmp_path / "project")
+    script = RunSpec("python", script="train.py", runs_root="runs").to_json()
+    module = RunSpec("python", module="train").to_json()
+    monkeypatch.chdir(tmp_path)
+    again = from_json(script)
+    again.check()
+    assert (again.folder, again.script_as_typed) == (str(tmp_path / "project"), "train.py")
+    assert again.runs_root == str(tmp_path / "project" / "runs")
+    assert from_json(module).folder == str(tmp_path / "project")
