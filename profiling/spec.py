@@ -160,7 +160,7 @@ class RunSpec:
             raise ProfilingError(say("is-notebook", path=self.script), "", say("cure-notebook"))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for the manifest: paths that hold in any folder; no variable has its value, it may be a secret."""
+        """Plain values for the manifest: paths that hold in any folder; values of variables may be secrets."""
         script, runs = (os.path.abspath(os.path.expanduser(p)) if p else "" for p in (self.script, self.runs_root))
         cwd = self.folder if self.cwd or self.module else ""
         plain = asdict(replace(self, env={}, script=script, runs_root=runs, cwd=cwd))
