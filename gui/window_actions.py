@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QCursor, QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
 
 from core.words import visible
-from gui import commands, dialogs, jobs, names, panels, reading_order, text, text_size, theme
+from gui import commands, dialogs, jobs, names, panels, reading_order, scripts, text, text_size, theme
 from gui.models.query import Fault, Query, find
 from gui.models.thread_titles import track_words
 from gui.session import Document
@@ -59,6 +59,7 @@ class WindowActions(_Base):
         """Let panels ask for what the window does."""
         self.session.provide("open", self.open_dialog)
         self.session.provide("open_folder", self.open_folder_dialog)
+        self.session.provide("choose_script", partial(scripts.choose, self.session, self.pages))
         self.session.provide("save_report", self.save_report)
         self.session.provide("palette", self.palette_dialog)
         from gui import tour_story
@@ -75,24 +76,17 @@ class WindowActions(_Base):
     def open_dialog(self) -> None:
         """Ask for traces and open them."""
         folder = self.settings.get("files/last_folder")
-        names = self.tr("Traces ({patterns});;All files (*)").format(patterns=FILTER)
+        names = self.tr("Traces ({patterns});;Scripts to profile ({scripts});;All files (*)").format(
+            patterns=FILTER, scripts=" ".join(f"*{suffix}" for suffix in scripts.SUFFIXES)
+        )
         chosen, _ = QFileDialog.getOpenFileNames(self, self.tr("Open traces"), folder, names)
         if chosen:
             self.settings.set("files/last_folder", str(Path(chosen[0]).parent))
-            self.session.open([Path(c) for c in chosen])
+            self.open_or_profile([Path(c) for c in chosen])
 
     def open_or_profile(self, paths: list[Path]) -> None:
         """Open traces; a script is no trace, but can be profiled."""
-        scripts = [p for p in paths if p.suffix == ".py" and p.is_file()]
-        traces = [p for p in paths if p not in scripts]
-        if traces:
-            self.session.open(traces)
-        elif self.session.can("profile"):
-            self.session.ask("profile")
-            launch: Any = self.pages.get("launch")
-            if launch is not None:
-                launch.as_script.setChecked(True)
-                launch.script.setText(str(scripts[0]))
+        scripts.open_or_profile(self.session, self.pages, paths)
 
     def open_folder_dialog(self) -> None:
         """Ask for a folder of ranks and open it as one trace."""
@@ -270,6 +264,11 @@ class WindowActions(_Base):
             shown.setText(self.tr("{number} of {count}").format(number=document.search_at + 1, count=text.count(count)))
         else:
             shown.setText(self.tr("1 hit") if count == 1 else self.tr("{count} hits").format(count=text.count(count)))
+        if not count and document.search_query is not None and document.search_query.fits_words:
+            inside = f"*{document.search_text.strip('*')}*"
+            shown.setText(self.tr("no whole word"))
+            words = self.tr("A pattern with * or ? fits whole words. {pattern} looks inside words, too.")
+            shown.setToolTip(plain_tip(words.format(pattern=inside)))
 
     def track_finder(self) -> None:
         """Find a track by name and bring it into view."""

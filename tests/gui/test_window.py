@@ -245,6 +245,23 @@ def test_search_counts_hits_and_steps_through_them(window: MainWindow, document:
     qtbot.waitUntil(lambda: not len(document.search_hits))
 
 
+def test_a_pattern_that_fits_no_whole_word_says_how_it_would(
+    window: MainWindow, document: Document, qtbot: QtBot
+) -> None:
+    field = window.top.search
+    field.setText("g*ker")
+    qtbot.waitUntil(lambda: document.search_text == "g*ker")
+    assert window.top.hits.text() == "no whole word"
+    assert "*g*ker*" in window.top.hits.toolTip()
+    field.setText("*g*ker*")
+    qtbot.waitUntil(lambda: len(document.search_hits) == 4)
+    assert window.top.hits.text() == "4 hits"
+    assert not window.top.hits.toolTip()
+    field.setText("gemn")
+    qtbot.waitUntil(lambda: document.search_text == "gemn")
+    assert window.top.hits.text() == "0 hits"
+
+
 def test_search_switches_and_filters(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     field = window.top.search
     window.run_command("search")
