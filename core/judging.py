@@ -16,6 +16,7 @@ from core.project import Figures, Iteration
 NOISE_PCT = 5.0  # successive runs of the same code differ by about as much on a quiet machine
 GAIN_PCT = 1.0  # a smaller change of the measured step is called no gain
 SLOWED = 1.2  # the step while recorded, of the one without the profiler, or the other way round: more is worth saying
+CROWDED_PCT = 20.0  # of the timing, waited for cores that the script's own threads had: that is no accident
 LARGEST_SPREAD_PCT = 25.0  # steps that differ more among themselves say little about some per cent
 
 
@@ -29,7 +30,9 @@ class Judgement:
     predicted_pct: float | None  # change predicted, of the step before; negative is faster
     measured_pct: float | None
     outcome: str  # right | better | worse | unclear (the measurements are too noisy to tell) | unknown
-    reasons: tuple[str, ...] = ()  # codes: still_found, new_found, profiler; same_code, repeat, spread, machine, pace
+    reasons: tuple[
+        str, ...
+    ] = ()  # codes: still_found, new_found, profiler, crowded; same_code, repeat, spread, machine, pace
     recorded_ns: tuple[float, float] | None = None  # both sustained steps while recorded, where `measure` is "wall"
     repeat_pct: float | None = None  # by how much runs of the same code differ, of the longest; None: run only once
     baseline: tuple[int, ...] = ()  # numbers of the rounds that ``before_ns`` is the mean of
@@ -70,7 +73,8 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
             break
     again = is_same_code(before, after)
     olds = _undisturbed([before, *([] if again else _repeats(before, rounds, field))], measure)
-    news = [after, *([] if again else _undisturbed(_repeats(after, rounds, field), measure))]
+    same = _undisturbed([after, *([] if again else _repeats(after, rounds, field))], measure)
+    news = [after, *(i for i in same if i is not after)]
     old = _mean([getattr(i.figures, field) for i in olds]) if field else None
     new = getattr(after.figures, field) if field else None
     measured = None if old is None or new is None else 100.0 * (new - old) / old
@@ -231,4 +235,7 @@ def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ..
     known = [host / wall for host, wall in pairs if host and wall]
     if known and min(known) > 1.0 and max(known) > SLOWED:
         reasons.append("profiler")
+    crowded = [f.crowded_pct or 0.0 for f in (before.figures, after.figures)]
+    if outcome == "worse" and crowded[1] > CROWDED_PCT and crowded[1] > 2.0 * crowded[0]:
+        reasons.append("crowded")
     return tuple(reasons)

@@ -59,6 +59,7 @@ class Figures:
     waited_pct: float | None = None  # of the timing without the profiler, while other programs had the cores
     wall_error_pct: float | None = None  # standard error of ``wall_ns``
     loop_ns: float | None = None  # what a fixed piece of work took beside that timing
+    crowded_pct: float | None = None  # as ``waited_pct``, while the script's own threads and workers had the cores
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:
         tuple(dict.fromkeys(s.rule_id for s in analysis.suggestions if not s.informational)),
         *_spread(analysis),
         sum(analysis.suggestions[i].key not in analysis.aside for i in analysis.headlined()),
-        *((run.timing.waited_pct, run.timing.error_pct, run.timing.loop_ns) if run else ()),
+        *((t.waited_pct, t.error_pct, t.loop_ns, t.crowded_pct) if run and (t := run.timing) else ()),
     )
 
 

@@ -38,6 +38,7 @@ class Timing:
     waited_pct: float | None = None  # of the timing, while other programs had the cores; the sum over threads
     error_pct: float | None = None  # standard error of the step
     loop_ns: float | None = None  # what a fixed piece of work took then: how fast the processor was
+    crowded_pct: float | None = None  # as ``waited_pct``, while the script's own threads and workers had the cores
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def read_run(folder: Path) -> RunRecord | None:
             _number(steps.get("wall_waited_pct")),
             _number(steps.get("wall_error_pct")),
             _nanoseconds(steps.get("wall_loop_us")),
+            _number(steps.get("wall_crowded_pct")),
         ),
     )
 

@@ -214,6 +214,11 @@ def _why_of(reasons: Sequence[str]) -> list[str]:
             "The profiler slows this script down much, and the prediction is of the step while recorded: what the "
             "profiler adds cannot be saved.",
         ),
+        "crowded": translate(
+            "iterations",
+            "The script's own threads and workers now wait for one another: they want more cores than there are. Try "
+            "fewer workers.",
+        ),
         "spread": translate(
             "iterations", "The steps of a run differ so much among themselves that this difference says little."
         ),

@@ -71,7 +71,7 @@ class Pace:
 
     def reset(self):
         """A new stretch."""
-        self._began, self._lost, self._known, self._loops = None, 0.0, True, []
+        self._began, self._lost, self._crowded, self._known, self._loops = None, 0.0, 0.0, True, []
 
     def start(self):
         """Time is taken from here on."""
@@ -86,16 +86,19 @@ class Pace:
         else:
             waited, used, stolen, own = (new - old for new, old in zip(now, began))
             # What waits for a core because of the script's own threads and workers is part of the script.
-            self._lost += max(0.0, min(waited, used - own)) + stolen
+            others = max(0.0, min(waited, used - own))
+            self._lost += others + stolen
+            self._crowded += waited - others
         self._loops.append(yardstick())
 
     def found(self):
         """``waited_us``: for a core that others had, summed over the threads, None where the system does not tell;
-        ``loop_us``: the yardstick, the mean of both ends.
+        ``crowded_us``: the same for one that the script itself had; ``loop_us``: the yardstick, the mean of both ends.
         """
         loops = self._loops
         return {
             "waited_us": self._lost * 1e6 if self._known else None,
+            "crowded_us": self._crowded * 1e6 if self._known else None,
             "loop_us": sum(loops) / len(loops) if loops else None,
         }
 

@@ -134,8 +134,9 @@ def leading_summary(gathered: Gathered) -> dict[str, Any]:
 class StepTimes:
     """Microseconds per step: ``wall_us`` without the profiler over ``timed`` steps, ``profiled_us`` in the window.
 
-    ``waited_pct`` of that timing went by while other programs had the cores (the sum over threads, so it may exceed
-    100), ``error_pct`` is the standard error of ``wall_us``, ``loop_us`` what a fixed piece of work took beside it.
+    ``waited_pct`` of that timing went by while other programs had the cores, ``crowded_pct`` while the script's own
+    threads and workers had them (sums over threads, so they may exceed 100). ``error_pct`` is the standard error of
+    ``wall_us``, ``loop_us`` what a fixed piece of work took beside it.
     """
 
     wall_us: float | None
@@ -144,6 +145,7 @@ class StepTimes:
     waited_pct: float | None = None
     error_pct: float | None = None
     loop_us: float | None = None
+    crowded_pct: float | None = None
 
 
 def step_times(gathered: Gathered) -> StepTimes:
@@ -168,7 +170,9 @@ def step_times(gathered: Gathered) -> StepTimes:
         wall = max(wall - hiccups / timed, usual) if on_device else usual
         error = None if on_device else _error_pct(each)
     paces = [row[2] for row in clocked if len(row) > 2]
-    waited = [pace["waited_us"] for pace in paces if pace.get("waited_us") is not None]
+    waited, crowded = (
+        [pace[key] for pace in paces if pace.get(key) is not None] for key in ("waited_us", "crowded_us")
+    )
     loops = [pace["loop_us"] for pace in paces if pace.get("loop_us")]
     return StepTimes(
         wall,
@@ -177,6 +181,7 @@ def step_times(gathered: Gathered) -> StepTimes:
         100.0 * sum(waited) / whole if waited and whole else None,
         error,
         statistics.mean(loops) if loops else None,
+        100.0 * sum(crowded) / whole if crowded and whole else None,
     )
 
 

@@ -281,6 +281,7 @@ def _steps(gathered: Gathered, traces: list[dict[str, Any]]) -> dict[str, Any]:
         "wall_step_us": wall_us,
         "wall_steps_timed": steps,
         "wall_waited_pct": measured.waited_pct,
+        "wall_crowded_pct": measured.crowded_pct,
         "wall_error_pct": measured.error_pct,
         "wall_loop_us": measured.loop_us,
         "profiled_step_us": profiled_us,

@@ -216,3 +216,19 @@ def test_a_comparison_says_that_the_machine_was_busy(tmp_path):
     assert (found.outcome, found.noise) == ("unclear", ("pace",))
     little = replace(one, timing=replace(one.timing, waited_pct=8.0))
     assert compare(trace, analysis, trace, analysis, (little, two)).outcome == "faster"
+
+
+def test_a_disturbed_run_of_the_changed_code_does_not_spoil_a_calm_one():
+    base, calm = timed(0, 5.6), timed(2, 8.7, predicted_ns=6.1, **FIX)
+    busy = timed(1, 30.0, waited=90.0, predicted_ns=6.1, **FIX)
+    found = judge(base, calm, (base, busy, calm))
+    assert (found.outcome, found.is_gain, found.repeat_pct) == ("worse", False, None)
+
+
+def test_workers_that_want_more_cores_than_there_are_are_named():
+    base, after = timed(0, 2.4), timed(1, 5.1, predicted_ns=2.0, **FIX)
+    assert "crowded" not in judge(base, after).reasons
+    crowded = replace(after, figures=replace(after.figures, crowded_pct=61.0))
+    assert "crowded" in judge(base, crowded).reasons
+    as_before = replace(base, figures=replace(base.figures, crowded_pct=55.0))
+    assert "crowded" not in judge(as_before, crowded).reasons

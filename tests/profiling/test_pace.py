@@ -29,7 +29,8 @@ def test_waiting_for_cores_that_others_had_is_kept(monkeypatch):
 
 
 def test_what_the_scripts_own_workers_take_is_part_of_the_script(monkeypatch):
-    assert timed(monkeypatch, (1.0, 10.0, 0.0, 2.0), (1.5, 11.0, 0.0, 3.0))["waited_us"] == 0
+    found = timed(monkeypatch, (1.0, 10.0, 0.0, 2.0), (1.5, 11.0, 0.0, 3.0))
+    assert (found["waited_us"], found["crowded_us"]) == (0, pytest.approx(500_000))
 
 
 def test_what_a_host_takes_from_a_virtual_machine_counts(monkeypatch):
@@ -68,8 +69,9 @@ def gathered(steps: list[float], *paces: dict) -> Gathered:
 
 
 def test_a_run_says_how_far_its_step_can_be_trusted():
-    calm = step_times(gathered([1000.0] * 8, {"waited_us": 80.0, "loop_us": 70.0}))
+    calm = step_times(gathered([1000.0] * 8, {"waited_us": 80.0, "crowded_us": 800.0, "loop_us": 70.0}))
     assert (calm.waited_pct, calm.error_pct, calm.loop_us) == (pytest.approx(1.0), 0.0, 70.0)
+    assert calm.crowded_pct == pytest.approx(10.0)
     uneven = step_times(gathered([1000.0, 3000.0] * 4, {"waited_us": None, "loop_us": 70.0}))
     assert uneven.waited_pct is None
     assert uneven.error_pct == pytest.approx(100 * 1.25 * 2000 / 1.35 / 8**0.5 / 2000)
