@@ -10,6 +10,8 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
+import threading
+from bisect import bisect
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
@@ -69,14 +71,38 @@ def _filled(columns: list[memoryview], places: list[tuple[int, int]], total: int
     if memory is None:
         return None
     try:
-        for column, (start, size) in zip(columns, places, strict=True):
-            at = 0
-            while at < size:  # written, not copied into a mapping: half the time, and other threads work meanwhile
-                at += os.pwrite(memory, column[at:], start + at)
+        _write(memory, columns, places, total)
         return memory, mmap.mmap(memory, total, access=mmap.ACCESS_READ)
     except (OSError, MemoryError):  # no room for it
         os.close(memory)
         return None
+
+
+def _write(memory: int, columns: list[memoryview], places: list[tuple[int, int]], total: int) -> None:
+    """Write columns to their places, by two threads where that takes longer than starting one."""
+    failed: list[BaseException] = []
+
+    def write(first: int, end: int) -> None:
+        try:
+            for column, (start, size) in zip(columns[first:end], places[first:end], strict=True):
+                at = 0
+                while at < size:  # written, not copied into a mapping: half the time, and other threads work meanwhile
+                    at += os.pwrite(memory, column[at:], start + at)
+        except (OSError, MemoryError) as error:
+            failed.append(error)
+
+    half = bisect(places, (total // 2,)) if total > _CHUNK_BYTES else len(places)
+    other = threading.Thread(target=write, args=(half, len(places)), name="parcel", daemon=True)
+    try:
+        if half < len(places):
+            other.start()
+    except RuntimeError:  # no thread to be had
+        half = len(places)
+    write(0, half)
+    if other.ident is not None:
+        other.join()
+    if failed:
+        raise failed[0]
 
 
 def receive(connection: Connection) -> Any:

@@ -72,11 +72,12 @@ def assemble(
     slices, unfinished = paired.slices, paired.unfinished
     columns.slices = empty(SliceColumns)
     tick()
+    by_time = _by_time(slices)
     kinds = kinds_of(columns, slices)
     if (kept := _without_watcher(columns, slices, kinds)) is not None:
         slices, kinds, unfinished = slices.rows(kept), kinds[kept], unfinished[kept]
+        by_time = _by_time(slices)
     tick()
-    by_time = Alongside(partial(np.argsort, slices.time_ns, kind="stable"), worthwhile=len(slices) > _MANY)
     _note_unnumbered_steps(columns, slices, kinds)
     tick()
     places = place(columns, slices, kinds, by_time.result(), tick)
@@ -109,6 +110,11 @@ def assemble(
         report=make_report(columns),
         reader=reader,
     )
+
+
+def _by_time(slices: SliceColumns) -> Alongside[I64]:
+    """Row numbers by start, equal ones as they come; sorted while other things are done."""
+    return Alongside(partial(np.argsort, slices.time_ns, kind="stable"), worthwhile=len(slices) > _MANY)
 
 
 def _without_watcher(columns: EventColumns, slices: SliceColumns, kinds: U8) -> Bool | None:

@@ -69,3 +69,27 @@ def test_a_trace_arrives_whole_and_reads_its_file(tmp_path: Path) -> None:
     assert got.report == trace.report
     np.testing.assert_array_equal(got.slices.start_ns, trace.slices.start_ns)
     assert [got.event(i) for i in range(len(got.slices))] == [trace.event(i) for i in range(len(trace.slices))]
+
+
+@pytest.mark.parametrize("threads", [True, False])
+def test_many_columns_are_written_by_two_threads_where_there_are_any(
+    threads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writers, original = set(), parcels.os.pwrite
+
+    def pwrite(*details: Any) -> int:
+        writers.add(threading.current_thread().name == "parcel")
+        return original(*details)
+
+    def start(self: threading.Thread) -> None:
+        if self.name == "parcel" and not threads:
+            raise RuntimeError("can't start new thread")
+        started(self)
+
+    started = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(parcels.os, "pwrite", pwrite)
+    content = [np.arange(200_000) + number for number in range(8)]
+    _, got = carried(content)
+    assert all(np.array_equal(one, other) for one, other in zip(content, got, strict=True))
+    assert writers == ({True, False} if threads else {False})
