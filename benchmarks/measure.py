@@ -87,7 +87,11 @@ def tree(pid: int) -> list[int]:
     while todo:
         one = todo.pop()
         found.append(one)
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
+        try:
+            tasks = list(Path(f"/proc/{one}/task").glob("*/children"))
+        except OSError:  # it has ended meanwhile
+            continue
+        for task in tasks:
             try:
                 todo += map(int, task.read_text().split())
             except OSError:

@@ -279,10 +279,11 @@ class Facts:
     @cached_property
     def _launches_before(self) -> I32:
         """int32[n_slices + 1]: how many entries of the launch table belong to slices with a smaller id."""
-        counts = np.bincount(self.trace.links.launched_by, minlength=len(self.trace.slices))
-        before = np.zeros(len(counts) + 1, dtype=np.int32)
-        np.cumsum(counts, out=before[1:])
-        return before
+        by = self.trace.links.launched_by  # ascending
+        last = np.flatnonzero(np.diff(by, append=-1))  # of those of one slice
+        before = np.zeros(len(self.trace.slices) + 1, dtype=np.int32)
+        before[by[last] + 1] = np.diff(last, prepend=-1)
+        return np.cumsum(before, out=before)
 
     def device_below(self, slice_id: int) -> I32:
         """int32[k]: device work launched by a CPU slice or anything below it on its track."""
