@@ -14,7 +14,8 @@ def what_text_is(start: bytes) -> tuple[str, str, str]:
     """What a file is that begins with no JSON, more about it, and what to do: a trace may stand behind other text."""
     if b"\x00" in start[:4096]:
         return "it is a binary file", "", ""
-    shown = "".join(c if c.isprintable() else "\ufffd" for c in start[:40].decode("utf-8", "replace"))
+    words = " ".join(start[:200].decode("utf-8", "replace").split())[:40]  # lines one after the other
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in words)
     if b'"traceEvents"' in start or b'"ph"' in start:
         advice = "Delete what stands before the first event, or record again into a file of its own."
         return "it begins with other text", f"It starts with “{shown}”.", advice
@@ -24,7 +25,14 @@ def what_text_is(start: bytes) -> tuple[str, str, str]:
 def no_json(name: str, start: bytes) -> TraceError:
     """Text that begins like a list and holds none."""
     what, more, advice = what_text_is(start)
-    return TraceError(f"{name} is not a PyTorch trace: {what}.", more, advice or OPEN_ANOTHER, 0)
+    return TraceError(f"{name} is not a PyTorch trace: {what}.", more, advice or advice_for(name), 0)
+
+
+def advice_for(name: str) -> str:
+    """What to open instead of a file of this name."""
+    if name.lower().endswith((".py", ".ipynb")):
+        return "It is a script by its name: profile it, and open the trace that comes of it."
+    return OPEN_ANOTHER
 
 
 def nothing_unpacked(name: str, size_bytes: int) -> TraceError:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from core.errors import TraceError
-from core.importing.refusals import OPEN_ANOTHER, what_text_is
+from core.importing.refusals import advice_for, what_text_is
 from core.importing.repair import MAX_VALUE_BYTES, Unreadable, parse_event, parse_object
 
 _EVENT_KEY = rb'"(?:ph|name|cat|pid|tid|ts|id|dur|args|s|bp)"\s*+:'
@@ -295,7 +295,7 @@ _KINDS = (
 def foreign(name: str, text: bytes, read_bytes: int) -> TraceError:
     """Say what a file without events is."""
     body = text.lstrip(b" \t\r\n\x00")
-    advice = OPEN_ANOTHER
+    advice = advice_for(name)
     if not body:
         what = "It has no bytes" if read_bytes == 0 else "It holds only blanks"
         return TraceError(f"{name} is empty.", f"{what}.", "Profile again, or copy the file again.", 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,19 +24,20 @@ from PySide6.QtWidgets import (
 
 from gui import jobs, text
 from gui.errors import as_text
+from gui.own_form import STAND_IN, OwnForm
 from gui.panels import PanelSpec
 from gui.said import spoken
 from gui.session import Document, Session
 from gui.text_size import px
-from gui.widgets.calm import CalmCombo
+from gui.widgets.gpu_field import GpuField
 from gui.widgets.labels import Elided, button, heading, label, named
 from gui.widgets.launch_cards import RecordCard, StepsCard, align_labels, beside, centred, form_card
 from gui.widgets.python_field import PythonAnswer, PythonField
 from gui.widgets.script_hint import ScriptHint
 from profiling.errors import ProfilingError
 from profiling.interpreters import Interpreter, find_interpreters
-from profiling.preflight import Device, Preflight, preflight
-from profiling.spec import NO_GPU, RunSpec
+from profiling.preflight import Preflight, preflight
+from profiling.spec import RunSpec
 
 if TYPE_CHECKING:
     from gui.capture import Capture
@@ -56,7 +56,7 @@ class LaunchPage(QWidget):
         self._capture: Capture | None = session.ask("capture")
         self._settings = session.ask("capture_settings")
         self._found: Preflight | None = None
-        self._own: tuple[RunSpec, bool] | None = None  # the user's form, while one of the example is shown
+        self._own: OwnForm | None = None  # the user's form, while one of the example is shown
         self._picked = False  # the user chose the interpreter: it is not changed with the script
         self._column = column = QWidget()
         self._box = QVBoxLayout(column)
@@ -119,7 +119,7 @@ class LaunchPage(QWidget):
         for choice in (self.as_script, self.as_module):
             self._kind.addButton(choice)
         self.as_script.setChecked(True)
-        form.addRow(self.as_script, beside(self.script, button(self.tr("Choose…"), self._choose_script)))
+        form.addRow(self.as_script, beside(self.script, button(self.tr("Choose…"), self.choose_script)))
         form.addRow(self.as_module, self.module)
         self.hint = ScriptHint()
         self.hint.module_wished.connect(self._use_module)
@@ -135,9 +135,7 @@ class LaunchPage(QWidget):
         form.addRow(self.tr("Working folder"), beside(self.folder, button(self.tr("Choose…"), self._choose_folder)))
         self.interpreter = PythonField()
         form.addRow(self.tr("Python"), beside(self.interpreter, button(self.tr("Choose…"), self._choose_python)))
-        self.gpu = CalmCombo()
-        self.gpu.setAccessibleName(self.tr("GPUs that the script sees"))
-        self._offer_gpus(())
+        self.gpu = GpuField()
         form.addRow(self.tr("GPU"), self.gpu)
         self.answer = PythonAnswer()
         self.asking = self.answer.asking
@@ -159,6 +157,8 @@ class LaunchPage(QWidget):
         row.setSpacing(16)
         self.command = Elided("", "faint", mono=True)
         row.addWidget(self.command, 1)
+        self.why_not = label("", "warn")
+        row.addWidget(self.why_not)
         self.run_button = button(self.tr("Run"), self.run, "primary", self.tr("Start the script under the profiler"))
         self.run_button.setMinimumWidth(120)
         row.addWidget(self.run_button)
@@ -194,25 +194,6 @@ class LaunchPage(QWidget):
         self._later.start()
         self._update()
 
-    def _offer_gpus(self, devices: tuple[Device, ...]) -> None:
-        """All, none, or one of those that the interpreter sees; what was chosen stays chosen."""
-        chosen = self.gpu.currentData() or ""
-        inherited = [part.strip() for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
-        self.gpu.blockSignals(True)
-        self.gpu.clear()
-        self.gpu.addItem(self.tr("All that are visible"), "")
-        for device in devices:
-            number = inherited[device.index] if device.index < len(inherited) else str(device.index)
-            self.gpu.addItem(self.tr("{number}: {name}").format(number=number, name=device.name), number)
-        self.gpu.addItem(self.tr("None: run on the CPU"), NO_GPU)
-        self._choose_gpu(chosen)
-        self.gpu.blockSignals(False)
-
-    def _choose_gpu(self, chosen: str) -> None:
-        if self.gpu.findData(chosen) < 0:
-            self.gpu.addItem(chosen, chosen)
-        self.gpu.setCurrentIndex(self.gpu.findData(chosen))
-
     def _python_picked(self) -> None:
         self._picked = True
 
@@ -233,7 +214,7 @@ class LaunchPage(QWidget):
         if found.interpreter != self.interpreter.path():
             return
         self._found = found
-        self._offer_gpus(found.devices)
+        self.gpu.offer(found.devices)
         worst = found.remarks[0].level if found.remarks else "info"
         words = [f"{spoken(r.text)} {spoken(r.cure)}".strip() for r in found.remarks]
         self.answer.tell(spoken(found.words), words, {"stop": "wait", "warn": "warn"}.get(worst, "dim"))
@@ -254,24 +235,23 @@ class LaunchPage(QWidget):
         self.back.setVisible(self._own is not None)
         self._update()
 
-    def _filled(self) -> tuple[RunSpec, bool]:
-        """What the user has filled in, runnable or not, and whether the Python was chosen."""
-        arguments = self.arguments.text()
-        self.arguments.clear()  # kept as they were typed: they may not be split yet
-        spec = replace(self.spec(), script=self.script.text(), module=self.module.text())
-        self.arguments.setText(arguments)
-        return replace(spec, argv=(arguments,)), self._picked
+    def _filled(self) -> OwnForm:
+        """What the user has filled in, runnable or not: with both targets, or none, or arguments not split yet."""
+        rest = self._spec((), script=STAND_IN)
+        texts = self.script.text(), self.module.text(), self.arguments.text()
+        return OwnForm(rest, *texts, self.as_module.isChecked(), self._picked)
 
     def restore(self) -> None:
         """Bring back what the user had filled in before a run of the example was proposed."""
         if self._own is None:
             return
-        (own, picked), self._own = self._own, None
-        self.fill(own)
+        own, self._own = self._own, None
+        self.fill(own.rest)
         self.script.setText(own.script)
-        self.arguments.setText(own.argv[0])
-        self.as_module.setChecked(bool(own.module) and not own.script)
-        self._picked = picked
+        self.module.setText(own.module)
+        self.arguments.setText(own.arguments)
+        (self.as_module if own.as_module else self.as_script).setChecked(True)
+        self._picked = own.picked
         self.back.hide()
 
     def fill(self, spec: RunSpec) -> None:
@@ -286,11 +266,12 @@ class LaunchPage(QWidget):
         self.folder.setText(spec.cwd)
         self._picked = True
         self.interpreter.setEditText(spec.interpreter)
-        self._choose_gpu(spec.gpu)
+        self.gpu.choose(spec.gpu)
         self.record.fill(spec)
         self.steps.fill(spec)
 
-    def _choose_script(self) -> None:
+    def choose_script(self) -> None:
+        """Ask for the script; a user who thinks better of it keeps the form."""
         start = os.path.dirname(self.script.text()) or str(Path.home())
         path, _ = QFileDialog.getOpenFileName(self, self.tr("Choose a script"), start, self.tr("Python (*.py *.ipynb)"))
         if path:
@@ -337,12 +318,14 @@ class LaunchPage(QWidget):
             words = self.tr("The arguments cannot be split: a quote is not closed.")
             raise ProfilingError(words, str(error)) from error
         kind, field = ("module", self.module) if self.as_module.isChecked() else ("script", self.script)
-        target: dict[str, Any] = {kind: field.text().strip()}
+        return self._spec(argv, **{kind: field.text().strip()})
+
+    def _spec(self, argv: tuple[str, ...], **target: Any) -> RunSpec:
         return RunSpec(
             interpreter=self.interpreter.path(),
             argv=argv,
             cwd=self.folder.text().strip(),
-            gpu=self.gpu.currentData() or "",
+            gpu=self.gpu.value(),
             **self.record.values(),
             **self.steps.values(),
             stdin="pipe",
@@ -378,13 +361,28 @@ class LaunchPage(QWidget):
         folder = os.path.dirname(os.path.abspath(script)) if script and not module else ""
         self.folder.setPlaceholderText(folder or self.tr("the folder of the script"))
         target = self.module.text().strip() if module else script
-        running = self._capture is not None and self._capture.running
-        unusable = self._found is not None and not self._found.usable
-        self.run_button.setEnabled(bool(target and self.interpreter.path()) and not running and not unusable)
+        why_not = self._why_not(target)
+        self.why_not.setText(why_not)
+        self.why_not.setVisible(bool(why_not))
+        self.run_button.setEnabled(not why_not)
         try:
             self.command.set_text(" ".join(self.spec().command) if target else "")
         except ProfilingError as error:
             self.command.set_text(spoken(error.title))
+
+    def _why_not(self, target: str) -> str:
+        """Why the form cannot be run as it stands, "" where it can."""
+        if not target and self.as_module.isChecked():
+            return self.tr("Name a module first")
+        if not target:
+            return self.tr("Choose a script first")
+        if not self.interpreter.path():
+            return self.tr("Choose a Python first")
+        if self._found is not None and not self._found.usable:
+            return self.tr("This Python cannot run it, see above")
+        if self._capture is not None and self._capture.running:
+            return self.tr("A script is running: wait for its end, or stop it")
+        return ""
 
 
 def _look(script: str, last: list[str], _: jobs.Progress) -> list[Interpreter]:

@@ -160,7 +160,7 @@ class StartPage(QScrollArea):
             "profile",
             self.tr("Profile a script"),
             self.tr("Pick a training script and its Python. It runs as it is; nothing in it has to change."),
-            button(self.tr("Choose script…"), partial(ask, "profile"), "", self.tr("Ctrl+R")),
+            button(self.tr("Choose script…"), partial(ask, "choose_script")),
         )
         learnt, self.learn_button = self._card(
             "learn",

@@ -209,6 +209,41 @@ def test_a_run_of_the_example_leaves_what_the_user_had_filled_in(session: Sessio
     assert page.back.isHidden()
 
 
+@pytest.mark.parametrize(("script", "module"), [("", ""), ("mine.py", "pkg.train")])
+def test_an_example_fills_a_form_without_one_target_and_gives_it_back(
+    session: Session, script: str, module: str
+) -> None:
+    page = page_for(session, Path())
+    page.script.setText(script)
+    page.module.setText(module)
+    session.ask("capture").show_launcher(RunSpec("/other/python", "example.py"), aside=True)
+    assert page.script.text().endswith("example.py")
+    page.restore()
+    assert (page.script.text(), page.module.text(), page.as_script.isChecked()) == (script, module, True)
+
+
+def test_the_page_says_why_it_cannot_run(session: Session, tmp_path: Path) -> None:
+    page = page_for(session, tmp_path / "train.py")
+    said = []
+
+    def why() -> str:
+        assert page.run_button.isEnabled() is page.why_not.isHidden() is not bool(page.why_not.text())
+        return page.why_not.text()
+
+    assert why() == ""
+    page._checked(Preflight("/some/python", "3.13.0", "", "", (), (Remark("stop", "No torch.", ""),)))
+    said.append(why())
+    page.interpreter.setEditText("")
+    said.append(why())
+    page.script.clear()
+    said.append(why())
+    page.as_module.setChecked(True)
+    said.append(why())
+    assert all(said)
+    assert len(set(said)) == len(said)
+    page._later.stop()
+
+
 def test_the_answer_about_a_python_moves_nothing(session: Session, tmp_path: Path, qtbot: QtBot) -> None:
     page = page_for(session, tmp_path / "train.py")
     qtbot.addWidget(page)
@@ -292,7 +327,7 @@ def test_pythons_are_listed_with_their_torch_and_the_best_is_chosen(
 def test_the_gpus_that_are_there_can_be_chosen(session: Session, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
     page = page_for(session, tmp_path / "train.py")
-    page._offer_gpus((Device(0, "NVIDIA L4", 1, 2), Device(1, "NVIDIA H100", 1, 2)))
+    page.gpu.offer((Device(0, "NVIDIA L4", 1, 2), Device(1, "NVIDIA H100", 1, 2)))
     assert page.spec().gpu == ""
     page.gpu.setCurrentIndex(page.gpu.findText("5: NVIDIA H100"))
     assert page.spec().gpu == "5"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QListWidget, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from core.errors import TraceError
@@ -144,6 +144,36 @@ def test_a_script_that_is_dropped_is_offered_for_profiling(window: MainWindow, t
     assert type(page).__name__ == "LaunchPage"
     assert page.script.text() == str(script)
     assert page.as_script.isChecked()
+
+
+@pytest.mark.parametrize("name", ["train.py", "train.ipynb"])
+def test_a_script_chosen_among_traces_is_offered_for_profiling(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    script = tmp_path / name
+    script.write_text("{}")
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(script)], ""))
+    window.run_command("open")
+    page: Any = window.stack.currentWidget()
+    assert type(page).__name__ == "LaunchPage"
+    assert page.script.text() == str(script)
+    assert not window.banner.isVisible()
+
+
+def test_the_start_page_asks_for_the_script_at_once(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[str] = ["", str(tmp_path / "train.py")]
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (chosen.pop(0), ""))
+    start: Any = window.pages["start"]
+    start.profile_button.click()
+    qtbot.waitUntil(lambda: len(chosen) == 1)  # thought better of it: the form is there
+    page: Any = window.stack.currentWidget()
+    assert page.script.text() == ""
+    window.show_page("start")
+    start.profile_button.click()
+    qtbot.waitUntil(lambda: page.script.text() == str(tmp_path / "train.py"))
+    assert window.stack.currentWidget() is page
 
 
 def test_text_dropped_on_the_window_is_refused(window: MainWindow) -> None:

@@ -54,6 +54,14 @@ def test_what_lies_beside_traces(tmp_path: Path, name: str, content: bytes, what
     assert found.value.hint
 
 
+def test_a_script_is_shown_in_words_and_called_one(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import math\nimport torch\n\n\nfor step in range(3):\n    pass\n")
+    with pytest.raises(TraceError) as found:
+        open_trace(tmp_path / "train.py")
+    assert "“import math import torch for step in" in found.value.detail
+    assert "profile it" in found.value.hint
+
+
 def test_a_database(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "report.sqlite") as database:
         database.execute("create table kernels (start integer)")
