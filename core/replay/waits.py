@@ -28,6 +28,7 @@ STARVED_SHARE = (
     0.05  # of the loop's time spent waiting for batches: the loader sets the pace (torch-tb-profiler's mark)
 )
 _LOADER_TAKE_NS = 100_000  # taking a finished batch out of the queue costs no more than about this
+RELEASED_NS = 10_000  # from the end of work on one stream to the start of what waited for it on another
 _LOOK_BACK = 64  # launches among which the one before a stream wait on another stream is looked for
 
 
@@ -346,5 +347,26 @@ def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.
         before[todo] -= 1
         todo = todo[~other & (back > 0)]
     alone = at[(found < 0) & (before <= 0)][:_LOOK_BACK]
+    found = _released_by(work, own, at, found)
     at, found = at[found >= 0], found[found >= 0]
     return np.stack((own[at], own[found])), own[alone]
+
+
+def _released_by(work: Work, own: np.ndarray, at: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """What each launch waits for, where another stream's last work ended just when it began and that found did not.
+
+    Several streams may have been launched on since (a prefetched batch): the one whose end released it is meant.
+    """
+    stream, start, end = work.stream[own], work.start_ns[own], work.end_ns[own]
+    device = work.stream_device[stream]
+    found = found.copy()
+    loose = (found < 0) | (start[at] - end[found] > RELEASED_NS)
+    for one in distinct(stream):
+        places = np.flatnonzero(stream == one)
+        index = np.searchsorted(places, at) - 1
+        last = places[np.maximum(index, 0)]
+        ended = start[at] - end[last]
+        meets = loose & (index >= 0) & (stream[at] != one) & (device[at] == device[last])
+        meets &= (ended >= -TOLERANCE_NS) & (ended <= RELEASED_NS)
+        found[meets], loose = last[meets], loose & ~meets
+    return found

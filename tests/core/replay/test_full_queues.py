@@ -77,7 +77,17 @@ def loss_now_and_then(m: Machine, number: int) -> None:
         m.item()
 
 
-PROGRAMS = (one_stream, quick_kernels, beside, reduced, graphs, uneven, loss_now_and_then)
+def forked_behind_a_prefetch(m: Machine, number: int) -> None:
+    """A branch that waits for the compute stream; launched last before it was a copy on a third one."""
+    one_stream(m, number)
+    m.copy("HtoD", 1 << 18, us=50.0, pinned=True, blocking=False, stream=60)
+    m.stream_wait(m.event_record(7), 20)
+    kernels(m, 20, 100.0, stream=20)
+    m.stream_wait(m.event_record(20), 7)
+    kernels(m, 5, 100.0)
+
+
+PROGRAMS = (forked_behind_a_prefetch, one_stream, quick_kernels, beside, reduced, graphs, uneven, loss_now_and_then)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
