@@ -26,7 +26,6 @@ class Seen:
     stdout: str
     stderr: str
     phases: list[str]
-    stop_seconds: float = 0.0  # from asking to the end
     left: set[int] = field(default_factory=set)  # processes that are still there
 
     @property
@@ -86,10 +85,8 @@ def run_script(
         run.write_stdin(line)
     if stop:
         _until(lambda: bool(run.gathered.traces), limit_s)
-        began = time.monotonic()
         run.stop()
         run.wait(60)
-        seen.stop_seconds = time.monotonic() - began
     result = run.wait(limit_s)
     if result is None:
         run.stop(now=True)
