@@ -14,6 +14,7 @@ import numpy as np
 
 from core.tables import I64, Bool
 
+_MANY = 1 << 14  # instants that are not looked up together: they would need twice the memory
 _EMPTY = np.zeros(0, dtype=np.int64)
 
 
@@ -217,8 +218,13 @@ def coverage(spans: Spans, start_ns: I64, end_ns: I64) -> I64:
 
     Windows may overlap and come in any order; inverted ones give 0.
     """
-    both = covered_before(spans, np.concatenate((end_ns, start_ns)))  # at once: mostly there are few
-    covered: I64 = both[: len(end_ns)] - both[len(end_ns) :]
+    covered: I64
+    if len(end_ns) < _MANY:
+        both = covered_before(spans, np.concatenate((end_ns, start_ns)))  # at once: mostly there are few
+        covered = both[: len(end_ns)] - both[len(end_ns) :]
+    else:
+        covered = covered_before(spans, end_ns)
+        covered -= covered_before(spans, start_ns)
     np.maximum(covered, 0, out=covered)
     return covered
 

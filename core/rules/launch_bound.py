@@ -271,8 +271,9 @@ def _idle(facts: Facts, by_launch: int, shown: list[int]) -> Evidence:
 def _launched_alone(facts: Facts) -> I32:
     """Kernels with a launch of their own: those of a CUDA graph share one, and a graph is the cure already."""
     launch = facts.trace.links.launch_of[facts.kernels]
-    _, inverse, counts = np.unique(launch, return_inverse=True, return_counts=True)
-    alone: I32 = facts.kernels[(launch < 0) | (counts[inverse] == 1)]
+    ordered = np.sort(launch)
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    alone: I32 = facts.kernels[(launch < 0) | ~among(launch, shared)]
     return alone
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core import intervals as sets_of_instants
 from core.intervals import EMPTY, Spans, clip, contains, coverage, cut, divide, intersect, subtract, union, union_all
 
 SIZE = 70
@@ -91,3 +92,11 @@ def test_nothing_is_nothing():
     assert EMPTY.total_ns == 0
     assert coverage(EMPTY, np.array([0]), np.array([5])).tolist() == [0]
     assert subtract(EMPTY, EMPTY) is EMPTY
+
+
+def test_coverage_of_many_windows_is_that_of_few(monkeypatch):
+    spans = union(np.array([0, 20, 50]), np.array([10, 30, 90]))
+    start = np.array([5, -3, 25, 60, 40])
+    few = coverage(spans, start, start + 30)
+    monkeypatch.setattr(sets_of_instants, "_MANY", 1)
+    np.testing.assert_array_equal(coverage(spans, start, start + 30), few)
