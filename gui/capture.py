@@ -12,7 +12,8 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
-from gui import find_line
+from gui import find_line, staying, together
+from gui.said import spoken
 from gui.session import Document, Session
 from gui.settings import Settings
 from profiling.errors import ProfilingError
@@ -92,18 +93,20 @@ class Capture(QObject):
         self._titles: dict[Path, str] = {}
         self._began: set[Path] = set()  # folders of the runs started from this window
         self._sought_in: Path | None = None
+        self._opening: set[Path] = set()  # files of the run that has ended, until they are shown
         self._timer = QTimer(self)
         self._timer.setInterval(FLUSH_MS)
         self._timer.timeout.connect(self.flush)
         session.documentsChanged.connect(self._name_documents)
+        session.openingEnded.connect(self._opened)
 
     @property
     def running(self) -> bool:
         """A run is on."""
         return self.run is not None and self.result is None
 
-    def start(self, spec: RunSpec, *, open_when_done: bool = True) -> None:
-        """Start a run and show its page; errors are shown as a banner."""
+    def start(self, spec: RunSpec, *, open_when_done: bool = True, show: bool = True) -> None:
+        """Start a run and show its page, unless it is not to be shown; errors are shown as a banner."""
         if self.running:
             self._session.raise_error(
                 ProfilingError(
@@ -126,7 +129,10 @@ class Capture(QObject):
         self._began.add(Path(run.folder))
         self.started.emit()
         self._session.runChanged.emit()
-        self._session.pageRequested.emit("output")
+        if show:
+            self._session.pageRequested.emit(staying.RUN)
+        else:
+            staying.say_started(self._session, spec.title)
         self._timer.start()
 
     def stop(self) -> None:
@@ -207,13 +213,31 @@ class Capture(QObject):
         self.result = result
         self.ended.emit()
         self._session.runChanged.emit()
-        if result.trace is not None and self.open_when_done:
+        self._opening = set()
+        if result.trace is not None and self.open_when_done and not staying.is_partial(result):
             ranks = [path for path in result.traces if path.name.startswith("trace-rank")]
             paths = ranks if len(ranks) > 1 else [result.trace]
             self._sought_in = result.trace if self.spec is not None and self.spec.line_ranges else None
             for path in paths:
                 self._titles[path] = str(result.manifest.get("name") or path.name)
+            self._opening = {path.absolute() for path in paths}
             self._session.open(paths, result.folder)
+        elif not staying.is_watched(self._session, staying.RUN):
+            self._session.set_status(spoken(result.words))
+
+    def stays_behind(self, key: str) -> bool:
+        """Whether a trace that opens by itself stays behind what is shown: an error to be read, or another page."""
+        if self._opening.isdisjoint(together.files_of(Path(key))) or self.result is None:
+            return False
+        return self.result.outcome == "failed" or not staying.is_watched(self._session, staying.RUN)
+
+    def _opened(self, key: str) -> None:
+        if self._opening.isdisjoint(together.files_of(Path(key))):
+            return
+        there = [d for d in self._session.documents if any(s.path in self._opening for s in d.trace.sources)]
+        self._opening = set()
+        if there and self._session.current not in there and self.result is not None:
+            staying.say_opened(self._session, str(self.result.manifest.get("name") or ""))
 
     def _name_documents(self) -> None:
         for document in self._session.documents:
@@ -318,5 +342,6 @@ def install(session: Session, settings: Settings) -> None:
         app.aboutToQuit.connect(capture.close)
     session.provide("capture", lambda: capture)
     session.provide("capture_settings", lambda: settings)
+    session.provide("stays_behind", capture.stays_behind)
     session.provide("profile", capture.show_launcher)
     session.provide("find_line", capture.find_line)

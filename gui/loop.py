@@ -18,7 +18,7 @@ from core.fixes.together import Joint
 from core.judging import judge
 from core.project import Figures, Iteration, Project, all_projects, figures_of, load_project, project_folder
 from core.run_folder import RunRecord, read_run, run_of
-from gui import allow_dialog, jobs
+from gui import allow_dialog, jobs, staying
 from gui.loop_fixes import Derived, Fixes
 from gui.loop_own import FixState, OwnFiles
 from gui.loop_rounds import Rounds, predict
@@ -181,7 +181,7 @@ class Loop(QObject):
         self.keep(project.with_iteration(fresh))
         if measured_now:
             self._tick_parent(project, fresh)
-            self._session.pageRequested.emit("iterations")
+            staying.show_measured(self._session, document, fresh.number)
             self.rounds.go_on()
 
     def _tick_parent(self, project: Project, measured: Iteration) -> None:

@@ -23,13 +23,14 @@ from core.moved_run import changed_since, moved_spec, source_root
 from core.project import AppliedFix, Figures, Iteration, Project, fix_of
 from core.run_folder import RunRecord, read_run
 from core.trace import Trace
-from gui import jobs
+from gui import jobs, staying
 from gui.elsewhere import mark, runs_elsewhere
 from gui.session import Document, Session
 
 if TYPE_CHECKING:
     from gui.capture import Capture
     from gui.loop import Loop
+    from profiling.spec import RunSpec
 
 PLANNED = "planned"  # the copy is made and has not run
 _log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class Rounds(QObject):
         self._planned: dict[str, tuple[Path, int]] = {}  # by script of a copy: folder and number of its round
         self._pending: Iteration | None = None  # the changed copy that runs now
         self._next: tuple[Path, int] | None = None  # folder and number of the round to measure when this one was
+        self._by_itself = False  # nobody has just asked for the run that begins
         self._env: dict[Path, Mapping[str, str]] = {}  # variables of the runs of this session; never written anywhere
         session.runChanged.connect(self._run_changed)
 
@@ -189,7 +191,9 @@ class Rounds(QObject):
         found, self._next = self._next, None
         project = self._loop.project_in(found[0]) if found is not None else None
         if project is not None and found is not None:
+            self._by_itself = True
             self.measure_again(project, found[1])
+            self._by_itself = False
 
     def _is_unchanged(self, run: RunRecord) -> bool:
         """Whether the user's files are what a run used; else it is said which one is not."""
@@ -241,8 +245,15 @@ class Rounds(QObject):
         if not capture.is_own(run.folder):
             capture.show_foreign(spec)
             return
-        capture.start(spec)
+        self._start(capture, spec)
         self._attach(spec.script)
+
+    def _start(self, capture: Capture, spec: RunSpec) -> None:
+        """Run; what nobody has just asked for takes no page from under the user."""
+        if self._by_itself and not staying.is_watched(self._session, staying.RUN, staying.ROUNDS):
+            capture.start(spec, show=False)
+        else:
+            capture.start(spec)
 
     # While it runs -----------------------------------------------------------------------------------------------
 

@@ -252,6 +252,8 @@ class Opener(QObject):
 
     def _comes_to_front(self, key: str) -> bool:
         """Whether nothing is shown yet that was asked for with this trace and stands before it."""
+        if self._session.ask("stays_behind", key):
+            return False
         shown = str(self._session.current.property("asked")) if self._session.current is not None else ""
         return shown not in self._asked or shown == key or self._rank(key) < self._rank(shown)
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
         def show_panel(self, panel_id: str) -> None:
             """Bring a panel to the front."""
 
+        def shown_page(self) -> str:
+            """Id of the page that is shown."""
+
         def run_command(self, command_id: str) -> None:
             """Run one command of the table, if it can run now."""
 
@@ -60,6 +63,7 @@ class WindowActions(_Base):
         self.session.provide("open", self.open_dialog)
         self.session.provide("open_folder", self.open_folder_dialog)
         self.session.provide("choose_script", partial(scripts.choose, self.session, self.pages))
+        self.session.provide("shown_page", self.shown_page)
         self.session.provide("save_report", self.save_report)
         self.session.provide("palette", self.palette_dialog)
         from gui import tour_story

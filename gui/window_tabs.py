@@ -113,6 +113,11 @@ class WindowTabs(_Base):
         if index >= 0 and self._start_shown():
             self._tab_chosen(index)
 
+    def shown_page(self) -> str:
+        """Id of the page that is shown; "" while a trace is."""
+        shown = self.stack.currentWidget()
+        return next((key for key, page in self.pages.items() if page is shown and isinstance(key, str)), "")
+
     def _start_shown(self) -> bool:
         return self.stack.currentWidget() is self.pages.get("start")
 
