@@ -24,11 +24,8 @@ pytorch/pytorch#108968; measured on recorded recommendation-model traces.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from core.rule_tools.facts import Facts
+from core.rule_tools.host_index import index_copies
 from core.rule_tools.report import SyncTexts, sync_suggestions
-from core.rule_tools.sync_classes import Occurrence
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -61,17 +58,6 @@ TEXTS = SyncTexts(
 )
 
 
-def _copies(facts: Facts, occurrence: Occurrence) -> Iterable[int]:
-    """The moves under the indexing op; the indexing itself stays."""
-    out = []
-    for call in occurrence.calls:
-        ids = facts.path_ids(call)
-        names = [facts.trace.name(i) for i in ids]
-        at = next((n for n, name in enumerate(names) if name in ("aten::to", "aten::_to_copy", "aten::copy_")), -1)
-        out.append(ids[at] if at >= 0 else call)
-    return dict.fromkeys(out)
-
-
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
-    return sync_suggestions(ctx, RULE.id, TEXTS, target=_copies)
+    return sync_suggestions(ctx, RULE.id, TEXTS, target=index_copies)

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.rule_tools.facts import Facts
+from core.rule_tools.host_index import index_copies
 from core.rule_tools.report import SyncTexts, sync_suggestions
 from core.rule_tools.sync_classes import Occurrence, made_from
 from core.suggestions import EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
@@ -62,17 +63,6 @@ TEXTS = SyncTexts(
 )
 
 
-def _copies(facts: Facts, occurrence: Occurrence) -> Iterable[int]:
-    """The moves under the indexing op; the indexing itself stays."""
-    out = []
-    for call in occurrence.calls:
-        ids = facts.path_ids(call)
-        names = [facts.trace.name(i) for i in ids]
-        at = next((n for n, name in enumerate(names) if name in ("aten::to", "aten::_to_copy", "aten::copy_")), -1)
-        out.append(ids[at] if at >= 0 else call)
-    return dict.fromkeys(out)
-
-
 def _makers(facts: Facts, occurrence: Occurrence) -> Iterable[int]:
     """Ops that turn the list into a tensor go with the copy."""
     index = next((i for i in facts.path_ids(occurrence.calls[0]) if "index" in facts.trace.name(i)), occurrence.anchor)
@@ -81,4 +71,4 @@ def _makers(facts: Facts, occurrence: Occurrence) -> Iterable[int]:
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
-    return sync_suggestions(ctx, RULE.id, TEXTS, extra_removed=_makers, target=_copies)
+    return sync_suggestions(ctx, RULE.id, TEXTS, extra_removed=_makers, target=index_copies)
