@@ -146,7 +146,7 @@ def _uneven(steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
     if len(known) < _UNEVEN_STEPS:
         return []
     low, middle, high = np.percentile(known, (25, 50, 75))
-    if high - low < _UNEVEN_SHARE * middle or known.max() < _UNEVEN_RANGE * known.min():
+    if not middle or high - low < _UNEVEN_SHARE * middle or known.max() < _UNEVEN_RANGE * known.min():
         return []
     slices = steps.slice_id[rows]
     share = 100.0 * float(high - low) / float(middle)

@@ -87,6 +87,15 @@ def test_a_budget_without_busy_time_adds_up_to_the_nanosecond():
     assert budget.busy_ns >= 0
 
 
+def test_steps_that_take_no_time_are_not_uneven():
+    builder = TraceBuilder()
+    for number in range(8):
+        builder.step(number, 10 * number, 0).op("aten::mm", 10 * number, 5)
+    figures = compute_figures(builder.build())
+    assert figures.summary.step_ns == 0
+    assert "uneven-steps" not in [note.code for note in figures.doctor]
+
+
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(event, max_size=25))
 def test_figures_of_any_trace(events):

@@ -238,6 +238,13 @@ def test_any_id_of_a_flow_is_survived(tmp_path, odd):
     assert len(trace.links.forward) <= 1
 
 
+@pytest.mark.parametrize("digits", ["9" * 6000, "0" * 6000 + "7", str(2**63)])
+def test_a_step_may_have_any_number(tmp_path, digits):
+    builder = TraceBuilder().slice("user_annotation", f"ProfilerStep#{digits}", 0, 10)
+    trace = _open(tmp_path, json.dumps({"traceEvents": builder.events}).encode())
+    assert trace.steps.number.tolist() == [7 if digits.endswith("7") and digits[0] == "0" else 1 << 62]
+
+
 def test_pipes_and_devices_are_refused_at_once(tmp_path):
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
