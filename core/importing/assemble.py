@@ -12,7 +12,7 @@ import numpy as np
 from core.importing.aside import Alongside
 from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty
 from core.importing.header import read_header
-from core.importing.kineto import UNNUMBERED_STEP, facts_of_names
+from core.importing.kineto import UNNUMBERED_STEP, facts_of_names, step_number
 from core.importing.links import Launches, launches_of, make_links
 from core.importing.notes import make_report
 from core.importing.pairing import pair
@@ -47,7 +47,6 @@ _WIDE = ("correlation", "external", "copy_bytes")  # may have been held in 32 bi
 _NUMBERS = (*_WIDE, "start", "length")
 _SIZED = np.isin(np.arange(256), (SliceKind.MEMCPY, SliceKind.MEMSET))
 _MANY = 1 << 16  # slices: a column of fewer is sorted before a thread has started
-_HIGHEST_STEP = 1 << 62
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
 
 
@@ -321,7 +320,7 @@ def _processes(places: Places, names: _Names, rank: int | None) -> ProcessTable:
 def _steps(slices: SliceTable, tracks: TrackTable, strings: list[str]) -> StepTable:
     steps = np.flatnonzero(slices.kind == SliceKind.STEP)
     rows = steps[np.argsort(slices.start_ns[steps], kind="stable")].astype(np.int32)
-    numbers = [_step_number(strings[i]) for i in slices.name_id[rows].tolist()]
+    numbers = [step_number(strings[i]) for i in slices.name_id[rows].tolist()]
     return StepTable(
         start_ns=slices.start_ns[rows],
         end_ns=slices.start_ns[rows] + slices.dur_ns[rows],
@@ -331,11 +330,6 @@ def _steps(slices: SliceTable, tracks: TrackTable, strings: list[str]) -> StepTa
         thread_id=tracks.thread_id[slices.track_id[rows]],
         inferred=np.zeros(len(rows), np.bool_),
     )
-
-
-def _step_number(name: str) -> int:
-    digits = name.partition("#")[2].lstrip("0")
-    return min(int(digits or "0"), _HIGHEST_STEP) if len(digits) < 20 else _HIGHEST_STEP
 
 
 def _lookup(places: Places, pid: I32, tid: I32) -> I32:

@@ -73,6 +73,7 @@ UNNUMBERED_STEP = re.compile(r"ProfilerStep[#*]?\Z")
 GC_NAME = re.compile(r"Python GC\b|<built-in method collect\b|gc collect", re.IGNORECASE)
 _TALKS = np.isin(np.arange(256), (SliceKind.KERNEL, SliceKind.RANGE, SliceKind.DEVICE_RANGE, SliceKind.CPU_OP))
 COMMUNICATION = re.compile(r"nccl|rccl|gloo:|hccl|oneccl|ucc:|mpi:|c10d::|msccl", re.IGNORECASE)
+_HIGHEST_STEP = 1 << 62
 OP_NAME = re.compile(r"[A-Za-z_]\w*::|[A-Za-z]\w*Backward\d*\Z|autograd::")
 
 LAUNCH_FLOWS = frozenset({"ac2g", "async", "async_cpu_to_gpu", "cpu_to_cuda", "async_npu", "hosttodevice", "mtia_corr"})
@@ -163,6 +164,12 @@ def _kind_without_category(name: str, process_name: str) -> SliceKind:
     if process == "cpu functions" or OP_NAME.match(name.strip()):
         return SliceKind.CPU_OP
     return SliceKind.OTHER
+
+
+def step_number(name: str) -> int:
+    """Return the number in a step's name; one that int64 cannot hold is the highest."""
+    digits = name.partition("#")[2].lstrip("0")
+    return min(int(digits or "0"), _HIGHEST_STEP) if len(digits) < 20 else _HIGHEST_STEP
 
 
 def copy_direction(name: str) -> CopyDirection:
