@@ -14,6 +14,7 @@ from core.project import Figures
 
 CALM_PCT = 10.0  # waited for a core, of the timing: less hardly moves a step
 MOST_WAITED = 0.98  # of the timing: waiting is summed over threads, so it may exceed the time itself
+MOST_TOLD = 0.5  # of the timing: where more may have been waiting, how short the step is cannot be told
 CLEAR = 2.5  # standard errors (Student's 95 % of six steps): a change beyond them is more than one run's own noise
 STEADY_PCT = 7.0  # the fixed piece of work differs by so much between runs at one and the same pace
 
@@ -30,6 +31,21 @@ def step_range(figures: Figures) -> Range:
     error = CLEAR * (figures.wall_error_pct or 0.0) / 100.0
     waited = min((figures.waited_pct or 0.0) / 100.0, MOST_WAITED)
     return max(1.0 - waited - error, 1.0 - MOST_WAITED), 1.0 + error
+
+
+def shortest_step(figures: Figures) -> float | None:
+    """Shortest that a step without the profiler may be on a quiet machine, in ns; None where that cannot be told.
+
+    Threads wait at the same time, one of them maybe for another: the sum of what they waited bounds what a step lost,
+    and says nothing where it comes near the time itself.
+    """
+    share = step_range(figures)[0]
+    return None if not figures.wall_ns or share < 1.0 - MOST_TOLD else share * figures.wall_ns
+
+
+def is_too_busy(waited_pct: float | None) -> bool:
+    """Whether other programs had the cores for so much of a timing that it tells no step."""
+    return (waited_pct or 0.0) > 100.0 * MOST_TOLD
 
 
 def pace_change(before: Sequence[Figures], after: Figures) -> float | None:

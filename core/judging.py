@@ -182,14 +182,17 @@ def noise_of(before: Sequence[Figures], after: Sequence[Figures], change_pct: fl
 
     Each side holds all runs of one code. Steps that differ much among themselves hide a small change, not one far
     beyond the error of their means; but that error knows nothing of what changes between runs. So where no code ran
-    twice, the steps of both have to lie apart as well. Where other programs were busy (`is_busy`, unless the run knows
-    that they were not), only runs that were repeated on both sides can tell.
+    twice, the steps of both have to lie apart as well: all but one of each run, where there are enough of them. Where
+    other programs were busy (`is_busy`, unless the run knows that they were not), only runs that were repeated on both
+    sides can tell.
     """
     sides, reasons = [*before, *after], []
-    errors = [s.error_pct for s in sides if s.error_pct is not None]
-    clear = change_pct is not None and len(errors) == len(sides) and abs(change_pct) > CLEAR * math.hypot(*errors)
-    if clear and change_pct is not None and len(sides) == 2:
-        clear = _are_apart(before[0], after[0], change_pct)
+    pair = len(sides) == 2 and change_pct is not None
+    inner = _known([s.inner_error_pct for s in sides]) if pair else None
+    errors = inner or _known([s.error_pct for s in sides])
+    clear = change_pct is not None and errors is not None and abs(change_pct) > CLEAR * math.hypot(*errors)
+    if clear and pair and change_pct is not None:
+        clear = (_are_inner_apart if inner else _are_apart)(before[0], after[0], change_pct)
     if not clear and any(s.spread_pct is not None and s.spread_pct > LARGEST_SPREAD_PCT for s in sides):
         reasons.append("spread")
     unsure = [s for s in sides if s.waited_pct is None or not is_calm(s)]
@@ -220,6 +223,20 @@ def _are_apart(before: Figures, after: Figures, change_pct: float) -> bool:
     old, new = ((f.spread_pct or 0.0) / 100.0 for f in (before, after))
     times = 1.0 + change_pct / 100.0
     return times * (1.0 + new) < 1.0 - old if change_pct < 0 else times * (1.0 - new) > 1.0 + old
+
+
+def _are_inner_apart(before: Figures, after: Figures, change_pct: float) -> bool:
+    """As `_are_apart`, of all steps of each run but the one that lies furthest out."""
+    times = 1.0 + change_pct / 100.0
+    if change_pct < 0:
+        return times * (100.0 + (after.high_pct or 0.0)) < 100.0 + (before.low_pct or 0.0)
+    return times * (100.0 + (after.low_pct or 0.0)) > 100.0 + (before.high_pct or 0.0)
+
+
+def _known(values: Sequence[float | None]) -> list[float] | None:
+    """The values, where all of them are known."""
+    known = [value for value in values if value is not None]
+    return known if known and len(known) == len(values) else None
 
 
 def _reasons(before: Iteration, after: Iteration, outcome: str) -> tuple[str, ...]:

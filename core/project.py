@@ -25,6 +25,7 @@ from core.suggestions import Suggestion
 
 FORMAT = "steplens.project/1"
 NAME, COPIES = "project.json", "copies"
+LEAST_FOR_INNER = 5  # steps, of which one may lie apart from the others
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class Figures:
     wall_error_pct: float | None = None  # standard error of ``wall_ns``
     loop_ns: float | None = None  # what a fixed piece of work took beside that timing
     crowded_pct: float | None = None  # as ``waited_pct``, while the script's own threads and workers had the cores
+    low_pct: float | None = (
+        None  # shortest recorded step, of their mean, less 100; without the one that lies furthest out
+    )
+    high_pct: float | None = None  # as ``low_pct``, the longest
+    inner_error_pct: float | None = None  # as ``error_pct``, without that step
 
 
 @dataclass(frozen=True)
@@ -265,7 +271,8 @@ def figures_of(analysis: Analysis, run: RunRecord | None) -> Figures:
         tuple(dict.fromkeys(s.rule_id for s in analysis.suggestions if not s.informational)),
         *_spread(analysis),
         sum(analysis.suggestions[i].key not in analysis.aside for i in analysis.headlined()),
-        *((t.waited_pct, t.error_pct, t.loop_ns, t.crowded_pct) if run and (t := run.timing) else ()),
+        *((t.waited_pct, t.error_pct, t.loop_ns, t.crowded_pct) if run and (t := run.timing) else (None,) * 4),
+        *_inner(analysis),
     )
 
 
@@ -277,6 +284,24 @@ def _spread(analysis: Analysis) -> tuple[float | None, float | None]:
         return None, None
     error = 100.0 * float(steps.std(ddof=1)) / len(steps) ** 0.5 / max(float(steps.mean()), 1.0)
     return float(50.0 * (steps.max() - steps.min()) / max(float(np.median(steps)), 1.0)), error
+
+
+def _inner(analysis: Analysis) -> tuple[float | None, float | None, float | None]:
+    """Shortest and longest of the recorded steps but one, the furthest from their median, in per cent off their mean.
+
+    Last, the standard error of what is left.
+
+    One odd step (a file read anew, a garbage collection) is no reason to know nothing; unknown of fewer than five.
+    """
+    rows = analysis.figures.step_figures
+    steps = np.sort(rows.dur_ns[rows.counted]).astype(np.float64)
+    if len(steps) < LEAST_FOR_INNER or not steps[-1]:
+        return None, None, None
+    middle = np.median(steps)
+    inner = steps[1:] if middle - steps[0] > steps[-1] - middle else steps[:-1]
+    low, high = 100.0 * (inner[[0, -1]] / steps.mean() - 1.0)
+    error = 100.0 * float(inner.std(ddof=1)) / len(inner) ** 0.5 / float(inner.mean())
+    return float(low), float(high), error
 
 
 def fix_of(suggestion: Suggestion, edit: ProposedEdit) -> AppliedFix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from core.change_range import is_calm, step_range
+from core.change_range import is_calm, shortest_step
 from core.judging import judge
 from core.project import Project
 from gui.round_words import plain_counts, step
@@ -31,11 +31,14 @@ def bars(project: Project) -> list[tuple[int, float | None, float | None]]:
 
 
 def least(project: Project) -> dict[int, float]:
-    """How short the step of a round may be that other programs disturbed, by its number (ns); others are not in it."""
+    """How short the step of a round may be that other programs disturbed, by its number; others are not in it.
+
+    In ns; 0 where that cannot be told.
+    """
     if not plain_counts(project):
         return {}
     known = [(i.number, i.figures) for i in project.iterations if i.figures.wall_ns and not is_calm(i.figures)]
-    return {number: step_range(figures)[0] * (figures.wall_ns or 0.0) for number, figures in known}
+    return {number: shortest_step(figures) or 0.0 for number, figures in known}
 
 
 def caption(project: Project) -> str:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from core.change_range import CALM_PCT, is_calm, step_range
+from core.change_range import is_calm
 from core.judging import GAIN_PCT, SLOWED, Judgement, is_busy, is_same_code, judge
 from core.project import Figures, Iteration, Project
 from core.results import ROUNDING, ResultCheck, compare_parameters
 from core.run_folder import ParametersAt, read_run
 from gui import text
+from gui.round_pace import disturbed, pace_words
 
 translate = QCoreApplication.translate
-MOST_TOLD_PCT = 500.0  # a change that may be larger is not put into figures
 
 
 def script_name(project: Project) -> str:
@@ -164,42 +164,10 @@ def _prediction(found: Judgement) -> str:
 def _disturbed(figures: Figures) -> list[str]:
     """That other programs were busy while the first round's steps were timed, where that is known."""
     if not is_calm(figures):
-        words = translate(
-            "iterations",
-            "While it was timed other programs had the processor for {share} of the time, so the step may be as "
-            "short as {time}. Measure it again.",
-        )
-        least = step_range(figures)[0] * (figures.wall_ns or 0.0)
-        share = text.percent(min(figures.waited_pct or 0.0, 100.0))
-        return [words.format(share=share, time=text.duration(least))]
+        return [disturbed(figures)]
     known = figures.waited_pct is not None
     busy = not known and is_busy(figures.wall_ns, figures.sustained_ns, figures.host_ns)
     return _why_of(["machine"] if busy else [])
-
-
-def pace_words(found: Judgement) -> list[str]:
-    """What the machine did while steps were timed, and between which bounds the change lies; where that matters."""
-    if "pace" not in found.reasons or found.range_pct is None:
-        return []
-    sentences = []
-    before, after = (min(share, 100.0) for share in found.waited_pct or (0.0, 0.0))
-    if max(before, after) > CALM_PCT or found.pace_pct is None:
-        words = translate(
-            "iterations",
-            "Other programs had the processor for {before} of the time while steps were timed before, and {after} now.",
-        )
-        sentences.append(words.format(before=text.percent(before), after=text.percent(after)))
-    if found.pace_pct is not None:
-        words = translate(
-            "iterations", "The machine's own pace moved: a fixed piece of work took {change} beside this round."
-        )
-        sentences.append(words.format(change=signed(found.pace_pct)))
-    words = (
-        translate("iterations", "Allowing for that, the change lies between {low} and {high}. Measure both again.")
-        if found.range_pct[1] < MOST_TOLD_PCT
-        else translate("iterations", "These runs cannot tell the change. Measure both again.")
-    )
-    return [*sentences, words.format(low=signed(found.range_pct[0]), high=signed(found.range_pct[1]))]
 
 
 def _why_of(reasons: Sequence[str]) -> list[str]:

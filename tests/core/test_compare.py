@@ -163,6 +163,21 @@ def test_steps_that_differ_much_among_themselves_are_noise():
     assert compare(*sides[1], *sides[1]).outcome == "same"  # of one and the same trace
 
 
+def test_one_odd_step_does_not_hide_that_steps_lie_apart():
+    slow, quick, mixed = TraceBuilder(), TraceBuilder(), TraceBuilder()
+    at = [0.0, 0.0, 0.0]
+    rows = ((176, 174, 177, 181, 176, 164), (182, 124, 127, 126, 163, 116), (182, 118, 120, 175, 172, 104))
+    for k, builder in enumerate((slow, quick, mixed)):
+        for n, ms in enumerate(rows[k]):
+            builder.step(n, at[k], 1000 * ms).op("aten::mm", at[k] + 10, 900 * ms)
+            at[k] += 1000.0 * ms
+    sides = analysed(slow), analysed(quick), analysed(mixed)
+    found = compare(*sides[0], *sides[1])
+    assert (found.outcome, found.noise) == ("faster", ())
+    assert compare(*sides[1], *sides[0]).outcome == "slower"
+    assert compare(*sides[0], *sides[2]).noise == ("spread",)  # two of them are no accident
+
+
 def test_differences_are_of_the_whole_traces_where_one_knows_no_steps(pair):
     """Else a column of totals would stand beside a difference per step."""
     other = analysed(TraceBuilder().op("aten::other", 0, 5))

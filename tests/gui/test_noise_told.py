@@ -131,8 +131,25 @@ def test_what_the_machine_did_is_told_with_its_cure_and_no_prediction_is_blamed(
     assert "Other programs" not in said
     slower = replace(calm, figures=replace(calm.figures, loop_ns=105_000.0))
     assert "a fixed piece of work took +50 %" in said_of(Project(tmp_path, "train.py", (first, slower)), 1)
-    busy = Project(tmp_path, "train.py", (disturbed(0, 5.6e6, 80.0),))
-    assert "so the step may be as short as 1.12 ms. Measure it again." in said_of(busy, 0)
+    busy = Project(tmp_path, "train.py", (disturbed(0, 5.6e6, 40.0),))
+    assert "so the step may be as short as 3.36 ms. Measure it again." in said_of(busy, 0)
+
+
+@pytest.mark.parametrize("waited", [51.0, 100.0, 130.0])  # it is summed over threads
+def test_a_timing_that_was_too_disturbed_gives_no_bound(tmp_path, waited):
+    busy = disturbed(0, 181e6, waited)
+    said = said_of(Project(tmp_path, "train.py", (busy,)), 0)
+    assert "Disturbed: while it was timed other programs kept its threads waiting" in said
+    assert "%" not in said
+    assert "as short as" not in said
+    fixed = disturbed(1, 150e6, 5.0, parent=0, copy="/copies/1", predicted_ns=150e6)
+    project = Project(tmp_path, "train.py", (busy, fixed))
+    said = said_of(project, 1)
+    assert "other programs kept the run before waiting for a processor, too long to tell the change." in said
+    assert "lies between" not in said
+    assert round_chart.least(project) == {0: 0.0}  # all of the bar is pale
+    scattered = replace(busy, figures=replace(busy.figures, waited_pct=12.0, wall_error_pct=30.0))
+    assert "as short as" not in said_of(Project(tmp_path, "train.py", (scattered,)), 0)
 
 
 def test_a_round_that_was_not_measured_is_not_told_as_if_it_were_another(tmp_path):

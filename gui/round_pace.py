@@ -1,0 +1,73 @@
+"""What the machine did while steps were timed, in sentences: how much of a time or a change may be its doing."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from core.change_range import CALM_PCT, is_too_busy, shortest_step
+from core.judging import Judgement
+from core.project import Figures
+from gui import text
+
+translate = QCoreApplication.translate
+MOST_TOLD_PCT = 500.0  # a change that may be larger is not put into figures
+
+
+def disturbed(figures: Figures) -> str:
+    """How short the step of a run may be that other programs disturbed."""
+    least = shortest_step(figures)
+    if least is None:
+        return translate(
+            "iterations",
+            "Disturbed: while it was timed other programs kept its threads waiting, too long to say how short the step "
+            "is on a quiet machine. Measure it again.",
+        )
+    words = translate(
+        "iterations",
+        "While it was timed other programs had the processor for up to {share} of the time, so the step may be as "
+        "short as {time}. Measure it again.",
+    )
+    return words.format(share=text.percent(figures.waited_pct or 0.0), time=text.duration(least))
+
+
+def pace_words(found: Judgement) -> list[str]:
+    """What the machine did while steps were timed, and between which bounds the change lies; where that matters."""
+    if "pace" not in found.reasons or found.range_pct is None:
+        return []
+    sentences = []
+    before, after = found.waited_pct or (0.0, 0.0)
+    if is_too_busy(max(before, after)):
+        return [_too_busy(is_too_busy(before), is_too_busy(after))]
+    if max(before, after) > CALM_PCT or found.pace_pct is None:
+        words = translate(
+            "iterations",
+            "Other programs had the processor for {before} of the time while steps were timed before, and {after} now.",
+        )
+        sentences.append(words.format(before=text.percent(before), after=text.percent(after)))
+    if found.pace_pct is not None:
+        words = translate(
+            "iterations", "The machine's own pace moved: a fixed piece of work took {change} beside this round."
+        )
+        sentences.append(words.format(change=text.change(found.pace_pct)))
+    words = (
+        translate("iterations", "Allowing for that, the change lies between {low} and {high}. Measure both again.")
+        if found.range_pct[1] < MOST_TOLD_PCT
+        else translate("iterations", "These runs cannot tell the change. Measure both again.")
+    )
+    return [*sentences, words.format(low=text.change(found.range_pct[0]), high=text.change(found.range_pct[1]))]
+
+
+def _too_busy(before: bool, after: bool) -> str:
+    """That other programs left a timing nothing to tell; whose."""
+    if before and after:
+        return translate(
+            "iterations",
+            "Disturbed: other programs kept both runs waiting for a processor, too long to tell the change. Measure "
+            "both again.",
+        )
+    which = translate("iterations", "this run") if after else translate("iterations", "the run before")
+    return translate(
+        "iterations",
+        "Disturbed: other programs kept {which} waiting for a processor, too long to tell the change. Measure both "
+        "again.",
+    ).format(which=which)
