@@ -7,9 +7,10 @@ import time
 
 LEAST_STEPS = 3  # are timed: at least so many ...
 SECONDS = 0.3  # ... and as many as fit in here ...
-MOST_STEPS = 50  # ... but no more than that
+MOST_STEPS = 25  # ... but no more than that
 # So many in so long a time are enough: a loop may be left long before its loader ends, and then there is no window.
-ENOUGH_STEPS, ENOUGH_SECONDS = 12, 0.1
+# More would tell little more: what the machine does drifts over seconds, so 34 steps scatter nearly as much as 12.
+ENOUGH_STEPS, ENOUGH_SECONDS = 12, 0.03
 
 
 class Clock:
