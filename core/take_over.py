@@ -82,12 +82,15 @@ def keys_of(project: Project, number: int) -> tuple[str, ...]:
     return tuple(fix.key for fix in _fixes(project, iteration) if fix.key) if iteration is not None else ()
 
 
-def _fixes(project: Project, iteration: Iteration) -> list[AppliedFix]:
-    found: list[AppliedFix] = []
-    seen: set[int] = set()
-    at: Iteration | None = iteration
-    while at is not None and at.copy and at.number not in seen:
-        seen.add(at.number)
-        found[:0] = at.fixes
+def rounds_in(project: Project, number: int) -> list[Iteration]:
+    """The rounds whose changes a round's copy holds, oldest first, itself last."""
+    found: list[Iteration] = []
+    at = project.get(number)
+    while at is not None and at.copy and at not in found:
+        found.insert(0, at)
         at = project.get(at.parent)
     return found
+
+
+def _fixes(project: Project, iteration: Iteration) -> list[AppliedFix]:
+    return [fix for one in rounds_in(project, iteration.number) for fix in one.fixes]

@@ -54,7 +54,7 @@ class RoundButtons(QFrame):
             words = self.tr("Compare with round {number}").format(number=iteration.parent)
             row.addWidget(button(words, partial(compare, iteration.parent, number)))
         there = bool(iteration.copy) and Path(iteration.copy).is_dir()
-        if there and iteration.state in CUT_OFF:
+        if there and iteration.state in CUT_OFF and not iteration.is_measured:
             self.again = button(self.tr("Run it now"), partial(loop.run_again, number), "primary")
             row.addWidget(self.again)
         elif iteration.run_folder and iteration.is_measured and (there or not iteration.copy):

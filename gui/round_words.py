@@ -15,6 +15,7 @@ from core.results import ROUNDING, ResultCheck, compare_parameters
 from core.run_folder import ParametersAt, read_run
 from gui import text
 from gui.round_pace import disturbed, pace_words
+from gui.round_state import cut_off, why_unmeasured
 
 translate = QCoreApplication.translate
 
@@ -37,8 +38,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     parent = project.get(last.parent)
     chosen = project.get(number)
     if chosen is not None and chosen is not last:
-        words = translate("iterations", "Round {number} has not been measured.").format(number=number)
-        return f"{words} {verdict(project, checks, last.number)}"
+        return f"{why_unmeasured(chosen)} {verdict(project, checks, last.number)}"
     if parent is None:
         if plain_counts(project):
             words = translate("iterations", "The starting point: {time} a step without the profiler.")
@@ -49,10 +49,13 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         figures = last.figures
         if figures.left != 0:
             words += " " + translate("iterations", "Choose a suggestion and apply it to a copy.")
-        return " ".join([words.format(time=text.duration(shown)), *_disturbed(figures)])
+        said = [cut_off(last), words.format(time=text.duration(shown)), *_disturbed(figures)]
+        return " ".join(s for s in said if s)
     found = judge(parent, last, project.iterations)
     sentences = [
+        cut_off(last),
         _change(found, parent, last),
+        _at_first(found, parent, last),
         _recorded(found),
         *_repeated(project, last),
         translate("iterations", "What differs is chance, and shows how much.")
@@ -93,7 +96,7 @@ def _change(found: Judgement, parent: Iteration, last: Iteration) -> str:
         result=translate("iterations", "the same code again") if again else result(found),
         number=last.number,
         parent=found.baseline[0] if found.baseline else parent.number,
-        rounds=_listed(found.baseline),
+        rounds=listed(found.baseline),
         kind=kind,
         before=text.duration(found.before_ns),
         after=text.duration(found.after_ns),
@@ -101,7 +104,20 @@ def _change(found: Judgement, parent: Iteration, last: Iteration) -> str:
     )
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _at_first(found: Judgement, parent: Iteration, last: Iteration) -> str:
+    """What the change was with the round before alone: others of the same code that were measured since moved it."""
+    first = judge(parent, last).measured_pct if found.baseline not in ((), (parent.number,)) else None
+    if first is None or found.measured_pct is None or text.change(first) == text.change(found.measured_pct):
+        return ""
+    words = (
+        translate("iterations", "With round {parent} alone it was {change}: the same code was measured again since.")
+        if parent.number in found.baseline
+        else translate("iterations", "With round {parent}, which other programs disturbed, it was {change}.")
+    )
+    return words.format(parent=parent.number, change=text.change(first))
+
+
+def listed(numbers: Sequence[int]) -> str:
     """Numbers in words: 0, 3 and 4."""
     *others, last = map(str, numbers)
     return (

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from core.judging import judge
 from core.project import Project
-from core.take_over import changes_of
+from core.results import ResultCheck
+from core.round_checks import checks_of
+from core.take_over import changes_of, rounds_in
+from gui import round_words
 from gui.widgets.code import UnifiedDiff
 from gui.widgets.labels import button, heading, label
 
 if TYPE_CHECKING:
     from gui.loop import Loop
+
+translate = QCoreApplication.translate
 
 
 class TakeOverDialog(QDialog):
@@ -38,7 +45,7 @@ class TakeOverDialog(QDialog):
         column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 8, 0)
         for edit in edits:
-            column.addWidget(label(str(edit.path), "dim", mono=True, select=True))
+            column.addWidget(label(str(edit.path), "dim", wrap=True, mono=True, select=True))
             column.addWidget(UnifiedDiff(edit.diff, self.tr("Change of the code")))
         if not edits:
             column.addWidget(label(self.tr("The copy of this round has the code of your files: nothing to change.")))
@@ -48,7 +55,6 @@ class TakeOverDialog(QDialog):
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(inner)
         self.change = button(self.tr("Change my files") if len(edits) > 1 else self.tr("Change my file"), self._change)
-        self.change.setProperty("role", "primary")
         self.change.setEnabled(bool(edits))
         row = QHBoxLayout()
         row.addWidget(self.change)
@@ -57,9 +63,14 @@ class TakeOverDialog(QDialog):
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
         box.setSpacing(10)
-        title = self.tr("What rounds 1 to {number} changed, in your own files") if number > 1 else ""
+        rounds = [i.number for i in rounds_in(project, number)]
+        title = self.tr("What rounds {rounds} changed, in your own files") if len(rounds) > 1 else ""
         title = title or self.tr("What round {number} changed, in your own file")
-        box.addWidget(heading(title.format(number=number), 2))
+        box.addWidget(heading(title.format(number=number, rounds=round_words.listed(rounds)), 2))
+        said, is_proved = _measured(project, checks_of(project), rounds)
+        self.said = label(said, "" if is_proved else "warn", wrap=True)
+        self.change.setProperty("role", "primary" if is_proved else "")
+        box.addWidget(self.said)
         words = self.tr(
             "Only what is still as it was when it was run is changed. The old text is kept in {folder}; “Undo” on this "
             "page brings it back."
@@ -71,3 +82,28 @@ class TakeOverDialog(QDialog):
     def _change(self) -> None:
         self.accept()
         self._loop.own.take_over(self._project, self._number)
+
+
+def _measured(project: Project, checks: dict[int, ResultCheck], numbers: Sequence[int]) -> tuple[str, bool]:
+    """What the rounds measured whose changes are to go into the user's files, and whether all of them are proved."""
+    sentences, proved = [], bool(numbers)
+    for number in numbers:
+        last = project.get(number)
+        parent = project.get(last.parent) if last is not None else None
+        found = judge(parent, last, project.iterations) if parent is not None and last is not None else None
+        if found is None or found.measured_pct is None:
+            sentences.append(translate("iterations", "Round {number}: not measured.").format(number=number))
+            proved = False
+            continue
+        words = translate("iterations", "Round {number}: {result}, measured {change} a step.")
+        change = round_words.signed(found.measured_pct)
+        sentences.append(words.format(number=number, result=round_words.result(found), change=change))
+        check = checks.get(number)
+        differs = check is not None and check.status == "differs" and not check.chance
+        if check is not None and differs:
+            words = translate("iterations", "Its losses differ from step {step} on.")
+            sentences.append(words.format(step=check.first))
+        proved = proved and found.is_gain is True and not differs
+    if not proved:
+        sentences.append(translate("iterations", "No gain is proved: measure again before your file is changed."))
+    return " ".join(sentences), proved

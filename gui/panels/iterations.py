@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from core.judging import Judgement, is_same_code, judge
 from core.project import AppliedFix, Iteration, Project
@@ -47,6 +47,7 @@ class IterationsPage(QWidget):
         self._session = session
         self._loop: Loop | None = session.ask("loop")
         self._chosen: int | None = None
+        self.undo_round: QPushButton | None = None
         self._known_checks: dict[int, ResultCheck] = {}
         box = scrolled(self, self.tr("Rounds"))
         box.setContentsMargins(24, 24, 24, 16)
@@ -130,8 +131,8 @@ class IterationsPage(QWidget):
         for widget in (self.table, self.below):
             widget.setVisible(bool(rounds))
         self._fit_chart()
-        self._name_undo()
         if project is None or not rounds:
+            self._name_undo()
             self.title.setText(self.tr("No rounds yet"))
             self.words.setText(
                 self.tr(
@@ -253,7 +254,7 @@ class IterationsPage(QWidget):
         ]
 
     def _name(self, iteration: Iteration) -> str:
-        if iteration.state not in ("ok", "") and not iteration.figures.rules and round_words.step(iteration) is None:
+        if iteration.state not in ("ok", ""):
             states = {
                 PLANNED: self.tr("not run yet"),
                 "running": self.tr("running in another window")
@@ -321,6 +322,7 @@ class IterationsPage(QWidget):
         row = RoundButtons(self._loop, project, iteration, self._compare)
         self.again, self.both, self.repeat = row.again, row.both, row.repeat
         self.take, self.undo_round = row.take, row.undo
+        self._name_undo()
         self._below_box.addWidget(row)
         for fix in iteration.fixes:
             summary = label(fix.summary, "", wrap=True)
@@ -331,7 +333,7 @@ class IterationsPage(QWidget):
             before, after = _sides(fix.diff)
             self._below_box.addWidget(CodeDiff(before, after, self.tr("Change of the code")))
         if iteration.copy:
-            self._below_box.addWidget(label(iteration.copy, "faint", mono=True, select=True))
+            self._below_box.addWidget(label(iteration.copy, "faint", wrap=True, mono=True, select=True))
         self._below_box.addStretch(1)
 
     def _compare(self, before: int, after: int) -> None:
@@ -363,6 +365,8 @@ class IterationsPage(QWidget):
             count = self._loop.own.last_count() if self._loop is not None else 1
             words = self.tr("Undo the change of {file}") if count == 1 else self.tr("Undo the change of {count} files")
             self.undo.setText(words.format(file=applied[-1].edit.path.name, count=count))
+            if self.undo_round is not None and self.undo_round.text() == self.undo.text():
+                self.undo.hide()  # the round that is shown has the same button
 
     def _undo(self) -> None:
         if self._loop is not None:

@@ -752,18 +752,24 @@ def test_a_round_is_taken_over_into_the_users_file_and_undone(window, loop, run_
     page.choose(1)
     page.take.click()
     dialog = next(d for d in window.findChildren(TakeOverDialog) if d.isVisible())
+    assert dialog.said.text().replace("\u202f", " ") == "Round 1: faster, measured −10 % a step."
+    assert dialog.change.property("role") == "primary"
     dialog.change.click()
     assert own.read_text() == old + "# faster\n"
     assert page.take.text() == "Taken over into your file"
     assert not page.take.isEnabled()
     assert page.undo_round.text() == "Undo the change of train.py"
+    assert page.undo.isHidden()  # it would be the same button once more
+    page.choose(0)
+    assert not page.undo.isHidden()
+    page.choose(1)
     page.undo_round.click()
     assert own.read_text() == old
     assert page.take.isEnabled()
     assert page.take.property("role") == "primary"  # nothing more is suggested, and it brought something
     assert page.undo_round is None
     loop.own.take_over(loop.project, 1)
-    assert not page.undo.isHidden()
+    page.choose(0)
     page.undo.click()
     assert own.read_text() == old
     own.write_text(old + "# by hand\n")
@@ -772,3 +778,26 @@ def test_a_round_is_taken_over_into_the_users_file_and_undone(window, loop, run_
     loop.own.take_over(loop.project, 1)
     assert own.read_text() == old + "# by hand\n"
     assert "has changed since the run" in str(errors[0])
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"), [(1510.0, "slower, measured +51 %"), (998.0, "no gain, measured −0.2 %")]
+)
+def test_taking_over_what_brought_nothing_says_so(window, loop, run_folder, tmp_path, measured, said):
+    own = tmp_path / "project" / "train.py"
+    copies = [tmp_path / "p" / "copies" / str(n) for n in (1, 2)]
+    for copy in copies:
+        copy.mkdir(parents=True)
+        (copy / "train.py").write_text(own.read_text() + "# faster\n")
+    rounds = (
+        Iteration(0, str(run_folder), 1.0, figures=Figures(sustained_ns=1000.0)),
+        Iteration(1, str(tmp_path / "2"), 2.0, 0, copy=str(copies[0]), figures=Figures(sustained_ns=measured)),
+        Iteration(2, str(tmp_path / "3"), 2.0, 0, copy=str(copies[1]), state="stopped"),
+    )
+    dialog = TakeOverDialog(loop, Project(tmp_path / "p", str(own), rounds), 1)
+    assert dialog.said.text().replace("\u202f", " ") == (
+        f"Round 1: {said} a step. No gain is proved: measure again before your file is changed."
+    )
+    assert (dialog.said.property("role"), dialog.change.property("role")) == ("warn", "")
+    other = TakeOverDialog(loop, Project(tmp_path / "p", str(own), rounds), 2)
+    assert other.said.text().startswith("Round 2: not measured.")

@@ -73,6 +73,8 @@ def test_a_round_is_compared_with_all_runs_of_the_code_before(tmp_path):
         "Round 1: unclear. The step without the profiler went from 1.40 ms, the mean of rounds 0 and 2, to 1.00 ms"
     )
     assert "The same code differed by 60 % between two runs: this change is within that." in said
+    assert "With round 0 alone it was −50 %: the same code was measured again since." in said
+    assert "alone" not in said_of(rounds(tmp_path, 2.0, 2.0), 1)  # nothing moved
     said = said_of(rounds(tmp_path, 2.0, 1.9), 1)
     assert said.startswith("Round 1: faster.")
     assert "The same code differed by 5.0 % between two runs." in said
@@ -156,7 +158,26 @@ def test_a_round_that_was_not_measured_is_not_told_as_if_it_were_another(tmp_pat
     first = disturbed(0, 5.6e6, 3.0)
     cut = Iteration(1, "", 2.0, 0, copy="/copies/1", state="interrupted")
     said = said_of(Project(tmp_path, "train.py", (first, cut)), 1)
+    assert said.startswith("Round 1 was interrupted before it was measured. Run it now. The starting point: 5.60 ms")
+    said = said_of(Project(tmp_path, "train.py", (first, replace(cut, state="planned"))), 1)
     assert said.startswith("Round 1 has not been measured. The starting point: 5.60 ms")
+
+
+def test_a_round_that_was_stopped_and_is_unclear_has_the_cure_that_is_named(window, loop, run_folder, tmp_path):  # noqa: F811
+    copy = tmp_path / "p" / "copies" / "1"
+    copy.mkdir(parents=True)
+    first = replace(disturbed(0, 5.6e6, 3.0), run_folder=str(run_folder))
+    fixed = disturbed(1, 6.5e6, 60.0, parent=0, copy=str(copy), predicted_ns=5.5e6, state="stopped")
+    project = Project(tmp_path / "p", str(tmp_path / "project" / "train.py"), (first, fixed))
+    said = said_of(project, 1)
+    assert said.startswith("Round 1 was stopped before the script's end. Round 1: unclear.")
+    assert "Measure both again." in said
+    loop.show_project(project)
+    window.session.pageRequested.emit("iterations")
+    page = window.pages["iterations"]
+    page.choose(1)
+    assert (page.both is not None, page.repeat is not None, page.again) == (True, True, None)
+    assert page._name(fixed).startswith("(stopped)")
 
 
 class Running(FakeCapture):
