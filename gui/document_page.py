@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterator
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QCoreApplication, Qt, QTimer
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
@@ -59,7 +59,8 @@ class DocumentPage(QWidget):
         self._session, self.document, self._settings = session, document, settings
         # There before the parts: the page may be resized before its first one, or between two of them.
         self._bands: dict[str, QWidget] = {}
-        self._laid_out = self._compact = False
+        self._laid_out = self._compact = self._tall = False
+        self._by_hand = False  # the user has shared out the height: it is not taken back
         self._parts = self._make_parts()
         if at_once:
             self.finish()
@@ -109,12 +110,13 @@ class DocumentPage(QWidget):
             side_box.addWidget(spec.create(session, document), 1)
             yield
         self._height_px = 0
-        self._before_tall: list[int] = []
         self._whole_px = 0  # of the timeline and the views under it, as shared out last
         self._side_share = SplitShare(self.horizontal, side_px)
         self._bottom_share = SplitShare(self.vertical, bottom_px)
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._follow_height)
+        self.vertical.installEventFilter(self)
+        self.vertical.splitterMoved.connect(self._split_dragged)
         self._remember_timeline(restore=True)
         self.show_panel(self._settings.get("window/bottom_tab"))
         self.bottom.currentChanged.connect(self._tab_chosen)
@@ -153,12 +155,9 @@ class DocumentPage(QWidget):
         self._side_share.restore(saved[0])
         self._side_share.give(width_px)
         self._height_px = height_px
-        if self._bottom_share.restore(saved[1]):
-            self._bottom_share.give(height_px)
-        else:
-            shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
-            self._compact = shown == "details" and not self._has_selection()
-            self._give_bottom(min(px(COMPACT_PX), bottom_px(height_px)) if self._compact else bottom_px(height_px))
+        self._by_hand = self._bottom_share.restore(saved[1])
+        self._compact = self._has_nothing_to_show()
+        self._share_out(height_px)
         self._later.start()
 
     def _corner(self) -> QWidget:
@@ -193,16 +192,15 @@ class DocumentPage(QWidget):
     def toggle_tall(self) -> None:
         """Give the views under the timeline most of the height, or what they had before."""
         whole = sum(self.vertical.sizes())
-        if self._before_tall:
-            self.vertical.setSizes(self._before_tall)
-            self._before_tall = []
-            return
         self.bottom.show()
-        self._compact = False
-        before = self.vertical.sizes()
-        low = round(whole * TALL_SHARE)
-        self._before_tall = before if before[-1] < low - 40 else [whole - bottom_px(whole), bottom_px(whole)]
-        self.vertical.setSizes([whole - low, low])
+        self._tall = not self._tall
+        if self._tall:
+            self._compact = False
+            if self.vertical.sizes()[-1] >= round(whole * TALL_SHARE) - 40:  # as tall as that by hand
+                self._bottom_share.ratio = 1.0
+        else:
+            self._compact = self._has_nothing_to_show()
+        self._share_out(whole)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """A window made smaller takes from the plan and the lower views, too, not from the timeline alone."""
@@ -215,22 +213,33 @@ class DocumentPage(QWidget):
             self._side_share.give(new.width())
         self._later.start()
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Bands above that take another height, as when the verdict comes, leave another one to share out."""
+        if event.type() == QEvent.Type.Resize and self._laid_out:
+            self._later.start()
+        return super().eventFilter(watched, event)
+
     def _follow_height(self) -> None:
         """The bands have their heights: what is left is shared out as before."""
         whole = sum(self.vertical.sizes())
         if not self._laid_out or not self.bottom.isVisible() or whole == self._whole_px:
             return
-        if self._compact:
-            low = min(px(COMPACT_PX), bottom_px(whole))
-            self.vertical.setSizes([whole - low, low])
-        elif self._before_tall:
-            before = sum(self._before_tall) or whole
-            self._before_tall = [round(size * whole / before) for size in self._before_tall]
-            low = round(whole * TALL_SHARE)
-            self.vertical.setSizes([whole - low, low])
-        else:
-            self._bottom_share.give(whole)
+        self._share_out(whole)
         self._whole_px = whole
+
+    def _share_out(self, whole_px: int) -> None:
+        """What the views under the timeline get follows from the room, from what they show and from the user's hand."""
+        if self._tall:
+            low = round(whole_px * TALL_SHARE)
+        elif self._compact:
+            low = min(px(COMPACT_PX), bottom_px(whole_px))
+        else:
+            self._bottom_share.give(whole_px)
+            return
+        self.vertical.setSizes([whole_px - low, low])
+
+    def _split_dragged(self, _place: int, _handle: int) -> None:
+        self._by_hand, self._compact, self._tall = True, False, False
 
     def _fit_bands(self, height_px: int) -> None:
         """Bands above the timeline take fewer lines in a low window."""
@@ -242,16 +251,18 @@ class DocumentPage(QWidget):
     def _has_selection(self) -> bool:
         return self.document.selected_slice >= 0 or self.document.selected_range is not None
 
-    def _give_bottom(self, bottom_px: int) -> None:
-        whole = self._height_px
-        self.vertical.setSizes([whole - bottom_px, bottom_px])
+    def _has_nothing_to_show(self) -> bool:
+        return not self._by_hand and self.shown_panel() == "details" and not self._has_selection()
 
     def grow(self) -> None:
-        """There is something to show now: the views under the timeline take their whole height, once."""
-        if self._compact:
-            self._compact = False
-            self._height_px = sum(self.vertical.sizes()) or self._height_px
-            self._give_bottom(bottom_px(self._height_px))
+        """There is something to show now: the views under the timeline take their whole height."""
+        self._set_compact(False)
+
+    def _set_compact(self, compact: bool) -> None:
+        if compact != self._compact:
+            self._compact = compact
+            if not self._tall and self._laid_out:
+                self._share_out(sum(self.vertical.sizes()) or self._height_px)
 
     def _remember_timeline(self, *, restore: bool = False) -> None:
         """Take over how the user arranged the tracks, or hand it back to the timeline."""
@@ -266,7 +277,7 @@ class DocumentPage(QWidget):
         self._remember_timeline()
         if self._laid_out:
             self._settings.set("window/main_split", QByteArray(self.horizontal.saveState()))
-            if not self._compact:
+            if self._by_hand and not self._tall:
                 self._settings.set("window/bottom_split", QByteArray(self.vertical.saveState()))
 
     def show_panel(self, panel_id: str) -> bool:
@@ -306,14 +317,13 @@ class DocumentPage(QWidget):
     def _selection_changed(self) -> None:
         """A new stretch of time brings its statistics to the front, a slice after it its details."""
         chosen = self.document.selected_range
-        shown = self._tab_ids[self.bottom.currentIndex()] if self.bottom.currentIndex() >= 0 else ""
+        shown = self.shown_panel()
         if chosen is not None and chosen != self._range:
             self.show_panel("selection")
         elif chosen is None and self.document.selected_slice >= 0 and shown in ABOUT_THE_WHOLE:
             self.show_panel("details")
         self._range = chosen
-        if self._has_selection():
-            self.grow()
+        self._set_compact(self._has_nothing_to_show())
 
     def _text_size_changed(self) -> None:
         """Larger words need a wider plan; the views under the timeline take no more than their share."""
@@ -327,14 +337,13 @@ class DocumentPage(QWidget):
 
     def _evidence_shown(self) -> None:
         """What a suggestion points to is seen in the timeline: views made tall give its height back."""
-        if self.document.highlighted and self._before_tall:
+        if self.document.highlighted and self._tall:
             self.toggle_tall()
 
     def _tab_chosen(self, index: int) -> None:
         if 0 <= index < len(self._tab_ids):
             self.panel(self._tab_ids[index])
-            if self._tab_ids[index] != "details":
-                self.grow()
+            self._set_compact(self._has_nothing_to_show())
             self._settings.set("window/bottom_tab", self._tab_ids[index])
 
 

@@ -41,6 +41,7 @@ class Canvas(Scaled):
     """Paints rows and overlays. Input comes from `gui.timeline.gestures`, moves from the view."""
 
     scrolled = Signal(int)  # new scroll position or range, px
+    fitted = Signal()  # the rows suit another height
 
     def __init__(
         self,
@@ -152,6 +153,7 @@ class Canvas(Scaled):
     def resizeEvent(self, event: QResizeEvent) -> None:
         if event.size().height() != event.oldSize().height():
             self.rows.fit(self.high())
+            self.fitted.emit()
         self.set_scroll(self.scroll_px)
 
     def rescaled(self) -> None:
@@ -168,6 +170,7 @@ class Canvas(Scaled):
         self.set_scroll(first.y - offset if first is not None and self.scroll_px else self.scroll_px)
         if self.rows.version != version:
             self.document.layoutChanged.emit()
+        self.fitted.emit()
 
     # Hit testing ---------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.model import Figures
-from core.kinds import DEVICE_WORK
+from core.kinds import DEVICE_WORK, SliceKind
 from core.trace import Trace
 
 FLOWS_AT_MOST = 300
@@ -94,6 +94,35 @@ def sync_of_slice(figures: Figures | None, slice_id: int) -> int:
         return -1
     found = np.flatnonzero(figures.syncs.slice_id == slice_id)
     return int(found[0]) if len(found) else -1
+
+
+def is_of_host(trace: Trace, slice_id: int) -> bool:
+    """Whether a slice ran on the CPU, and is no step."""
+    slices = trace.slices
+    inside = 0 <= slice_id < len(slices) and slices.kind[slice_id] != SliceKind.STEP
+    return inside and trace.tracks.thread_id[slices.track_id[slice_id]] >= 0
+
+
+def waiting(figures: Figures | None, trace: Trace, slice_id: int) -> tuple[int, int]:
+    """Call that blocks in a slice of the CPU, and the device slice that it waits for, or else that it launches.
+
+    Of several waits on its thread while it ran the longest counts. -1 for what there is not; both
+    for slices of a device.
+    """
+    slices = trace.slices
+    if not is_of_host(trace, slice_id):
+        return -1, -1
+    if figures is not None and len(figures.syncs):
+        syncs = figures.syncs
+        thread = trace.tracks.thread_id[slices.track_id[slice_id]]
+        start = slices.start_ns[syncs.slice_id]
+        inside = (start >= slices.start_ns[slice_id]) & (start <= trace.end_ns[slice_id]) & (syncs.wait_ns > 0)
+        rows = np.flatnonzero(inside & (syncs.thread_id == thread) & (syncs.waited_id >= 0))
+        if len(rows):
+            row = rows[np.argmax(syncs.wait_ns[rows])]
+            return int(syncs.slice_id[row]), int(syncs.waited_id[row])
+    work = trace.links.device_work_of(slice_id, int(slices.subtree_end[slice_id]))
+    return -1, int(work[np.argmin(slices.start_ns[work])]) if len(work) else -1
 
 
 def with_context(start_ns: float, end_ns: float, view: tuple[float, float], view_px: int) -> tuple[float, float]:

@@ -1,4 +1,8 @@
-"""Brings slices into view: opens what hides them, scrolls as little as needed, folds back what a search passed by."""
+"""Brings slices into view: opens what hides them, scrolls as little as needed, folds back what a search passed by.
+
+A slice that waits for the device, or launches work there, is shown together with that work: what stands between them
+gives up lanes, Python stacks are folded.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
+from gui.timeline import navigation, pairing
 from gui.timeline.row import Row
 from gui.timeline.tooltip import slice_lines
 
@@ -37,6 +42,11 @@ class Revealer(QObject):
         super().__init__(view)
         self._view, self._document, self._rows = view, view.document, view.rows
         self._opened: list[_Opened] = []  # by the present hit of the search
+        self._both = -1  # slice that was revealed with its device work
+        self._left_px = -1  # how far the rows were scrolled then
+        self._again = QTimer(self, singleShot=True, interval=0)
+        self._again.timeout.connect(self._fitted)
+        view.canvas.fitted.connect(self._again.start)
         document = view.document
         document.highlightChanged.connect(self._highlight)
         document.selectionChanged.connect(self._selection)
@@ -63,6 +73,27 @@ class Revealer(QObject):
         elif top + 20 > canvas.high():
             canvas.set_scroll(canvas.scroll_px + top + 40 - canvas.high())
 
+    def reveal_both(self, slice_id: int) -> None:
+        """Make a slice visible together with the device work that it waits for or launches, where there is the room."""
+        self.reveal(slice_id)
+        document, canvas = self._document, self._view.canvas
+        figures = document.analysis.figures if document.analysis else None
+        if not navigation.is_of_host(document.trace, slice_id):
+            return
+        call, work = navigation.waiting(figures, document.trace, slice_id)
+        version = self._rows.version
+        scroll = pairing.show_both(self._rows, canvas.scroll_px, canvas.high(), (slice_id, call), work)
+        canvas.set_scroll(scroll)
+        if self._rows.version != version:
+            document.layoutChanged.emit()
+        self._both, self._left_px = slice_id, canvas.scroll_px
+
+    def _fitted(self) -> None:
+        """The rows suit another height now: what stood together still does, unless it was scrolled away."""
+        kept = self._both >= 0 and self._both == self._document.selected_slice
+        if kept and self._left_px == self._view.canvas.scroll_px:
+            self.reveal_both(self._both)
+
     def _highlight(self) -> None:
         chosen = self._document.highlighted
         if chosen and 0 <= chosen[0] < len(self._document.trace.slices):
@@ -83,7 +114,10 @@ class Revealer(QObject):
         rows = self._of(selected)
         self._fold_back(rows)
         before = [(row, _state(row)) for row in rows]
-        self.reveal(selected)
+        if selected in self._document.highlighted:
+            self.reveal_both(selected)
+        else:
+            self.reveal(selected)
         if selected == self._document.current_hit:
             kept = {opened.row.key for opened in self._opened}
             changed = [(row, state) for row, state in before if state != _state(row) and row.key not in kept]

@@ -258,6 +258,7 @@ class TimelineView(QWidget):
         if target != shown:
             self.document.zoom_to(*target)
         self.document.select(call)
+        self.revealer.reveal_both(call)
 
     def back(self) -> None:
         """Return to the view before."""

@@ -49,7 +49,51 @@ def test_views_under_the_timeline_are_low_until_something_is_selected(window: Ma
     assert grown > bottom
     assert timeline > 1.5 * grown
     document.select(-1)
-    assert heights(page)[1] == grown  # no jumping up and down afterwards
+    assert heights(page)[1] == bottom
+    window.run_command("taller-details")
+    tall = heights(page)[1]
+    document.select(0)
+    document.select(-1)
+    assert heights(page)[1] == tall  # asked for by hand
+
+
+def test_the_split_is_the_same_however_the_page_came_to_it(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    sizes = []
+    for late in (False, True):
+        document = show(trace, None if late else known_analysis(trace))
+        document.select(0)
+        if late:  # the verdict above takes its height when the views below have theirs
+            settle()
+            document.set_analysis(known_analysis(trace))
+        settle()
+        page = page_of(window)
+        assert page.vertical.sizes()[-1] == pytest.approx(bottom_px(sum(page.vertical.sizes())), abs=2)
+        sizes.append(page.vertical.sizes())
+    assert sizes[0] == sizes[1]
+
+
+def test_a_split_made_by_hand_is_kept_and_one_that_was_not_is_not(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    document = show(trace, known_analysis(trace))
+    page = page_of(window)
+    document.select(0)
+    window.run_command("taller-details")
+    page.save_layout()
+    assert page._settings.get("window/bottom_split").isEmpty()
+    window.run_command("taller-details")
+    whole = sum(page.vertical.sizes())
+    page.vertical.setSizes([whole - 150, 150])
+    page.vertical.splitterMoved.emit(whole - 150, 1)  # by hand
+    document.select(-1)
+    settle()
+    assert page.vertical.sizes()[-1] == 150
+    page.save_layout()
+    show(trace, known_analysis(trace))
+    settle()
+    assert page_of(window).vertical.sizes()[-1] == pytest.approx(150, abs=4)
 
 
 def test_a_selected_stretch_makes_room_for_its_figures(window: MainWindow, document: Document) -> None:
@@ -217,7 +261,7 @@ def test_the_sizes_of_a_small_window_are_no_burden_for_the_next_large_one(
     page.save_layout()
     window.resize(1600, 1000)
     settle()
-    show(trace, known_analysis(trace))
+    show(trace, known_analysis(trace)).select(0)
     settle()
     page = window.current_page()
     assert page is not None

@@ -1,0 +1,98 @@
+"""Evidence is shown with the device work that it waits for: both rows are in view, in windows of any usual size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from core.analysis import analyze
+from core.importing import open_trace
+from core.trace import Trace
+from gui.main_window import MainWindow
+from gui.screenshot import dispose, picture_window, settle
+from gui.timeline import navigation
+from gui.timeline.view import TimelineView
+from gui.tour_story import sample
+
+
+@pytest.fixture(scope="module")
+def assert_station() -> Trace:
+    """Station whose evidence is an operator three levels above the call that blocks."""
+    return open_trace(sample(1))
+
+
+@pytest.fixture
+def window(qapp: QApplication, assert_station: Trace) -> Iterator[MainWindow]:
+    made = picture_window(assert_station, analyze(assert_station), (1440, 900))
+    yield made
+    dispose(made)
+
+
+def timeline_of(window: MainWindow) -> TimelineView:
+    page = window.current_page()
+    assert page is not None
+    assert isinstance(page.timeline, TimelineView)
+    return page.timeline
+
+
+def is_seen(view: TimelineView, slice_id: int) -> bool:
+    """The whole lane of a slice is in view."""
+    place, frame = view.canvas.frame().place_of(slice_id), view.canvas.frame()
+    if place is None:
+        return False
+    return frame.layout.pinned_px <= place[1] and place[1] + frame.slice_px <= view.canvas.high()
+
+
+def test_the_call_that_blocks_and_the_work_it_waits_for_are_both_in_view(window: MainWindow) -> None:
+    view = timeline_of(window)
+    figures = view.document.analysis.figures if view.document.analysis else None
+    for size in ((1440, 900), (1600, 1000), (1368, 842), (1000, 700), (900, 600)):
+        window.resize(*size)
+        settle()
+        view.document.show_suggestion(0)
+        settle()
+        call, work = navigation.waiting(figures, view.document.trace, view.document.selected_slice)
+        assert call >= 0
+        assert work >= 0
+        assert is_seen(view, call), size
+        assert is_seen(view, work), size
+
+
+def test_an_open_python_stack_between_them_is_folded(window: MainWindow) -> None:
+    view = timeline_of(window)
+    stack = next(row for row in view.rows.scrolled if row.is_python)
+    view.toggle(stack.key, True)
+    view.document.select(-1)
+    view.go_to_sync(1)
+    settle()
+    figures = view.document.analysis.figures if view.document.analysis else None
+    _, work = navigation.waiting(figures, view.document.trace, view.document.selected_slice)
+    assert is_seen(view, view.document.selected_slice)
+    assert is_seen(view, work)
+
+
+def test_what_was_scrolled_away_by_hand_is_not_brought_back(window: MainWindow) -> None:
+    view = timeline_of(window)
+    window.resize(900, 600)
+    settle()
+    view.document.show_suggestion(0)
+    settle()
+    view.canvas.set_scroll(view.canvas.max_scroll_px())
+    here = view.canvas.scroll_px
+    view.canvas.fit_rows()
+    settle()
+    assert view.canvas.scroll_px >= here - 2 * view.rows.lane_px
+
+
+def test_a_slice_that_is_clicked_moves_no_rows(window: MainWindow) -> None:
+    view = timeline_of(window)
+    window.resize(900, 600)
+    settle()
+    view.document.highlight(())
+    view.canvas.set_scroll(0)
+    operator = next(r for r in view.rows.scrolled if view.rows.lanes_of(r) and not r.is_python)
+    before = view.rows.version
+    view.document.select(int(view.rows.lanes_of(operator)[0].ids[0]))
+    assert (view.rows.version, view.canvas.scroll_px) == (before, 0)
