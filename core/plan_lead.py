@@ -48,6 +48,8 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     ),
 }
 KNOWN = frozenset().union(*ANSWERS.values())
+_OF_THE_WHOLE = frozenset({"communication-share"})  # of several cards without a number, the one about all of the cause
+_SMALL_PART = 0.1  # of the step: what is worth less is no answer to the largest cause
 
 TEMPLATES: Mapping[str, str] = {
     "later_communication_bound": "Card {card} is about communication, the largest cause: the plan goes by what saves "
@@ -59,6 +61,10 @@ TEMPLATES: Mapping[str, str] = {
     "most next.",
     "later_device_bound": "Card {card} is about the device's own work, which sets the pace: the plan goes by what "
     "saves most next.",
+    "small_part_communication_bound": "Card {card} is about a small part of communication, the largest cause. Most of "
+    "it has a card without a number: how much of it can be hidden depends on the program.",
+    "small_part": "Card {card} is about a small part of the largest cause. Most of that has a card without a number, "
+    "since what its fix saves is unknown.",
     "unpriced_communication_bound": "Communication, the largest cause, has a card without a number: how much of it can "
     "be hidden depends on the program. The numbered cards are about other time.",
     "unpriced": "The largest cause has a card without a number, since what its fix saves is unknown. The numbered "
@@ -101,12 +107,17 @@ def lead(analysis: Analysis) -> Lead | None:
     first = next((i for i in planned if found[i].rule_id in answers or found[i].rule_id not in KNOWN), -1)
     if first == planned[0]:
         return None
-    if first >= 0:
-        if found[first].rule_id not in KNOWN:
-            return None
-        return Lead(TEMPLATES[f"later_{verdict}"], {"card": numbers[first]}, first)
+    if first >= 0 and found[first].rule_id not in KNOWN:
+        return None
     open_ones = (i for i, s in enumerate(found) if s.rule_id in answers and not s.informational and s.saving.ns is None)
-    other = next(open_ones, -1)
+    other = min(open_ones, key=lambda i: found[i].rule_id not in _OF_THE_WHOLE, default=-1)
+    if first >= 0:
+        savings = (found[i].saving for i in planned if found[i].rule_id in answers)
+        worth_ns = sum(one.together_ns or one.ns or 0 for one in savings)
+        if other >= 0 and worth_ns < _SMALL_PART * (analysis.figures.summary.sustained_step_ns or 0):
+            words = TEMPLATES.get(f"small_part_{verdict}", TEMPLATES["small_part"])
+            return Lead(words, {"card": numbers[first]}, other)
+        return Lead(TEMPLATES[f"later_{verdict}"], {"card": numbers[first]}, first)
     if other >= 0:
         words = TEMPLATES.get(f"unpriced_{verdict}", TEMPLATES["unpriced"])
         return Lead(words, card=other)

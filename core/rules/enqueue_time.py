@@ -38,7 +38,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     rows = [int(r) for r in facts.step_rows]
     shown = [int(ctx.figures.steps.slice_id[r]) for r in rows if ctx.figures.steps.slice_id[r] >= 0]
-    device = s.device_step_ns or s.period_ns
+    device = s.sustained_step_ns or s.period_ns or s.device_step_ns  # copies ahead of their step stretch the last
     if not shown or not device or not s.step_ns:
         return []
     return [

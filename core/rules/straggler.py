@@ -28,6 +28,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.figures.lookup import view_of
+from core.figures.steps import step_source
 from core.rule_tools.collective_kinds import POINT_TO_POINT, kinds_of
 from core.rule_tools.communication import collectives_by_rank
 from core.rule_tools.facts import facts_of
@@ -40,6 +42,12 @@ RULE = Rule(
     title="A rank is slower",
     needs=Needs.DEVICE | Needs.RANKS,
     params=(Param("min_share", 0.05, "share of the recording", "of waiting for the slow rank"),),
+)
+
+_LONGER = 1.05  # times as long: less is no difference to speak of
+_LONGER_STEPS = (
+    "The marked steps of rank {other} are the longer ones, {other_ms:time} against {own_ms:time}: they include its "
+    "waiting."
 )
 
 
@@ -80,5 +88,22 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         occurrences=int(same.sum()),
         at=-1,
     )
+    steps_ns = _steps_by_rank(ctx)
+    longest, own_ns = max(steps_ns, key=lambda r: steps_ns[r], default=order[slow]), steps_ns.get(order[slow], 0.0)
+    if own_ns and steps_ns[longest] > _LONGER * own_ns:
+        shown = {"other": longest, "other_ms": steps_ns[longest] / 1e6, "own_ms": own_ns / 1e6}
+        found = replace(found, values={**found.values, **shown}, more=(*found.more, _LONGER_STEPS))
     steps = len(ctx.figures.steps) / len(ranks)
     return [replace(found, costs_ns=lost / max(steps, 1.0))]
+
+
+def _steps_by_rank(ctx: RuleContext) -> dict[int, float]:
+    """Mean length of each rank's counted steps, ns."""
+    steps, processes = ctx.figures.steps, ctx.trace.processes
+    source = step_source(view_of(ctx.trace), steps)
+    out: dict[int, float] = {}
+    for rank, of in zip(processes.rank.tolist(), processes.source_id.tolist(), strict=True):
+        mine = (source == of) & ctx.figures.step_figures.counted
+        if rank >= 0 and mine.any():
+            out[rank] = float((steps.end_ns - steps.start_ns)[mine].mean())
+    return out

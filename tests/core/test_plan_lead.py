@@ -52,6 +52,17 @@ def test_one_without_a_number_is_named_by_its_title_in_reports():
         assert "“Without a price”" in " ".join(shown.split())
 
 
+def test_a_card_about_little_of_the_cause_is_not_shown_as_its_answer():
+    """A fix of 5 % beside a card of 44 % that no saving can be foretold for."""
+    _, analysis = planned("communication_bound", "launch-bound", "exposed-communication", unpriced="straggler")
+    whole = Suggestion("communication-share", "In 44 % of the step the GPU only communicates")
+    analysis = replace(analysis, suggestions=(*analysis.suggestions, whole))
+    found = lead(analysis)
+    assert found is not None
+    assert found.card == 3
+    assert words_of(analysis).startswith("Card 2 is about a small part of communication")
+
+
 @pytest.mark.parametrize("verdict", sorted(ANSWERS))
 def test_where_no_card_answers_it_is_said_plainly(verdict):
     other = "loader-without-workers" if verdict != "input_bound" else "scalar-read-back"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.analysis import analyze
 from core.figures.compute import compute_figures
+from core.importing import open_trace
 from core.reporting.cpu_time import verdict_text
 from core.rule_tools.collective_kinds import kinds_of
 from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
@@ -16,6 +18,7 @@ from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
 from tests.core.rules.cases_device import _ranks
 from tests.core.rules.kit import built, run_rule, steps
+from tests.trace_builder import TraceBuilder
 
 REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
@@ -211,3 +214,23 @@ def test_the_rank_that_others_wait_for_is_named_with_the_verdict_and_placed_by_w
     assert others[-1] != at or len(others) == 1
     words = verdict_text(trace, analysis)
     assert "Rank 1 arrives last in 4 collectives: what the others wait for it, 6 ms in this recording, counts" in words
+
+
+def test_a_rank_that_is_waited_for_is_told_apart_from_the_one_with_the_longest_steps(tmp_path: Path) -> None:
+    """Rank 1 arrives last, and rank 0, which waits, has the longer marked steps: no contradiction, when it is said."""
+    paths = []
+    for rank in (0, 1):
+        builder = TraceBuilder(distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2})
+        for i in range(4):
+            at, late = i * 5000.0, 1500.0 if rank else 0.0
+            builder.step(i + 1, at, 3000 if rank else 4900)
+            builder.op("aten::mm", at + 10, 60).launch("gemm", at + 20, 5, at + 40, 500 + late)
+            start = at + 560 + late
+            builder.launch(REDUCE, at + 105, 5, start, at + 2600 - start, stream=20)
+        paths.append(builder.write(tmp_path / f"{rank}.json"))
+    trace = open_trace(paths)
+    (found,) = run_rule("straggler", trace).suggestions
+    assert "rank 1 arrives last" in found.explanation
+    assert "steps of rank 0 are the longer ones, 4.9 ms against 3 ms" in found.explanation
+    (even,) = run_rule("straggler", _ranks(1500)).suggestions
+    assert "longer ones" not in even.explanation

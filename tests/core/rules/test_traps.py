@@ -141,3 +141,15 @@ def test_new_names_of_kernels_that_use_tensor_cores_are_known(name: str) -> None
         assert run_rule(rule, kernels(name, us=900, header=gpu)).outcome is Outcome.CLEAN
     old = kernels("ampere_sgemm_64x64_nn", us=900, header=gpu)
     assert run_rule("fp32-matmul-without-tf32", old).outcome is Outcome.FOUND
+
+
+def test_copies_that_run_ahead_of_their_step_do_not_make_its_work_look_longer() -> None:
+    """Batches are copied by a stream of their own, as early as they are queued; the kernels lag behind."""
+    builder = TraceBuilder()
+    for i in range(8):  # 100 us to queue, 300 us to run
+        at = i * 100
+        builder.step(i, at, 100).op("aten::to", at + 2, 10)
+        builder.copy("HtoD (Pinned -> Device)", at + 5, 5, at + 12, 20, 1 << 20, stream=30)
+        builder.op("aten::mm", at + 20, 50).launch("gemm", at + 30, 5, 40 + 300 * i, 299)
+    (found,) = run_rule("enqueue-time", built(builder)).suggestions
+    assert found.values["device_ms"] == pytest.approx(0.3, rel=0.05)
