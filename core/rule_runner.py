@@ -21,6 +21,7 @@ import core.rules
 from core.errors import Cancelled
 from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind
+from core.own_run import lacking, no_steps_cure, no_steps_reason
 from core.recorded import has_shapes
 from core.rule_tools.giant import with_iterations
 from core.source import SourceFinder
@@ -278,12 +279,17 @@ def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
             "No steps are marked and none could be worked out. "
             "Call prof.step() once per iteration of the training loop."
         )
+        if reason := no_steps_reason(trace):
+            out[Needs.STEPS] = f"{reason} {no_steps_cure(trace)}"
     if SliceKind.PYTHON not in kinds:
         out[Needs.STACKS] = "The trace holds no Python stacks. Record with torch.profiler.profile(with_stack=True)."
     if not has_shapes(trace):
         out[Needs.SHAPES] = "The trace holds no tensor shapes. Record with torch.profiler.profile(record_shapes=True)."
     if not len(trace.memory):
         out[Needs.MEMORY] = "The trace holds no memory events. Record with torch.profiler.profile(profile_memory=True)."
+    for option, need in (("shapes", Needs.SHAPES), ("memory", Needs.MEMORY)):
+        if need in out and option in lacking(trace):
+            out[need] = f"The script ended before the chosen steps; what is recorded of it is without {option}."
     if len({int(r) for r in trace.processes.rank if r >= 0}) < 2:
         out[Needs.RANKS] = "Only one rank is open. Open the traces of several ranks together."
     return out

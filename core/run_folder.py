@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,28 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """The error that ended a script; empty where it ended in order."""
+
+    title: str = ""  # as the script printed it
+    hint: str = ""
+    frames: tuple[tuple[str, int, str, bool], ...] = ()  # file, line, function, whether the user's; outermost first
+    steps: int | None = None  # that were over; None is unknown
+
+    @property
+    def kind(self) -> str:
+        """Type of the error, such as ``AttributeError``, "" where none is known."""
+        return found[1] if (found := re.match(r"([A-Za-z_][\w.]{0,80})(?=:|$)", self.title)) else ""
+
+    @property
+    def place(self) -> str:
+        """Where in the user's own code it arose, such as ``train.py:31``; "" where that is unknown."""
+        own = next(((file, line) for file, line, _, users in reversed(self.frames) if users), None)
+        name = own[0].replace("\\", "/").rsplit("/", 1)[-1][:80] if own else ""
+        return f"{name}:{own[1]}" if own else ""
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """What ``run.json`` says; None where it says nothing."""
 
@@ -60,6 +83,9 @@ class RunRecord:
     losses_recorded: bool = False  # those of the recorded steps are among them
     parameters_at: ParametersAt | None = None  # after a chosen step
     timing: Timing = Timing()  # of ``wall_step_ns``
+    failure: Failure = Failure()
+    # Names of the files that the app recorded itself -> options that were chosen and are not in them.
+    recorded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def trace(self) -> Path | None:
@@ -115,6 +141,12 @@ def read_run(folder: Path) -> RunRecord | None:
             _nanoseconds(steps.get("wall_loop_us")),
             _number(steps.get("wall_crowded_pct")),
         ),
+        _failure(values, steps),
+        {
+            Path(str(row.get("path"))).name: tuple(str(name) for name in _list(row.get("left_out")))
+            for row in _list(values.get("traces"))
+            if isinstance(row, dict) and row.get("kind", "own") == "own"
+        },
     )
 
 
@@ -157,6 +189,22 @@ def read_losses(path: Path) -> tuple[float | None, ...] | None:
     """Values of the tensors that ``backward()`` was called on, in order; None where they were not recorded."""
     values = _read(path)
     return _losses(values) if isinstance(values, dict) else None
+
+
+def _failure(values: Mapping[str, Any], steps: Mapping[str, Any]) -> Failure:
+    row, count = _dict(values.get("failure")), steps.get("count")
+    frames = [
+        (visible(str(f.get("file"))), f["line"], visible(str(f.get("function"))), f.get("users") is True)
+        for f in _list(row.get("frames"))
+        if isinstance(f, dict) and type(f.get("line")) is int
+    ]
+    known = type(count) is int and bool(frames)  # a script that crashed without a traceback could not count
+    return Failure(
+        visible(str(row.get("title") or "")),
+        visible(str(row.get("hint") or "")),
+        tuple(frames),
+        count if known else None,
+    )
 
 
 def _losses(values: Mapping[str, Any]) -> tuple[float | None, ...] | None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from core.analysis import Analysis
 from core.figures.verdict import is_start_up
 from core.kinds import HOST_CALLS
+from core.own_run import no_steps_cure, no_steps_reason
 from core.run_folder import RunRecord
 from core.trace import Trace
 
@@ -19,6 +20,8 @@ def _tr(words: str) -> str:
 def no_steps(trace: Trace, analysis: Analysis) -> str:
     """Why there is no figure per step; empty where there is a step that counts."""
     figures = analysis.figures
+    if not len(figures.steps) and (own := no_steps_reason(trace)):
+        return f"{_tr(own)} {_tr(no_steps_cure(trace))}"
     if not len(figures.steps):
         return _tr("Needs marked steps: call prof.step() after each iteration, or let StepLens profile the script.")
     if not figures.step_figures.counted.any():

@@ -14,6 +14,7 @@ from core.figures.model import Budget, DoctorNote, StepFigures
 from core.figures.notes import TEXTS, NoteText
 from core.figures.steps import infer_steps
 from core.kinds import GapCause, SliceKind
+from core.own_run import failed_words, lacking, no_steps_cure, no_steps_reason, own_run
 from core.recorded import has_shapes, is_of_first_steps, left_out
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, StepTable
 from core.trace import CUT_CODES
@@ -118,7 +119,13 @@ def _steps(view: View, steps: StepTable, figures: StepFigures) -> list[DoctorNot
     notes = []
     if not len(steps):
         engine = engine_steps(view.trace)
-        notes.append(_note("no-steps-marked/engine", engine) if len(engine) else _note("no-steps-marked"))
+        reason = no_steps_reason(view.trace)
+        if len(engine):
+            notes.append(_note("no-steps-marked/engine", engine))
+        elif reason:
+            notes.append(_note("no-steps-marked/own", reason=reason, cure=no_steps_cure(view.trace)))
+        else:
+            notes.append(_note("no-steps-marked"))
     elif steps.inferred.any() and not len(engine_steps(view.trace)):
         notes.append(_note("no-steps-marked/inferred", count=len(steps)))
     elif len(steps) == 1:
@@ -209,15 +216,21 @@ def _recorded(view: View) -> list[DoctorNote]:
         notes.append(_note("stacks-missing"))
     if is_of_first_steps(view.trace):
         notes.append(_note("data-not-recorded/early", left_out=", ".join(left_out(view.trace)) or "–"))
+    run, lacks = own_run(view.trace), lacking(view.trace)
+    how = failed_words(run) if run is not None else ""
+    if how:
+        notes.append(_note("data-not-recorded/failed", how=how))
     missing = []
     if not has_python and not meta.with_stack:
         missing.append("Python stacks (with_stack=True)")
-    if not has_shapes(view.trace):
+    if not has_shapes(view.trace) and "shapes" not in lacks:
         missing.append("shapes (record_shapes=True)")
-    if not len(view.trace.memory):
+    if not len(view.trace.memory) and "memory" not in lacks:
         missing.append("memory (profile_memory=True)")
     if missing:
         notes.append(_note("data-not-recorded", missing=", ".join(missing)))
+    if lacks and not is_of_first_steps(view.trace):
+        notes.append(_note("data-not-recorded/lacking", missing=", ".join(lacks)))
     return notes
 
 

@@ -29,6 +29,12 @@ TEXTS: Mapping[str, NoteText] = {
         "Step times, and all figures per step, are unknown.",
         _RECORD_STEPS,
     ),
+    "no-steps-marked/own": NoteText(
+        "warning",
+        "{reason}",
+        "Step times, and all figures per step, are unknown.",
+        "{cure}",
+    ),
     "no-steps-marked/inferred": NoteText(
         "warning",
         "The trace has no step markers.",
@@ -162,6 +168,19 @@ TEXTS: Mapping[str, NoteText] = {
         "Not recorded: {missing}.",
         "Rules that need it are not checked; what was not recorded is unknown, not 0.",
         "Record again with what you need.",
+    ),
+    "data-not-recorded/failed": NoteText(
+        "warning",
+        "{how}",
+        "What was recorded until then is shown.",
+        "Cure the error, then run it again.",
+    ),
+    "data-not-recorded/lacking": NoteText(
+        "info",
+        "Not recorded: {missing}, though chosen.",
+        "The script ended before the chosen steps, and its first ones are recorded without. Rules that need it are not "
+        "checked.",
+        "Run it again, and let it record the chosen steps.",
     ),
     "data-not-recorded/early": NoteText(
         "warning",

@@ -15,6 +15,7 @@ from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
+from core.own_run import no_steps_cure, no_steps_reason
 from core.reporting import cpu_time
 from core.reporting.phrases import (
     BUSY,
@@ -142,6 +143,8 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     if not summary.steps:
         words = no_steps_words(trace)
         cure = "Call prof.step() at the end of every iteration, or let `main.py profile` do it."
+        if own := no_steps_reason(trace):
+            words, cure = own, no_steps_cure(trace)
         yield from page.wrap(words if len(engine_steps(trace)) else f"{words} {cure}", "  ")
     else:
         yield page.paint(f"  means over {steps_in_means(analysis)}", "dim")

@@ -25,10 +25,11 @@ from __future__ import annotations
 
 from core.call_stacks import has_call_stacks
 from core.kinds import SliceKind
+from core.own_run import lacking
 from core.recorded import has_shapes
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
-from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
+from core.suggestions import Fix, Needs, NotChecked, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="data-not-recorded", title="Not everything was recorded", needs=Needs.OPS, params=())
 _WORDS = {"with_stack=True": "stacks", "record_shapes=True": "shapes", "profile_memory=True": "memory"}
@@ -40,11 +41,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     missing = []
     if not len(facts.of_kind(SliceKind.PYTHON)) and not has_call_stacks(trace):
         missing.append("with_stack=True")
-    if not has_shapes(trace):
+    lacks = lacking(trace)  # it was asked for: only a run that gets further helps
+    if not has_shapes(trace) and "shapes" not in lacks:
         missing.append("record_shapes=True")
-    if not len(trace.memory):
+    if not len(trace.memory) and "memory" not in lacks:
         missing.append("profile_memory=True")
     ops = facts.of_kind(SliceKind.CPU_OP)
+    if not missing and lacks:
+        raise NotChecked(f"Chosen, but the script ended before it was recorded: {', '.join(lacks)}.")
     if not missing:
         return []
     return [

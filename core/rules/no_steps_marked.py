@@ -32,10 +32,11 @@ from core.engine_steps import engine_steps
 from core.figures.lookup import view_of
 from core.figures.steps import infer_steps
 from core.kinds import SliceKind
+from core.own_run import no_steps_cure, no_steps_reason
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
-from core.suggestions import Fix, Rule, RuleContext, Suggestion
+from core.suggestions import Fix, NotChecked, Rule, RuleContext, Suggestion
 from core.tables import I32
 
 RULE = Rule(id="no-steps-marked", title="No steps are marked")
@@ -63,6 +64,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     engine = engine_steps(ctx.trace)
     if len(engine) and not len(marked):
         return [_of_engine(ctx, engine)] if not len(ctx.figures.steps) else []
+    if not len(marked) and not len(ctx.figures.steps) and (reason := no_steps_reason(ctx.trace)):
+        raise NotChecked(f"{reason} {no_steps_cure(ctx.trace)}")
     shown = (
         optimizer if len(optimizer) else marked if len(marked) else work[np.argsort(-ctx.trace.slices.dur_ns[work])][:1]
     )

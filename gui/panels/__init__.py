@@ -45,6 +45,7 @@ PANELS = (
     "iterations",
     "compare",
     "tour",
+    "ended",
     "verdict",
     "plan",
     "details",

@@ -225,13 +225,13 @@ class OutputPage(QWidget):
             self._show_failure(result.failure)
         for line in [*self._facts(), *map(spoken, result.notices)]:
             self.details.addWidget(label(line, "dim", wrap=True, select=True))
-        if result.missed_its_window:
+        failed = result.outcome == "failed"
+        if result.missed_its_window and not failed:  # else the error comes first
             again = button(self.tr("Run again and record from the first step"), self._again_from_the_start, "link")
             self.details.addWidget(again)
         if result.trace is not None:
-            opener = button(
-                self.tr("Open the trace"), partial(self._session.open, [result.trace], result.folder), "link"
-            )
+            words = self.tr("Open what was recorded until then") if failed else self.tr("Open the trace")
+            opener = button(words, partial(self._session.open, [result.trace], result.folder), "link")
             self.details.addWidget(opener)
         self.outcome.show()
         self._show_state()

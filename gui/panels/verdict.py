@@ -16,6 +16,7 @@ from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
 from core.figures.rounds import outliers_told
 from core.figures.verdict import values_shown
 from core.kinds import GapCause, SliceKind
+from core.own_run import no_steps_reason
 from core.reporting.cpu_time import further_words
 from gui import figure_reasons as reasons
 from gui import figure_words, text, theme
@@ -223,6 +224,8 @@ class VerdictBand(QFrame):
             parts.append(self.tr("This trace is simulated, not recorded."))
         if len(engine_steps(trace)) and not len(figures.steps):
             parts.append(self.tr("The recording holds one step of an inference engine."))
+        elif not len(figures.steps) and (own := no_steps_reason(trace)):
+            parts.append(text.translate("reasons", own))
         elif not len(figures.steps):
             parts.append(self.tr("Steps are unknown: call prof.step() after each iteration, or profile from here."))
         return " ".join(parts)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from core.engine_steps import engine_steps
 from core.figures.model import Figures
 from core.figures.step_parts import LEFT_OUT, shown_length_ns
+from core.own_run import no_steps_reason
 from gui import text
 from gui.evidence import slices_of
 from gui.painting import guarded
@@ -149,7 +150,9 @@ class StepStrip(Scaled):
             )
             draw_text(painter, QRectF(HEADER_PX, 0, 400, 24), words, pal.dim)
         elif not len(figures.steps):
-            words = self.tr("No steps are marked in this trace: call profiler.step() after each one.")
+            words = text.translate("reasons", no_steps_reason(self._document.trace)) or self.tr(
+                "No steps are marked in this trace: call profiler.step() after each one."
+            )
             if len(engine_steps(self._document.trace)):
                 words = self.tr("The recording holds one step of an inference engine.")
             draw_text(painter, QRectF(HEADER_PX, 0, self.wide() - HEADER_PX - 8, 24), words, pal.dim)
