@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, compare
 from core.device_words import USUAL, devices_word
@@ -27,7 +27,7 @@ from gui.widgets.labels import Elided, button, heading, label, named, restyle
 from gui.widgets.scrolled import scrolled
 from gui.widgets.table import TableBox
 
-TABS_PX = 300  # of the timelines and tables, at least
+TABS_PX, ROWS_PX = 420, 110  # of timelines and tables, and of the rows of one timeline, at least
 
 
 class ComparePage(QWidget):
@@ -60,6 +60,8 @@ class ComparePage(QWidget):
         self.tabs.setDocumentMode(True)
         self.timelines = QSplitter(Qt.Orientation.Vertical)
         self.timelines.setChildrenCollapsible(False)
+        # Not what both timelines would like to have: they share what the window leaves, so that both are seen.
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self.tabs.setMinimumHeight(px(TABS_PX))
         box = scrolled(self, self.tr("Compare"))
         box.setContentsMargins(24, 24, 24, 16)
@@ -340,6 +342,7 @@ class ComparePage(QWidget):
             view = TimelineView(self._session, document)
             for part in (view.strip, view.minimap):  # they show the whole trace; here a step of each is what counts
                 part.hide()
+            view.canvas.setMinimumHeight(px(ROWS_PX))  # the handle between the two can be moved
             words = Elided(self.tr("{side}: {name}").format(side=side, name=document.title), "dim")
             words.setContentsMargins(4, 4, 4, 2)
             held = QWidget()
