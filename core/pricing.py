@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -89,8 +91,10 @@ def price(
         raise
     except Exception as error:
         # What the rules found is worth showing even when a trace of a kind never seen before breaks the replay.
-        _log.exception("the replay failed")
-        return _unpriced(trace, figures, rule_results, found, {"replay": f"{type(error).__name__}: {error}"})
+        what = f"{type(error).__name__}: {error}"
+        _log.error("the replay failed: %s", what, exc_info=bool(os.environ.get("STEPLENS_DEBUG")))
+        notes = {"replay": what, "traceback": "".join(traceback.format_exception(error))}
+        return _unpriced(trace, figures, rule_results, found, notes)
     tell(1.0, "replay")
     return Analysis(_finished(trace, figures, made, suggestions, plan), suggestions, plan, tuple(rule_results))
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication, QMessageBox
 
+from core.errors import TraceError
 from gui import helpers, jobs
 from gui.session import Document
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from gui.timeline.prepared import Prepared
 
 ASKED_MS = 200  # how often is looked whether a dialog has been closed
+TRACEBACK_LINES = 8  # the innermost calls
 MANY = 20_000  # slices; fewer are diagnosed before a process has started
 
 
@@ -73,3 +76,12 @@ def analyze_document(
         )
     prepared.take_figures(found.figures)
     return found
+
+
+def replay_failed(document: Document) -> TraceError:
+    """The error to show where the replay failed: what is missing, and the traceback to report."""
+    tr, notes = QCoreApplication.translate, document.analysis.notes if document.analysis is not None else {}
+    words = tr("diagnosing", "The replay of {name} failed: its savings and sustained step are missing.")
+    hint = tr("diagnosing", "The timeline and all other figures can be used. Please report this with the lines above.")
+    lines = str(notes.get("traceback") or notes.get("replay", "")).splitlines()[-TRACEBACK_LINES:]
+    return TraceError(words.format(name=document.title), "\n".join(lines), hint)

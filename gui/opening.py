@@ -366,6 +366,8 @@ class Opener(QObject):
         self._analyses.pop(document, None)
         helpers.renew()
         self._take(document, analysis, done=True)
+        if "replay" in analysis.notes:
+            self._session.raise_error(diagnosing.replay_failed(document))
 
     def _not_diagnosed(self, document: Document, error: BaseException) -> None:
         self._analyses.pop(document, None)

@@ -107,13 +107,20 @@ def largest(trace: Trace, figures: Figures) -> tuple[str, dict[str, str]]:
     return "Operators take {share} of a step; of their own time {name} takes the most, {most}.", values
 
 
+REPLAY_FAILED = (
+    "The replay of this trace failed ({error}), a fault of StepLens: the sustained step and all savings are missing, "
+    "and what limits the pace is told from the device's gaps alone."
+)
+
+
 def further_words(trace: Trace, analysis: Analysis) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Sentences beside the verdict's own, as templates with their values.
 
-    A CPU's largest, what longer steps add, and which of several ranks the others wait for.
+    That the replay failed, a CPU's largest, what longer steps add, and which of several ranks the others wait for.
     """
-    figures = analysis.figures
-    return largest(trace, figures), more_words(trace, figures), _slowest_rank(analysis)
+    figures, error = analysis.figures, analysis.notes.get("replay", "")
+    failed = (REPLAY_FAILED, {"error": error[:200]}) if error else ("", {})
+    return failed, largest(trace, figures), more_words(trace, figures), _slowest_rank(analysis)
 
 
 def _slowest_rank(analysis: Analysis) -> tuple[str, dict[str, Any]]:

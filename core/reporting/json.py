@@ -59,8 +59,13 @@ def document(trace: Trace, analysis: Analysis, finder: SourceFinder | None = Non
             {"rule": r.rule.id, "outcome": r.outcome.value, "reason": r.reason or None}
             for r in sorted(analysis.rules, key=lambda r: r.rule.id)
         ],
-        "further": further_values(trace, figures),
+        "further": further_values(trace, figures) | failed_values(analysis),
     }
+
+
+def failed_values(analysis: Analysis) -> dict[str, Any]:
+    """Return which part of the analysis failed, and its error; nothing where none did."""
+    return {"failed": {"replay": analysis.notes["replay"]}} if "replay" in analysis.notes else {}
 
 
 def to_bytes(values: Any) -> bytes:

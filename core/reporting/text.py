@@ -135,6 +135,8 @@ def _verdict(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
     yield page.paint(word, "bold", colour)
     if words := cpu_time.verdict_text(trace, analysis):
         yield from page.wrap(words, "  ")
+    if "replay" in analysis.notes:
+        yield from page.wrap("Please report it with the traceback that STEPLENS_DEBUG=1 shows.", "  ")
 
 
 def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
 from core.importing import open_trace
+from core.reporting import html
+from core.reporting.json import document as values_of
 from core.reporting.text import report
 from core.run_folder import read_run
 from gui.main_window import MainWindow
 from gui.session import Document
 from gui.statusbar import things_to_know
+from tests.gui.conftest import training
 from tests.trace_builder import TraceBuilder
 
 TITLE = "AttributeError: 'Tensor' object has no attribute 'shap'"
@@ -49,6 +53,31 @@ def said(document: Document) -> str:
     analysis: Any = document.analysis
     rules = [f"{r.reason} {[s.title + s.fix.summary for s in r.suggestions]}" for r in analysis.rules]
     return "\n".join([report(document.trace, analysis), *things_to_know(document), *rules])
+
+
+def test_a_replay_that_fails_is_told_everywhere(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("no time at all")
+
+    monkeypatch.setattr("core.replay.ahead.Replay", broken)
+    training().build(tmp_path / "t.json")
+    window.session.open([tmp_path / "t.json"])
+    qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy)
+    document, page = window.session.documents[0], window.current_page()
+    analysis: Any = document.analysis
+    assert "no time at all" in page.band("verdict").sentence.text()
+    assert "replay" in window.banner.title.text()
+    assert "ZeroDivisionError: no time at all" in window.banner.detail.text()
+    for words in (report(document.trace, analysis), html.page(document.trace, analysis)):
+        assert "no time at all" in words
+        assert "all savings are missing" in " ".join(words.split())
+    values = values_of(document.trace, analysis)
+    assert values["further"]["failed"]["replay"].startswith("ZeroDivisionError")
+    assert values["summary"]["sustained_step_us"] is None
+    assert caplog.messages
+    assert not any(record.exc_info for record in caplog.records)  # a traceback only where it is asked for
 
 
 @pytest.mark.parametrize("state", ["failed", "stopped", "ok"])
