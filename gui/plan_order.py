@@ -52,6 +52,29 @@ def bars(analysis: Analysis, left_out: Sequence[bool]) -> list[tuple[int, str]]:
     return [(i, text.filled(analysis.suggestions[i].title, analysis.suggestions[i].values)) for i in kept]
 
 
+def bar_groups(analysis: Analysis, left_out: Sequence[bool]) -> list[tuple[int, int]]:
+    """First and last falling bar of each group of fixes that pay together; the bar of the step now is 0."""
+    found: list[tuple[int, int]] = []
+    at, first = 0, 0
+    for step, is_out in zip(analysis.plan, left_out, strict=True):
+        members, position = step.note_values.get("members"), step.note_values.get("position")
+        at += not is_out
+        if members and position == 1:
+            first = at + is_out
+        if members and position == members and 0 < first < at:
+            found.append((first, at))
+    return found
+
+
+def ticked_bars(ticked: Sequence[bool]) -> tuple[list[int], bool]:
+    """Bars whose fix is ticked and all before it, since a bar counts those; whether that is all that is ticked.
+
+    ``ticked`` has one value for each bar after that of the step now.
+    """
+    first = next((k for k, is_ticked in enumerate(ticked) if not is_ticked), len(ticked))
+    return list(range(1, first + 1)), not any(ticked[first:])
+
+
 def small_words(analysis: Analysis, count: int) -> str:
     """Title over the suggestions that save next to nothing; without steps it is a share of no step."""
     if not len(analysis.figures.steps):
@@ -91,4 +114,6 @@ def _rises(analysis: Analysis) -> bool:
 def caption(analysis: Analysis, now_ns: float) -> str:
     """Say what the bars of the plan are, and why they stand in their order."""
     words = translate("plan", "Predicted step after each fix, {unit}.").format(unit=bars_unit(now_ns))
-    return f"{words} {in_words(analysis)}".strip()
+    joined = translate("plan", "Bars over one line are such a group.") if chains(analysis, now_ns) else ""
+    hint = translate("plan", "A click on a card's number ticks it.")
+    return " ".join(w for w in (words, in_words(analysis), joined, hint) if w)

@@ -114,13 +114,14 @@ class BodyMaker(QObject):
         document, session = self._document, self._session
         state = document.suggestion_state.get(suggestion.key, "")
         actions = self._of_code(index, suggestion)
+        tip = self.tr("You made this change yourself: the predicted step counts it. Only a run shows what it saved.")
         for chosen, words, undo in (
             (DONE, self.tr("Done"), self.tr("Not done yet")),
             (LATER, self.tr("Later"), self.tr("Now after all")),
         ):
             back = state == chosen
             run = partial(document.set_suggestion_state, index, "" if back else chosen)
-            actions.append(Action(undo if back else words, run))
+            actions.append(Action(undo if back else words, run, tip=tip if chosen == DONE and not back else ""))
         if state in SET_ASIDE:
             tip = self.tr("Here only: the entry in the allow file stays until it is taken out there.")
             again = partial(document.set_suggestion_state, index, "")

@@ -317,6 +317,12 @@ def falling(now: float, analysis: Analysis, left_out: Sequence[bool]) -> list[fl
     return values
 
 
+def is_proved(fix_state: Any) -> bool:
+    """Whether a run has shown that a fix saves something (`gui.loop_own.FixState`)."""
+    judged = fix_state.judged if fix_state is not None and fix_state.kind == "measured" else None
+    return judged is not None and judged.is_gain is True
+
+
 def mark(state: str, reason: str, fix_state: Any) -> str:
     """What the user made of a suggestion, or what became of its fix: a few words for its card."""
     allowed = translate("plan", "allowed: {reason}").format(reason=reason) if reason else translate("plan", "allowed")
@@ -325,7 +331,7 @@ def mark(state: str, reason: str, fix_state: Any) -> str:
     )
     marks = {
         ALLOWED: allowed,
-        DONE: translate("plan", "done"),
+        DONE: translate("plan", "done by you, not measured"),
         CHOSEN: translate("plan", "ticked"),
         DISMISSED: dismissed,
         LATER: translate("plan", "later"),

@@ -286,6 +286,7 @@ QPushButton[role="chip"] { background: @chip; color: @warn; border: none; border
 QPushButton[role="chip"]:focus { border: 1px solid @warn; }
 QPushButton[role="tick"] { background: @raised; border: 1px solid @border; border-radius: 11px; padding: 0;
   font-weight: 600; }
+QPushButton[role="tick"]:hover { border: 2px solid @accent; }
 QPushButton[role="tick"][state="done"] { background: @saved; color: @on_accent; border-color: @saved; }
 QPushButton[role="tick"][state="current"] { background: @accent; color: @on_accent; border-color: @accent; }
 QPushButton[role="tick"]:focus { border: 2px solid @accent; }

@@ -50,6 +50,7 @@ class PlanPanel(QWidget):
         self._first = -1  # the card that is open until one is chosen
         self._cramped = (False, False)
         self._priced: tuple[int, ...] = ()  # what the caption's prediction is of
+        self._in_turn = True  # whether what is ticked has no card between that is not
         self.total = CutText()
         font = self.total.font()
         font.setBold(True)
@@ -271,16 +272,15 @@ class PlanPanel(QWidget):
         assert analysis is not None
         values = suggestion_text.falling(now, analysis, aside)
         kept = [of_step for of_step, is_out in zip(states, aside, strict=True) if not is_out]
-        done = [k for k, of_step in enumerate(kept, 1) if all(state in (DONE, CHOSEN) for state in of_step)]
-        end = values[-1]
+        done, self._in_turn = plan_order.ticked_bars([all(s in (DONE, CHOSEN) for s in of_step) for of_step in kept])
         slower = suggestion_text.slowed_plan(self._session, self._document)  # the times are the profiler's as well
         words = self.tr("{change} of the recorded step") if slower else self.tr("{now} → {end} ({change})")
-        change = text.change(100 * (end - now) / now)
+        change, end = text.change(100 * (values[-1] - now) / now), values[-1]
         self.total.setText(words.format(now=text.duration(now), end=text.duration(end), change=change))
         self.total.set_short(change)
         hidden = suggestion_text.within(analysis, 100 * (now - end) / now)  # by what the steps differ among themselves
         restyle(self.total, "role", "saved" if end < now and not hidden else "dim")
-        self.bars.show_values(values, done, plan_order.bars(analysis, aside))
+        self.bars.show_values(values, done, plan_order.bars(analysis, aside), plan_order.bar_groups(analysis, aside))
         self._show_caption(analysis, now)
 
     def _show_caption(self, analysis: Analysis, now: float) -> None:
@@ -307,6 +307,8 @@ class PlanPanel(QWidget):
             self.caption.setText(self.tr("With those ticked: unknown until they have run."))
         else:
             words = self.tr("With those ticked: {time}, predicted.")
+            if not self._in_turn:
+                words += " " + self.tr("A bar counts every card above it, too.")
             self.caption.setText(words.format(time=text.duration(after_ns)))
 
     # States --------------------------------------------------------------------------------------------------
@@ -347,7 +349,7 @@ class PlanPanel(QWidget):
         analysis = document.analysis
         saved = state not in SET_ASIDE and suggestion_text.is_promise(analysis, index, suggestion)
         opened = index == (chosen if chosen >= 0 else self._first)
-        card.set_state(opened=opened, state=state, mark=mark, saved=saved)
+        card.set_state(opened=opened, state=state, mark=mark, saved=saved, proved=suggestion_text.is_proved(became))
         if opened:
             self.sticky.follow(card)
 

@@ -155,8 +155,8 @@ class Card(QFrame):
         super().resizeEvent(event)
         self._arrange(event.size().width() < px(NARROW_PX))
 
-    def set_state(self, *, opened: bool, state: str, mark: str, saved: bool) -> None:
-        """Show the card open or closed, and its state (of `gui.session`)."""
+    def set_state(self, *, opened: bool, state: str, mark: str, saved: bool, proved: bool = False) -> None:
+        """Show the card open or closed, and its state (of `gui.session`); what a run has ``proved`` is green."""
         restyle(self, "open", "true" if opened else "false")
         self.title.set_limit(0 if opened else TITLE_LINES)
         done = state == "done"
@@ -164,7 +164,7 @@ class Card(QFrame):
         chosen = state == "chosen"
         aside = state in ("dismissed", "allowed")
         self.tick.setText("✓" if done or chosen else "–" if aside else self._number)
-        restyle(self.tick, "state", "done" if done else "current" if opened or chosen else "")
+        restyle(self.tick, "state", "done" if done and proved else "current" if opened or done or chosen else "")
         restyle(self.title, "role", "faint" if state in ("done", "dismissed", "allowed") and not opened else "")
         restyle(self.saving, "role", "saved" if saved else "faint")
         self.mark.setText(mark)

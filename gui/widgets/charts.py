@@ -103,6 +103,7 @@ class Histogram(QWidget):
 
 
 LABEL_GAP_PX = 6.0  # between two numbers under the bars
+GROUP_PX = 2.0  # the line under bars that only pay together
 
 
 class FallingBars(QWidget):
@@ -116,15 +117,22 @@ class FallingBars(QWidget):
         self.setMouseTracking(True)
         self._values: list[float] = []
         self._done: frozenset[int] = frozenset()
+        self._groups: list[tuple[int, int]] = []
         self.setFixedHeight(72)
 
     def show_values(
-        self, values: Sequence[float], done: Iterable[int] = (), cards: Sequence[tuple[int, str]] = ()
+        self,
+        values: Sequence[float],
+        done: Iterable[int] = (),
+        cards: Sequence[tuple[int, str]] = (),
+        groups: Sequence[tuple[int, int]] = (),
     ) -> None:
         """``values`` in ns, the first is now; ``done`` are positions of bars whose fix is ticked.
 
-        ``cards`` has number and title of the fix that leads to each bar after the first.
+        ``cards`` has number and title of the fix that leads to each bar after the first, ``groups`` the first and last
+        bar of those that only pay together: a line under them joins them.
         """
+        self._groups = list(groups)
         self._values, self._done, self._cards = list(values), frozenset(done), list(cards)
         self.setAccessibleName(
             self.tr("Predicted step time after each fix: {times}").format(
@@ -152,6 +160,9 @@ class FallingBars(QWidget):
         if k > len(self._cards):
             return time
         words = self.tr("{time} after this fix, predicted: {title}. A click opens its card.")
+        for first, last in self._groups:
+            if first <= k <= last:
+                words += " " + self.tr("It is one of {count} that only pay together.").format(count=last - first + 1)
         return words.format(time=time, title=self._cards[k - 1][1])
 
     def event(self, event: QEvent) -> bool:
@@ -189,6 +200,9 @@ class FallingBars(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(color)
             painter.drawRoundedRect(box, 2, 2)
+        for first, last in self._groups:
+            under = QRectF(first * pitch + 2, area_px + 3, (last - first + 1) * pitch - 6, GROUP_PX)
+            painter.fillRect(under, QColor(t.dim))
         painter.setPen(QColor(t.dim))
         for k, place in self.labels(painter.fontMetrics(), pitch).items():
             under = QRectF(place, self.height() - line, self.width(), line)

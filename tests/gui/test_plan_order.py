@@ -77,3 +77,35 @@ def test_what_is_smaller_is_a_share_of_the_step_only_where_there_are_steps(tmp_p
     unmarked = analyze(TraceBuilder().op("aten::mm", 10, 100).build(tmp_path / "b.json"))
     assert plan_order.small_words(marked, 2) == "Smaller, below 1 % of the step: 2"
     assert plan_order.small_words(unmarked, 2) == "Smaller, below 1 %: 2"
+
+
+def test_a_bar_is_ticked_only_with_all_before_it() -> None:
+    assert plan_order.ticked_bars([True, True, False, True]) == ([1, 2], False)
+    assert plan_order.ticked_bars([False, True]) == ([], False)
+    assert plan_order.ticked_bars([True, True]) == ([1, 2], True)
+    assert plan_order.ticked_bars([False]) == ([], True)
+
+
+def test_the_bars_of_a_group_are_joined() -> None:
+    analysis = analyze(open_trace(SAMPLES / "story_stage0_simulated.json.gz"))
+    steps = len(analysis.plan)
+    assert plan_order.bar_groups(analysis, [False] * steps) == [(2, 3)]
+    assert plan_order.bar_groups(analysis, [True] + [False] * (steps - 1)) == [(1, 2)]
+    assert plan_order.bar_groups(analysis, [False, True] + [False] * (steps - 2)) == []  # one alone is no group
+
+
+def test_a_tick_with_a_gap_before_it_is_explained_and_not_proved_by_a_word(window) -> None:
+    document = Document(open_trace(SAMPLES / "story_stage0_simulated.json.gz"))
+    document.set_analysis(analyze(document.trace))
+    panel = PlanPanel(window.session, document)
+    panel._priced = (1,)
+    document.set_suggestion_state(1, "done")
+    panel._priced = (1,)
+    panel._show_ticked((1,), 1_000_000.0)
+    assert panel.caption.text().endswith("predicted. A bar counts every card above it, too.")
+    assert panel.bars._done == frozenset()
+    assert panel._cards[1].mark.text() == "done by you, not measured"
+    assert panel._cards[1].tick.property("state") == "current"  # green is what a run has shown
+    document.set_suggestion_state(0, "done")
+    assert panel.bars._done == frozenset({1, 2})
+    panel.deleteLater()
