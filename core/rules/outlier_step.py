@@ -5,7 +5,8 @@ What it finds
 A step of at least twice the median length that is not the first, and such steps that come back after every so many;
 with stacks, the checkpoints and evaluations that ran in it, and in none of the others, are named: frames of
 ``torch.save``, of ``Module.eval``, or of functions called evaluate or validate. So is the function, range, operator
-or call that took most of the time beside what it takes in other steps.
+or call that took most of the time beside what it takes in other steps. Checkpoints that ordinary steps write again and
+again are a suggestion of their own.
 
 Why it costs time
 -----------------
@@ -35,19 +36,24 @@ from core.figures.rounds import loop_rounds, waits_for_batches
 from core.figures.steps import far, keeps_pace, update_rounds
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
-from core.rule_tools.report import evidence, suggestion
+from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
 from core.source_frames import parse_frame
-from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
 RULE = Rule(
     id="outlier-step",
     title="One step is different",
     needs=Needs.STEPS,
-    params=(Param("times", 2, "times the median", "ordinary steps differ less"),),
+    params=(
+        Param("times", 2, "times the median", "ordinary steps differ less"),
+        Param("alike", 1.5, "times the longest other step", "a longer first one is the start of the program"),
+        Param("min_saving", 0.05, "share of the time", "checkpoints of the loop; below it they are a good insurance"),
+    ),
 )
 
+_FEWEST = 4  # steps
 _AGAIN = "One step in {every} takes at least {times:.0f} times as long as the others"
 _LONGER = "{count} {count|step takes|steps take} at least {times:.0f} times as long as the others"
 _BY = "{count} {count|step takes|steps take} far longer than the others, most of it in {what}"
@@ -70,11 +76,55 @@ _EVALUATES = r"torch[/\\]nn[/\\]modules[/\\]module\.py\(\d+\): eval$|\(\d+\): _?
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
-    """Say so once."""
+    """Say so once, and what checkpoints cost that belong to the loop."""
     facts = facts_of(ctx)
+    saving = _checkpoints(ctx, facts)
+    return [*saving, *_different(ctx, facts)] if not saving or len(ctx.figures.steps) >= _FEWEST else saving
+
+
+def _checkpoints(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
+    """The card about checkpoints that counted steps write again and again."""
+    saves = facts.matching(_SAVES, SliceKind.PYTHON)
+    saves = facts.in_steps(saves[~facts.inside(saves, saves)])
+    took = total_ns(facts, saves)
+    if len(saves) < 2 or took < ctx.params["min_saving"] * facts.window_ns:
+        return []
+    return [
+        suggestion(
+            ctx,
+            RULE.id,
+            "Writing checkpoints takes {share_pct:.0f} % of the CPU's step",
+            "`torch.save` runs {count} {count|time|times} in {steps} {steps|step|steps}, {each_ms:time} each time, and "
+            "the loop waits for it. The saving assumes that checkpoints are written seldom, or beside the loop.",
+            Fix(
+                "Write checkpoints less often, or a copy of the parameters on another thread.",
+                "torch.save(model.state_dict(), path)            # in each step",
+                "if step % 1000 == 0:\n    torch.save(model.state_dict(), path)",
+                "https://pytorch.org/docs/stable/distributed.checkpoint.html",
+                "Where the program ends early, what was learnt since the last checkpoint is lost.",
+            ),
+            [
+                evidence(facts, "Checkpoints", len(saves), "", saves),
+                evidence(facts, "Time in them per step", facts.per_step(took) / 1e6, "ms", saves),
+            ],
+            values={
+                "share_pct": 100.0 * took / max(facts.window_ns, 1),
+                "count": len(saves),
+                "steps": facts.n_steps,
+                "each_ms": took / len(saves) / 1e6,
+            },
+            anchors=saves,
+            at=int(saves[0]),
+            effects=[Effect(EffectKind.REMOVE_WORK, tuple(saves.tolist()), assumed=True)],
+        )
+    ]
+
+
+def _different(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
+    """The note about steps that do something else."""
     steps = ctx.figures.steps
     length = (steps.end_ns - steps.start_ns).astype(float)
-    need(len(length) >= 4, "fewer than four steps tell no outlier. Record more steps.")
+    need(len(length) >= _FEWEST, "fewer than four steps tell no outlier. Record more steps.")
     median = float(np.median(length))
     own = ctx.figures.step_figures
     paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
@@ -86,7 +136,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     )
     rows = np.flatnonzero(longer & ~paced).tolist()
     recurring = len(rows) > 1 and bool(again[rows].all())
-    rows = rows if recurring else [r for r in rows if r]
+    alike = len(rows) > 1 and length[0] < ctx.params["alike"] * length[rows[1:]].max()  # no start of the program, then
+    rows = rows if recurring or alike else [r for r in rows if r]
     shown = [int(steps.slice_id[r]) for r in rows if steps.slice_id[r] >= 0]
     if not shown or (len(rows) > len(length) // 3 and not recurring):
         return []

@@ -2,7 +2,7 @@
 
 What it finds
 -------------
-A first step that takes at least three times the median of the others.
+A first step that takes at least three times the median of the others, and far longer than any of them.
 
 Why it costs time
 -----------------
@@ -37,7 +37,10 @@ RULE = Rule(
     id="warmup-captured",
     title="Warm-up is part of the recording",
     needs=Needs.STEPS,
-    params=(Param("times", 3, "times the median", "steps of one loop differ less"),),
+    params=(
+        Param("times", 3, "times the median", "steps of one loop differ less"),
+        Param("alike", 1.5, "times the longest other step", "below it the first one does what that one does, too"),
+    ),
 )
 
 
@@ -51,6 +54,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     median = float(np.median(length[1:]))
     paced, _ = loop_rounds(view_of(ctx.trace), ctx.figures, ctx.params["times"])
     if length[0] < ctx.params["times"] * median or not median or paced[0]:
+        return []
+    if length[0] < ctx.params["alike"] * length[1:].max():
         return []
     shown = [int(steps.slice_id[0])]
     return [

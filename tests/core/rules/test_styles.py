@@ -216,6 +216,38 @@ def test_what_made_a_step_longer_is_named(frame: str, evaluations: int, always: 
     assert card.values["evaluations"] == (0 if always else evaluations)
 
 
+@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("save_us", [400, 10])
+def test_checkpoints_of_ordinary_steps_are_a_card_where_they_take_time(every: int, save_us: int) -> None:
+    builder = TraceBuilder(gpu=None, **CPU)
+    for i in range(6):
+        at = 2000 * i
+        builder.step(i + 1, at, 1500).python("train.py(3): main", at, 1490).op("aten::mm", at + 10, 900)
+        if i % every == 0:
+            builder.python("torch/serialization.py(944): save", at + 1000, save_us)
+            builder.python("torch/serialization.py(1183): _save", at + 1002, save_us - 5)
+    cards = [s for s in run_rule("outlier-step", built(builder)).suggestions if not s.informational]
+    assert len(cards) == (1 if save_us > 100 else 0)
+    for card in cards:
+        assert card.values["count"] == 6 // every
+        assert card.values["share_pct"] == pytest.approx(100 * 400 / 1500 / every)
+
+
+@pytest.mark.parametrize("other", [5000, 1000])
+def test_a_first_step_that_another_resembles_is_no_warm_up(other: int) -> None:
+    """The recording begins with an evaluation, and there is another."""
+    builder = TraceBuilder()
+    for i in range(8):
+        length = {0: 5000, 5: other}.get(i, 1000)
+        builder.step(i + 1, 10_000 * i, length).op("aten::mm", 10_000 * i + 10, 50)
+        if length == 5000:
+            builder.python("train.py(40): evaluate", 10_000 * i + 100, 4500)
+    trace = built(builder)
+    warm, odd = (run_rule(rule, trace).suggestions for rule in ("warmup-captured", "outlier-step"))
+    assert bool(warm) is (other == 1000)
+    assert [note.values["evaluations"] for note in odd] == ([2] if other == 5000 else [])
+
+
 @pytest.mark.parametrize(("cleared", "found"), [(3, True), (4, False), (0, False)])
 @pytest.mark.parametrize("update", [True, False])
 @pytest.mark.parametrize("marked", [True, False])
