@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gui.timeline.prepared import Prepared
 
 ASKED_MS = 200  # how often is looked whether a dialog has been closed
-TRACEBACK_LINES = 8  # the innermost calls
+TRACEBACK_LINES = 5  # the innermost calls
 MANY = 20_000  # slices; fewer are diagnosed before a process has started
 
 
@@ -83,5 +83,6 @@ def replay_failed(document: Document) -> TraceError:
     tr, notes = QCoreApplication.translate, document.analysis.notes if document.analysis is not None else {}
     words = tr("diagnosing", "The replay of {name} failed: its savings and sustained step are missing.")
     hint = tr("diagnosing", "The timeline and all other figures can be used. Please report this with the lines above.")
-    lines = str(notes.get("traceback") or notes.get("replay", "")).splitlines()[-TRACEBACK_LINES:]
+    lines = str(notes.get("traceback") or notes.get("replay", "")).splitlines()
+    lines = [line for line in lines if line.strip(" ^~")][-TRACEBACK_LINES:]
     return TraceError(words.format(name=document.title), "\n".join(lines), hint)

@@ -20,14 +20,21 @@ def slices_of(suggestion: Suggestion) -> tuple[int, ...]:
 
 
 def lead_of(trace: Trace, figures: Figures | None, suggestion: Suggestion) -> int:
-    """Slice that stands for a suggestion: the longest one of its first evidence, in the step that is shown; -1 none."""
+    """Slice that stands for a suggestion: one of its first evidence, in the step that is shown; -1 none.
+
+    It is the longest, or, where the evidence tells what is typical, one that is closest to the median of all.
+    """
     ids = _inside(trace, next((e.slices for e in suggestion.evidence if e.slices), ()))
+    every_ids = ids
     if not len(ids):
         return -1
     if figures is not None and len(figures.steps):
         every = _inside(trace, slices_of(suggestion))
         shown = ids[figures.step_of[ids] == _best_step(figures, figures.step_of[every])]
         ids = shown if len(shown) else ids
+    if any("ypical" in e.label and e.slices for e in suggestion.evidence):
+        usual = np.median(trace.slices.dur_ns[every_ids])
+        return int(ids[np.argmin(np.abs(trace.slices.dur_ns[ids] - usual))])
     return int(ids[np.argmax(trace.slices.dur_ns[ids])])
 
 

@@ -217,7 +217,8 @@ class VerdictBand(QFrame):
     def _sentence(self, analysis: Analysis) -> str:
         trace, figures, summary = self._document.trace, analysis.figures, analysis.figures.summary
         words = text.filled(summary.verdict_template, values_shown(summary)) or summary.verdict_text
-        parts = [w for w in (words, *(text.filled(*one) for one in further_words(trace, analysis))) if w]
+        failed, *further = (text.filled(*one) for one in further_words(trace, analysis))
+        parts = [w for w in (failed, words, *further) if w]
         if not parts and not trace.has_device_work:
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
         if trace.meta.simulated:
