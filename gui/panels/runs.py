@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QDateTime, QFile, QLocale, Qt, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QDateTime, QEvent, QFile, QItemSelectionModel, QLocale, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -21,11 +21,17 @@ from PySide6.QtWidgets import (
 from gui import jobs, text
 from gui.panels import PanelSpec
 from gui.session import Document, Session
+from gui.text_size import px
 from gui.widgets.labels import button, heading, label
 from profiling.errors import ProfilingError
 from profiling.manifest import default_runs_root
 from profiling.runs import KeptRun, list_runs, rename
 from profiling.spec import from_json
+
+WHEN, FIGURES = 1, 3  # columns: the date, and the first of those with figures
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+ROWS = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
 
 
 class RunsPage(QWidget):
@@ -38,6 +44,7 @@ class RunsPage(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 24, 24, 16)
         box.setSpacing(12)
+        self._shown: tuple[list[KeptRun], int, Qt.SortOrder] | None = None
         self.sum = label("", "dim")
         row = QHBoxLayout()
         row.addWidget(heading(self.tr("Runs"), 6))
@@ -72,16 +79,31 @@ class RunsPage(QWidget):
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setShowGrid(False)
         table.verticalHeader().setVisible(False)
-        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column in range(3):
-            head = table.horizontalHeaderItem(column)
-            if head is not None:
-                head.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        head = table.horizontalHeader()
+        head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        head.setSectionsClickable(True)
+        head.setSortIndicatorShown(True)
+        head.setSortIndicator(WHEN, Qt.SortOrder.DescendingOrder)
+        head.sortIndicatorChanged.connect(lambda _column, _order: self._show(self._runs))
+        for column in range(len(titles)):
+            item = table.horizontalHeaderItem(column)
+            if item is not None:
+                item.setTextAlignment(LEFT if column < FIGURES else RIGHT)
         table.setAccessibleName(self.tr("Runs that are kept"))
         table.itemSelectionChanged.connect(self._enable)
         table.itemDoubleClicked.connect(lambda _item: self._open())
         return table
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Show what there is now: folders come and go in the file manager, too."""
+        super().showEvent(event)
+        self.refresh()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """The same when the user comes back from another window."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow() and self.isVisible():
+            self.refresh()
 
     def refresh(self) -> None:
         """Read the folder again, off the GUI thread."""
@@ -92,16 +114,25 @@ class RunsPage(QWidget):
 
     def _show(self, found: list[KeptRun]) -> None:
         keep = {run.folder for run in self.chosen()}
-        self._runs = found
+        head = self.table.horizontalHeader()
+        column, order = head.sortIndicatorSection(), head.sortIndicatorOrder()
+        found = sorted(found, key=partial(_sort_key, column), reverse=order == Qt.SortOrder.DescendingOrder)
+        if self._shown == (found, column, order):
+            return
+        self._shown, self._runs = (found, column, order), found
         self.table.setRowCount(len(found))
         for row, run in enumerate(found):
-            for column, words in enumerate(self._cells(run)):
+            for place, words in enumerate(self._cells(run)):
                 item = QTableWidgetItem(words)
-                if column >= 3:
-                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-                self.table.setItem(row, column, item)
-            if run.folder in keep:
-                self.table.selectRow(row)
+                item.setTextAlignment(LEFT if place < FIGURES else RIGHT)
+                self.table.setItem(row, place, item)
+        self.table.clearSelection()
+        picked = self.table.selectionModel()
+        for row in [row for row, run in enumerate(found) if run.folder in keep]:
+            picked.select(self.table.model().index(row, 0), ROWS)
+        # Once for all: a header that measures by itself does so for each cell that is set, which took seconds.
+        for place in range(1, self.table.columnCount()):
+            self.table.resizeColumnToContents(place)
         total = sum(run.size_bytes for run in found)
         self.sum.setText(
             self.tr("Kept: {count} · {size} on disk").format(count=text.count(len(found)), size=text.size(total))
@@ -144,14 +175,29 @@ class RunsPage(QWidget):
         self.buttons[0].setEnabled(len(chosen) == 1 and bool(chosen[0].traces))
         self.buttons[4].setEnabled(bool(chosen) and all(run.state != "running" for run in chosen))
 
+    def _there(self) -> list[KeptRun]:
+        """Chosen runs whose folder is still where it was; where one is not, says so and reads the list again."""
+        chosen = self.chosen()
+        gone = [run for run in chosen if not run.folder.is_dir()]
+        if gone:
+            self._session.raise_error(
+                ProfilingError(
+                    self.tr("The folder of {name} is not there any more.").format(name=gone[0].name),
+                    str(gone[0].folder),
+                    self.tr("It was moved, renamed or deleted outside StepLens. The list has been read again."),
+                )
+            )
+            self.refresh()
+        return [run for run in chosen if run not in gone]
+
     def _open(self) -> None:
-        for run in self.chosen()[:1]:
+        for run in self._there()[:1]:
             if run.traces:
                 self._session.open([run.traces[0]], run.folder)
 
     def _again(self) -> None:
         capture = self._session.ask("capture")
-        for run in self.chosen()[:1]:
+        for run in self.chosen()[:1]:  # its folder is not needed for that
             try:
                 spec = from_json(run.manifest.get("spec") or {})
             except (ProfilingError, TypeError) as error:
@@ -161,8 +207,14 @@ class RunsPage(QWidget):
                 capture.show_launcher(spec)
 
     def _rename(self) -> None:
-        for run in self.chosen()[:1]:
-            name, agreed = QInputDialog.getText(self, self.tr("Rename"), self.tr("Name of the run"), text=run.name)
+        for run in self._there()[:1]:
+            box = QInputDialog(self)
+            box.setWindowTitle(self.tr("Rename"))
+            box.setLabelText(self.tr("Name of the run"))
+            box.setTextValue(run.name)
+            box.resize(px(420), box.sizeHint().height())  # names are longer than Qt's field
+            agreed, name = box.exec(), box.textValue()
+            box.deleteLater()
             if agreed:
                 self.rename(run, name)
 
@@ -175,11 +227,13 @@ class RunsPage(QWidget):
         self.refresh()
 
     def _show_folder(self) -> None:
-        for run in self.chosen()[:1]:
+        for run in self._there()[:1]:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(run.folder)))
 
     def _delete(self) -> None:
-        chosen = self.chosen()
+        chosen = self._there()
+        if not chosen:
+            return
         total = text.size(sum(run.size_bytes for run in chosen))
         question = text.counted(self.tr("Move {count} {count|run|runs} ({size}) to the bin?"), len(chosen), size=total)
         box = QMessageBox(QMessageBox.Icon.NoIcon, self.tr("Delete"), question, parent=self)
@@ -193,17 +247,32 @@ class RunsPage(QWidget):
 
     def delete(self, runs: list[KeptRun]) -> None:
         """Move run folders to the bin; where there is none, nothing is deleted and the user is told."""
-        for run in runs:
-            moved = QFile.moveToTrash(str(run.folder))
-            if not (moved[0] if isinstance(moved, tuple) else moved):
-                self._session.raise_error(
-                    ProfilingError(
-                        self.tr("The run could not be moved to the bin."),
-                        str(run.folder),
-                        self.tr("Delete the folder by hand if it is not needed any more."),
-                    )
-                )
+        kept = [run for run in runs if run.folder.is_dir() and not _to_bin(str(run.folder))]
+        if kept:
+            title = text.counted(self.tr("{count} {count|run|runs} could not be moved to the bin."), len(kept))
+            cure = self.tr("Delete what is not needed any more by hand.")
+            self._session.raise_error(ProfilingError(title, "\n".join(str(run.folder) for run in kept), cure))
         self.refresh()
+
+
+def _to_bin(folder: str) -> bool:
+    moved = QFile.moveToTrash(folder)
+    return bool(moved[0] if isinstance(moved, tuple) else moved)
+
+
+def _sort_key(column: int, run: KeptRun) -> tuple[bool, float, str]:
+    """What a column is sorted by: numbers as such, unknown ones as the least; else words."""
+    steps = run.manifest.get("steps") or {}
+    wall = steps.get("wall_step_us")
+    numbers: dict[int, float | None] = {
+        1: run.created,
+        3: float(len(steps.get("recorded") or [])),
+        4: float(wall) if isinstance(wall, int | float) else None,
+        6: float(run.size_bytes),
+    }
+    words = {0: run.name, 2: run.state, 5: str(run.manifest.get("torch") or "")}.get(column, "")
+    number = numbers.get(column)
+    return number is not None, number or 0.0, words.casefold()
 
 
 def _list(root: object, progress: jobs.Progress) -> list[KeptRun]:
