@@ -11,6 +11,9 @@ MOST_STEPS = 25  # ... but no more than that
 # So many in so long a time are enough: a loop may be left long before its loader ends, and then there is no window.
 # More would tell little more: what the machine does drifts over seconds, so 34 steps scatter nearly as much as 12.
 ENOUGH_STEPS, ENOUGH_SECONDS = 12, 0.03
+# Slow steps that scatter: more of them, as long as that may last.
+SCATTER_STEPS, SCATTER_SECONDS = 10, 2.0
+STEADY = 0.02  # standard error of their median, of it: below, more of them tell little more
 
 
 class Clock:
@@ -30,7 +33,7 @@ class Clock:
 
     def reset(self):
         """A new stretch: nothing is timed yet."""
-        self.steps, self.us, self._began = 0, 0.0, None
+        self.steps, self.us, self._began, self._each, self._last = 0, 0.0, None, [], None
         self.pace.reset()
 
     @property
@@ -42,13 +45,13 @@ class Clock:
         """Take time from here on."""
         self._synchronize()
         self.pace.start()
-        self._began = time.perf_counter()
+        self._began = self._last = time.perf_counter()
 
     def stop(self):
         """Take no time for a while."""
         self._synchronize()
         self.us += (time.perf_counter() - self._began) * 1e6
-        self._began = None
+        self._began = self._last = None
         self.pace.stop()
 
     def ended(self, left):
@@ -56,10 +59,26 @@ class Clock:
 
         ``left``: steps to come beside those that the window needs, None where that is not known.
         """
-        self.steps += self.runs
-        if not self.runs or self.steps < LEAST_STEPS:
+        if not self.runs:
             return False
-        seconds = self.us * 1e-6 + time.perf_counter() - self._began
-        if self.steps >= ENOUGH_STEPS and seconds >= ENOUGH_SECONDS:
+        now = time.perf_counter()
+        self.steps += 1
+        self._each.append(now - self._last)
+        self._last = now
+        if self.steps < LEAST_STEPS:
+            return False
+        seconds = self.us * 1e-6 + now - self._began
+        if left is not None and left <= 0 or self.steps >= MOST_STEPS:
             return True
-        return seconds >= SECONDS or self.steps >= MOST_STEPS or (left is not None and left <= 0)
+        if self.steps >= ENOUGH_STEPS:
+            return seconds >= ENOUGH_SECONDS
+        if seconds < SECONDS:
+            return False
+        return self.steps >= SCATTER_STEPS or seconds >= SCATTER_SECONDS or self._is_steady()
+
+    def _is_steady(self):
+        """Whether the median of the steps so far is known well: from half of them, one odd step does not count."""
+        each = sorted(self._each)
+        count = len(each)
+        middle, half = each[count // 2], each[3 * count // 4] - each[count // 4]
+        return 1.25 * half / 1.35 <= STEADY * middle * count**0.5

@@ -39,6 +39,30 @@ def test_few_steps_are_timed_so_that_a_window_is_left(
     assert timed_steps(monkeypatch, step_s, left) == timed
 
 
+@pytest.mark.parametrize(
+    ("steps_s", "left", "timed"),
+    [
+        ((0.3, 0.6, 0.2, 0.7, 0.5, 0.4), None, 5),  # two seconds
+        ((0.10, 0.15, 0.12, 0.18, 0.15, 0.16, 0.17, 0.18, 0.1, 0.1), None, 10),
+        ((0.18, 0.181, 0.90, 0.18, 0.18, 0.18), None, 5),  # one odd step is none of the others
+        ((0.18, 0.27, 0.12, 0.5), 0, 3),  # the window needs the rest
+        ((1.0, 2.0, 1.5), None, 3),
+    ],
+)
+def test_slow_steps_that_scatter_are_timed_longer(
+    monkeypatch: pytest.MonkeyPatch, steps_s: tuple[float, ...], left: int | None, timed: int
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(_child_clock.time, "perf_counter", lambda: now[0])
+    clock = _child_clock.Clock(lambda: None, _child_pace.Pace())
+    clock.start()
+    for step_s in steps_s:
+        now[0] += step_s
+        if clock.ended(left):
+            break
+    assert clock.steps == timed
+
+
 @pytest.mark.parametrize("step_s", [0.0003, 0.001, 0.003, 0.02])
 def test_a_loop_left_after_forty_quick_steps_has_had_its_window(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
     schedule = Schedule()
