@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from core.errors import TraceError
+from core.kinds import SliceKind
 from core.tables import I32, Bool
 from core.trace import Trace
 
@@ -38,8 +39,8 @@ def search(
     ----------
     query
         Words that all have to be found in a name, in any order and anywhere. ``*`` stands for any characters and
-        ``?`` for one; then the whole query is one pattern that has to fit whole words of the name. With ``regex`` it
-        is a regular expression, found anywhere.
+        ``?`` for one; then the whole query is one pattern, found anywhere unless it begins with ``^`` (where a name
+        begins) or ends with ``$`` (where it ends). With ``regex`` it is a regular expression, found anywhere.
         Empty finds nothing.
     case_sensitive
         Off, letters are compared without case, in any script.
@@ -77,6 +78,19 @@ def search(
         ids = ids[slices.start_ns[ids] < end_ns]
     # Tracks are sorted runs, which a merge sort joins in a few passes.
     return ids[np.argsort(slices.start_ns[ids], kind="stable")].astype(np.int32)
+
+
+def first_call(trace: Trace, hits: I32, at: int) -> int:
+    """Place of the first of ``hits`` (by time) that is no Python frame, inside the frame at ``at``; else ``at``.
+
+    A function of Python's and the operator that it is there for often share a name: the operator is what is meant.
+    """
+    frame, slices = int(hits[at]), trace.slices
+    if slices.kind[frame] != SliceKind.PYTHON:
+        return at
+    inside = hits[at:][slices.start_ns[hits[at:]] < trace.end_ns[frame]]
+    calls = np.flatnonzero(slices.kind[inside] != SliceKind.PYTHON)
+    return at + int(calls[0]) if len(calls) else at
 
 
 def matching_names(
@@ -131,12 +145,12 @@ def _wildcards(text: str) -> str:
     """Pattern of a text with wildcards, matched from a name's start.
 
     Each part is taken where it first comes, and never looked for again: whatever the name, that costs one look at it.
-    Only the last one may have to come later, where a word ends.
+    Only the last one may have to come later, where the name ends.
     """
+    first, ends = text.startswith("^"), text.endswith("$")
+    text = text[first : len(text) - ends]
     parts = ["".join("." if c == "?" else re.escape(c) for c in part) for part in text.split("*")]
-    if text[0] not in "*?":
-        parts[0] = r"(?:^|(?<=\W)|(?<=_))" + parts[0]
+    head = parts.pop(0) if first and len(parts) > 1 else ""
     last = parts.pop()
-    if text[-1] not in "*?":
-        last += r"(?=$|\W|_)"
-    return "".join(f"(?>.*?{part})" for part in parts if part) + ".*?" + last
+    gap = "" if first and "*" not in text else ".*?"
+    return head + "".join(f"(?>.*?{part})" for part in parts if part) + gap + last + (r"\Z" if ends else "")

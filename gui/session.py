@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from core.analysis import Analysis
 from core.run_folder import RunRecord
+from core.search import first_call
 from core.source import SourceFinder
 from core.suggestions import Suggestion
 from core.tables import I32
@@ -152,7 +153,7 @@ class Document(QObject):
         if self.search_at < 0:
             starts = self.trace.slices.start_ns[self.search_hits]
             at = int(np.searchsorted(starts, view.start_ns if offset > 0 else view.end_ns))
-            self.search_at = at % count if offset > 0 else (at - 1) % count
+            self.search_at = first_call(self.trace, self.search_hits, at % count) if offset > 0 else (at - 1) % count
         else:
             self.search_at = (self.search_at + offset) % count
         hit = self.current_hit

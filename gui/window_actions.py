@@ -79,7 +79,7 @@ class WindowActions(_Base):
 
     def open_dialog(self) -> None:
         """Ask for traces and open them."""
-        folder = self.settings.get("files/last_folder")
+        folder = self._where_traces_are()
         names = self.tr("Traces ({patterns});;Scripts to profile ({scripts});;All files (*)").format(
             patterns=FILTER, scripts=" ".join(f"*{suffix}" for suffix in scripts.SUFFIXES)
         )
@@ -88,13 +88,18 @@ class WindowActions(_Base):
             self.settings.set("files/last_folder", str(Path(chosen[0]).parent))
             self.open_or_profile([Path(c) for c in chosen])
 
+    def _where_traces_are(self) -> str:
+        """Folder of the trace opened last, from the command line, too; else the one that was last chosen from."""
+        newest = self.session.recent[0].path.parent if self.session.recent else None
+        return str(newest) if newest is not None and newest.is_dir() else self.settings.get("files/last_folder")
+
     def open_or_profile(self, paths: list[Path]) -> None:
         """Open traces; a script is no trace, but can be profiled."""
         scripts.open_or_profile(self.session, self.pages, paths)
 
     def open_folder_dialog(self) -> None:
         """Ask for a folder of ranks and open it as one trace."""
-        folder = self.settings.get("files/last_folder")
+        folder = self._where_traces_are()
         chosen = QFileDialog.getExistingDirectory(self, self.tr("Open a folder with one trace per rank"), folder)
         if chosen:
             self.settings.set("files/last_folder", chosen)
@@ -268,11 +273,6 @@ class WindowActions(_Base):
             shown.setText(self.tr("{number} of {count}").format(number=document.search_at + 1, count=text.count(count)))
         else:
             shown.setText(self.tr("1 hit") if count == 1 else self.tr("{count} hits").format(count=text.count(count)))
-        if not count and document.search_query is not None and document.search_query.fits_words:
-            inside = f"*{document.search_text.strip('*')}*"
-            shown.setText(self.tr("no whole word"))
-            words = self.tr("A pattern with * or ? fits whole words. {pattern} looks inside words, too.")
-            shown.setToolTip(plain_tip(words.format(pattern=inside)))
 
     def track_finder(self) -> None:
         """Find a track by name and bring it into view."""

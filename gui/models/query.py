@@ -44,11 +44,6 @@ class Query:
         """Something else than the text restricts it."""
         return bool(self.kinds or self.tracks or self.min_dur_ns is not None or self.max_dur_ns is not None)
 
-    @property
-    def fits_words(self) -> bool:
-        """Its text is a pattern with ``*`` or ``?``, which fits whole words."""
-        return not self.regex and not self.text.startswith("/") and any(c in self.text for c in "*?")
-
     def with_text(self, text: str) -> Query:
         """Return the same search for another text; ``/.../`` is read as a regular expression whatever the switch."""
         return replace(self, text=text.strip())

@@ -11,7 +11,7 @@ from gui import theme
 from gui.models.query import KIND_GROUPS, Query
 from gui.models.thread_titles import track_words
 from gui.widgets.calm import CalmCombo, CalmDoubleSpin
-from gui.widgets.labels import button, label
+from gui.widgets.labels import button, label, plain_tip
 
 ICON_PX = 18
 LONGEST_US = 1e9
@@ -137,6 +137,14 @@ class SearchField(QLineEdit):
         self.setAccessibleName(self.tr("Search slices, ranges and kernels by name"))
         self.setAccessibleDescription(
             self.tr("Words in any order, or a pattern with * and ?. Enter: next hit, Shift and Enter: previous.")
+        )
+        self.setToolTip(
+            plain_tip(
+                self.tr(
+                    "Words in any order, anywhere in a name. * stands for any characters, ? for one; a pattern may "
+                    "begin with ^ (start of the name) and end with $ (its end)."
+                )
+            )
         )
         self.setAcceptDrops(False)  # files dropped on it are for the window
         self.filter = FilterBox(self)

@@ -36,21 +36,24 @@ def test_words_in_any_order(trace: Trace) -> None:
     assert search(trace, "nn ampere").tolist() == []
 
 
-def test_wildcards_fit_words(trace: Trace) -> None:
-    assert names(trace, search(trace, "conv2?")) == ["aten::conv2d"] * 2
-    assert names(trace, search(trace, "sgemm*nn")) == ["volta_sgemm_128x64_nn"]
-    assert search(trace, "onv2*").tolist() == []
-    assert names(trace, search(trace, "*onv2*")) == ["aten::conv2d"] * 2
+def test_wildcards_are_found_anywhere_unless_they_are_anchored(trace: Trace) -> None:
+    for query in ("conv2?", "onv2*", "*onv2*", "^aten*2d$", "^aten::conv2?$", "onv?d$", "^*onv2d$"):
+        assert names(trace, search(trace, query)) == ["aten::conv2d"] * 2, query
+    assert names(trace, search(trace, "gemm*n")) == ["volta_sgemm_128x64_nn"]
+    for query in ("^onv2*", "^*conv$", "^conv2?", "aten*conv$", "^?conv2d$"):
+        assert search(trace, query).tolist() == [], query
 
 
 @pytest.mark.parametrize(
     ("query", "fits"),
     [
-        ("a*b", ["xx a-ab b", "a_b", "ac ab"]),
-        ("*a*b", ["xx a-ab b", "a_b", "ac ab", "ba b_"]),
-        ("a*b*", ["xx a-ab b", "a_b", "a bx", "ac ab"]),
-        ("?b", ["xx a-ab b", "a_b", "ac ab", "ba b_"]),
-        ("a?b", ["a_b"]),
+        ("a*b", ["xx a-ab b", "a_b", "a bx", "ac ab", "ba b_"]),
+        ("^a*b", ["a_b", "a bx", "ac ab"]),
+        ("a*b$", ["xx a-ab b", "a_b", "ac ab"]),
+        ("?b", ["xx a-ab b", "a_b", "a bx", "ac ab", "ba b_"]),
+        ("a?b", ["a_b", "a bx", "ba b_"]),
+        ("^a?b$", ["a_b"]),
+        ("^b*a$", ["b a"]),
         ("*", ["xx a-ab b", "a_b", "a bx", "ac ab", "ba b_", "b a"]),
         ("b*a", ["ba b_", "b a"]),
     ],

@@ -77,6 +77,7 @@ def test_a_row_that_a_hit_opened_is_folded_when_the_search_goes_on(view: Timelin
     document, row = view.document, python_row(view)
     view.toggle(row.key, False)
     search(view, "torch/nn/deep.py(5): call5", "aten::linear")
+    document.go_to_hit(1)  # the first operator, and then the frame around the next one
     document.go_to_hit(1)
     assert row.expanded
     document.go_to_hit(1)
@@ -94,6 +95,24 @@ def test_a_row_that_the_user_had_open_stays(view: TimelineView) -> None:
     document, row = view.document, python_row(view)
     view.toggle(row.key, True)
     search(view, "torch/nn/deep.py(5): call5", "aten::linear")
+    document.go_to_hit(1)  # the first operator, and then the frame around the next one
     document.go_to_hit(1)
     document.go_to_hit(1)
     assert row.expanded
+
+
+def test_the_first_hit_is_the_operator_rather_than_the_frame_of_its_name(
+    make_view: Callable[..., TimelineView],
+) -> None:
+    made = TraceBuilder()
+    made.python("loss.py(3): sqrt", 0, 100)
+    made.op("aten::sqrt", 10, 50)
+    made.python("loss.py(9): sqrt", 200, 100)
+    document = make_view(made.build(), figures=False).document
+    names = ("loss.py(3): sqrt", "aten::sqrt", "loss.py(9): sqrt")
+    every = np.array([rows(document.trace, name)[0] for name in names], np.int32)
+    document.set_search("sqrt", every)
+    document.go_to_hit(1)
+    assert document.trace.name(document.selected_slice) == "aten::sqrt"
+    document.go_to_hit(1)
+    assert document.selected_slice == every[2]  # a frame without such an operator in it
