@@ -44,6 +44,7 @@ from core.rule_tools.collective_kinds import DDP, marked
 from core.rule_tools.communication import collectives
 from core.rule_tools.compiled import with_compiled
 from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.host_compute import host_compute
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.sets import among
 from core.suggestions import Effect, EffectKind, Evidence, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
@@ -145,6 +146,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     typical_us = float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3
     by_launch, blamed = _idle_by_launching(facts)
+    by_launch -= host_compute(facts).idle_ns  # that is no launching: it has a rule of its own
     share = by_launch / max(_device_time_ns(facts), 1)
     if share < ctx.params["min_share"]:
         return []

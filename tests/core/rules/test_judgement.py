@@ -453,3 +453,28 @@ def test_work_without_a_launch_lies_at_the_border_only_where_it_is_little(orphan
     assert words in found.fix.summary
     note = next(one for one in compute_figures(trace).doctor if one.code == "orphan-kernels")
     assert ("border of the recording; record more" in note.cure) is (orphans == 3)
+
+
+@pytest.mark.parametrize("us", [1500, 60])
+@pytest.mark.parametrize("place", ["loop", "loader"])
+def test_operators_on_the_cpu_that_idle_the_gpu_are_no_slow_launching(us: int, place: str) -> None:
+    """An augmentation of tensors in the CPU's memory, before the batch is moved; many short kernels after it."""
+
+    def program(m: Machine) -> None:
+        with m.range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" if place == "loader" else "augment"):
+            for _ in range(4):
+                with m.op("aten::mul"):
+                    m.cpu(us)
+        for _ in range(40):
+            m.kernel_op("aten::mm", 12)
+
+    trace = sim(program, steps=5)()
+    found = run_rule("model-on-cpu", trace).suggestions
+    assert bool(found) is (us > 1000 and place == "loop")
+    if found:
+        assert "`aten::mul` computes on the CPU" in found[0].headline
+        assert found[0].values["count"] == 4 * 5
+        analysis = analyze(trace)
+        assert analysis.suggestions[0].rule_id == "model-on-cpu"
+        assert analysis.suggestions[0].saving.ns == pytest.approx(4 * 1e3 * us, rel=0.1)
+        assert "launch-bound" not in {s.rule_id for s in analysis.suggestions}
