@@ -113,8 +113,8 @@ def _part_of_it(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
                 'x = augment(x)                                   # on the CPU\nx = x.to("cuda")',
                 'x = x.to("cuda", non_blocking=True)\nx = augment(x)                                   # on the GPU',
                 "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-                "Random numbers from the GPU's generator differ from those of the CPU's; the tensors take memory of the "
-                "GPU.",
+                "Random numbers from the GPU's generator differ from those of the CPU's; the tensors take memory "
+                "there.",
             ),
             [
                 evidence(facts, "Operators on the CPU", len(found.ops), "", found.ops),
