@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
+THIN = "\u202f"  # narrow no-break space between thousands
 # What acts on a text instead of standing in it: control characters, and those that turn its direction (U+202E and kin).
 _ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BREAKS = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029\t][\\s\x85]*")
@@ -51,15 +52,20 @@ def size(value_bytes: float | None) -> str:
     return f"{significant(value)} {unit}"
 
 
+def grouped(value: float, digits: int = 0) -> str:
+    """Return a number with so many decimals, its thousands apart, the same in the window and all reports."""
+    return f"{value:,.{digits}f}".replace(",", THIN)
+
+
 def significant(value: float, digits: int = 3) -> str:
     """Return a number with that many significant digits, without exponent, thousands separated."""
     if value == 0:
         return "0"
     whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
     if whole >= digits:
-        return f"{round(value):,}"
+        return grouped(round(value))
     if whole:
-        text = f"{value:,.{digits - whole}f}"
+        text = grouped(value, digits - whole)
     else:
         text = f"{value:.{digits}g}"
         if "e" in text:
@@ -106,34 +112,27 @@ class _Size(float):
 class _Count(float):
     """A number of things, whose thousands stand apart; formats that ask for decimals see it as it is."""
 
-    def __new__(cls, value: float, thousands: str) -> _Count:
-        made = super().__new__(cls, value)
-        made.thousands = thousands
-        return made
-
-    thousands: str
-
     def __format__(self, spec: str) -> str:
         whole = spec == ".0f" or (spec in ("", "d") and self.is_integer())
-        return f"{float(self):,.0f}".replace(",", self.thousands) if whole else float(self).__format__(spec)
+        return grouped(float(self)) if whole else float(self).__format__(spec)
 
 
 # Names that end so are numbers of something, not how many there are.
 _NUMBERING = ("line", "number", "step", "device", "rank", "pid", "thread", "stream", "port", "id", "index", "code")
 
 
-def _measured(name: str, value: Any, thousands: str) -> Any:
+def _measured(name: str, value: Any) -> Any:
     """Return a number with the formats that the ending of its name allows; of a text, what a sentence has room for."""
     if not isinstance(value, Real):
         return cut(value) if isinstance(value, str) else value
     if abs(float(value)) >= 1000 and name[-3:] not in _NS_BY_ENDING and not name.endswith(("_bytes", *_NUMBERING)):
-        return _Count(float(value), thousands)
+        return _Count(value)
     if name.endswith("_bytes"):
         return _Size(value)
     return _Time(float(value), _NS_BY_ENDING[name[-3:]]) if name[-3:] in _NS_BY_ENDING else value
 
 
-def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | None = None, thousands: str = ",") -> str:
+def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> str:
     """Fill named values into a template.
 
     Parameters
@@ -147,20 +146,15 @@ def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | No
     shown
         What to write instead of some of the values (numbers as the window writes them).
 
-    thousands
-        What stands between the thousands of a number of things.
-
     Raises
     ------
     KeyError, ValueError
         As `str.format_map` does.
     """
     chosen = _FORMS.sub(lambda found: found[2] if values[found[1]] == 1 else found[3], template)
-    return chosen.format_map(
-        {**{name: _measured(name, value, thousands) for name, value in values.items()}, **(shown or {})}
-    )
+    return chosen.format_map({**{name: _measured(name, value) for name, value in values.items()}, **(shown or {})})
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Number and word: ``1 step``, ``2,000 steps``; the plural ends in ``s`` unless it is given."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    """Number and word: ``1 step``, ``2 000 steps``; the plural ends in ``s`` unless it is given."""
+    return f"{grouped(number)} {one if number == 1 else many or one + 's'}"

@@ -14,7 +14,7 @@ from core.figures.rounds import HEALTHY_BUT
 from core.figures.shares import is_foreign
 from core.kinds import GapCause
 from core.trace import Trace
-from core.words import fill
+from core.words import fill, grouped
 
 THIN = "\u202f"  # narrow no-break space between a number and its unit, and between thousands
 
@@ -84,7 +84,7 @@ def count(value: float | None) -> str:
         return unknown()
     if value != int(value) and abs(value) < 100:
         return f"{value:.1f}"
-    return f"{value:,.0f}".replace(",", THIN)
+    return grouped(value)
 
 
 def counted(template: str, number: float, **values: str) -> str:
@@ -239,7 +239,7 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     """A rule's text in the user's language with its values; the bare template where a value is missing."""
     words = translate("rules", template)
     with contextlib.suppress(KeyError, ValueError, IndexError, AttributeError):
-        words = fill(words, values, thousands=THIN)
+        words = fill(words, values)
     return words.replace("`", "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.errors import TraceError
+from core.words import grouped
 
 OPEN_ANOTHER = (
     "Open the .json or .json.gz file that torch.profiler wrote (export_chrome_trace or tensorboard_trace_handler)."
@@ -39,7 +40,7 @@ def nothing_unpacked(name: str, size_bytes: int) -> TraceError:
     """A file with bytes, and no text in it."""
     return TraceError(
         f"{name} holds nothing that can be read.",
-        f"It is {size_bytes:,} bytes long, but what is compressed in it is empty, or damaged from its start.",
+        f"It is {grouped(size_bytes)} bytes long, but what is compressed in it is empty, or damaged from its start.",
         "Copy the file again, or profile again.",
         0,
     )
@@ -58,8 +59,8 @@ def no_event(name: str, entries: int) -> TraceError:
 def mostly_waste(name: str, limit: int, offset: int) -> TraceError:
     """Entry after entry that is no event."""
     return TraceError(
-        f"{name} holds more than {limit:,} entries that are no events.",
-        f"They are nearly all of what stands in its first {offset:,} bytes.",
+        f"{name} holds more than {grouped(limit)} entries that are no events.",
+        f"They are nearly all of what stands in its first {grouped(offset)} bytes.",
         _AGAIN,
         offset,
     )

@@ -23,6 +23,7 @@ from core.importing.kineto import (
 )
 from core.kinds import SliceKind, TrackKind
 from core.tables import I32, I64, U8
+from core.words import grouped
 
 _DIGITS = re.compile(r"(\d+)\D*\Z")
 MAX_TRACKS = 20_000
@@ -128,8 +129,8 @@ def place(
     keys, code = _codes(slices, kinds)
     if len(keys) > MAX_TRACKS:
         raise TraceError(
-            f"The trace names {len(keys):,} threads and streams; no program has that many.",
-            f"Up to {MAX_TRACKS:,} can be shown, each in rows of its own.",
+            f"The trace names {grouped(len(keys))} threads and streams; no program has that many.",
+            f"Up to {grouped(MAX_TRACKS)} can be shown, each in rows of its own.",
             "Their ids are probably damaged, or the tool that wrote the trace gives every event an id of its own.",
         )
     tick()

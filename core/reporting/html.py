@@ -45,6 +45,7 @@ from core.set_aside import SetAside
 from core.source import SourceFinder
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
+from core.words import grouped
 
 TOP_ROWS = 15
 NAME_CHARACTERS = 400  # a name of a table; templates can be a hundred times as long
@@ -323,7 +324,7 @@ def _syncs(trace: Trace, analysis: Analysis, finder: SourceFinder) -> Iterator[s
         yield f"<p>{e(words[0].upper() + words[1:])}.</p>"
         return
     rows = (
-        (duration(g.wait_ns), f"{g.calls:,}", g.call, g.op, place(finder.of_slice(g.longest)))
+        (duration(g.wait_ns), grouped(g.calls), g.call, g.op, place(finder.of_slice(g.longest)))
         for g in sync_groups(trace, analysis.figures)[:TOP_ROWS]
     )
     yield _table(("waiting", "calls", "call", "operator", "place"), rows, 2)
@@ -359,7 +360,7 @@ def _stat_rows(trace: Trace, table: StatTable, device: bool) -> tuple[tuple[str,
     times: tuple[int, ...]
     has_device = trace.has_device_work
     for i in range(min(TOP_ROWS, len(table))):
-        name, calls = clip(trace.strings[int(table.name_id[i])], NAME_CHARACTERS), f"{int(table.calls[i]):,}"
+        name, calls = clip(trace.strings[int(table.name_id[i])], NAME_CHARACTERS), grouped(int(table.calls[i]))
         if device:
             times = (int(table.device_total_ns[i]), int(table.min_ns[i]), int(table.max_ns[i]))
         else:

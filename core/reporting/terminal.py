@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from core.errors import TraceError
+from core.words import THIN
 
 if TYPE_CHECKING:
     from core.reporting.text import Page
@@ -52,7 +53,7 @@ class Progress:
 def say(text: str) -> None:
     """One line on stderr; what a terminal would obey (names of files and of events may hold it) is shown, not sent."""
     if sys.stderr is not None:
-        shown = "".join(c if c.isprintable() else "\ufffd" for c in text)
+        shown = "".join(c if c.isprintable() or c == THIN else "\ufffd" for c in text)
         with contextlib.suppress(OSError, ValueError):  # nobody listens
             print(f"steplens: {shown}", file=sys.stderr, flush=True)
 

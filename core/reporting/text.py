@@ -46,6 +46,7 @@ from core.set_aside import SetAside
 from core.source import SourceFinder
 from core.suggestions import Outcome, RuleResult, Suggestion
 from core.trace import Trace
+from core.words import grouped
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "green": "32", "cyan": "36"}
 TOP_SYNCS = 8
@@ -323,13 +324,13 @@ def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFin
         per_step = f", {count(summary.sync_points_per_step)} per step"
         if summary.sync_wait_ns_per_step is not None:
             per_step += f" waiting {duration(summary.sync_wait_ns_per_step)}"
-    yield from page.title(f"Sync points: {len(syncs):,}{per_step}")
+    yield from page.title(f"Sync points: {grouped(len(syncs))}{per_step}")
     groups = sync_groups(trace, analysis.figures)
     yield page.paint(f"  {'waiting':>9} {'calls':>6}  call, operator, place", "dim")
     for group in groups[:TOP_SYNCS]:
         where = place(finder.of_slice(group.longest))
         text = "  ".join(part for part in (group.call, f"in {group.op}" if group.op else "", where) if part)
-        yield f"  {duration(group.wait_ns):>9} {group.calls:>6,}  {clip(text, page.width - 20)}"
+        yield f"  {duration(group.wait_ns):>9} {grouped(group.calls):>6}  {clip(text, page.width - 20)}"
     if len(groups) > TOP_SYNCS:
         yield page.paint(f"  and {len(groups) - TOP_SYNCS} more kinds (analyze --json lists every one)", "dim")
 

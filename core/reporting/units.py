@@ -27,8 +27,8 @@ def count(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     if float(value).is_integer():
-        return f"{int(value):,}"
-    return f"{value:,.1f}" if abs(value) >= 0.1 else f"{value:.2g}"
+        return words.grouped(value)
+    return words.grouped(value, 1) if abs(value) >= 0.1 else f"{value:.2g}"
 
 
 def size(value_bytes: float | None) -> str:

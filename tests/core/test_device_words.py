@@ -54,5 +54,5 @@ def test_the_name_of_a_numbered_process_tells_the_kind_of_device() -> None:
 def test_thousands_stand_apart_in_numbers_of_things_only() -> None:
     values = {"kernels": 19370, "few": 1234, "line": 12345, "mean": 123456.7, "exact": 12345.67}
     words = fill("{kernels} {few} {line} {mean:.0f} {exact:.1f}", values)
-    assert words == "19,370 1,234 12345 123,457 12345.7"
-    assert fill("{kernels|one|many}: {kernels}", {"kernels": 19370}, thousands="_") == "many: 19_370"
+    assert words == "19\u202f370 1\u202f234 12345 123\u202f457 12345.7"
+    assert fill("{kernels|one|many}: {kernels}", {"kernels": 19370}) == "many: 19\u202f370"

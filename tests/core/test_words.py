@@ -33,7 +33,7 @@ def test_the_form_follows_the_value():
 
 def test_counted():
     assert counted(1, "step") == "1 step"
-    assert counted(2000, "step") == "2,000 steps"
+    assert counted(2000, "step") == "2\u202f000 steps"
     assert counted(0, "copy", "copies") == "0 copies"
 
 
@@ -66,7 +66,7 @@ def test_no_text_says_one_things() -> None:
     [
         (0, "0 B"),
         (40, "40 B"),
-        (1023, "1,023 B"),
+        (1023, "1\u202f023 B"),
         (8 * 1024, "8 KiB"),
         (5909, "5.77 KiB"),
         (20_000_000, "19.1 MiB"),
@@ -103,3 +103,13 @@ def test_times_are_told_with_three_digits_in_the_unit_that_fits(time_ns, shown):
         f"{shown} of {shown}"
     )
     assert fill("{long_us:.1f}", {"long_us": 2.0}) == "2.0"
+
+
+def test_reports_and_the_window_write_numbers_alike() -> None:
+    from core.reporting import units
+    from gui import text
+
+    for number in (7, 999, 33_629, 1_234_567):
+        assert text.count(number) == units.count(number) == counted(number, "thing").split(" ")[0]
+        assert fill("{things}", {"things": number}) == units.count(number)
+        assert "," not in units.count(number)
