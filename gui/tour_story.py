@@ -62,8 +62,9 @@ def _waits() -> tuple[Station, ...]:
             ),
             translate(
                 "tour",
-                "Three lines of the loss wait like this. Fixed together they make the step {waits_share} shorter; this "
-                "one alone saves only {alone}, since the CPU then waits at the next of them instead.",
+                "Three lines of the loss wait like this. Fixed together they make the step {waits_share} shorter: by "
+                "the waits, which the verdict counts, and by what making those tensors costs the CPU. This one alone "
+                "saves only {alone}, since the CPU then waits at the next of them instead.",
             ),
             "constant-copied-each-step",
         ),
@@ -88,7 +89,11 @@ def _waits() -> tuple[Station, ...]:
                 "numbers, which has to be copied to the GPU. torch.arange on the device needs no copy. This is the "
                 "last wait: no other takes its place.",
             ),
-            translate("tour", "So this fix alone saves {alone} ({alone_share} of the step)."),
+            translate(
+                "tour",
+                "So this fix alone saves {alone} ({alone_share} of the step): the wait, which the verdict counts, and "
+                "what making the list and a tensor of it costs the CPU.",
+            ),
             "host-list-index",
             follows=1,
             differs=translate(
