@@ -20,7 +20,7 @@ from core.run_folder import run_of
 from core.suggestions import Saving, SourceRef, Suggestion
 from core.trace import Trace
 from core.unprofiled import Slowed, slowed
-from core.words import LONGEST_NAME, counted, cut, fill
+from core.words import LONGEST_NAME, THIN, counted, cut, fill, grouped
 
 VERDICTS = {
     "healthy": "Healthy",
@@ -56,12 +56,15 @@ _WORD = re.compile(r"\S+")
 OTHER_WINDOW_PCT = 1.5  # from here on two shares of the same work need a word on what each is of
 
 
+KEPT = "\n" + THIN  # that Python does not call printable
+
+
 def printable(text: str) -> str:
     """Names come from the trace: no control character of theirs reaches the terminal, nor more than fills a page."""
     if len(text) > LONGEST_NAME:
         text = _WORD.sub(lambda found: cut(found[0]), text)
         text = "\n".join(cut(line, LONGEST_LINE) for line in text.split("\n"))
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(c if c.isprintable() or c in KEPT else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def place(source: SourceRef | None) -> str:
@@ -139,7 +142,7 @@ def steps_in_means(analysis: Analysis) -> str:
     summary, counted_steps = analysis.figures.summary, int(analysis.figures.step_figures.counted.sum())
     kind = "inferred step" if summary.inferred else "step"
     whole = counted(summary.steps, kind)
-    return whole if counted_steps == summary.steps else f"{counted_steps:,} of {whole}"
+    return whole if counted_steps == summary.steps else f"{grouped(counted_steps)} of {whole}"
 
 
 def replay_words(summary: Summary) -> str:
@@ -275,8 +278,8 @@ LEFT_OUT_NOTE = "Not in the plan: after its fixes this saves less than 1 % more.
 def occurrences(suggestion: Suggestion) -> str:
     """How often a fault was seen, and in how many steps where steps are known."""
     steps = len(suggestion.steps)
-    times = f"seen {suggestion.occurrences:,} times" if suggestion.occurrences != 1 else "seen once"
-    return f"{times} in {steps:,} steps" if steps > 1 else f"{times} in one step" if steps else times
+    times = f"seen {grouped(suggestion.occurrences)} times" if suggestion.occurrences != 1 else "seen once"
+    return f"{times} in {grouped(steps)} steps" if steps > 1 else f"{times} in one step" if steps else times
 
 
 def note_rows(notes: Iterable[Suggestion]) -> list[str]:
