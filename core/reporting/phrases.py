@@ -15,11 +15,12 @@ from core.figures.rounds import HEALTHY_BUT, outliers_told
 from core.figures.shares import device_label, device_shares, is_foreign, step_threads, steps_covered_ns
 from core.kinds import GapCause
 from core.plan_lead import lead
+from core.reporting.rounds_told import rounds_told
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
 from core.suggestions import Saving, SourceRef, Suggestion
 from core.trace import Trace
-from core.unprofiled import Slowed, slowed
+from core.unprofiled import WITHIN, Slowed, hidden_by, slowed
 from core.words import LONGEST_NAME, THIN, counted, cut, fill, grouped
 
 VERDICTS = {
@@ -53,6 +54,7 @@ CAUSES = {  # as the bar of the window calls them
 MOST_DEVICES, MOST_STREAMS = 8, 4  # named one by one in a line of the report
 LONGEST_LINE = 4000  # characters of a text that holds names of anybody's
 _WORD = re.compile(r"\S+")
+SMALL_MISS_PCT, OWN_MISS_PCT = 15.0, 2.0  # of predictions for steps that were held back, and of the recording itself
 OTHER_WINDOW_PCT = 1.5  # from here on two shares of the same work need a word on what each is of
 
 
@@ -146,17 +148,21 @@ def steps_in_means(analysis: Analysis) -> str:
 
 
 def replay_words(summary: Summary) -> str:
-    """How far the replay can be trusted: what was held back from it first, then what it is made of."""
+    """How far the predictions can be trusted: by steps that were held back, and where it is off, by all of them."""
     own, held_out = summary.replay_error_pct, summary.held_out_error_pct
     if own is None or summary.sustained_step_ns is None:
         return ""
-    first = (
-        f"How far to trust it: made from one half of the steps, it gives the other half's time within "
-        f"{percent(held_out)}, what they differ by included"
-        if held_out is not None
-        else "How far to trust it is unknown (that takes four counted steps of one loop)"
-    )
-    return f"{first}; all steps together give their own time within {percent(abs(own))}."
+    if held_out is None:
+        said = "How far to trust the predictions is unknown: testing them takes four counted steps of one loop."
+    elif held_out <= SMALL_MISS_PCT:
+        said = f"Predictions were tested: from one half of the steps they came within {percent(held_out)} of the other."
+    else:
+        said = (
+            f"Predictions were tested: from one half of the steps they missed the other by {percent(held_out)}. The "
+            "steps differ that much among themselves, so take the savings as a rough guide and run the fixed copy."
+        )
+    off = f" The recording itself, replayed, is off by {percent(abs(own))}." if abs(own) > OWN_MISS_PCT else ""
+    return said + off
 
 
 def busy_basis(analysis: Analysis) -> str:
@@ -298,12 +304,21 @@ def note_rows(notes: Iterable[Suggestion]) -> list[str]:
 def plan_words(trace: Trace, analysis: Analysis) -> list[str]:
     """Sentences above the cards of a plan: what the times are worth, and how the cards answer the verdict."""
     found = lead(analysis)
-    words = [slowed_words(trace, analysis)] if analysis.plan else []
+    words = [slowed_words(trace, analysis), _uneven_words(analysis)] if analysis.plan else []
+    words += rounds_told(run_of(trace.path)) if trace.sources else []
     if found is not None:
         words.append(fill(found.template, found.values))
         if found.card >= 0:
             words[-1] += f" It is called “{analysis.suggestions[found.card].headline}”."
     return [w for w in words if w]
+
+
+def _uneven_words(analysis: Analysis) -> str:
+    """That the recorded steps differ by more than all of the plan saves; empty where they do not."""
+    now = analysis.figures.summary.sustained_step_ns
+    saved = 100.0 * (1.0 - analysis.plan[-1].predicted_step_ns / now) if now else 0.0
+    spread = hidden_by(analysis, saved) if now else None
+    return "" if spread is None else WITHIN.format(spread=percent(spread), saving=percent(saved))
 
 
 def slowed_words(trace: Trace, analysis: Analysis) -> str:

@@ -27,7 +27,7 @@ def test_report_says_everything():
         "device step",
         "period",
         "sustained step",
-        "give their own time within 1.2 %",
+        "testing them takes four counted steps of one loop",
         "The plan: 900 µs → 630 µs per step",
         "A value is read back 4 times",
         "alone saves 270 µs (30 %) per step, replayed",
@@ -90,7 +90,7 @@ def test_names_cannot_write_to_the_terminal():
         (12_345_678, "12.3 ms"),
         (174_829_333, "175 ms"),
         (61_000_000_000, "61 s"),
-        (1_234_000_000_000, "1,234 s"),
+        (1_234_000_000_000, "1\u202f234 s"),
         (-2_500_000, "-2.5 ms"),
     ],
 )
@@ -228,10 +228,15 @@ def test_reproducing_the_recording_is_not_shown_as_accuracy():
     trace, analysis = with_suggestions(training(), SUGGESTION)
     said = report(trace, analysis)
     assert "replay within" not in said
-    assert "How far to trust it is unknown" in " ".join(said.split())
+    assert "How far to trust the predictions is unknown" in " ".join(said.split())
     summary = replace(analysis.figures.summary, held_out_error_pct=3.4)
     known = Analysis(replace(analysis.figures, summary=summary), analysis.suggestions, analysis.plan, analysis.rules)
-    assert "it gives the other half's time within 3.4 %" in " ".join(report(trace, known).split())
+    assert "from one half of the steps they came within 3.4 % of the other." in " ".join(report(trace, known).split())
+    summary = replace(summary, held_out_error_pct=113.0)
+    known = Analysis(replace(analysis.figures, summary=summary), analysis.suggestions, analysis.plan, analysis.rules)
+    said = " ".join(report(trace, known).split())
+    assert "they missed the other by 113 %. The steps differ that much among themselves" in said
+    assert "within 0 %" not in said
 
 
 def test_two_shares_of_the_same_work_say_what_each_is_of():
