@@ -11,6 +11,7 @@ from core.figures.lookup import View, distinct
 from core.intervals import Spans, ascending, contains, subtract, union
 from core.kinds import HOST_CALLS, SliceKind
 from core.replay.graph import Graph
+from core.replay.held_up import usual_dur_ns
 from core.replay.lanes import others_busy
 from core.suggestions import Effect, EffectKind
 from core.tables import F64, I32, I64, Bool
@@ -49,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The slices of an effect, by thread: their stretches, and the pieces and waits inside."""
+    """The slices of an effect, by thread: their stretches (less what held them up), and the pieces and waits inside."""
 
     spans: dict[int, Spans]
     pieces: Bool
@@ -173,6 +174,8 @@ class Changes:
         view, graph = self._view, self._graph
         thread = view.thread[ids]
         start, end = view.trace.slices.start_ns[ids], view.trace.end_ns[ids]
+        rows = list(graph.step_rows)
+        usual_end = start + usual_dur_ns(view.trace, graph.steps.start_ns[rows], graph.steps.end_ns[rows], ids)
         spans: dict[int, Spans] = {}
         pieces = np.zeros(len(graph.work), dtype=bool)
         waits = np.zeros(len(graph.waits), dtype=bool)
@@ -181,8 +184,9 @@ class Changes:
         for one in distinct(thread):
             if graph.lanes.of_thread[one] < 0:
                 continue
-            own = union(start[thread == one], np.maximum(end, start + 1)[thread == one])
-            spans[int(one)] = own
+            mine = thread == one
+            own = union(start[mine], np.maximum(end, start + 1)[mine])
+            spans[int(one)] = union(start[mine], np.maximum(usual_end, start + 1)[mine])
             pieces |= (graph.work.thread == one) & (graph.work.launch_id >= 0) & contains(own, launched)
             waits |= (graph.waits.thread == one) & contains(own, waiting)
         return Places(spans, pieces, waits)

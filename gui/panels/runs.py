@@ -172,7 +172,8 @@ class RunsPage(QWidget):
         chosen = self.chosen()
         for made in self.buttons:
             made.setEnabled(len(chosen) == 1)
-        self.buttons[0].setEnabled(len(chosen) == 1 and bool(chosen[0].traces))
+        openable = [run for run in chosen if run.traces or not run.folder.is_dir()]  # gone: pressing says so
+        self.buttons[0].setEnabled(len(chosen) == 1 and bool(openable))
         self.buttons[4].setEnabled(bool(chosen) and all(run.state != "running" for run in chosen))
 
     def _there(self) -> list[KeptRun]:

@@ -564,6 +564,8 @@ def test_a_run_that_went_or_came_outside_the_window_is_noticed(session: Session,
         page.table.selectRow(0)
         (run,) = page.chosen()
         away = run.folder.rename(tmp_path / "away")
+        page.table.clearSelection()
+        page.table.selectRow(0)
         press()
         qtbot.waitUntil(lambda: page.table.rowCount() == 2)
         assert len(errors) == index + 1
