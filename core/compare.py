@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from core.figures.stats import self_time
 from core.judging import GAIN_PCT, Judgement, is_shorter, judge, noise_of, with_pace
 from core.kinds import DEVICE_WORK, SliceKind
 from core.project import Figures as RoundFigures
-from core.project import figures_of, load_project, project_folder
+from core.project import figures_of
 from core.run_folder import RunRecord, run_of
-from core.same_program import Condition, differing, program_of, ran_same_code
+from core.same_program import Condition, differing, project_of, ran_same_code
 from core.suggestions import Suggestion
 from core.tables import I64, Bool
 from core.trace import Trace
@@ -218,15 +218,11 @@ def _rounds_of(runs: tuple[RunRecord | None, RunRecord | None]) -> Judgement | N
     before, after = runs
     if before is None or after is None:
         return None
-    folder = before.folder.resolve()
-    for root in (folder.parent / "projects", folder.parents[1] / "projects"):
-        program = str(program_of(before))
-        place = Path(program) if Path(program).parent == root else project_folder(root, program)
-        project = load_project(place)
-        rounds = (project.find(before.folder), project.find(after.folder)) if project is not None else (None, None)
-        if project is not None and rounds[0] is not None and rounds[1] is not None and rounds[0] != rounds[1]:
-            return judge(rounds[0], rounds[1], project.iterations)
-    return None
+    project = project_of(before)
+    rounds = (project.find(before.folder), project.find(after.folder)) if project is not None else (None, None)
+    if project is None or rounds[0] is None or rounds[1] is None or rounds[0] == rounds[1]:
+        return None
+    return judge(rounds[0], rounds[1], project.iterations)
 
 
 class _Names:

@@ -12,7 +12,7 @@ import numpy as np
 from core.errors import TraceError
 from core.kinds import SliceKind
 from core.moved_run import source_root
-from core.project import COPIES, project_folder
+from core.project import COPIES, Project, load_project, project_folder
 from core.run_folder import RunRecord
 from core.trace import Trace
 
@@ -35,6 +35,16 @@ def program_of(run: RunRecord | None) -> str | None:
     script = str(run.spec.get("script") or run.spec.get("module") or run.name)
     copy = copy_of(script)
     return str(PurePath(copy).parents[1]) if copy else script
+
+
+def project_of(run: RunRecord) -> Project | None:
+    """The rounds that are kept beside a run's folder, where it is one of them."""
+    folder, program = run.folder.resolve(), str(program_of(run))
+    for root in (folder.parent / "projects", folder.parents[1] / "projects"):
+        project = load_project(Path(program) if Path(program).parent == root else project_folder(root, program))
+        if project is not None and project.find(run.folder) is not None:
+            return project
+    return None
 
 
 def copy_of(script: str) -> str:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from core.judging import GAIN_PCT, Judgement, judge
-from core.project import Iteration, Project, load_project, project_folder
+from core.project import Iteration, Project
 from core.reporting.units import percent
 from core.run_folder import RunRecord
-from core.same_program import program_of
+from core.same_program import project_of
 from core.words import cut
 
 MOST_TOLD = 6  # rounds of one run; more are counted
-
-
-def project_of(run: RunRecord) -> Project | None:
-    """The rounds that are kept beside a run's folder, where it is one of them."""
-    folder, program = run.folder.resolve(), str(program_of(run))
-    for root in (folder.parent / "projects", folder.parents[1] / "projects"):
-        project = load_project(Path(program) if Path(program).parent == root else project_folder(root, program))
-        if project is not None and project.find(run.folder) is not None:
-            return project
-    return None
 
 
 def rounds_told(run: RunRecord | None) -> list[str]:
