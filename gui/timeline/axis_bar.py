@@ -56,25 +56,29 @@ class AxisBar(Scaled):
         """Draw ticks, marks, the selected stretch, and what the left end says; own pixels."""
         pal, view = palette(self._view.session.dark), self._document.viewport
         painter.fillRect(0, 0, self.wide(), self.high(), pal.header)
-        lanes = QRectF(HEADER_PX, 0, self.wide() - HEADER_PX, self.high())
+        lanes = QRectF(self.head_px, 0, self.wide() - self.head_px, self.high())
         painter.setClipRect(lanes)
         paint_axis(painter, pal, lanes, (view.start_ns, view.end_ns), self._view.origin_ns())
         for mark in self._document.marks:
-            x = HEADER_PX + view.x_of(mark.start_ns, lanes.width())
+            x = self.head_px + view.x_of(mark.start_ns, lanes.width())
             painter.fillRect(QRectF(x, 2, 7, 8), pal.good)
             painter.fillRect(QRectF(x, 2, 1, AXIS_PX), pal.good)
         chosen = self._document.selected_range
         if chosen is not None:
-            x0 = HEADER_PX + view.x_of(chosen.start_ns, lanes.width())
-            x1 = HEADER_PX + view.x_of(chosen.end_ns, lanes.width())
+            x0 = self.head_px + view.x_of(chosen.start_ns, lanes.width())
+            x1 = self.head_px + view.x_of(chosen.end_ns, lanes.width())
             painter.fillRect(QRectF(x0, AXIS_PX - 4, x1 - x0, 4), pal.accent)
         painter.setClipping(False)
         if self._view.hasFocus():  # keys go to the timeline
-            painter.fillRect(QRectF(0, AXIS_PX - 2, HEADER_PX - 1, 2), pal.accent)
+            painter.fillRect(QRectF(0, AXIS_PX - 2, self.head_px - 1, 2), pal.accent)
         painter.setFont(header_font(small=True))
-        shown = self.tr("{width} in view").format(width=text.duration(view.width_ns))
-        draw_text(painter, QRectF(20, 0, 92, AXIS_PX), shown, pal.muted)
-        draw_text(painter, QRectF(112, 0, HEADER_PX - 116, AXIS_PX), self.origin_text() + " ▾", pal.dim,
+        head, width = self.head_px, text.duration(view.width_ns)
+        narrow = head < HEADER_PX - 20  # no room for whole words
+        shown = width if narrow else self.tr("{width} in view").format(width=width)
+        origin = "▾" if narrow else self.origin_text() + " ▾"
+        left = head - 24 if narrow else 112
+        draw_text(painter, QRectF(20, 0, left - 20, AXIS_PX), shown, pal.muted)
+        draw_text(painter, QRectF(left, 0, head - 4 - left, AXIS_PX), origin, pal.dim,
                   int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight))  # fmt: skip
 
     def origin_text(self) -> str:
@@ -104,12 +108,14 @@ class AxisBar(Scaled):
         self._choose_origin(event.globalPos())
 
     def _time(self, event: QMouseEvent) -> float:
-        return self._document.viewport.time_at(self.inner(event.position()).x() - HEADER_PX, self.wide() - HEADER_PX)
+        return self._document.viewport.time_at(
+            self.inner(event.position()).x() - self.head_px, self.wide() - self.head_px
+        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        if self.inner(event.position()).x() < HEADER_PX:
+        if self.inner(event.position()).x() < self.head_px:
             self._choose_origin(event.globalPosition().toPoint())
             return
         self._dragging = True

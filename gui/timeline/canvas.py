@@ -17,7 +17,7 @@ from gui.ranks import ranks_of
 from gui.session import Document, Session
 from gui.timeline import overlays, rank_strips
 from gui.timeline.counters import paint_counter, subtitle
-from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.frame import Frame, header_px
 from gui.timeline.header import header_font, paint_grounds, paint_note, stuck
 from gui.timeline.headers import HeaderColumn
 from gui.timeline.labels import draw_text
@@ -41,7 +41,7 @@ class Canvas(Scaled):
     """Paints rows and overlays. Input comes from `gui.timeline.gestures`, moves from the view."""
 
     scrolled = Signal(int)  # new scroll position or range, px
-    fitted = Signal()  # the rows suit another height
+    fitted = Signal(int)  # the rows suit another height; how far they were scrolled before, px
 
     def __init__(
         self,
@@ -124,6 +124,7 @@ class Canvas(Scaled):
             start_ns=view.start_ns,
             end_ns=view.end_ns,
             width_px=width_px or self.wide(),
+            left_px=header_px(width_px or self.wide()),
             height_px=height_px or self.high(),
             scroll_px=self.scroll_px,
             dpr=self.ratio(),
@@ -153,7 +154,7 @@ class Canvas(Scaled):
     def resizeEvent(self, event: QResizeEvent) -> None:
         if event.size().height() != event.oldSize().height():
             self.rows.fit(self.high())
-            self.fitted.emit()
+            self.fitted.emit(self.scroll_px)
         self.set_scroll(self.scroll_px)
 
     def rescaled(self) -> None:
@@ -163,14 +164,14 @@ class Canvas(Scaled):
 
     def fit_rows(self) -> None:
         """Suit the rows to the canvas anew; what stands at the top stays there."""
-        frame, version = self.frame(), self.rows.version
+        frame, version, before = self.frame(), self.rows.version, self.scroll_px
         first = next((row for row in frame.visible_rows() if not row.pinned), None)
         offset = first.y - self.scroll_px if first is not None else 0
         self.rows.fit(self.high())
         self.set_scroll(first.y - offset if first is not None and self.scroll_px else self.scroll_px)
         if self.rows.version != version:
             self.document.layoutChanged.emit()
-        self.fitted.emit()
+        self.fitted.emit(before)
 
     # Hit testing ---------------------------------------------------------------------------------------------
 
@@ -186,7 +187,7 @@ class Canvas(Scaled):
     def slice_at(self, position: QPointF) -> int:
         """Slice under a point, the nearest within 3 px; -1 none."""
         row = self.row_at(position.y())
-        if row is None or position.x() < HEADER_PX:
+        if row is None or position.x() < self.head_px:
             return -1
         frame = self.frame()
         time, slack = frame.time_at(position.x()), frame.ns_per_px * 3
@@ -250,25 +251,26 @@ class Canvas(Scaled):
         self._painter.begin_frame(frame)
         top = self.rows.pinned_px
         visible = frame.visible_rows()
-        painter.fillRect(QRectF(HEADER_PX, 0, frame.lanes_px, frame.height_px), frame.palette.lanes)
+        painter.fillRect(QRectF(frame.left_px, 0, frame.lanes_px, frame.height_px), frame.palette.lanes)
         self._section(painter, frame, [r for r in visible if not r.pinned], top, frame.height_px)
         if self.rows.filter_text and not self.rows.scrolled:
             painter.setFont(header_font())
             words = self.tr("No track has “{text}” in its name.").format(text=self.rows.filter_text)
-            draw_text(painter, QRectF(HEADER_PX + 16, top + 12, frame.lanes_px - 32, 20), words, frame.palette.muted)
+            place = QRectF(frame.left_px + 16, top + 12, frame.lanes_px - 32, 20)
+            draw_text(painter, place, words, frame.palette.muted)
         self._section(painter, frame, [r for r in visible if r.pinned], 0, top)
         if top:
-            painter.fillRect(QRectF(HEADER_PX, top - 1, frame.lanes_px, 1), frame.palette.line)
+            painter.fillRect(QRectF(frame.left_px, top - 1, frame.lanes_px, 1), frame.palette.line)
         self._draw_headers(painter, frame, visible)
         for row in visible:
             if row.key.startswith("busy/") and (row.pinned or frame.row_y(row) >= top - row.height):
-                painter.setClipRect(QRect(0, 0 if row.pinned else top, HEADER_PX - 8, frame.height_px))
+                painter.setClipRect(QRect(0, 0 if row.pinned else top, frame.left_px - 8, frame.height_px))
                 paint_note(painter, frame, stuck(frame, row), subtitle(self.counters, frame, row))
                 painter.setClipping(False)
 
     def _section(self, painter: QPainter, frame: Frame, rows: list[Row], top: int, bottom: int) -> None:
         """Draw the lanes of the pinned or of the scrolled rows."""
-        lanes = QRect(HEADER_PX, top, frame.lanes_px, bottom - top)
+        lanes = QRect(frame.left_px, top, frame.lanes_px, bottom - top)
         if not rows or lanes.height() <= 0:
             return
         painter.setClipRect(lanes)
@@ -320,11 +322,11 @@ class Canvas(Scaled):
         begun = 1 if strips == 1 else 2 * strips  # steps that may reach into the view
         first = max(int(np.searchsorted(steps.start_ns, int(frame.start_ns), "right")) - begun, 0)
         stop = int(np.searchsorted(steps.start_ns, int(frame.end_ns) + 1))
-        x0 = np.maximum(frame.x(steps.start_ns[first:stop]), HEADER_PX - 2.0)
+        x0 = np.maximum(frame.x(steps.start_ns[first:stop]), frame.left_px - 2.0)
         x1 = np.minimum(frame.x(steps.end_ns[first:stop]), frame.width_px + 2.0)
         strip = strip[first:stop]
         _, one = np.unique(np.floor(x0) * strips + strip, return_index=True)  # more steps than pixels: one a pixel
-        one = one[x1[one] > HEADER_PX]
+        one = one[x1[one] > frame.left_px]
         width = np.maximum(x1[one] - x0[one] - 1, 1.0)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(frame.palette.faint)
@@ -343,12 +345,12 @@ class Canvas(Scaled):
                 rank = ranks.names[int(ranks.of_step[step])]
                 name = self.tr("{rank}, {step}").format(rank=rank.capitalize(), step=name[:1].lower() + name[1:])
             words = f"{name} · {text.duration(int(steps.end_ns[step] - steps.start_ns[step]))}"
-            left = max(float(x0[i]), float(HEADER_PX)) + 7
+            left = max(float(x0[i]), float(frame.left_px)) + 7
             draw_text(painter, QRectF(left, y, float(x0[i] + room[k]) - left - 6, height), words, frame.palette.muted)
 
     def paint_above(self, painter: QPainter, frame: Frame) -> None:
         """What follows pointer, selection and marks."""
-        painter.setClipRect(QRect(HEADER_PX, 0, frame.lanes_px, frame.height_px))
+        painter.setClipRect(QRect(frame.left_px, 0, frame.lanes_px, frame.height_px))
         for overlay in overlays.ABOVE:
             overlay.paint(painter, frame)
         painter.setClipping(False)
@@ -363,7 +365,7 @@ class Canvas(Scaled):
         return self.pointer is not None and not (self.quiet or self._passed)
 
     def _tooltip(self, painter: QPainter, frame: Frame, at: QPointF) -> None:
-        if at.x() < HEADER_PX:
+        if at.x() < frame.left_px:
             row = self.row_at(at.y())
             lines = header_lines(frame, row) if row is not None else []
         elif self.hovered >= 0:

@@ -21,7 +21,13 @@ from gui.timeline.row import Row
 if TYPE_CHECKING:
     from gui.session import Document
 
-HEADER_PX = 170
+HEADER_PX, LEAST_HEADER_PX = 170, 96  # of the column of headings, where the window is wide, and in a narrow one
+HEADER_SHARE = 0.28  # of the width, between the two
+
+
+def header_px(width_px: int) -> int:
+    """Width of the column of headings in a timeline so wide: with large text it leaves more to the lanes."""
+    return min(max(round(width_px * HEADER_SHARE), LEAST_HEADER_PX), HEADER_PX)
 
 
 @dataclass(eq=False)
@@ -46,6 +52,7 @@ class Frame:
     end_ns: float
     width_px: int
     height_px: int
+    left_px: int  # where the lanes begin: width of the column of headings
     scroll_px: int = 0
     dpr: float = 1.0
     show_legend: bool = False
@@ -54,11 +61,6 @@ class Frame:
     hover_x: int = -1
     section: bool | None = None  # True: only pinned rows count as visible, False: only scrolled ones, None: all
     vector: bool = False  # painting for a file of vectors: texts as text, nothing left for the next frame
-
-    @property
-    def left_px(self) -> int:
-        """Where the lanes begin."""
-        return HEADER_PX
 
     @property
     def lane_px(self) -> int:
@@ -78,7 +80,7 @@ class Frame:
     @property
     def lanes_px(self) -> int:
         """Width of the lanes."""
-        return max(self.width_px - HEADER_PX, 1)
+        return max(self.width_px - self.left_px, 1)
 
     @property
     def columns(self) -> int:
@@ -97,11 +99,11 @@ class Frame:
 
     def x(self, time_ns: Any) -> Any:
         """Canvas x of a time (or an array of times)."""
-        return (time_ns - self.start_ns) / (self.end_ns - self.start_ns) * self.lanes_px + HEADER_PX
+        return (time_ns - self.start_ns) / (self.end_ns - self.start_ns) * self.lanes_px + self.left_px
 
     def time_at(self, x_px: float) -> float:
         """Time at a canvas x."""
-        return self.start_ns + (x_px - HEADER_PX) * self.ns_per_px
+        return self.start_ns + (x_px - self.left_px) * self.ns_per_px
 
     def row_y(self, row: Row) -> int:
         """Canvas y of a visible row's top."""

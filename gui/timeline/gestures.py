@@ -14,7 +14,6 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt
 from PySide6.QtGui import QInputDevice, QMouseEvent, QNativeGestureEvent, QWheelEvent
 
 from gui.session import TimeRange
-from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import chevron_right_px
 from gui.timeline.row import Row, RowKind
 from gui.timeline.scaled import Scaled
@@ -87,7 +86,7 @@ class Gestures(QObject):
         position = self._canvas.inner(event.position())
         control = bool(keys & Qt.KeyboardModifier.ControlModifier)
         touch = event.device() is not None and event.device().type() == QInputDevice.DeviceType.TouchPad
-        if position.x() < HEADER_PX and not control:
+        if position.x() < self._canvas.head_px and not control:
             self._scroll_header(position, angle.y() / 120 if not touch or pixels.isNull() else pixels.y() / 40)
         elif touch and not control and not pixels.isNull():
             self._view.motion.pan(-pixels.x() / max(self._canvas.frame().lanes_px, 1))
@@ -112,7 +111,9 @@ class Gestures(QObject):
             return False
         about = (view.start_ns + view.end_ns) / 2
         if bar is self._view.axis:
-            about = view.time_at(max(bar.inner(event.position()).x() - HEADER_PX, 0.0), bar.wide() - HEADER_PX)
+            about = view.time_at(
+                max(bar.inner(event.position()).x() - self._canvas.head_px, 0.0), bar.wide() - self._canvas.head_px
+            )
         if isinstance(event, QNativeGestureEvent):
             pinched = event.gestureType() == Qt.NativeGestureType.ZoomNativeGesture
             if pinched:
@@ -130,7 +131,7 @@ class Gestures(QObject):
         return True
 
     def _zoom(self, factor: float, x: float) -> None:
-        self._view.motion.zoom(factor, self._canvas.frame().time_at(max(x, HEADER_PX)))
+        self._view.motion.zoom(factor, self._canvas.frame().time_at(max(x, self._canvas.head_px)))
 
     def _scroll_header(self, position: QPointF, notches: float) -> None:
         row = self._canvas.row_at(position.y())
@@ -161,7 +162,7 @@ class Gestures(QObject):
             return
         x, y = self._canvas.inner(event.position()).x(), self._canvas.inner(event.position()).y()
         self._anchor_ns = self._canvas.frame().time_at(x)
-        if x < HEADER_PX:
+        if x < self._canvas.head_px:
             self._row = self._row_with_border_at(y)
             self._mode = "resize" if self._row is not None else ""
             self._row = self._row or self._canvas.row_at(y)
@@ -184,7 +185,7 @@ class Gestures(QObject):
 
     def _range_border(self, x: float) -> str:
         chosen, frame = self._document.selected_range, self._canvas.frame()
-        if chosen is None or x < HEADER_PX:
+        if chosen is None or x < self._canvas.head_px:
             return ""
         if abs(x - frame.x(float(chosen.start_ns))) <= BORDER_PX:
             return "range-start"
@@ -197,7 +198,7 @@ class Gestures(QObject):
             return
         far = (position - self._press).manhattanLength() >= CLICK_PX
         if not self._mode and far:
-            self._mode = "row" if self._press.x() < HEADER_PX else "pan"
+            self._mode = "row" if self._press.x() < self._canvas.head_px else "pan"
             if self._mode == "pan":
                 self._view.motion.release()
                 self._document.viewport.remember()
@@ -208,7 +209,7 @@ class Gestures(QObject):
 
     def _hover(self, position: QPointF) -> None:
         shape = Qt.CursorShape.ArrowCursor
-        if position.x() < HEADER_PX and self._row_with_border_at(position.y()) is not None:
+        if position.x() < self._canvas.head_px and self._row_with_border_at(position.y()) is not None:
             shape = Qt.CursorShape.SizeVerCursor
         elif self._range_border(position.x()):
             shape = Qt.CursorShape.SizeHorCursor
@@ -289,7 +290,7 @@ class Gestures(QObject):
         self._hover(at)
 
     def _clicked(self, position: QPointF) -> None:
-        if position.x() < HEADER_PX:
+        if position.x() < self._canvas.head_px:
             row = self._canvas.row_at(position.y())
             if (
                 row is not None
@@ -305,7 +306,7 @@ class Gestures(QObject):
     def _double(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        if self._canvas.inner(event.position()).x() < HEADER_PX:
+        if self._canvas.inner(event.position()).x() < self._canvas.head_px:
             row = self._canvas.row_at(self._canvas.inner(event.position()).y())
             if row is not None and row.can_collapse and row.kind is not RowKind.GROUP:
                 self._view.toggle(row.key)

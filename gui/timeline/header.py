@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPolygonF
 
-from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.frame import Frame
 from gui.timeline.labels import draw_text
 from gui.timeline.rects import draw_rects
 from gui.timeline.row import SLICE_PX, Row, RowKind
@@ -53,7 +53,7 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
     if row.can_collapse:
         _chevron(painter, pal.muted, left + 1, y + min(height / 2, 12) + down, row.expanded)
     at = left + CHEVRON_PX
-    width = HEADER_PX - at - 8
+    width = frame.left_px - at - 8
     if row.kind is RowKind.GROUP:
         painter.setFont(header_font(bold=True))
         title_px = min(painter.fontMetrics().horizontalAdvance(row.title) + 8, width)
@@ -78,7 +78,7 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
     elif second and width - first_px > 20:
         draw_text(painter, QRectF(at + first_px, top, width - first_px, TEXT_PX), second, pal.dim)
     if row.communication:
-        painter.fillRect(QRectF(HEADER_PX - 5, y + 4, 3, height - 8), QColor("#a0568f"))
+        painter.fillRect(QRectF(frame.left_px - 5, y + 4, 3, height - 8), QColor("#a0568f"))
     if row.kind is RowKind.SLICES and row.expanded and row.lanes > row.shown_lanes:
         _lane_scroll(painter, frame, row)
 
@@ -89,7 +89,7 @@ def paint_note(painter: QPainter, frame: Frame, row: Row, note: str) -> None:
         return
     at = 6 + row.indent * INDENT_PX + CHEVRON_PX
     painter.setFont(header_font(small=True))
-    rect = QRectF(at, frame.row_y(row) + 3 + TEXT_PX, HEADER_PX - at - 8, TEXT_PX - 1)
+    rect = QRectF(at, frame.row_y(row) + 3 + TEXT_PX, frame.left_px - at - 8, TEXT_PX - 1)
     draw_text(painter, rect, note, frame.palette.dim)
 
 
@@ -108,10 +108,10 @@ def _chevron(painter: QPainter, colour: QColor, x: float, y: float, down: bool) 
 def _lane_scroll(painter: QPainter, frame: Frame, row: Row) -> None:
     """Bar at the column's right edge: which of a deep row's lanes are shown."""
     y, height = frame.row_y(row) + 3, row.height - 6
-    painter.fillRect(QRectF(HEADER_PX - 6, y, 3, height), frame.palette.faint)
+    painter.fillRect(QRectF(frame.left_px - 6, y, 3, height), frame.palette.faint)
     length = max(height * row.shown_lanes / row.lanes, 10.0)
     offset = (height - length) * row.first_lane / max(row.lanes - row.shown_lanes, 1)
-    painter.fillRect(QRectF(HEADER_PX - 6, y + offset, 3, length), frame.palette.dim)
+    painter.fillRect(QRectF(frame.left_px - 6, y + offset, 3, length), frame.palette.dim)
 
 
 def paint_grounds(painter: QPainter, frame: Frame, rows: list[Row]) -> None:
@@ -125,7 +125,7 @@ def paint_grounds(painter: QPainter, frame: Frame, rows: list[Row]) -> None:
         if row.kind is RowKind.GROUP:
             bands["line"].append((0, y, width, 1))
         else:
-            bands["faint"].append((HEADER_PX, y + row.height - 1, width - HEADER_PX, 1))
+            bands["faint"].append((frame.left_px, y + row.height - 1, width - frame.left_px, 1))
         if row.pinned and row.kind is RowKind.SLICES:
             bands["accent"].append((0, y + 2, 2, row.height - 4))
     painter.setPen(Qt.PenStyle.NoPen)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QPainter, QPixmap
 
-from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.frame import Frame
 from gui.timeline.header import TEXT_PX, paint_grounds, paint_header, stuck
 from gui.timeline.row import Row, RowKind
 from gui.timeline.still import Still
@@ -28,18 +28,20 @@ class HeaderColumn:
             self._column(painter, frame, rows, notes)
             return
         layout = frame.layout
-        key = (layout.version, frame.scroll_px, layout.empty_in_view, frame.palette.dark, *notes.items())
-        size = QSize(HEADER_PX, frame.height_px)
+        key = (layout.version, frame.scroll_px, layout.empty_in_view, frame.palette.dark, frame.left_px, *notes.items())
+        size = QSize(frame.left_px, frame.height_px)
         self._still.paint(painter, key, size, frame.dpr, lambda on: self._column(on, frame, rows, notes))
 
     def _column(self, painter: QPainter, frame: Frame, rows: list[Row], notes: dict[str, str]) -> None:
         top = frame.layout.pinned_px
-        painter.fillRect(QRectF(0, 0, HEADER_PX, frame.height_px), frame.palette.header)
+        painter.fillRect(QRectF(0, 0, frame.left_px, frame.height_px), frame.palette.header)
         above: dict[bool, Row | None] = {False: None, True: None}  # in view, by whether it is pinned
         for row in rows:
             before = above[row.pinned]
             same = before is not None and before.title == row.title and before.group == row.group
-            clip = QRect(0, 0, HEADER_PX, top) if row.pinned else QRect(0, top, HEADER_PX, frame.height_px - top)
+            clip = (
+                QRect(0, 0, frame.left_px, top) if row.pinned else QRect(0, top, frame.left_px, frame.height_px - top)
+            )
             painter.setClipRect(clip)
             seen, note = stuck(frame, row), notes.get(row.key, "")
             above[row.pinned] = row
@@ -47,25 +49,25 @@ class HeaderColumn:
                 self._paint_row(painter, frame, row, same and row.kind is RowKind.SLICES, note)
                 continue
             # Not worth keeping: its height is another one with each pixel.
-            paint_grounds(painter, replace(frame, width_px=HEADER_PX), [seen])
+            paint_grounds(painter, replace(frame, width_px=frame.left_px), [seen])
             if seen.height >= TEXT_PX:
                 paint_header(painter, frame, seen, False, note)
             else:  # no room for a line: the row below says the name
                 above[row.pinned] = None
         painter.setClipping(False)
-        painter.fillRect(QRectF(HEADER_PX - 1, 0, 1, frame.height_px), frame.palette.line)
+        painter.fillRect(QRectF(frame.left_px - 1, 0, 1, frame.height_px), frame.palette.line)
         if top:
-            painter.fillRect(QRectF(0, top - 1, HEADER_PX, 1), frame.palette.line)
+            painter.fillRect(QRectF(0, top - 1, frame.left_px, 1), frame.palette.line)
 
     def _paint_row(self, painter: QPainter, frame: Frame, row: Row, same: bool, note: str) -> None:
         if frame.vector:  # texts as text
-            paint_grounds(painter, replace(frame, width_px=HEADER_PX), [row])
+            paint_grounds(painter, replace(frame, width_px=frame.left_px), [row])
             paint_header(painter, frame, row, same, note)
             return
         key = (
             (row.kind, row.title, row.subtitle, row.height, row.indent, row.expanded, row.can_collapse, row.pinned),
             (row.communication, row.key in frame.layout.empty_in_view, row.lanes, row.shown_lanes, row.first_lane),
-            (same, note, frame.dpr, frame.palette.dark),
+            (same, note, frame.dpr, frame.palette.dark, frame.left_px),
         )
         picture = self._pictures.get(key)
         if picture is None:
@@ -76,11 +78,11 @@ class HeaderColumn:
 
     @staticmethod
     def _render(frame: Frame, row: Row, same: bool, note: str) -> QPixmap:
-        picture = QPixmap(QSize(HEADER_PX, max(row.height, 1)) * frame.dpr)
+        picture = QPixmap(QSize(frame.left_px, max(row.height, 1)) * frame.dpr)
         picture.setDevicePixelRatio(frame.dpr)
         picture.fill(frame.palette.header)
         painter = QPainter(picture)
-        whole = replace(frame, width_px=HEADER_PX)
+        whole = replace(frame, width_px=frame.left_px)
         painter.translate(0, -frame.row_y(row))
         paint_grounds(painter, whole, [row])
         paint_header(painter, whole, row, same, note)

@@ -16,7 +16,6 @@ from core.lod import covered_before, share_between
 from gui.painting import guarded
 from gui.session import Document, Session
 from gui.timeline.counters import CounterData
-from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
 from gui.timeline.hits import hit_lanes
 from gui.timeline.labels import draw_text
@@ -88,11 +87,11 @@ class Minimap(Scaled):
 
     def _x(self, time_ns: float) -> float:
         view = self._document.viewport
-        return HEADER_PX + (time_ns - view.first_ns) / view.span_ns * (self.wide() - HEADER_PX)
+        return self.head_px + (time_ns - view.first_ns) / view.span_ns * (self.wide() - self.head_px)
 
     def _time(self, x: float) -> float:
         view = self._document.viewport
-        return view.first_ns + (x - HEADER_PX) / max(self.wide() - HEADER_PX, 1) * view.span_ns
+        return view.first_ns + (x - self.head_px) / max(self.wide() - self.head_px, 1) * view.span_ns
 
     # Painting ------------------------------------------------------------------------------------------------
 
@@ -118,13 +117,13 @@ class Minimap(Scaled):
 
     def _view_box(self, painter: QPainter, pal: Palette) -> None:
         view = self._document.viewport
-        x0, x1 = max(self._x(view.start_ns), HEADER_PX), min(self._x(view.end_ns), self.wide() - 1.0)
+        x0, x1 = max(self._x(view.start_ns), self.head_px), min(self._x(view.end_ns), self.wide() - 1.0)
         if x1 - x0 < 6:
             middle = (x0 + x1) / 2
             x0, x1 = middle - 3, middle + 3
         veil = QColor(pal.strip)
         veil.setAlpha(130 if pal.dark else 150)
-        painter.fillRect(QRectF(HEADER_PX, 1, x0 - HEADER_PX, self.high() - 2), veil)
+        painter.fillRect(QRectF(self.head_px, 1, x0 - self.head_px, self.high() - 2), veil)
         painter.fillRect(QRectF(x1, 1, self.wide() - x1, self.high() - 2), veil)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         painter.setPen(QPen(pal.text, 1.4))
@@ -135,7 +134,9 @@ class Minimap(Scaled):
     def _hits(self, painter: QPainter, pal: Palette) -> None:
         hits, view = self._document.search_hits, self._document.viewport
         if len(hits):
-            columns = hit_lanes(self._document.trace, hits).pixels(view.first_ns, view.span_ns, self.wide() - HEADER_PX)
+            columns = hit_lanes(self._document.trace, hits).pixels(
+                view.first_ns, view.span_ns, self.wide() - self.head_px
+            )
             self._ticks(painter, columns, pal.warn)
 
     def _evidence_columns(self) -> np.ndarray:
@@ -143,7 +144,7 @@ class Minimap(Scaled):
             return np.zeros(0)
         ids = np.asarray(self._document.highlighted, np.int64)
         ids = ids[(ids >= 0) & (ids < len(self._document.trace.slices))]
-        view, lanes = self._document.viewport, self.wide() - HEADER_PX
+        view, lanes = self._document.viewport, self.wide() - self.head_px
         return np.unique((self._document.trace.slices.start_ns[ids] - view.first_ns) / view.span_ns * lanes // 1)
 
     def _ticks(self, painter: QPainter, columns: np.ndarray, colour: QColor) -> None:
@@ -152,7 +153,9 @@ class Minimap(Scaled):
         n = len(columns)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)
-        draw_rects(painter, np.column_stack((columns + HEADER_PX, np.full(n, 1.0), np.full(n, 2.0), np.full(n, 6.0))))
+        draw_rects(
+            painter, np.column_stack((columns + self.head_px, np.full(n, 1.0), np.full(n, 2.0), np.full(n, 6.0)))
+        )
 
     def _make_ground(self, pal: Palette) -> QPixmap:
         ratio = self.ratio()
@@ -161,8 +164,8 @@ class Minimap(Scaled):
         pixmap.fill(pal.strip)
         painter = QPainter(pixmap)
         painter.setFont(header_font(small=True))
-        draw_text(painter, QRectF(20, 0, HEADER_PX - 24, self.high() - 2), self.tr("Whole trace"), pal.muted)
-        columns = max(self.wide() - HEADER_PX, 1)
+        draw_text(painter, QRectF(20, 0, self.head_px - 24, self.high() - 2), self.tr("Whole trace"), pal.muted)
+        columns = max(self.wide() - self.head_px, 1)
         view = self._document.viewport
         edges = np.linspace(view.first_ns, view.last_ns, columns + 1).astype(np.int64)
         cpu, device = self._busiest(), self._device_lanes()
@@ -200,7 +203,7 @@ class Minimap(Scaled):
         height = np.where(share > 0, np.maximum(np.round(share * (bottom - top)), 1.0), 0.0)
         at = np.flatnonzero(np.append(True, height[1:] != height[:-1]))  # level stretches are one rectangle
         width = np.append(at[1:], len(height)) - at
-        rects = np.column_stack((at + float(HEADER_PX), bottom - height[at], width, height[at]))[height[at] > 0]
+        rects = np.column_stack((at + float(self.head_px), bottom - height[at], width, height[at]))[height[at] > 0]
         painter.setOpacity(opacity)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)
@@ -234,7 +237,7 @@ class Minimap(Scaled):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         x = self.inner(event.position()).x()
-        if event.button() != Qt.MouseButton.LeftButton or x < HEADER_PX:
+        if event.button() != Qt.MouseButton.LeftButton or x < self.head_px:
             return
         view = self._document.viewport
         view.remember()

@@ -43,10 +43,10 @@ class Revealer(QObject):
         self._view, self._document, self._rows = view, view.document, view.rows
         self._opened: list[_Opened] = []  # by the present hit of the search
         self._both = -1  # slice that was revealed with its device work
-        self._left_px = -1  # how far the rows were scrolled then
+        self._left_px, self._kept = -1, False  # how far the rows were scrolled then; nobody has scrolled them since
         self._again = QTimer(self, singleShot=True, interval=0)
         self._again.timeout.connect(self._fitted)
-        view.canvas.fitted.connect(self._again.start)
+        view.canvas.fitted.connect(self._rows_fitted)
         document = view.document
         document.highlightChanged.connect(self._highlight)
         document.selectionChanged.connect(self._selection)
@@ -88,11 +88,15 @@ class Revealer(QObject):
             document.layoutChanged.emit()
         self._both, self._left_px = slice_id, canvas.scroll_px
 
-    def _fitted(self) -> None:
+    def _rows_fitted(self, scrolled_px: int) -> None:
         """The rows suit another height now: what stood together still does, unless it was scrolled away."""
-        kept = self._both >= 0 and self._both == self._document.selected_slice
-        if kept and self._left_px == self._view.canvas.scroll_px:
+        self._kept = self._kept or scrolled_px == self._left_px
+        self._again.start()
+
+    def _fitted(self) -> None:
+        if self._kept and self._both >= 0 and self._both == self._document.selected_slice:
             self.reveal_both(self._both)
+        self._kept = False
 
     def _highlight(self) -> None:
         chosen = self._document.highlighted

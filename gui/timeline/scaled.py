@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from gui.session import Session
+from gui.timeline.frame import header_px
 
 
 class Scaled(QWidget):
@@ -46,6 +47,11 @@ class Scaled(QWidget):
     def high(self) -> int:
         """Height, own pixels; the last one may be cut."""
         return math.ceil(self.height() / self.scale)
+
+    @property
+    def head_px(self) -> int:
+        """Width of the column of headings, own pixels."""
+        return header_px(self.wide())
 
     def inner(self, position: QPointF) -> QPointF:
         """Where an event of Qt's happened, own pixels."""

@@ -17,7 +17,6 @@ from gui.evidence import slices_of
 from gui.painting import guarded
 from gui.ranks import Ranks, ranks_of
 from gui.session import Document, Session
-from gui.timeline.frame import HEADER_PX
 from gui.timeline.header import header_font
 from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import Palette, palette
@@ -106,16 +105,16 @@ class StepStrip(Scaled):
 
     def pitch_px(self) -> float:
         """Distance of two bars."""
-        room = self.wide() - HEADER_PX - 8
+        room = self.wide() - self.head_px - 8
         count = max(self.count() + RANK_GAP * max(len(self._ranks_now().names) - 1, 0), 1)
         free = room - NOTE_PX
         return min(BAR_PX + 5.0, (free if free / count >= 6 else room) / count)
 
     def step_at(self, x: float) -> int:
         """Step whose bar is at an x, -1 none."""
-        if x < HEADER_PX or not self.count():
+        if x < self.head_px or not self.count():
             return -1
-        past = (x - HEADER_PX) / self.pitch_px() - self.places()
+        past = (x - self.head_px) / self.pitch_px() - self.places()
         found = np.flatnonzero((past >= 0) & (past < 1))
         return int(found[0]) if len(found) else -1
 
@@ -141,24 +140,24 @@ class StepStrip(Scaled):
         painter.drawLine(QPointF(0, self.high() - 0.5), QPointF(self.wide(), self.high() - 0.5))
         figures = self.figures()
         painter.setFont(header_font(bold=True))
-        draw_text(painter, QRectF(20, 0, 140, 26), self.tr("Step times"), pal.text)
+        draw_text(painter, QRectF(20, 0, self.head_px - 26, 26), self.tr("Step times"), pal.text)
         painter.setFont(header_font(small=True))
         if figures is None:
             failed = self._document.analysis_error is not None
             words = (
                 self.tr("Not measured: the diagnosis failed.") if failed else self.tr("The steps are being measured…")
             )
-            draw_text(painter, QRectF(HEADER_PX, 0, 400, 24), words, pal.dim)
+            draw_text(painter, QRectF(self.head_px, 0, 400, 24), words, pal.dim)
         elif not len(figures.steps):
             words = text.translate("reasons", no_steps_reason(self._document.trace)) or self.tr(
                 "No steps are marked in this trace: call profiler.step() after each one."
             )
             if len(engine_steps(self._document.trace)):
                 words = self.tr("The recording holds one step of an inference engine.")
-            draw_text(painter, QRectF(HEADER_PX, 0, self.wide() - HEADER_PX - 8, 24), words, pal.dim)
+            draw_text(painter, QRectF(self.head_px, 0, self.wide() - self.head_px - 8, 24), words, pal.dim)
         else:
             if not self._low:
-                draw_text(painter, QRectF(20, 22, 140, 16), self.measure(figures), pal.dim)
+                draw_text(painter, QRectF(20, 22, self.head_px - 26, 16), self.measure(figures), pal.dim)
             self._bars(painter, pal, figures)
         painter.end()
         return pixmap
@@ -180,7 +179,7 @@ class StepStrip(Scaled):
         width = max(pitch - (5 if pitch > 12 else 1 if pitch > 3 else 0), 1.0)
         room = self.high() - (18 if self._ranks_now().several else 12)  # names of ranks stand above their bars
         height = np.maximum(np.minimum(length / max(self._top_ns, 1.0), 1.0) * room, 2.0)
-        x = HEADER_PX + self.places() * pitch
+        x = self.head_px + self.places() * pitch
         return np.column_stack((x, self.high() - 5 - height, np.full(len(x), width), height))
 
     def _bars(self, painter: QPainter, pal: Palette, figures: Figures) -> None:

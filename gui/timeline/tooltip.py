@@ -17,7 +17,7 @@ from core.trace import Trace
 from gui import text
 from gui.models import slice_facts
 from gui.timeline import navigation
-from gui.timeline.frame import HEADER_PX, Frame
+from gui.timeline.frame import Frame
 from gui.timeline.header import header_font
 from gui.timeline.row import Row, RowKind
 from gui.timeline.waits import gap_lane, sync_lane
@@ -156,7 +156,7 @@ def paint_tooltip(painter: QPainter, frame: Frame, at: QPointF, lines: list[str]
     bold, plain = header_font(bold=True), header_font(small=True)
     widths = [QFontMetricsF(bold if i == 0 else plain).horizontalAdvance(line) for i, line in enumerate(lines)]
     width, height = max(widths) + 20, len(lines) * LINE_PX + 10
-    x = at.x() + 14 if at.x() + 14 + width < frame.width_px else max(at.x() - 14 - width, HEADER_PX + 4.0)
+    x = at.x() + 14 if at.x() + 14 + width < frame.width_px else max(at.x() - 14 - width, frame.left_px + 4.0)
     y = at.y() + 18 if at.y() + 18 + height < frame.height_px else max(at.y() - 10 - height, 2.0)
     ground = QColor(frame.palette.window)
     ground.setAlpha(244)

@@ -8,8 +8,6 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
-from gui.timeline.frame import HEADER_PX
-
 if TYPE_CHECKING:
     from gui.timeline.view import TimelineView
 
@@ -36,7 +34,7 @@ class TrackFilter(QLineEdit):
 
     def _place(self) -> None:
         axis = self._view.axis.geometry()
-        self.setGeometry(0, axis.top(), self._view.axis.outer(HEADER_PX - 1), axis.height())
+        self.setGeometry(0, axis.top(), self._view.axis.outer(self._view.axis.head_px - 1), axis.height())
 
     def open(self) -> None:
         """Show the field and put the cursor into it."""

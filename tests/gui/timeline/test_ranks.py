@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 from core.analysis import analyze
 from core.importing import open_trace
 from gui.timeline import canvas, labels, step_strip
-from gui.timeline.frame import HEADER_PX
+from gui.timeline.frame import LEAST_HEADER_PX
 from gui.timeline.overlays import syncs
 from gui.timeline.row import Row
 from gui.timeline.view import TimelineView
@@ -67,12 +67,12 @@ def test_names_over_the_bars_of_many_ranks_do_not_lie_over_each_other(
 ) -> None:
     many.document.set_analysis(analyze(many.document.trace))
     strip = many.strip
-    strip.resize(HEADER_PX + 200, strip.height())
+    strip.resize(LEAST_HEADER_PX + 200, strip.height())
     names: list[tuple[float, float, str]] = []
     real = labels.draw_text
 
     def note(painter: Any, rect: Any, text: str, colour: Any) -> None:
-        if rect.left() >= HEADER_PX and rect.top() == 0:
+        if rect.left() >= LEAST_HEADER_PX and rect.top() == 0:
             needed = painter.fontMetrics().horizontalAdvance(text)
             assert needed <= rect.width()
             names.append((rect.left(), rect.left() + needed, text))

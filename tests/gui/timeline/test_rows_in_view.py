@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from core.kinds import TrackKind
-from gui.timeline.header import HEADER_PX
+from gui.timeline.frame import HEADER_PX
 from gui.timeline.row import COUNTER_PX, LANE_PX
 from gui.timeline.view import TimelineView
 from tests.gui.conftest import training
