@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from core.words import plain_name
+
 # Functions that only say how the work is spread over threads; the operation stands in their template arguments.
 _WRAPPERS = {
     "elementwise_kernel": "elementwise",
@@ -107,7 +109,7 @@ def short_op_name(name: str) -> str:
         if name.startswith(prefix) and len(name) > len(prefix):
             return name[len(prefix) :]
     match = re.match(r"^(?:.*[\\/])?([^\\/]+\(\d+\): .+)$", name)
-    return match[1] if match else name
+    return match[1] if match else plain_name(name)
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -32,7 +32,7 @@ _STANDARD_FILES = frozenset(
     optparse getpass ssl base64 csv configparser atexit gc _sitebuiltins numbers nturl2path stat opcode dis""".split()
 )
 # Files of `profiling` that run in the user's interpreter; torch cuts their folder off, as it is the first of sys.path.
-_LAUNCHER = re.compile(r"(^|/)_child(_[a-z]+)?\.py$")
+_LAUNCHER = re.compile(r"(^|/)_child(_[a-z]+)?\.py$|^<steplens>/")
 _LIBRARY_MARKS = (
     "/site-packages/",
     "/dist-packages/",

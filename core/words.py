@@ -13,6 +13,7 @@ THIN = "\u202f"  # narrow no-break space between thousands
 _ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BREAKS = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029\t][\\s\x85]*")
 LONGEST_NAME = 400  # characters shown of a name in a text; templates of C++ can be a thousand times as long
+_BUILT_IN = re.compile(r"<built-in (?:method|function) (\w+)(?: of (?:[^<>]|<[^<>]*>){0,400})?>")
 _FORMS = re.compile(r"\{(\w+)\|([^{}|]*)\|([^{}|]*)\}")
 
 
@@ -30,6 +31,11 @@ def visible(text: str) -> str:
 def visible_code(text: str) -> str:
     """Code as `visible` shows names; lines and indents stay, and each character keeps its place."""
     return _ACTING.sub(lambda found: found[0] if found[0] in "\n\t" else "\N{REPLACEMENT CHARACTER}", text)
+
+
+def plain_name(text: str) -> str:
+    """Built-in functions by their names alone: what they are of, and at which address, is Python's own business."""
+    return _BUILT_IN.sub(r"\1", text) if "<built-in " in text else text
 
 
 def cut(text: str, most: int = LONGEST_NAME) -> str:
@@ -124,7 +130,7 @@ _NUMBERING = ("line", "number", "step", "device", "rank", "pid", "thread", "stre
 def _measured(name: str, value: Any) -> Any:
     """Return a number with the formats that the ending of its name allows; of a text, what a sentence has room for."""
     if not isinstance(value, Real):
-        return cut(value) if isinstance(value, str) else value
+        return cut(plain_name(value)) if isinstance(value, str) else value
     if abs(float(value)) >= 1000 and name[-3:] not in _NS_BY_ENDING and not name.endswith(("_bytes", *_NUMBERING)):
         return _Count(value)
     if name.endswith("_bytes"):

@@ -15,6 +15,7 @@ from core.kinds import DEVICE_WORK, HOST_CALLS, SliceKind, TrackKind
 from core.source_frames import is_launcher_frame, is_user_frame
 from core.tables import FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64
 from core.trace import Trace
+from core.words import plain_name
 
 MAX_LAUNCHED = 50
 
@@ -35,7 +36,7 @@ class SameName:
 def brief_name(trace: Trace, slice_id: int) -> str:
     """What a slice is called wherever there is little room: of device work what it does, else its name."""
     name = trace.name(slice_id)
-    return short_kernel_name(name) if int(trace.slices.kind[slice_id]) in DEVICE_WORK else name
+    return short_kernel_name(name) if int(trace.slices.kind[slice_id]) in DEVICE_WORK else plain_name(name)
 
 
 def ancestors(trace: Trace, slice_id: int) -> list[int]:

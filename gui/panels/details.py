@@ -15,6 +15,7 @@ from core.kinds import DEVICE_WORK, HOST_CALLS, CopyDirection, HostMemory, Slice
 from core.source_frames import is_user_frame, parse_old_stack
 from core.suggestions import SourceRef
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED
+from core.words import plain_name
 from gui import jobs, text
 from gui.evidence import slices_of
 from gui.models import args_text, slice_facts
@@ -300,7 +301,7 @@ class DetailsPanel(QScrollArea):
         frames = slice_facts.python_stack(self._document.trace, i)
         for frame in frames[:MAX_FRAMES]:
             name = self._document.trace.name(frame)
-            made = button(text.elided(name, 64), partial(self._open_frame, frame), "link", name[:1000])
+            made = button(text.elided(plain_name(name), 64), partial(self._open_frame, frame), "link", name[:1000])
             made.setProperty("library", not is_user_frame(name))  # one's own lines stand out
             box.addWidget(made)
         self._no_stack = label(self._why_no_stack(), "faint", wrap=True)

@@ -8,12 +8,14 @@ import pytest
 
 from core.figures.notes import TEXTS
 from core.importing.notes import NOTES
+from core.kernel_names import short_op_name
 from core.rule_runner import load_rules
 from core.rule_tools import giant
 from core.rule_tools.report import MADE, MADE_PER_STEP, SPENT, SPENT_IN_ONE_STEP, SPENT_ON_AVERAGE, SPENT_PER_STEP
 from core.rule_tools.texts import rule_texts
 from core.rule_tools.uneven import SENTENCE
-from core.words import counted, fill, size, time
+from core.source_frames import is_launcher_frame
+from core.words import counted, fill, plain_name, size, time
 
 COUNTS = ("count", "steps", "times", "orphans", "launches", "all", "kernels", "freed", "calls")
 # A number of one with the word for many after it, whatever stands between them and the noun.
@@ -113,3 +115,24 @@ def test_reports_and_the_window_write_numbers_alike() -> None:
         assert text.count(number) == units.count(number) == counted(number, "thing").split(" ")[0]
         assert fill("{things}", {"things": number}) == units.count(number)
         assert "," not in units.count(number)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("<built-in method run_backward of torch._C._EngineBase object at 0x7fa71b4be870>", "run_backward"),
+        ("<built-in method mean of Tensor object at 0x7fa06322ae90>", "mean"),
+        ("<built-in function len>", "len"),
+        ("<built-in method f of <locals>.A object at 0x1>", "f"),
+        ("train.py(3): main", "train.py(3): main"),
+        ("a <b> c", "a <b> c"),
+    ],
+)
+def test_built_in_functions_are_called_by_their_names(name: str, shown: str) -> None:
+    assert plain_name(name) == short_op_name(name) == shown
+    assert fill("{what} waits", {"what": name}) == f"{shown} waits"
+
+
+def test_frames_of_the_recording_itself_are_the_launchers() -> None:
+    assert is_launcher_frame("<steplens>/hooks(120): backward")
+    assert not is_launcher_frame("train.py(120): backward")
