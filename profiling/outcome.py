@@ -53,6 +53,8 @@ _LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3\.\d+)[
 _RANK = re.compile(r"^\[rank(\d+)\]: ?(.*)$")  # as torchrun's ranks begin their lines
 _GROUP = re.compile(r"^ +[|+] ?")  # as the parts of an exception group are drawn
 _CRASHED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
+# What steers a terminal (ECMA-48).
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])?")
 _OURS = re.compile(r"^<steplens>|[/\\]profiling[/\\]_child\w*\.py$")
 
 
@@ -97,7 +99,7 @@ def _traceback_at(lines: Sequence[str], start: int) -> Failure | None:
             code = lines[index + 1].strip() if index + 1 < len(lines) else ""
             frames.append(_frame(found, "" if _FRAME.match("  " + code) else code))
         elif lines[index] and not lines[index].startswith(" "):
-            return Failure(lines[index].strip(), "", tuple(frames))
+            return Failure(_shown(lines[index].strip()), "", tuple(frames))
     return None
 
 
@@ -130,9 +132,15 @@ def _read_syntax_error(lines: Sequence[str]) -> Failure | None:
             for above in range(index - 1, max(-1, index - 6), -1):
                 found = _FRAME.match(lines[above])
                 if found:
-                    return Failure(lines[index], "", (_frame(found, lines[above + 1].strip()),))
-            return Failure(lines[index])
+                    return Failure(_shown(lines[index]), "", (_frame(found, lines[above + 1].strip()),))
+            return Failure(_shown(lines[index]))
     return None
+
+
+def _shown(text: str) -> str:
+    """A line as a terminal shows it, without what would steer the one where it is repeated."""
+    plain = _ESCAPE.sub("", text)
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in plain)
 
 
 # Pattern of an error's text -> what to do. The first that fits is taken.

@@ -116,3 +116,9 @@ def test_a_torch_that_nothing_can_be_hung_into_runs_all_the_same(seen: Seen) -> 
     assert (seen.result.outcome, seen.stdout, seen.stderr) == ("ok", "ran 99.0\n", "")
     assert [notice.key for notice in seen.result.notices] == ["recording"]
     assert seen.result.traces == ()
+
+
+def test_what_steers_a_terminal_is_no_part_of_an_error():
+    text = 'Traceback (most recent call last):\n  File "/home/u/a.py", line 1, in f\n    g()\n'
+    failure = read_traceback(text + "RuntimeError: \x1b[31mbad\x1b[0m \x1b]0;title\x07shape\x9b2J \x08é\n")
+    assert failure.title == "RuntimeError: bad shape\ufffd2J \ufffdé"
