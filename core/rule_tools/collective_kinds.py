@@ -27,6 +27,7 @@ _NAMES = (
     (ALL_TO_ALL, re.compile(r"all_?to_?all")),
     (BROADCAST, re.compile(r"broadcast")),
 )
+_BARRIER = r"^(c10d|nccl|mpi|ucc)::?(monitored_)?barrier\b|distributed_c10d\.py\(\d+\): (monitored_)?barrier$"
 _BETWEEN_TWO = re.compile(r"(^|[:_])(i?send|i?recv|batch_isend_irecv)([ _]|$)")
 
 Kinds = npt.NDArray[np.str_]
@@ -48,6 +49,17 @@ def kinds_of(facts: Facts, comm: I32) -> Kinds:
     if len(open_ids):
         out[out == OTHER] = _most(facts, open_ids[:: max(len(open_ids) // _MOST_READ, 1)][:_MOST_READ])
     return out
+
+
+def barriers(facts: Facts, comm: I32) -> Bool:
+    """bool[k]: which collectives only let ranks wait for one another, by what called them."""
+    calls = facts.matching(_BARRIER, SliceKind.RANGE, SliceKind.CPU_OP, SliceKind.PYTHON)
+    launch = facts.trace.links.launch_of[comm]
+    found: Bool = launch >= 0
+    if not len(calls):
+        return found & False
+    at = np.maximum(launch, 0)
+    return found & (facts.inside(at, calls) | facts.within_ranges(at, calls))
 
 
 def main_kind(kinds: Kinds, took_ns: I64) -> str:

@@ -10,7 +10,7 @@ Only the last micro step before the optimizer needs the average.
 
 Blind spots
 -----------
-Pipeline parallel programs look alike.
+Pipeline parallel programs look alike: where stages send to one another nothing is claimed.
 
 How to fix
 ----------
@@ -26,12 +26,12 @@ from __future__ import annotations
 import numpy as np
 
 from core.kinds import SliceKind
-from core.rule_tools.collective_kinds import ALL_REDUCE, kinds_of, with_gradients
+from core.rule_tools.collective_kinds import ALL_REDUCE, POINT_TO_POINT, kinds_of, with_gradients
 from core.rule_tools.communication import collectives
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import PARALLEL, need
-from core.suggestions import Effect, EffectKind, Fix, Needs, Rule, RuleContext, Suggestion
+from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Rule, RuleContext, Suggestion
 
 RULE = Rule(id="all-reduce-while-accumulating", title="All-reduce in every micro step", needs=Needs.DEVICE, params=())
 
@@ -42,10 +42,13 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     forward = facts.matching(r"^DistributedDataParallel\.forward", SliceKind.RANGE, SliceKind.CPU_OP)
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
     comm = collectives(facts)
-    comm = comm[kinds_of(facts, comm) == ALL_REDUCE]
+    kinds = kinds_of(facts, comm)
+    comm = comm[kinds == ALL_REDUCE]
     need(comm, "the trace holds no all-reduce.")
     need(forward, PARALLEL)
     need(len(optimizer) >= 2, "fewer than two steps of an optimizer of torch were recorded.")
+    if (kinds == POINT_TO_POINT).any():
+        raise NotChecked("Stages of a pipeline send to one another: its micro steps may reduce more than gradients.")
     comm = comm[with_gradients(facts, comm, np.full(len(comm), ALL_REDUCE))]
     if len(forward) < 2 * (len(optimizer) - 1):
         return []

@@ -11,8 +11,8 @@ Each reads and writes everything once and computes nothing.
 
 Blind spots
 -----------
-Autocast casts weights once per step by design; caches must be copied. Which of these copies can go is not in the
-trace: the saving assumes the stated part of them.
+Which of these copies can go is not in the trace: the saving assumes the stated part of them. Those that autocast makes
+and those into a part of a buffer, as a cache has it, are left out: they are there by design.
 
 How to fix
 ----------
@@ -25,11 +25,14 @@ TraceLens categories; MindStudio's advice on redundant casts.
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.kinds import SliceKind
-from core.rule_tools.facts import facts_of
+from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import counted_kernels, evidence, parts_by_frame, suggestion, total_ns
-from core.sets import distinct
+from core.sets import among, distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
+from core.tables import I32, Bool
 
 RULE = Rule(
     id="dtype-ping-pong",
@@ -40,6 +43,8 @@ RULE = Rule(
         Param("left", 0.5, "of the time", "which copies can go is unknown; half is assumed"),
     ),
 )
+# Right before a copy into a part of a tensor, ``cache[:, at] = k``, that part is taken.
+_PARTS = ("aten::slice", "aten::select", "aten::narrow")
 _COPIES = ("aten::_to_copy", "aten::contiguous", "aten::clone", "aten::cat", "aten::copy_")
 
 
@@ -48,6 +53,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     ops = facts.in_steps(facts.ops(*_COPIES))
     ops = ops[~facts.inside(ops, ops)]
+    ops = ops[~_by_autocast(facts, ops) & ~_into_a_buffer(facts, ops)]
     took_ns = facts.device_ns(ops, SliceKind.KERNEL)
     total = int(took_ns.sum())
     if total < ctx.params["min_share"] * max(total_ns(facts, facts.work), 1):
@@ -93,3 +99,30 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             )
         )
     return out
+
+
+def _by_autocast(facts: Facts, ops: I32) -> Bool:
+    """bool[k]: casts of arguments by autocast, which then calls the operator again, and those of their gradients."""
+    slices, trace = facts.trace.slices, facts.trace
+    every = facts.of_kind(SliceKind.CPU_OP)
+    every = every[slices.parent_id[every] >= 0]
+    again = slices.parent_id[every[slices.name_id[every] == slices.name_id[slices.parent_id[every]]]]
+    parent = slices.parent_id[ops]
+    above = np.where(slices.name_id[parent] == trace.strings.id_of("aten::to"), slices.parent_id[parent], parent)
+    found: Bool = (parent >= 0) & (above >= 0) & among(above, again)
+    if found.any():
+        found |= facts.inside(ops, facts.matching(r"ToCopyBackward\d+$", SliceKind.CPU_OP))
+    return found
+
+
+def _into_a_buffer(facts: Facts, ops: I32) -> Bool:
+    """bool[k]: which of these operators write into a part of a tensor that was taken right before."""
+    slices, trace = facts.trace.slices, facts.trace
+    every = facts.of_kind(SliceKind.CPU_OP)
+    parts = facts.name_table(trace.strings.id_of(name) for name in _PARTS if trace.strings.id_of(name) >= 0)
+    before = every[np.maximum(np.searchsorted(every, ops) - 1, 0)]
+    for _ in range(2):  # from the last operator within the one before up to that
+        inner = (slices.parent_id[before] != slices.parent_id[ops]) & (before >= 0)
+        before = np.where(inner, slices.parent_id[before], before)
+    found: Bool = slices.name_id[ops] == trace.strings.id_of("aten::copy_")
+    return found & (before >= 0) & (slices.parent_id[before] == slices.parent_id[ops]) & parts[slices.name_id[before]]

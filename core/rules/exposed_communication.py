@@ -74,6 +74,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         parts.append(sent[(ctx.figures.step_of[sent] == row) & (trace.slices.start_ns[sent] >= end)])
     ids = np.concatenate(parts) if parts else sent[:0]
     ids = ids[sent_bytes(facts, ids) > ctx.params["few_bytes"]]  # read from the file: asked of few
+    if len(parts) > 1 and len(parts[0]) and not any(map(len, parts[1:])):
+        return []  # the first iteration of DistributedDataParallel: then it rebuilds its buckets in the order of use
     exposed = int(exposed_ns(facts, ids).sum()) if len(ids) else 0
     whole = step_time_ns(facts)
     if exposed < ctx.params["min_share"] * whole:

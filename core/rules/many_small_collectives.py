@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.rule_tools.collective_kinds import DDP, FSDP, kinds_of, marked, with_gradients
+from core.rule_tools.collective_kinds import DDP, FSDP, barriers, kinds_of, marked, with_gradients
 from core.rule_tools.communication import collectives, message_bytes
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -49,6 +49,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     comm = collectives(facts)
     need(comm, COLLECTIVES)
+    comm = comm[~barriers(facts, comm)]
     if len(comm) < ctx.params["min_per_step"] * max(facts.n_steps, 1):
         return []
     near = facts.in_first_step(comm)

@@ -234,3 +234,52 @@ def test_a_rank_that_is_waited_for_is_told_apart_from_the_one_with_the_longest_s
     assert "steps of rank 0 are the longer ones, 4.9 ms against 3 ms" in found.explanation
     (even,) = run_rule("straggler", _ranks(1500)).suggestions
     assert "longer ones" not in even.explanation
+
+
+@pytest.mark.parametrize("always", [True, False])
+def test_buckets_that_are_rebuilt_after_the_first_iteration_are_no_fault(always: bool) -> None:
+    """The first iteration of DDP sends everything after the backward pass, the others layer by layer."""
+    builder = steps(3, STEP_US)
+    for i in range(3):
+        at = i * STEP_US + 40
+        builder.range("DistributedDataParallel.forward", at, 30).op("aten::mm", at, 30)
+        builder.launch("gemm", at + 5, 5, at + 10, 1000)
+        builder.op("autograd::engine::evaluate_function: MmBackward0", at + 40, 30)
+        builder.launch("gemm", at + 45, 5, at + 1020, 1000)
+        start = 2100 if always or not i else 1100
+        builder.launch(REDUCE, at + 100, 5, at + start, 900, stream=20, In_msg_nelems=1 << 20, dtype="Float")
+    result = run_rule("exposed-communication", built(builder))
+    assert (result.outcome is Outcome.FOUND) is always
+
+
+@pytest.mark.parametrize("call", ["nccl:barrier", "c10d::barrier", "nccl:all_reduce"])
+def test_barriers_are_no_small_messages_to_join(call: str) -> None:
+    builder = steps(3, STEP_US)
+    for i in range(3):
+        builder.op("autograd::engine::evaluate_function: MmBackward0", i * STEP_US + 5, 10)
+        for j in range(30):
+            at = i * STEP_US + 20 + j * 100
+            (builder.op if "c10d" in call else builder.range)(call, at, 40)
+            builder.op("record_param_comms", at + 2, 30)
+            builder.launch(REDUCE, at + 5, 5, at + 20, 30, stream=20, In_msg_nelems=1, dtype="Float")
+    result = run_rule("many-small-collectives", built(builder))
+    assert (result.outcome is Outcome.FOUND) is ("all_reduce" in call)
+
+
+@pytest.mark.parametrize("stages", [True, False])
+def test_stages_of_a_pipeline_are_no_needless_averaging(stages: bool) -> None:
+    builder = steps(4, STEP_US)
+    for i in range(4):
+        for j in range(4):
+            at = i * STEP_US + 20 + j * 600
+            builder.range("DistributedDataParallel.forward", at, 50).op("aten::mm", at + 10, 30)
+            builder.launch("gemm", at + 15, 5, at + 30, 100)
+            builder.op("autograd::engine::evaluate_function: MmBackward0", at + 100, 30)
+            builder.launch("gemm", at + 105, 5, at + 140, 100)
+            builder.launch(REDUCE, at + 200, 5, at + 260, 100, stream=20, In_msg_nelems=1 << 20, dtype="Half")
+            if stages:
+                builder.range("nccl:send 0->1", at + 400, 30)
+                builder.launch(SEND_RECV, at + 405, 5, at + 420, 50, stream=30)
+        builder.range("Optimizer.step#Adam.step", i * STEP_US + 3000, 100)
+    result = run_rule("all-reduce-while-accumulating", built(builder))
+    assert result.outcome is (Outcome.NOT_CHECKED if stages else Outcome.FOUND)
