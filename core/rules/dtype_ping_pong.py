@@ -124,5 +124,6 @@ def _into_a_buffer(facts: Facts, ops: I32) -> Bool:
     for _ in range(2):  # from the last operator within the one before up to that
         inner = (slices.parent_id[before] != slices.parent_id[ops]) & (before >= 0)
         before = np.where(inner, slices.parent_id[before], before)
-    found: Bool = slices.name_id[ops] == trace.strings.id_of("aten::copy_")
-    return found & (before >= 0) & (slices.parent_id[before] == slices.parent_id[ops]) & parts[slices.name_id[before]]
+    found: Bool = (before >= 0) & (slices.name_id[ops] == trace.strings.id_of("aten::copy_"))
+    found &= (slices.parent_id[before] == slices.parent_id[ops]) & parts[slices.name_id[before]]
+    return found
