@@ -31,6 +31,7 @@ _UNEVEN_SHARE, _UNEVEN_RANGE = 0.25, 1.5  # middle half against the median, long
 _LOST_SHARE = 0.2  # of all launches: more than the few at a recording's border
 # Recording a Python call costs about a microsecond; so many in a millisecond are a tenth of the time.
 _FRAMES_PER_MS = 100.0
+_PROFILER_FILE = "torch/profiler/profiler.py("  # looked for first: it takes a tenth of the pattern's time
 _NESTED_PROFILER = re.compile(r"torch/profiler/profiler\.py\(\d+\): (?:__enter__|start)$")
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
@@ -249,7 +250,8 @@ def _profiler(view: View, steps: StepTable) -> list[DoctorNote]:
     if not len(frames) or not len(steps):
         return notes
     values = view.trace.strings.values
-    nested = np.fromiter((bool(_NESTED_PROFILER.search(v)) for v in values), dtype=bool, count=len(values))
+    nested = np.zeros(len(values), dtype=bool)
+    nested[[i for i, v in enumerate(values) if _PROFILER_FILE in v and _NESTED_PROFILER.search(v)]] = True
     inside = view.named(frames, nested)
     start = slices.start_ns[inside]
     inside = inside[(start > steps.start_ns.min()) & (start < steps.end_ns.max())]

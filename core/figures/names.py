@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -118,7 +118,18 @@ def is_launch(name: str) -> bool:
 def classify(strings: StringTable) -> NameClasses:
     """Judge all names of a trace (kept for the traces used last)."""
     values = strings.values
-    calls = _starting_with(values, _CALL_PREFIXES)
+    of_first: dict[str, list[int]] = {}
+    for i, value in enumerate(values):
+        of_first.setdefault(value[:1], []).append(i)
+
+    def candidates(prefixes: Iterable[str]) -> list[int]:
+        """Names that begin with the first letter of a prefix, in order."""
+        return sorted(i for first in {prefix[:1] for prefix in prefixes} for i in of_first.get(first, ()))
+
+    def starting_with(prefixes: tuple[str, ...]) -> list[int]:
+        return [i for i in candidates(prefixes) if values[i].startswith(prefixes)]
+
+    calls = starting_with(_CALL_PREFIXES)
 
     def where(test: re.Pattern[str], among: Iterable[int]) -> Bool:
         hit = np.zeros(len(values), dtype=bool)
@@ -127,24 +138,23 @@ def classify(strings: StringTable) -> NameClasses:
 
     def starting(*prefixes: str) -> Bool:
         hit = np.zeros(len(values), dtype=bool)
-        hit[_starting_with(values, prefixes)] = True
+        hit[starting_with(prefixes)] = True
         return hit
 
     sync = np.full(len(values), _NO_SYNC, dtype=np.int8)
     for i in calls:
         sync[i] = sync_kind_of(values[i])
-    steps = [i for i, value in enumerate(values) if value[:1] in _STEP_FIRST]
     # Every name that the pattern knows holds one of these, and looking for them takes a tenth of its time.
     loads = [i for i, value in enumerate(values) if "oad" in value or "compile" in value or "dynamo" in value]
     nexts = [i for i, value in enumerate(values) if ": __next__" in value]
     return NameClasses(
-        loader=where(_LOADER_RANGE, _starting_with(values, _LOADER_PREFIXES)),
+        loader=where(_LOADER_RANGE, starting_with(_LOADER_PREFIXES)),
         loader_frame=where(_LOADER_FRAME, nexts),
         compile=where(_COMPILE, loads),
         communication=starting(*_COMMUNICATION),
         waiting_collective=starting(*_WAITING_COLLECTIVE),
         optimizer=starting("Optimizer.step#"),
-        step_range=where(_STEP_RANGE, steps),
+        step_range=where(_STEP_RANGE, candidates(_STEP_FIRST)),
         module=starting("nn.Module: "),
         launch=where(_LAUNCH, calls),
         graph_launch=where(_GRAPH_LAUNCH, calls),
@@ -155,7 +165,3 @@ def classify(strings: StringTable) -> NameClasses:
         copy_with_stream=starting("hipMemcpyWithStream"),
         sync=sync,
     )
-
-
-def _starting_with(values: Sequence[str], prefixes: tuple[str, ...]) -> list[int]:
-    return [i for i, value in enumerate(values) if value.startswith(prefixes)]

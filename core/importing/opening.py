@@ -144,7 +144,7 @@ def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Tr
     source = TraceSource(path.absolute(), stat.st_size, decoded.text_bytes, stat.st_mtime_ns)
     add_file_notes(decoded.columns, notes)
     facts = {"raw_backslashes": decoded.raw_backslashes}
-    reader = _reader(source, facts)
+    reader = FileReader((source,), (decoded.raw_backslashes,), (texts[-1].first,))
     columns, head = decoded.columns, decoded.header
     del decoded  # its columns are let go one by one
     built = aside(

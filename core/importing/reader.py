@@ -9,10 +9,9 @@ from typing import Any
 
 from core.errors import TraceError
 from core.importing.repair import Unreadable, parse_event
-from core.importing.streams import Text
+from core.importing.streams import BLOCK_BYTES, Text
 from core.trace import TraceSource
 
-_BLOCK_BYTES = 1 << 20
 _BLOCKS = 48
 _AHEAD_BYTES = 1 << 15  # of a plain file: events that are looked at together mostly lie together
 _EVENT_LIMIT_BYTES = 64 << 20
@@ -23,13 +22,15 @@ class FileReader:
 
     Plain files are read at the place itself and a little on. Wrapped ones (gzip, zip, zstd, other encodings) are
     unwrapped up to the place; the last blocks read are kept, and reading goes on from where it stood when the next
-    place lies further on.
+    place lies further on. ``first`` is the beginning of each wrapped text where it is known already (`Text.first`).
     """
 
-    def __init__(self, sources: Sequence[TraceSource], raw_backslashes: Sequence[bool] = ()) -> None:
+    def __init__(
+        self, sources: Sequence[TraceSource], raw_backslashes: Sequence[bool] = (), first: Sequence[bytes] = ()
+    ) -> None:
         self._sources = tuple(sources)
         self._raw = tuple(raw_backslashes) or (False,) * len(self._sources)
-        self._files = tuple(_Blocks(source) for source in self._sources)
+        self._files = tuple(map(_Blocks, self._sources, first or [b""] * len(self._sources)))
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,12 +103,13 @@ def _check_unchanged(source: TraceSource) -> None:
 class _Blocks:
     """Blocks of the unwrapped text of one file."""
 
-    def __init__(self, source: TraceSource) -> None:
+    def __init__(self, source: TraceSource, first: bytes = b"") -> None:
         self._source = source
         self._text: Text | None = None
-        self._wrapped: bool | None = None  # not known yet; it does not change, as the file does not
+        known = first != b"" and len(first) == min(source.text_bytes, BLOCK_BYTES)
+        self._wrapped = True if known else None  # not known yet; it does not change, as the file does not
         self._at = 0
-        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._kept: OrderedDict[int, bytes] = OrderedDict(((0, first),) if known else ())
         self._ahead, self._ahead_at = b"", 0  # what was read last of a plain file, and from where
 
     def __del__(self) -> None:
@@ -119,16 +121,19 @@ class _Blocks:
         if skip >= 0 and skip + size <= len(self._ahead):
             return self._ahead[skip : skip + size]
         if self._wrapped is None:
-            with Text(self._source.path) as text:
-                self._wrapped = text.wrapped
+            self._text = Text(self._source.path)
+            self._wrapped = self._text.wrapped
+            if not self._wrapped:
+                self._text.close()
+                self._text = None
         if not self._wrapped:
             found = self._plain(start, max(size, _AHEAD_BYTES))
             self._ahead, self._ahead_at = found[:_AHEAD_BYTES], start
             return found[:size]
-        number, skip = divmod(start, _BLOCK_BYTES)
-        if skip + size <= _BLOCK_BYTES:
+        number, skip = divmod(start, BLOCK_BYTES)
+        if skip + size <= BLOCK_BYTES:
             return self._block(number)[skip : skip + size]
-        last = (start + size - 1) // _BLOCK_BYTES
+        last = (start + size - 1) // BLOCK_BYTES
         return b"".join(self._block(at) for at in range(number, last + 1))[skip : skip + size]
 
     def _plain(self, start: int, size: int) -> bytes:
@@ -162,8 +167,8 @@ class _Blocks:
     @staticmethod
     def _next(text: Text) -> bytes:
         parts, size = [], 0
-        while size < _BLOCK_BYTES:
-            part = text.read(_BLOCK_BYTES - size)
+        while size < BLOCK_BYTES:
+            part = text.read(BLOCK_BYTES - size)
             if not part:
                 break
             parts.append(part)

@@ -61,6 +61,7 @@ class Text:
         self.path = path
         self.read_bytes = 0
         self._file_size = self.size_bytes = 0
+        self.first = b""  # of a wrapped text, up to a block: the trace's reader needs it soon
         try:
             self._file = path.open("rb")
             self.size_bytes = os.fstat(self._file.fileno()).st_size
@@ -116,6 +117,8 @@ class Text:
         except OSError as error:
             raise _unreadable(self.path, error) from error
         self.read_bytes += len(data)
+        if self.wrapped and len(self.first) < BLOCK_BYTES:
+            self.first += data[: BLOCK_BYTES - len(self.first)]
         return data
 
 

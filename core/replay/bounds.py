@@ -19,6 +19,8 @@ from core.replay.graph import Graph
 from core.replay.waits import wait_spans
 from core.tables import I64
 
+_KEPT = 512  # stretches of effects kept at a time
+
 
 class Bounds:
     """Upper bounds for one graph.
@@ -52,6 +54,12 @@ class Bounds:
         self._full = np.flatnonzero(full & (kinds >= 0) & (kinds != SyncKind.EVENT))
         own = work.launch_id[waits.dep_piece] == waits.slice_id[waits.dep_of]
         self._copy_of, self._copy = waits.dep_of[own], waits.dep_piece[own]
+        self._waiting = [  # per lane: its waits for something recorded
+            wait_spans(waits, np.flatnonzero(waits.depends & (waits.lane == lane))) for lane in range(graph.lanes.count)
+        ]
+        # Of effects' stretches, kept so that their ids stay their own: the part that counts, and whether two meet.
+        self._rests: dict[tuple[int, int], tuple[Spans, Spans]] = {}
+        self._meets: dict[tuple[int, int], tuple[Spans, Spans, bool]] = {}
         self._idle_besides: dict[bytes, list[Spans]] = {}  # by the waits for copies that are dropped
 
     def of(self, change: Change) -> tuple[float, float, float, float]:
@@ -76,20 +84,51 @@ class Bounds:
     def _credits(self, change: Change) -> tuple[I64, np.ndarray]:
         """When host time is removed, and how much, ns."""
         waits = self._graph.waits
-        dropped = wait_spans(waits, np.flatnonzero(change.dropped & (change.pace > 0)))
+        parts: list[tuple[Spans, float]] = []
+        if change.dropped.any():
+            gone = wait_spans(waits, np.flatnonzero(change.dropped & (change.pace > 0)))
+            parts.append((intersect(gone, self._windows), 1.0))
         faster = np.flatnonzero((change.pace < 1.0) & ~change.dropped)
-        # A faster loader may take away the whole of a wait for it.
-        parts = [(dropped, 1.0), (wait_spans(waits, faster), 1.0)]
+        if len(faster):  # a faster loader may take away the whole of a wait for it
+            parts.append((intersect(wait_spans(waits, faster), self._windows), 1.0))
         for lane, speeds in enumerate(change.speeds):
-            taken: Spans = wait_spans(waits, np.flatnonzero((waits.depends | change.dropped) & (waits.lane == lane)))
+            if not speeds:
+                continue
+            more = np.flatnonzero(change.dropped & ~waits.depends & (waits.lane == lane))
+            taken = union_all((self._waiting[lane], wait_spans(waits, more)))
+            own, done = not len(more), dict[int, Spans]()
             for spans, speed in sorted(speeds, key=lambda pair: pair[1]):
-                if speed < 1.0:
-                    parts.append((subtract(spans, taken), 1.0 - speed))
-                    taken = union_all((taken, spans))
-        inside = [(intersect(spans, self._windows), share) for spans, share in parts]
-        at = np.concatenate([spans.start for spans, _ in inside])
-        amount = np.concatenate([spans.dur_ns * share for spans, share in inside])
+                if speed < 1.0 and id(spans) not in done:
+                    rest = self._outside(lane, spans) if own else intersect(subtract(spans, taken), self._windows)
+                    for other in done.values():
+                        if self._meet(spans, other):
+                            rest = subtract(rest, other)
+                    parts.append((rest, 1.0 - speed))
+                    done[id(spans)] = spans
+        if not parts:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        at = np.concatenate([spans.start for spans, _ in parts])
+        amount = np.concatenate([spans.dur_ns * share for spans, share in parts])
         return at, amount
+
+    def _outside(self, lane: int, spans: Spans) -> Spans:
+        """The part of an effect's stretches that lies in the windows and in none of the lane's waits."""
+        found = self._rests.get((lane, id(spans)))
+        if found is None:
+            if len(self._rests) >= _KEPT:
+                self._rests.clear()
+            rest = intersect(subtract(spans, self._waiting[lane]), self._windows)
+            found = self._rests[lane, id(spans)] = spans, rest
+        return found[1]
+
+    def _meet(self, a: Spans, b: Spans) -> bool:
+        """Whether two effects' stretches have time in common."""
+        found = self._meets.get((id(a), id(b)))
+        if found is None:
+            if len(self._meets) >= 16 * _KEPT:
+                self._meets.clear()
+            found = self._meets[id(a), id(b)] = a, b, bool(len(intersect(a, b)))
+        return found[2]
 
     def _resets(self, change: Change) -> I64:
         """Ends of the waits that remain and that take up what lead the CPU has."""
@@ -122,26 +161,34 @@ class Bounds:
         Between two resets the credit that is left is a queue: it is the sum of what came and went, less the lowest
         level that this sum reached (which would have been below nothing).
         """
+        count = len(at) + len(resets)
         time = np.concatenate((at, resets))
-        amount = np.concatenate((np.rint(credit).astype(np.int64), np.full(len(resets), -1, dtype=np.int64)))
-        order = np.lexsort((amount > 0, time))  # a wait that ends where a credit begins takes nothing of it
-        time, amount = time[order], amount[order]
-        begin, end = int(self._windows.start[0]), int(self._windows.end[-1])
-        stretch = np.diff(covered_before(idle, np.concatenate(([begin], time, [end]))))
+        amount = np.full(count + 1, -1, dtype=np.int64)
+        amount[: len(at)] = np.rint(credit)
+        order = np.lexsort((amount[:-1] > 0, time))  # a wait that ends where a credit begins takes nothing of it
+        amount[:-1], amount[-1] = amount[order], 0
+        edges = np.empty(count + 2, dtype=np.int64)
+        edges[0], edges[1:-1], edges[-1] = self._windows.start[0], time[order], self._windows.end[-1]
+        covered = covered_before(idle, edges)
         # Row i: the stretch before event i; the last one is ended by no event. A second round takes over what is left.
-        rounds = 2 if self._repeated else 1
-        stretch, amount = np.tile(np.maximum(stretch, 0), rounds), np.tile(np.append(amount, 0), rounds)
-        reset = amount < 0
-        came = np.where(reset, 0, amount)
-        before = np.concatenate(([0], came[:-1]))
-        part = np.concatenate(([0], np.cumsum(reset)[:-1]))  # stretches between two resets
-        level = np.cumsum(before - stretch)
-        heads = np.flatnonzero(np.append(True, np.diff(part) > 0))
-        base = np.concatenate(([0], level[heads[1:] - 1]))[part]
-        level -= base
+        stretch = np.maximum(covered[1:] - covered[:-1], 0)
+        if self._repeated:
+            stretch, amount = np.concatenate((stretch, stretch)), np.concatenate((amount, amount))
+        reset, came = amount < 0, np.maximum(amount, 0)
+        level = -stretch
+        level[1:] += came[:-1]
+        np.cumsum(level, out=level)
+        part = np.zeros(len(level), dtype=np.int64)  # stretches between two resets
+        np.cumsum(reset[:-1], out=part[1:])
+        base = np.zeros(int(part[-1]) + 1, dtype=np.int64)
+        base[1:] = level[np.flatnonzero(reset[:-1])]
+        level -= base[part]
         drop = max(int(level.max()), 0) - min(int(level.min()), 0) + 1  # lifts each part below all before it
-        lowest = np.minimum.accumulate(np.minimum(level, 0) - part * drop) + part * drop
+        lift = part * drop
+        lowest = np.minimum.accumulate(np.minimum(level, 0) - lift) + lift
         left = level - lowest  # credit after the stretch
-        had = np.concatenate(([0], np.where(reset, 0, left + came)[:-1]))
+        had = np.zeros(len(left), dtype=np.int64)
+        had[1:] = (left + came)[:-1]
+        had[1:][reset[:-1]] = 0
         used = had - left
-        return float(used[-len(used) // rounds :].sum())
+        return float(used[len(used) - count - 1 :].sum())

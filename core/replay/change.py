@@ -100,6 +100,7 @@ class Changes:
         self._touched: dict[int, tuple[Effect, _Touched]] = {}
         owned = np.flatnonzero(graph.work.launch_id >= 0).astype(np.int32)
         self._owned = owned[np.argsort(graph.work.launch_id[owned], kind="stable")]
+        self._ones, self._zeros = np.broadcast_to(1.0, len(graph.work)), np.broadcast_to(0.0, len(graph.work))
         self._is_copy: Bool = view.trace.slices.kind[graph.work.slice_id] == SliceKind.MEMCPY
 
     def nothing(self) -> Change:
@@ -107,12 +108,12 @@ class Changes:
         graph = self._graph
         return Change(
             speeds=[[] for _ in range(graph.lanes.count)],
-            scale=np.broadcast_to(1.0, len(graph.work)),
+            scale=self._ones,
             gone=np.zeros(len(graph.work), dtype=bool),
             dropped=np.zeros(len(graph.waits), dtype=bool),
             moved=np.zeros(len(graph.work), dtype=bool),
             pace=np.ones(len(graph.waits)),
-            fused_ns=np.broadcast_to(0.0, len(graph.work)),
+            fused_ns=self._zeros,
         )
 
     def of(self, effects: Iterable[Effect]) -> Change:

@@ -10,19 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import TraceError
 from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
+from core.rule_tools.arguments import Arguments
 from core.rule_tools.name_index import KindIndex
 from core.sets import distinct
 from core.suggestions import NotChecked, RuleContext
 from core.tables import I32, I64, Bool
 from core.trace import Trace
 
-_CPU_OP = int(SliceKind.CPU_OP)  # looking a member up in its class takes longer than comparing
+# Looking a member up in its class takes longer than comparing.
+_CPU_OP, _CPU_RANGES = int(SliceKind.CPU_OP), int(TrackKind.CPU_RANGES)
+_KEPT = 1 << 16  # slices whose ranges are kept at a time
 
 
-class Facts:
+class Facts(Arguments):
     """Look-ups that several rules need; every array is computed once, on first use.
 
     Parameters
@@ -32,12 +34,12 @@ class Facts:
     """
 
     def __init__(self, trace: Trace, figures: Figures) -> None:
-        self.trace = trace
+        super().__init__(trace)
         self.figures = figures
         self._by_kind = KindIndex(trace)
         self._matches: dict[object, I32] = {}
-        self._args: dict[int, dict[str, Any]] = {}
-        self._tracks: dict[tuple[int, int], int] = {}
+        self._tracks: dict[tuple[int, int], tuple[int, I64]] = {}
+        self._ranges: dict[int, list[int]] = {}
         self.memo: dict[str, Any] = {}  # results that several rules share, by name
 
     # ------------------------------------------------------------------ names
@@ -132,17 +134,21 @@ class Facts:
 
     def innermost(self, thread_id: int, kind: int, time_ns: int) -> int:
         """Innermost slice of a thread's track of this `TrackKind` that covers an instant, or -1."""
-        track = self._tracks.get(key := (thread_id, kind))
-        if track is None:
-            track = self._tracks[key] = self.trace.track_of_thread(thread_id, kind)
-        if track < 0:
-            return -1
-        sl, tracks = self.trace.slices, self.trace.tracks
-        first, end = int(tracks.first_id[track]), int(tracks.end_id[track])
-        at = first + int(np.searchsorted(sl.start_ns[first:end], time_ns, side="right")) - 1
-        while at >= first and int(self.trace.end_ns[at]) <= time_ns:
-            at = int(sl.parent_id[at])
+        held = self._tracks.get((thread_id, kind))
+        if held is None:
+            held = self._tracks[thread_id, kind] = self._starts_on(self.trace.track_of_thread(thread_id, kind))
+        first, starts = held
+        parent, end = self.trace.slices.parent_id, self.trace.end_ns
+        at = first + int(starts.searchsorted(time_ns, side="right")) - 1
+        while at >= first and end[at] <= time_ns:
+            at = int(parent[at])
         return at if at >= first else -1
+
+    def _starts_on(self, track: int) -> tuple[int, I64]:
+        """First slice of a track, and the starts of all of them, ns; none for track -1."""
+        tracks = self.trace.tracks
+        first, end = (int(tracks.first_id[track]), int(tracks.end_id[track])) if track >= 0 else (0, 0)
+        return first, self.trace.slices.start_ns[first:end]
 
     def thread_of(self, slice_id: int) -> int:
         """Row of the thread table of a CPU slice, -1 for device tracks."""
@@ -161,11 +167,14 @@ class Facts:
 
     def ranges_around(self, slice_id: int) -> list[int]:
         """STEP and RANGE slices of the thread around the start of a CPU slice, innermost first."""
-        thread = self.thread_of(slice_id)
-        if thread < 0:
-            return []
-        at = self.innermost(thread, TrackKind.CPU_RANGES, int(self.trace.slices.start_ns[slice_id]))
-        return [at, *self.ancestors(at)] if at >= 0 else []
+        found = self._ranges.get(slice_id)
+        if found is None:
+            thread, start = self.thread_of(slice_id), int(self.trace.slices.start_ns[slice_id])
+            at = self.innermost(thread, _CPU_RANGES, start) if thread >= 0 else -1
+            if len(self._ranges) >= _KEPT:
+                self._ranges.clear()
+            found = self._ranges[slice_id] = [at, *self.ancestors(at)] if at >= 0 else []
+        return found
 
     # ------------------------------------------------------------------ steps
 
@@ -353,36 +362,6 @@ class Facts:
         if not rows.any():
             return self.figures.summary.gpu_busy_pct
         return 100.0 * float(steps.gpu_busy_ns[rows].sum()) / float(steps.dur_ns[rows].sum())
-
-    # -------------------------------------------------------------- arguments
-
-    def read_args(self, ids: Iterable[int]) -> None:
-        """Read the arguments of several slices ahead, in the order of the file: packed files are read forwards only."""
-        for slice_id in sorted((int(i) for i in ids), key=lambda i: int(self.trace.slices.event_start[i])):
-            self.args(slice_id)
-
-    def args(self, slice_id: int) -> dict[str, Any]:
-        """Arguments of a slice, remembered; empty when they cannot be read any more."""
-        if slice_id not in self._args:
-            try:
-                self._args[slice_id] = self.trace.args(slice_id)
-            except (TraceError, OSError):
-                self._args[slice_id] = {}
-        return self._args[slice_id]
-
-    def dims(self, slice_id: int) -> list[list[int]]:
-        """``Input Dims`` of an op as lists of ints; scalars and unknown ones are empty lists."""
-        raw = self.args(slice_id).get("Input Dims") or self.args(slice_id).get("Input dims") or []
-        return [[int(v) for v in d] if _is_ints(d) else [] for d in raw] if isinstance(raw, list) else []
-
-    def types(self, slice_id: int) -> list[str]:
-        """``Input type`` of an op."""
-        raw = self.args(slice_id).get("Input type") or []
-        return [str(v) for v in raw] if isinstance(raw, list) else []
-
-
-def _is_ints(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(v, int) for v in value)
 
 
 def facts_of(ctx: RuleContext) -> Facts:

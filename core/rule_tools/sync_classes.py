@@ -314,20 +314,29 @@ def _frames_within_module(stack: tuple[str, ...]) -> tuple[str, ...]:
 
 def made_from(facts: Facts, move: int) -> list[int]:
     """Ops right before a move that made its tensor on the CPU (empty when it came from elsewhere, as from a loader)."""
+    kept: dict[int, list[int]] = facts.memo.setdefault("made from", {})
+    if move not in kept:
+        kept[move] = _made_from(facts, move)
+    return kept[move]
+
+
+def _made_from(facts: Facts, move: int) -> list[int]:
     out: list[int] = []
+    own = _loader_call(facts, move)
+    fresh = False
     for at in facts.siblings_before(move, 5):
         name = facts.trace.name(at)
-        if _loader_call(facts, at) != _loader_call(facts, move):
+        if _loader_call(facts, at) != own:
             break  # what a loader makes is its batch
         if name in CREATORS or _fills(facts, at):
             if len(facts.device_below(at)):
                 break  # made on the device: it is not what was moved
             out.append(at)
+            fresh = True
         elif name in ("aten::empty", "aten::to", "detach_") and not len(facts.device_below(at)):
             out.append(at)
         else:
             break
-    fresh = any(facts.trace.name(i) in CREATORS or _fills(facts, i) for i in out)
     return out if fresh or _is_legacy_constructor(facts, out) else []
 
 
@@ -375,14 +384,15 @@ def _settle_constants(facts: Facts, out: dict[str, list[Occurrence]]) -> None:
 
 def host_time_ns(facts: Facts, occurrence: Occurrence) -> int:
     """Time of the CPU inside the blocking calls of an occurrence, ns."""
-    return int(facts.trace.slices.dur_ns[list(occurrence.calls)].sum())
+    took = facts.trace.slices.dur_ns
+    return sum(int(took[call]) for call in occurrence.calls)  # one or two: an array of them takes longer
 
 
 def is_last_of_all(facts: Facts, occurrence: Occurrence) -> bool:
     """Nothing is launched after it: there is no later work that could start sooner."""
     last = facts.last_launch_ns
-    own = int(np.max(facts.trace.slices.start_ns[list(occurrence.calls)]))
-    return last >= 0 and own >= last
+    start = facts.trace.slices.start_ns
+    return last >= 0 and any(int(start[call]) >= last for call in occurrence.calls)
 
 
 def runtime_calls(facts: Facts, *endings: str) -> np.ndarray:

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from core.errors import Cancelled, TraceError
-from core.importing import open_trace
+from core.importing import open_trace, reader
 from tests.trace_builder import TraceBuilder
 
 
@@ -89,3 +89,18 @@ def test_what_cannot_be_opened_is_said_once_and_with_its_place(tmp_path, monkeyp
     with pytest.raises(TraceError) as empty:
         open_trace(tmp_path / "nothing.json")
     assert str(empty.value).count("empty") == 1
+
+
+def test_the_beginning_of_a_packed_file_is_not_unpacked_again(tmp_path, monkeypatch):
+    data = _many(30_000).to_json()  # several blocks
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(gzip.compress(data))
+    trace = open_trace(path)
+    opened = []
+    text = reader.Text
+    monkeypatch.setattr(reader, "Text", lambda path: opened.append(path) or text(path))
+    assert trace.args(3)["number"] == 3
+    assert not opened
+    assert trace.args(29_999)["number"] == 29_999
+    assert trace.args(5)["number"] == 5
+    assert opened == [path]
