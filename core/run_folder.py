@@ -86,6 +86,7 @@ class RunRecord:
     failure: Failure = Failure()
     # Names of the files that the app recorded itself -> options that were chosen and are not in them.
     recorded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cores: int | None = None  # of the machine
 
     @property
     def trace(self) -> Path | None:
@@ -147,6 +148,7 @@ def read_run(folder: Path) -> RunRecord | None:
             for row in _list(values.get("traces"))
             if isinstance(row, dict) and row.get("kind", "own") == "own"
         },
+        cores if type(cores := _dict(values.get("environment")).get("cpu_count")) is int and cores > 0 else None,
     )
 
 

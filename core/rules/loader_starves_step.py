@@ -28,6 +28,8 @@ torch-tb-profiler; MindStudio's dataloader advice; PyTorch performance tuning gu
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from core.rule_tools.facts import facts_of
@@ -39,6 +41,7 @@ from core.rule_tools.loader import (
     worker_call,
     workers_factor,
 )
+from core.rule_tools.machine import CORES, cores_of, workers_in_sources
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import LOADER, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -57,7 +60,7 @@ _ON_GPU = (
     "The worker processes deliver batches more slowly than the GPU uses them up: in each step the training process "
     "waits {wait_ms:time} for them ({count} "
     "{count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). Worker processes are not in this "
-    "trace, so it cannot say which part of the loading is slow. The saving assumes {workers:.0f} times as many "
+    "trace, so it cannot say which part of the loading is slow. The saving assumes {workers:.3g} times as many "
     "workers, "
     "which do not slow each other down."
 )
@@ -65,8 +68,18 @@ _ON_CPU = (
     "The worker processes deliver batches more slowly than the training uses them up: in each step it waits "
     "{wait_ms:time} for them ({count} {count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). "
     "Worker processes are not in this trace, so it cannot say which part of the loading is slow. The saving is an "
-    "upper bound: it assumes {workers:.0f} times as many workers on cores that are free. How "
+    "upper bound: it assumes {workers:.3g} times as many workers on cores that are free. How "
     "many are free is not in the trace; where the training itself uses all of them, more workers make it slower."
+)
+_FULL = (
+    "The worker processes deliver batches more slowly than they are used up: in each step the training process waits "
+    "{wait_ms:time} for them ({count} {count|batch|batches} in {steps} {steps|step|steps}, {each_ms:time} for each). "
+    "The loader has {now} {now|worker|workers} and the machine of this run {cores} {cores|core|cores}: more workers "
+    "would only take time from each other, so what is left to gain is in the loading itself, and unknown."
+)
+_FULL_FIX = Fix(
+    "Give each batch less work: decode and resize once beforehand, or do the transforms on a whole batch.",
+    risk="What is random in a transform must stay so for each sample.",
 )
 _WORKERS = 2  # of the example in the fix
 
@@ -88,16 +101,25 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if len(np.unique(rows)) < max(ctx.params["min_steps"] * facts.n_steps, 1):
         return []
     # the workers now need one whole period per batch; with twice as many they need half of it
+    cores, now = cores_of(ctx.trace), workers_in_sources(ctx.trace)
+    most, full = _WORKERS * times, False
+    if cores and now:
+        times, most = max(min(times, cores / now), 1.0), min(now * times, cores)
+        full = now >= cores
+    elif cores:
+        most = min(most, cores)
     factor = workers_factor(found, 1.0 / times, of_period=True)
     made = suggestion(
         ctx,
         RULE.id,
         "The step waits for the loader's workers {share_pct:.0f} % of its time",
-        _ON_GPU if with_gpu else _ON_CPU,
-        Fix(
+        _FULL if full else _ON_GPU if with_gpu else _ON_CPU,
+        _FULL_FIX
+        if full
+        else Fix(
             "Give the loader more workers, or each batch less work.",
-            f"loader = DataLoader(data, batch_size=32, num_workers={_WORKERS})",
-            worker_call(_WORKERS * times, pinned=not facts.on_cpu, more="prefetch_factor=4, "),
+            f"loader = DataLoader(data, batch_size=32, num_workers={now or max(int(most / times), 1)})",
+            worker_call(most, pinned=not facts.on_cpu, more="prefetch_factor=4, "),
             "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
             "More workers than free CPU cores slow each other down; each needs memory.",
         ),
@@ -105,8 +127,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             evidence(facts, "Batches waited for", len(found.slices), "", found.slices),
             evidence(facts, "Wait per step", found.per_step_ns / 1e6, "ms", found.slices),
         ],
-        values=found.values() | {"workers": times},
+        values=found.values() | {"workers": times} | ({"cores": cores} if cores else {}) | {"now": now or 0},
         anchors=found.slices,
-        effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
+        effects=[] if full else [Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
     )
+    made = replace(made, more=(*made.more, CORES)) if cores and not full else made
     return [with_idle(facts, found, made)]

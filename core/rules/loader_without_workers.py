@@ -29,9 +29,11 @@ loading'; PyTorch's former pattern matcher (SynchronizedDataLoader).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.loader import loader_calls, loader_finding, with_idle, worker_call, workers_factor
+from core.rule_tools.machine import CORES, cores_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import LOADER, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -74,27 +76,30 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     found = loader_finding(facts, "_SingleProcessDataLoaderIter", ctx.params["min_share"])
     if found is None or found.values()["each_ms"] * 1e3 < ctx.params["min_batch_us"]:
         return []
-    factor = workers_factor(found, 1.0 / max(ctx.params["workers"], 1.0))
+    cores = cores_of(ctx.trace)
+    workers = max(min(ctx.params["workers"], cores or ctx.params["workers"]), 1.0)
+    factor = workers_factor(found, 1.0 / workers)
     made = suggestion(
         ctx,
         RULE.id,
         _TITLE_ON_GPU if with_gpu else "The data loader has no workers: {share_pct:.0f} % of the step",
         _ON_GPU if with_gpu else _ON_CPU,
-        _fix(ctx, facts, found.slices[0]),
+        _fix(ctx, facts, found.slices[0], round(workers)),
         [
             evidence(facts, "Batches fetched", len(found.slices), "", found.slices),
             evidence(facts, "Time in the loader per step", found.per_step_ns / 1e6, "ms", found.slices),
         ],
-        values=found.values() | {"workers": ctx.params["workers"]},
+        values=found.values() | {"workers": workers} | ({"cores": cores} if cores else {}),
         anchors=found.slices,
         effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
     )
+    made = replace(made, more=(*made.more, CORES)) if cores else made
     return [with_idle(facts, found, made)]
 
 
-def _fix(ctx: RuleContext, facts: Facts, call: int) -> Fix:
+def _fix(ctx: RuleContext, facts: Facts, call: int, workers: int) -> Fix:
     """The fix for who makes the loader: the program, or a library in its place."""
-    workers, stack = max(round(ctx.params["workers"]), 1), "\n".join(ctx.source.stack(call))
+    stack = "\n".join(ctx.source.stack(call))
     risk = (
         "Each worker holds a copy of the data set object; the script needs an `if __name__ == '__main__':` guard on "
         "Windows and macOS."
