@@ -3,7 +3,8 @@
 What it finds
 -------------
 At least ten repeats of the same few operators in a row, starting with ``aten::select`` (or ``slice``, ``unbind``)
-under one parent, or as many repeats behind an ``aten::unbind`` as that has pieces (``for x in t``). With stacks, longer
+under one parent, twice as many that pick rows by ``aten::index``, or as many repeats behind an ``aten::unbind`` as that
+has pieces (``for x in t``). With stacks, longer
 rounds and rounds that differ (a branch, a nested loop), where all pieces are taken by one call of one function.
 
 Why it costs time
@@ -56,6 +57,10 @@ RULE = Rule(
 _LONGEST = 6  # operators per round; longer ones can be the layers of a model, unless one call of a function makes them
 _LONGEST_OF_ONE_CALL = 24
 _FIRST = ("aten::select", "aten::slice", "aten::unbind", "aten::narrow")
+# Rows picked by a list of numbers, group after group, as of a graph's neighbours; a few tensors of a batch are indexed
+# alike, so that there must be more rounds, which do something with what was picked.
+_PICKS = ("aten::index", "aten::index_select")
+_MORE_ROUNDS = 2
 # Loops in C++: inside an operator, or a node of its backward pass; a node of a function in Python has no number.
 _IN_CPP = re.compile(r"^(aten|autograd|c10d)::|Backward\d+$")
 _CELLS = {
@@ -72,6 +77,16 @@ _CELL_WHY = (
     "A cell of a recurrent network is called for one element of the sequence after the other: {repeats:.0f} rounds of "
     "{period} operators ({names}), {count} {count|time|times} over, {took_ms:time} of CPU time. The module for whole "
     "sequences does the same in a few operators. The saving assumes that {left_pct:.0f} % of the time is left."
+)
+
+
+_GROUPS = Fix(
+    "Reduce all groups at once: list which row belongs to which group.",
+    "for i in range(n):\n    out.append(x[neighbours[i]].mean(0))\nout = torch.stack(out)",
+    "# once: rows = torch.cat(neighbours); group = torch.repeat_interleave(torch.arange(n), sizes)\n"
+    "out = x.new_zeros(n, x.shape[1]).index_add_(0, group, x[rows]) / sizes[:, None]",
+    "https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html",
+    "Loops whose rounds depend on each other cannot be merged; sums in another order differ in the last digits.",
 )
 
 
@@ -106,15 +121,18 @@ def _report(ctx: RuleContext, facts: Facts, loops: list[tuple[list[int], int]], 
     more = [op for op in ops if op not in keep]
     cell = next((_CELLS[n] for n in map(ctx.trace.name, first[:period]) if n in _CELLS), "")
     factor = ctx.params["cell_factor"]
+    picks = ctx.trace.name(first[0]) in _PICKS
     effect = Effect(EffectKind.REMOVE_WORK, (*more, *nodes_of(facts, more)))
     if cell:
         effect = Effect(EffectKind.SCALE_HOST, (*ops, *nodes_of(facts, ops)), factor)
     return suggestion(
         ctx,
         RULE.id,
-        "A Python loop takes a tensor piece by piece: {repeats:.0f} rounds",
+        "A Python loop picks rows group by group: {repeats:.0f} rounds"
+        if picks
+        else "A Python loop takes a tensor piece by piece: {repeats:.0f} rounds",
         _CELL_WHY if cell else _WHY,
-        _fix(cell),
+        _GROUPS if picks else _fix(cell),
         [
             evidence(facts, "Operators in the loop", len(ops), "", ops),
             evidence(facts, "Their CPU time", took / 1e6, "ms", ops),
@@ -157,13 +175,14 @@ def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[
     first = {facts.trace.strings.id_of(n) for n in _FIRST} - {-1}
     out: list[tuple[list[int], int]] = []
     starts = facts.name_table(first)
+    picks = facts.name_table(facts.trace.strings.id_of(n) for n in _PICKS)
     has_stacks = bool(len(facts.of_kind(SliceKind.PYTHON)))
     pieces = _pieces(facts)
     for row in sibling_rows_raw(facts, min_repeats):
         names = facts.trace.slices.name_id[row]
         begins = starts[names]
-        many = int(begins.sum()) >= min_repeats
-        if not many and not pieces:
+        many, picked = int(begins.sum()) >= min_repeats, int(picks[names].sum()) >= _MORE_ROUNDS * min_repeats
+        if not many and not pieces and not picked:
             continue
         parent = int(facts.trace.slices.parent_id[row[0]])
         if parent >= 0 and _IN_CPP.search(facts.trace.name(parent)):
@@ -172,6 +191,9 @@ def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[
             parent
         ):  # its nodes take gradients apart, of their own accord
             out.extend(_over_pieces(row, names, pieces, min_repeats))
+        if picked:
+            groups = _loops_in(row, names, picks, _MORE_ROUNDS * min_repeats)
+            out.extend((loop, period) for loop, period in groups if period > 1)
         if not many:
             continue
         found = list(_loops_in(row, names, starts, min_repeats))

@@ -10,7 +10,7 @@ import pytest
 from core.analysis import Analysis, analyze
 from core.suggestions import Outcome
 from core.trace import Trace
-from tests.core.rules.kit import Program, run_rule, sim
+from tests.core.rules.kit import Program, built, run_rule, sim, steps
 from tests.simulator import Machine
 
 NO_DEVICE: dict[str, Any] = {"header": {"deviceProperties": []}}
@@ -156,3 +156,22 @@ def test_the_fix_names_the_optimizer_that_was_seen() -> None:
         assert before in fix.before
         assert after in fix.after
         assert "AdamW" not in fix.before + fix.after
+
+
+@pytest.mark.parametrize(
+    ("rounds", "then", "found"), [(30, "aten::mean", True), (12, "aten::mean", False), (30, "", False)]
+)
+def test_rows_picked_group_by_group_are_a_loop(rounds: int, then: str, found: bool) -> None:
+    """``x[neighbours[i]].mean(0)`` for each node; a dozen tensors of a batch that are indexed alike are none."""
+    builder = steps(3, 4000.0, deviceProperties=[])
+    for i in range(3):
+        for k in range(rounds):
+            at = i * 4000.0 + 20 + 100 * k
+            builder.op("aten::index", at, 30)
+            if then:
+                builder.op(then, at + 40, 30)
+    cards = run_rule("loop-over-tensor-elements", built(builder)).suggestions
+    assert bool(cards) is found
+    for card in cards:
+        assert card.headline == "A Python loop picks rows group by group: 30 rounds"
+        assert "index_add_" in card.fix.after
