@@ -165,6 +165,7 @@ def test_rows_picked_group_by_group_are_a_loop(rounds: int, then: str, found: bo
     """``x[neighbours[i]].mean(0)`` for each node; a dozen tensors of a batch that are indexed alike are none."""
     builder = steps(3, 4000.0, deviceProperties=[])
     for i in range(3):
+        builder.op("aten::mm", i * 4000.0 + 3500, 100)
         for k in range(rounds):
             at = i * 4000.0 + 20 + 100 * k
             builder.op("aten::index", at, 30)
