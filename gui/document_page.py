@@ -16,6 +16,7 @@ from gui.settings import Settings
 from gui.text_size import px
 from gui.widgets.labels import button, label, plain_tip
 from gui.widgets.split_share import SplitShare
+from gui.widgets.tabs import EndsWhole
 
 SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
@@ -128,6 +129,7 @@ class DocumentPage(QWidget):
     def _make_bottom(self) -> None:
         """Tabs under the timeline, all of them empty: a panel is made when its tab is first shown."""
         self.bottom = QTabWidget(self.vertical)
+        self.bottom.setTabBar(EndsWhole())
         self.bottom.setDocumentMode(True)
         self.bottom.setObjectName("bottom")
         self.bottom.setMinimumHeight(1)  # else that of what they hold

@@ -98,7 +98,8 @@ def cut_apart(name: str, others: Sequence[str], width: Callable[[str], int], roo
         words = name[:head].rstrip(" ,_-.") + "…" + tail
         if width(words) <= room:
             return words
-    for end in range(len(tail) - 1, 0, -1):
+    parts = [k for k in range(len(tail) - 1, 0, -1) if tail.startswith(", ", k)]  # rather whole: ``round 2…``
+    for end in [*parts, *range(len(tail) - 1, 0, -1)]:
         words = tail[:end].rstrip(" ,_-.") + "…"
         if width(words) <= room:
             return words

@@ -361,7 +361,9 @@ class VerdictBand(QFrame):
             "communication_only": self.tr("busy: communication only"),
             "copies_only": self.tr("busy: copies only"),
         }
-        return [Part(names[part], ns, theme.busy_color(part, dark)) for part, ns in busy_parts(figures).items()]
+        short = {"communication_only": self.tr("comm."), "copies_only": self.tr("copies")}
+        found = busy_parts(figures).items()
+        return [Part(names[part], ns, theme.busy_color(part, dark), short.get(part, "")) for part, ns in found]
 
     def _show_host_budget(self, figures: Figures) -> bool:
         """Where no device worked: one step of the CPU; False where the steps are unknown."""

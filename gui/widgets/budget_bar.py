@@ -105,7 +105,9 @@ class BudgetBar(QWidget):
         written = []
         for part in self._parts:
             room, share = self._px(part) - 10, self._share(part)
-            offered = (f"{part.name} {share}", f"{part.short or part.name} {share}", share)
+            short = part.short or part.name
+            alone = () if self._names_below else (short,)  # a name says more than a share, where none stands below
+            offered = (f"{part.name} {share}", f"{short} {share}", *alone, share)
             written.append(next((words for words in offered if metrics.horizontalAdvance(words) <= room), ""))
         return written
 

@@ -12,9 +12,39 @@ from gui.text_size import px
 
 LEAST_PX = 150
 MOST_PX = 260
+LAST_PX, ARROWS_PX = 60, 40
 
 
-class DocumentTabs(QTabBar):
+class EndsWhole(QTabBar):
+    """Tabs that scroll; the title of one that the end of the bar cuts ends with dots."""
+
+    def end_px(self) -> int:
+        """Where the tabs end: at the arrows, where there are some."""
+        return min((arrow.x() for arrow in self.findChildren(QToolButton) if arrow.isVisible()), default=self.width())
+
+    def initStyleOption(self, option: QStyleOptionTab, tabIndex: int) -> None:  # type: ignore[override]  # noqa: N802, N803 - Qt's names
+        """Cut a title that has no room."""
+        super().initStyleOption(option, tabIndex)
+        option.text = self.shown_text(option, tabIndex)  # type: ignore[attr-defined]
+
+    def shown_text(self, option: QStyleOptionTab, index: int) -> str:
+        """As much of a title as is in view; ``option`` is that of the tab."""
+        place = self.style().subElementRect(QStyle.SubElement.SE_TabBarTabText, option, self)
+        words = self.tabText(index).replace("&&", "&")
+        needed = self.fontMetrics().horizontalAdvance(words)
+        left = place.left() + max(place.width() - needed, 0) // 2
+        if left < self.end_px() < left + needed:
+            words = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, self.end_px() - left)
+            words = self.kept_left(words, needed)
+        return words.replace("&", "&&")
+
+    def kept_left(self, words: str, room_px: int) -> str:
+        """Words with blanks behind that fill a room: a title is drawn in the middle of its place."""
+        metrics = self.fontMetrics()
+        return words + " " * ((room_px - metrics.horizontalAdvance(words)) // max(metrics.horizontalAdvance(" "), 1))
+
+
+class DocumentTabs(EndsWhole):
     """One tab per trace or page. With many of them the bar scrolls; a title never shrinks to a letter and dots.
 
     Of titles that begin alike, the part by which they differ stays. A tab that is cut by an end of the bar has no
@@ -47,7 +77,8 @@ class DocumentTabs(QTabBar):
     def minimumTabSizeHint(self, index: int) -> QSize:  # noqa: N802 - Qt's name
         """Short titles whole, long ones down to a width that still tells them apart."""
         size = self.tabSizeHint(index)
-        return QSize(min(size.width(), px(LEAST_PX)), size.height())
+        bar = max(self.width() - px(ARROWS_PX), px(LAST_PX))  # in a bar without room for one, to what there is
+        return QSize(min(size.width(), px(LEAST_PX), bar), size.height())
 
     def wanted_px(self) -> int:
         """Width in which each tab has its whole title, within limits."""
@@ -60,8 +91,7 @@ class DocumentTabs(QTabBar):
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Each way of scrolling ends here, and none says so: only whole tabs show their buttons."""
-        arrows = [arrow.x() for arrow in self.findChildren(QToolButton) if arrow.isVisible()]
-        end = min(arrows, default=self.width())
+        end = self.end_px()
         for index in range(self.count()):
             close, tab = self.tabButton(index, QTabBar.ButtonPosition.RightSide), self.tabRect(index)
             whole = tab.left() >= 0 and tab.right() < end
@@ -69,17 +99,16 @@ class DocumentTabs(QTabBar):
                 close.setVisible(whole)
         super().paintEvent(event)
 
-    def initStyleOption(self, option: QStyleOptionTab, tabIndex: int) -> None:  # type: ignore[override]  # noqa: N802, N803 - Qt's names
-        """Cut a title that has no room."""
-        super().initStyleOption(option, tabIndex)
-        option.text = self.shown_text(option, tabIndex)  # type: ignore[attr-defined]
-
     def shown_text(self, option: QStyleOptionTab, index: int) -> str:
         """As much of a title as its tab has room for; ``option`` is that of the tab."""
         metrics, titles = self.fontMetrics(), [self.tabText(i).replace("&&", "&") for i in range(self.count())]
-        room = self.style().subElementRect(QStyle.SubElement.SE_TabBarTabText, option, self).width()
+        place = self.style().subElementRect(QStyle.SubElement.SE_TabBarTabText, option, self)
+        ends = place.left() < self.end_px() < place.right()
+        room = self.end_px() - place.left() if ends else place.width()
         others = titles[:index] + titles[index + 1 :]
         words = cut_apart(titles[index], others, metrics.horizontalAdvance, room - 2)  # it is rounded
         if words == titles[index]:
             words = metrics.elidedText(words, self.elideMode(), room)
+        if ends:
+            words = self.kept_left(words, place.width())
         return words.replace("&", "&&")
