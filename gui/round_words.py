@@ -38,7 +38,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     parent = project.get(last.parent)
     chosen = project.get(number)
     if chosen is not None and chosen is not last:
-        return f"{why_unmeasured(chosen)} {verdict(project, checks, last.number)}"
+        return why_unmeasured(chosen)
     if parent is None:
         if plain_counts(project):
             words = translate("iterations", "The starting point: {time} a step without the profiler.")
