@@ -273,7 +273,9 @@ class Capture(QObject):
         assert folder is not None
         marks = find_line.patterns(suggestion, document.trace, document.finder)
         try:
-            spec = replace(from_json(content["spec"]), line_ranges=marks, runs_root=str(folder.parent), stdin="pipe")
+            first = from_json(content["spec"])
+            options = replace(first.options, stacks=True)  # they name what no statement holds, such as a loop's head
+            spec = replace(first, options=options, line_ranges=marks, runs_root=str(folder.parent), stdin="pipe")
             spec.check()
         except (ProfilingError, KeyError, TypeError) as error:
             self._session.raise_error(ProfilingError(self.tr("This run cannot be run again."), str(error)))

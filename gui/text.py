@@ -129,6 +129,25 @@ def rate(n_bytes: float, dur_ns: float) -> str:
     return _digits(n_bytes / dur_ns * (1000 if slow else 1)) + THIN + ("MB/s" if slow else "GB/s")
 
 
+def operations(value: float, per_second: bool = False) -> str:
+    """Floating-point operations in powers of 1000 (``2.1 MFLOP``), or their rate (``2.1 TFLOP/s``)."""
+    prefixes = ("", "k", "M", "G", "T", "P")
+    power = 0
+    while abs(value) >= 1000 and power < len(prefixes) - 1:
+        value, power = value / 1000, power + 1
+    return (_digits(value) if power else f"{value:.0f}") + THIN + prefixes[power] + ("FLOP/s" if per_second else "FLOP")
+
+
+def operations_of(counted: int, dur_ns: float, on_device: bool) -> str:
+    """What torch counted of an operator, and how fast its device work was, or the CPU where there is none."""
+    if dur_ns <= 0:
+        return operations(counted)
+    on_cpu = translate("text", "{count} · {rate} on the CPU")
+    template = translate("text", "{count} · {rate} on the device") if on_device else on_cpu
+    rate_words = operations(counted / dur_ns * 1e9, per_second=True)
+    return template.format(count=operations(counted), rate=rate_words)
+
+
 def place(file: str, line: int) -> str:
     """File name and line, without the folder."""
     return f"{PurePath(file.replace(chr(92), '/')).name}:{line}"

@@ -145,7 +145,8 @@ def _of_devices(found: Mapping[str, Any], devices: tuple[Device, ...]) -> list[R
     if not found["cuda_build"] and not found["hip_build"]:
         return [Remark("info", say("build-cpu"), say("cure-cuda-build"))]
     if found["cuda_error"]:
-        return [Remark("warn", say("gpu-unusable", error=found["cuda_error"].rstrip(". ")), say("cure-driver"))]
+        error = found["cuda_error"].partition(" Please ")[0]  # what torch advises takes four lines; the cure is below
+        return [Remark("warn", say("gpu-unusable", error=error.rstrip(". ")), say("cure-driver"))]
     return [Remark("warn", say("gpu-unseen"), say("cure-visible"))]
 
 

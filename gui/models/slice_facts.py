@@ -149,6 +149,13 @@ def launched(trace: Trace, slice_id: int) -> I32:
     return trace.links.device_work_of(slice_id, int(trace.slices.subtree_end[slice_id]))
 
 
+def time_at_work_ns(trace: Trace, slice_id: int) -> tuple[int, bool]:
+    """How long an operator's work took, ns, and whether that was a device's: the sum of its device work, if any."""
+    work = launched(trace, slice_id)
+    dur = trace.slices.dur_ns
+    return (int(dur[work].sum()), True) if len(work) else (int(dur[slice_id]), False)
+
+
 def partners(trace: Trace, slice_id: int) -> tuple[list[int], list[int]]:
     """Forward slices of a backward one, and backward slices of a forward one."""
     links = trace.links

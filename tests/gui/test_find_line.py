@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from core.analysis import Analysis
+from core.figures.compute import compute_figures
 from core.suggestions import SourceRef, Suggestion
 from gui import find_line
 from gui.opening import Opener
 from gui.panels.output import OutputPage
-from gui.session import Session
+from gui.session import Document, Session
 from gui.settings import Settings
+from profiling import manifest
 from profiling.spec import Options, RunSpec, Schedule
 from tests.profiling import light
+from tests.trace_builder import TraceBuilder
 
 SCRIPT = """\
 import torch
@@ -105,6 +109,25 @@ def test_one_click_finds_the_line(
     assert "marked" in found.source.reason
     assert (found.source.exact, found.source.line, found.source.function) == (True, 6, "pick")
     assert "train.py:6" in session.status
+
+
+def test_a_run_without_stacks_is_searched_with_them(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No statement's mark holds the head of a loop, where a batch is fetched: a stack names it."""
+    capture, folder = session.ask("capture"), tmp_path / "run"
+    folder.mkdir()
+    (tmp_path / "train.py").write_text("")
+    first = RunSpec(sys.executable, script=str(tmp_path / "train.py"), options=Options(stacks=False, shapes=False))
+    manifest.write(folder, {"format": manifest.FORMAT, "spec": first.to_json()})
+    document = Document(TraceBuilder(gpu=None).op("aten::mm", 0, 10).build())
+    document.run_folder = folder
+    document.set_analysis(Analysis(compute_figures(document.trace), (Suggestion("rule", "Title"),)))
+    started: list[RunSpec] = []
+    monkeypatch.setattr(capture, "start", started.append)
+    monkeypatch.setattr(capture, "is_own", lambda _: True)
+    capture.find_line(document, 0)
+    assert [spec.options for spec in started] == [Options(stacks=True, shapes=False)]
 
 
 def test_a_run_with_variables_asks_for_them(session: Session) -> None:

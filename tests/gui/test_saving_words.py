@@ -12,6 +12,7 @@ from core.kinds import GapCause
 from core.reporting.phrases import CAUSES
 from core.suggestions import PlanStep, Saving, Suggestion
 from gui import suggestion_text, text
+from gui.models import slice_facts
 from tests.trace_builder import TraceBuilder
 
 
@@ -89,6 +90,18 @@ def test_numbers_of_things_have_the_right_word_and_sizes_one_unit() -> None:
     assert text.counted("{count} {count|run|runs} ({size})", 1, size="{odd|name}") == "1 run ({odd|name})"
     assert text.saving(0) == "nothing"
     assert text.size(65_536) == "64.0\u202fKiB"
+
+
+def test_operations_are_counted_and_set_beside_the_time_of_their_work() -> None:
+    assert text.operations(999) == "999\u202fFLOP"
+    assert text.operations(2_097_152) == "2.10\u202fMFLOP"
+    assert text.operations_of(2_000_000_000, 1_000_000, True) == "2.00\u202fGFLOP · 2.00\u202fTFLOP/s on the device"
+    assert text.operations_of(1000, 1_000_000, False) == "1.00\u202fkFLOP · 1.00\u202fMFLOP/s on the CPU"
+    assert text.operations_of(1000, 0, False) == "1.00\u202fkFLOP"
+    made = TraceBuilder().op("aten::mm", 0, 50).launch("gemm", at=5, call=5, start=40, dur=20).op("aten::add", 60, 9)
+    trace = made.build()
+    named = {trace.name(i): slice_facts.time_at_work_ns(trace, i) for i in range(len(trace.slices))}
+    assert (named["aten::mm"], named["aten::add"]) == ((20_000, True), (9_000, False))
 
 
 def test_an_operator_without_a_line_is_named_with_the_range_that_it_ran_in() -> None:

@@ -264,6 +264,12 @@ def test_preflight_words(tmp_path: Path) -> None:
         assert found.usable == usable
 
 
+def test_what_torch_advises_about_the_driver_is_left_to_the_cure(tmp_path: Path) -> None:
+    (remark,) = preflight(answering(tmp_path, cuda_error="too old (version 11040). Please update it from URL")).remarks
+    assert remark.text.endswith("GPU: too old (version 11040).")
+    assert "update the driver" in remark.cure
+
+
 def test_preflight_sees_what_spoils_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     driver = tmp_path / "params"
     driver.write_text("RmProfilingAdminOnly: 1\n")
