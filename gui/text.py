@@ -138,14 +138,10 @@ def operations(value: float, per_second: bool = False) -> str:
     return (_digits(value) if power else f"{value:.0f}") + THIN + prefixes[power] + ("FLOP/s" if per_second else "FLOP")
 
 
-def operations_of(counted: int, dur_ns: float, on_device: bool) -> str:
-    """What torch counted of an operator, and how fast its device work was, or the CPU where there is none."""
-    if dur_ns <= 0:
-        return operations(counted)
-    on_cpu = translate("text", "{count} · {rate} on the CPU")
-    template = translate("text", "{count} · {rate} on the device") if on_device else on_cpu
-    rate_words = operations(counted / dur_ns * 1e9, per_second=True)
-    return template.format(count=operations(counted), rate=rate_words)
+def rate_of_operations(counted: int, dur_ns: float, on_device: bool) -> tuple[str, str]:
+    """Name and value: how fast an operator's device work was, or the CPU where there is none."""
+    name = translate("text", "rate on the device") if on_device else translate("text", "rate on the CPU")
+    return name, operations(counted / dur_ns * 1e9, per_second=True) if dur_ns > 0 else unknown()
 
 
 def place(file: str, line: int) -> str:

@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.words import visible
+from gui import text
 
+FLOPS = "flops"  # as the launcher writes what torch counted
 FIRST = (
     "Input Dims",
     "Input type",
     "Input Strides",
     "Concrete Inputs",
+    FLOPS,
     "grid",
     "block",
     "est. achieved occupancy %",
@@ -33,6 +36,18 @@ def lines(args: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Name and value of each argument; values are cut at `MAX_VALUE` characters."""
     order = [k for k in FIRST if k in args] + [k for k in args if k not in FIRST]
     return [(visible(str(k)), visible(_value(args[k]))) for k in order]
+
+
+def with_rate(
+    told: list[tuple[str, str]], args: Mapping[str, Any], dur_ns: int, on_device: bool
+) -> list[tuple[str, str]]:
+    """Write counted operations as such, and add how fast they were."""
+    counted = args.get(FLOPS)
+    if not isinstance(counted, int) or counted <= 0:
+        return told
+    at = [name for name, _ in told].index(FLOPS)
+    rows = [(FLOPS, text.operations(counted)), text.rate_of_operations(counted, dur_ns, on_device)]
+    return [*told[:at], *rows, *told[at + 1 :]]
 
 
 def _value(value: Any) -> str:

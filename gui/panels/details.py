@@ -345,15 +345,13 @@ class DetailsPanel(QScrollArea):
         if i != self._slice or self._args is None:
             return
         _clear(self._args)
-        lines, at_work = args_text.lines(args), slice_facts.time_at_work_ns(self._document.trace, i)
+        lines = args_text.with_rate(args_text.lines(args), args, *slice_facts.time_at_work_ns(self._document.trace, i))
         widget = QWidget()
         form = QFormLayout(widget)
         form.setContentsMargins(0, 0, 0, 0)
         form.setVerticalSpacing(1)
         for name, value in lines:
-            counted = args.get(name) if name == "flops" else None
-            shown = text.operations_of(counted, *at_work) if isinstance(counted, int) and counted > 0 else value
-            _add(form, name, Elided(shown, mono=True))
+            _add(form, name, Elided(value, mono=True))
         self._args.addWidget(widget if lines else label(self.tr("None."), "faint"))
         if calls := parse_old_stack(str(args.get("Call stack") or "")):
             names = [f"{text.place(f.file, f.line)} {f.function}" for f in calls[:MAX_FRAMES]]

@@ -12,7 +12,7 @@ from core.kinds import GapCause
 from core.reporting.phrases import CAUSES
 from core.suggestions import PlanStep, Saving, Suggestion
 from gui import suggestion_text, text
-from gui.models import slice_facts
+from gui.models import args_text, slice_facts
 from tests.trace_builder import TraceBuilder
 
 
@@ -95,9 +95,17 @@ def test_numbers_of_things_have_the_right_word_and_sizes_one_unit() -> None:
 def test_operations_are_counted_and_set_beside_the_time_of_their_work() -> None:
     assert text.operations(999) == "999\u202fFLOP"
     assert text.operations(2_097_152) == "2.10\u202fMFLOP"
-    assert text.operations_of(2_000_000_000, 1_000_000, True) == "2.00\u202fGFLOP · 2.00\u202fTFLOP/s on the device"
-    assert text.operations_of(1000, 1_000_000, False) == "1.00\u202fkFLOP · 1.00\u202fMFLOP/s on the CPU"
-    assert text.operations_of(1000, 0, False) == "1.00\u202fkFLOP"
+    args = {"flops": 2_000_000_000, "Input Dims": [[2, 3]], "Ev Idx": 5}
+    rows = args_text.with_rate(args_text.lines(args), args, 1_000_000, True)
+    assert rows == [
+        ("Input Dims", "[[2, 3]]"),
+        ("flops", "2.00\u202fGFLOP"),
+        ("rate on the device", "2.00\u202fTFLOP/s"),
+        ("Ev Idx", "5"),
+    ]
+    assert text.rate_of_operations(1000, 1_000_000, False) == ("rate on the CPU", "1.00\u202fMFLOP/s")
+    assert text.rate_of_operations(1000, 0, False)[1] == text.unknown()
+    assert args_text.with_rate([("flops", "many")], {"flops": "many"}, 1, False) == [("flops", "many")]
     made = TraceBuilder().op("aten::mm", 0, 50).launch("gemm", at=5, call=5, start=40, dur=20).op("aten::add", 60, 9)
     trace = made.build()
     named = {trace.name(i): slice_facts.time_at_work_ns(trace, i) for i in range(len(trace.slices))}
