@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import shutil
-import signal
 import subprocess
 import threading
 import time
@@ -19,6 +18,7 @@ from profiling import manifest
 from profiling._child_place import Place
 from profiling.errors import ProfilingError, cannot_start
 from profiling.events import Gathered, Progress, Tail
+from profiling.interrupts import HandedOn
 from profiling.lifeline import Lifeline
 from profiling.nvml import Sampler
 from profiling.output_log import OutputLog
@@ -380,18 +380,9 @@ def run_blocking(spec: RunSpec, on_output: Output | None = None, on_progress: On
         Where nothing could be started.
     """
     run = Run(spec, on_output, on_progress)
-    on_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, lambda *_: run.stop()) if on_main else None  # else the script would live on
-    try:
+    with HandedOn(run.stop) as signals:
         run.start()
-        while True:
-            try:
-                result = run.wait(0.5)
-            except KeyboardInterrupt:
-                run.stop()
-                continue
-            if result is not None:
-                return result
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        signals.begin()
+        while (result := run.wait(0.5)) is None:
+            pass
+        return result
