@@ -95,21 +95,25 @@ def faults_of(stage: int, result: Any, found: dict[str, Any], measured_us: float
     if result.manifest["steps"]["wall_step_us"] is None:
         faults.append("the run timed no step without the profiler")
     rules = {suggestion["rule"] for suggestion in found["suggestions"]}
-    faults += [f"{rule} was not found" for rule in EXPECTED.get(stage, ()) if rule not in rules]
-    if stage in EXPECTED:
+    expected = EXPECTED.get(stage, ())
+    faults += [f"{rule} was not found" for rule in expected if rule not in rules]
+    faults += [f"{rule} is still found" for rule in EXPECTED[0] if rule in rules and rule not in expected]
+    if expected:
         if not found["sync_points"]:
             faults.append("no sync points")
-        if not any(file.endswith(f"stage{stage}.py") for file in files_of_sync_lines(result.folder)):
-            faults.append("no exact line of a synchronising call")
+        lines = lines_of_sync_calls(result.folder, f"stage{stage}.py")
+        if len(lines) < len(expected):
+            faults.append(f"exact lines of {len(expected)} synchronising calls, found {sorted(lines)}")
     return faults
 
 
-def files_of_sync_lines(folder: Path) -> set[str]:
-    """Files of the user's that a synchronising call was seen in."""
+def lines_of_sync_calls(folder: Path, file: str) -> set[int]:
+    """Lines of a file of the user's that a synchronising call was seen in."""
     path = folder / "sync_lines.json"
     if not path.exists():
         return set()
-    return {row["source"]["file"] for row in json.loads(path.read_text())["calls"] if row["source"]}
+    sources = [row["source"] for row in json.loads(path.read_text())["calls"] if row["source"]]
+    return {source["line"] for source in sources if Path(source["file"]).name == file}
 
 
 def keep_sample(result: Any, target: Path, origin: dict[str, Any]) -> None:

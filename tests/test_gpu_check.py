@@ -21,8 +21,9 @@ def run_of(folder: Path, stage: int, *, lines: bool = True) -> Any:
     trace = folder / "trace.json"
     trace.write_bytes(gzip.decompress((SAMPLES / f"story_stage{stage}_simulated.json.gz").read_bytes()))
     if lines:
-        source = {"file": str(gpu_check.STORY / f"stage{stage}.py"), "line": 17, "function": "weighted_nll"}
-        calls = [{"source": source, "times": 1, "stack": []}, {"source": None, "times": 1, "stack": []}]
+        file = str(gpu_check.STORY / f"stage{stage}.py")
+        sources = [{"file": file, "line": line, "function": "weighted_nll"} for line in (17, 19, 28)]
+        calls = [{"source": source, "times": 1, "stack": []} for source in (*sources, None)]
         (folder / "sync_lines.json").write_text(json.dumps({"calls": calls}))
     manifest = {"torch": "2.13.0+cu126", "python": "3.11.7", "created": 1.8e9, "steps": {"wall_step_us": 1200.0}}
     return SimpleNamespace(outcome="ok", words="", folder=folder, trace=trace, notices=(), manifest=manifest)
@@ -44,8 +45,14 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         "the run timed no step without the profiler",
         *(f"{rule} was not found" for rule in gpu_check.EXPECTED[0]),
         "no sync points",
-        "no exact line of a synchronising call",
+        "exact lines of 3 synchronising calls, found []",
     ]
+
+
+def test_a_fault_that_a_stage_has_put_right_must_be_gone(tmp_path: Path) -> None:
+    result = run_of(tmp_path, 0)
+    found = gpu_check.analyze(result.trace)
+    assert gpu_check.faults_of(3, result, found, 1200.0) == [f"{rule} is still found" for rule in gpu_check.EXPECTED[0]]
 
 
 def test_the_rules_that_are_expected_exist() -> None:
