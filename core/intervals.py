@@ -109,7 +109,7 @@ def contains(spans: Spans, time_ns: I64) -> Bool:
     """Tell for each instant whether it lies inside: bool, shape of ``time_ns``."""
     if not len(spans):
         return np.zeros(np.shape(time_ns), dtype=bool)
-    at = np.searchsorted(spans.start, time_ns, side="right") - 1
+    at = spans.start.searchsorted(time_ns, side="right") - 1
     inside: Bool = time_ns < spans.end[np.maximum(at, 0)]
     inside &= at >= 0
     return inside
@@ -117,8 +117,8 @@ def contains(spans: Spans, time_ns: I64) -> Bool:
 
 def _touching(a: Spans, b: Spans) -> tuple[I64, I64]:
     """For each interval of ``a`` its first one in ``b``, and how many of ``b`` it meets."""
-    low = np.searchsorted(b.end, a.start, side="right")
-    count: I64 = np.searchsorted(b.start, a.end, side="left") - low
+    low = b.end.searchsorted(a.start, side="right")
+    count: I64 = b.start.searchsorted(a.end, side="left") - low
     return low, np.maximum(count, 0)
 
 
@@ -130,6 +130,16 @@ def _expanded(count: I64) -> tuple[I64, I64]:
     origin = np.repeat(np.arange(len(count)), count)
     first = np.cumsum(count) - count
     return origin, np.arange(len(origin)) - first[origin]
+
+
+def meet(a: Spans, b: Spans) -> bool:
+    """Whether any instant is in both sets."""
+    if len(a) > len(b):
+        a, b = b, a
+    if not len(a):
+        return False
+    low = b.end.searchsorted(a.start, side="right")
+    return bool((low < b.start.searchsorted(a.end, side="left")).any())
 
 
 def intersect(a: Spans, b: Spans) -> Spans:
@@ -202,7 +212,7 @@ def covered_before(spans: Spans, time_ns: I64) -> I64:
     """Return how much of the set lies before each instant: int64, shape of ``time_ns``, ns."""
     if not len(spans):
         return np.zeros(np.shape(time_ns), dtype=np.int64)
-    at = np.searchsorted(spans.start, time_ns, side="right") - 1
+    at = spans.start.searchsorted(time_ns, side="right") - 1
     none = at < 0
     np.maximum(at, 0, out=at)
     covered: I64 = spans.end[at]  # in place: there may be many

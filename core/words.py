@@ -138,6 +138,17 @@ def _measured(name: str, value: Any) -> Any:
     return _Time(float(value), _NS_BY_ENDING[name[-3:]]) if name[-3:] in _NS_BY_ENDING else value
 
 
+class _Filling(dict[str, Any]):
+    """Named values as a template writes them, each worked out when it is asked for."""
+
+    def __init__(self, shown: Mapping[str, str], values: Mapping[str, Any]) -> None:
+        super().__init__(shown)
+        self._values = values
+
+    def __missing__(self, name: str) -> Any:
+        return _measured(name, self._values[name])
+
+
 def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> str:
     """Fill named values into a template.
 
@@ -158,7 +169,7 @@ def fill(template: str, values: Mapping[str, Any], shown: Mapping[str, str] | No
         As `str.format_map` does.
     """
     chosen = _FORMS.sub(lambda found: found[2] if values[found[1]] == 1 else found[3], template)
-    return chosen.format_map({**{name: _measured(name, value) for name, value in values.items()}, **(shown or {})})
+    return chosen.format_map(_Filling(shown or {}, values))
 
 
 def counted(number: int, one: str, many: str = "") -> str:

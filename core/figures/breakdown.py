@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View
 from core.figures.model import BREAKDOWN_PARTS
 from core.figures.steps import step_source
@@ -29,7 +30,7 @@ def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
     result = np.zeros((len(steps), len(BREAKDOWN_PARTS)), dtype=np.int64)
     roles = [_by_source(view, ids) for ids in _roles(view)]
     of = step_source(view, steps)
-    for source in np.unique(of):
+    for source in sets.distinct(of):
         rows = np.flatnonzero(of == source)
         before = np.zeros(len(rows), dtype=np.int64)
         reached = union(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -69,7 +70,7 @@ def _roles(view: View) -> list[I32]:
     host_collective = view.named(host, view.names.communication)
     loader = view.named(host, view.names.loader)
     plain = view.trace.slices.kind[host] == SliceKind.CPU_OP
-    plain &= ~np.isin(host, np.concatenate((host_collective, loader)))
+    plain &= ~sets.among(host, np.concatenate((host_collective, loader)))
     ops = view.outermost(host[plain])
     return [
         kernels,

@@ -13,6 +13,7 @@ from core.figures.lookup import View, distinct
 from core.figures.model import Budget, GapTable, StepFigures
 from core.figures.steps import step_source
 from core.intervals import Spans, coverage, union
+from core.sets import among
 from core.tables import I32, I64, StepTable
 
 
@@ -78,7 +79,7 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
     """Return the budget per step; unknown (None) where no device work was recorded."""
     busy = per_window(view, windows, times.busy)
     with_devices = [s for s in distinct(windows.source) if view.devices_of_source(s)]
-    rows = np.isin(windows.source, with_devices)
+    rows = among(windows.source, with_devices)
     if busy is None or not rows.any():
         return Budget(period_ns=None, busy_ns=None, basis=windows.basis)
     period = round(float((windows.end_ns - windows.start_ns)[rows].mean()))

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from core import memory
+from core import memory, sets
 from core.figures import device as dev
 from core.figures.bounds import wait_bounds
 from core.figures.budget import Windows, budget_windows, per_window, share_out
@@ -226,7 +226,7 @@ def memory_peaks(trace: Trace) -> dict[int, int]:
     """Highest total of allocated bytes per device (-1 the CPU); devices without recorded totals are left out."""
     memory = trace.memory
     peaks = {}
-    for device in np.unique(memory.device):
+    for device in sets.distinct(memory.device):
         totals = memory.allocated_bytes[memory.device == device]
         if len(totals) and int(totals.max()) >= 0:
             peaks[int(device)] = int(totals.max())

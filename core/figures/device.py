@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import NEVER, View, distinct, of_kinds
 from core.figures.steps import step_source
 from core.intervals import Spans, coverage, span, union, union_all
@@ -236,7 +237,7 @@ def _on_main_stream(view: View, work: I32, step_of: I32) -> I32:
         return work
     busy = np.bincount(slices.track_id[work[computes]], weights=slices.dur_ns[work[computes]])
     there: I32 = work[slices.track_id[work] == int(np.argmax(busy))]
-    return there if len(np.unique(step_of[there])) == len(np.unique(step_of[work])) else work
+    return there if len(sets.distinct(step_of[there])) == len(sets.distinct(step_of[work])) else work
 
 
 def _anchor_file(view: View, work: I32, step_of: I32, result: I64) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core import sets
 from core.figures.device import DeviceTimes
 from core.figures.lookup import View, of_kinds
 from core.figures.model import GapTable, SyncTable
@@ -169,7 +170,7 @@ def _by_launching_thread(view: View, dev: int, idle: Spans) -> list[tuple[int, S
     launched = np.where(launch >= 0, trace.end_ns[launch], idle.end)
     border = np.clip(launched, idle.start, idle.end)
     result = []
-    for one in np.unique(thread):
+    for one in sets.distinct(thread):
         mine = thread == one
         before = union(idle.start[mine], border[mine])
         result.append((int(one), before, union(border[mine], idle.end[mine])))

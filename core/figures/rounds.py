@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures, StepFigures
 from core.figures.steps import BESIDE_OUTLIER, OUTLIER_RATIO, far, keeps_pace, update_rounds
@@ -90,7 +91,7 @@ def rounds(
 
 def with_like_lengths(steps: StepTable, counted: Bool, period: I64, every: int) -> int:
     """Number of steps of a round, where those that count have lengths that come back: a multiple of ``every``."""
-    if len(np.unique(steps.thread_id)) != 1:
+    if len(sets.distinct(steps.thread_id)) != 1:
         return every
     alike = max(_repeat(np.where(counted, lengths, -1)) for lengths in (period, steps.end_ns - steps.start_ns))
     both = int(np.lcm(every, alike))
@@ -153,7 +154,7 @@ def _in_turn(steps: StepTable, paced: Bool, ratio: float) -> tuple[Bool, int]:
     none = np.zeros(len(steps), dtype=bool)
     duration = steps.end_ns - steps.start_ns
     longer = far(duration, ratio)
-    if len(np.unique(steps.thread_id)) != 1 or not (longer & ~paced).any():
+    if len(sets.distinct(steps.thread_id)) != 1 or not (longer & ~paced).any():
         return none, 1
     for rows in (np.flatnonzero(longer & ~paced), np.flatnonzero(longer)):
         every = _apart(rows, len(steps))
@@ -165,7 +166,7 @@ def _in_turn(steps: StepTable, paced: Bool, ratio: float) -> tuple[Bool, int]:
 
 def _apart(rows: I64, count: int) -> int:
     """Distance of rows that come back after every so many of all, from the first round to the last; 1 for others."""
-    apart = np.unique(np.diff(rows))
+    apart = sets.distinct(np.diff(rows))
     if len(apart) != 1 or rows[0] >= apart[0] or count - rows[-1] > apart[0]:
         return 1
     return int(apart[0])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from core import sets
 from core.figures.device import DeviceTimes
 from core.figures.gaps import rows_of_devices
 from core.figures.lookup import View, distinct
@@ -99,7 +100,7 @@ def bounds_of_steps(figures: Figures) -> U8:
     bound[top == codes.index("communication_bound")] = EXCHANGE
     verdict = figures.summary.verdict
     if figures.summary.verdict_template == TEMPLATES["sync_refill"]:
-        launching = np.isin(bound, GROUPS["host_bound"])
+        launching = sets.among(bound, GROUPS["host_bound"])
         bound[launching & (f.sync_wait_ns > 0)] = GapCause.SYNC
     limit = MOSTLY_DEVICE_SHARE if verdict in ("device_bound", "healthy") else DEVICE_BOUND_SHARE
     mostly = (alone >= limit) & (bound != EXCHANGE) | (alone >= DEVICE_BOUND_SHARE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.figures.breakdown import breakdown
 from core.figures.device import DeviceTimes, launched_extent, lost_per_step, work_per_step
 from core.figures.lookup import View, distinct
@@ -90,7 +91,7 @@ def periods(steps: StepTable, anchor: I64) -> I64:
     Steps whose numbers do not follow each other (another profiling window) are no neighbours.
     """
     result = np.full(len(steps), -1, dtype=np.int64)
-    for thread in np.unique(steps.thread_id):
+    for thread in sets.distinct(steps.thread_id):
         rows = np.flatnonzero(steps.thread_id == thread)
         rows = rows[np.argsort(steps.start_ns[rows], kind="stable")]
         here, after = rows[:-1], rows[1:]

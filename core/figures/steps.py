@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View, distinct
 from core.figures.repeats import marks_per_iteration
 from core.intervals import coverage, union
@@ -164,7 +165,7 @@ def assign(view: View, steps: StepTable) -> I32:
         rows: Any = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
         if not _by_tracks(view, steps, of_file, rows, result):
             result[rows] = _around(steps, of_file, slices.start_ns[rows])
-        threads = np.unique(steps.thread_id[of_file])
+        threads = sets.distinct(steps.thread_id[of_file])
         if len(threads) > 1:
             every = np.arange(len(slices), dtype=np.int32)[rows]
             for thread in threads:
@@ -345,8 +346,8 @@ def update_rounds(view: View, steps: StepTable, step_of: I32, ratio: float = OUT
     if len(distinct(steps.thread_id)) != 1:
         return none, 1
     marks = step_of[view.named(view.by_kind(SliceKind.RANGE), view.names.optimizer)]
-    rows = np.unique(marks[marks >= 0])
-    apart = np.unique(np.diff(rows))
+    rows = sets.distinct(marks[marks >= 0])
+    apart = sets.distinct(np.diff(rows))
     if len(apart) != 1 or apart[0] < 2 or rows[0] >= apart[0] or len(steps) - rows[-1] > apart[0]:
         return none, 1
     usual = ~far((steps.end_ns - steps.start_ns)[rows], ratio)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View, distinct, innermost, launch_start, of_kinds, outermost_op, thread_tracks
 from core.figures.model import SyncTable
 from core.kinds import CopyDirection, HostMemory, SliceKind, SyncKind, TrackKind
@@ -203,7 +204,7 @@ def _stream_of_calls(view: View, calls: I32) -> I32:
     trace, links = view.trace, view.trace.links
     track = np.full(len(calls), -1, dtype=np.int32)
     thread_of_launch = view.thread[links.launched_by]
-    for thread in np.unique(view.thread[calls]):
+    for thread in sets.distinct(view.thread[calls]):
         here = np.flatnonzero(view.thread[calls] == thread)
         own = np.flatnonzero(thread_of_launch == thread)
         if not len(own):

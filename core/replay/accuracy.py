@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from core import sets
 from core.replay.change import Change
 from core.replay.engine import Compiler, Folder, Plan, State, fresh_state, run_pass
 from core.replay.graph import Graph
@@ -69,13 +70,15 @@ def held_out_error(
         return None
     off = []
     for given, held in zip(halves, reversed(lengths), strict=True):
-        blocks = np.flatnonzero(np.isin(graph.block_step, given)).astype(np.int32)
+        blocks = np.flatnonzero(sets.among(graph.block_step, given)).astype(np.int32)
         batches = np.count_nonzero(graph.waits.loader[included(graph, blocks)])
         if batches < 2 and graph.waits.loader.any():
             return None  # one batch waited for tells no pace of the loader
         chains = loader_chains(graph.waits, included(graph, blocks), loader_calls * len(given))
         program = make_program(graph, blocks, True, chains, True)
-        inside = np.isin(graph.block_step, given)[np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))]
+        inside = sets.among(graph.block_step, given)[
+            np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
+        ]
         launches = np.bincount(graph.group_stream[inside], weights=np.diff(graph.first_piece)[inside], minlength=1)
         pace = settle(program, Compiler(program, folder).compile(nothing), max(1, int(launches.max())))
         if pace is None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View
-from core.intervals import Spans, covered_before, intersect, subtract, union, union_all
+from core.intervals import Spans, covered_before, intersect, meet, subtract, union, union_all
 from core.kinds import SliceKind, SyncKind
 from core.replay.change import Change
 from core.replay.graph import Graph
@@ -43,7 +44,7 @@ class Bounds:
         slices, work = view.trace.slices, graph.work
         self._idle: list[Spans] = []  # per device: no kernel runs
         is_kernel = slices.kind[work.slice_id] == SliceKind.KERNEL if len(work) else np.zeros(0, dtype=bool)
-        for device in np.unique(work.stream_device):
+        for device in sets.distinct(work.stream_device):
             own = is_kernel & (work.stream_device[work.stream] == device)
             self._idle.append(subtract(windows, union(work.start_ns[own], work.end_ns[own])))
         self._in_windows = (work.launch_ns >= windows.start[0]) & (work.launch_ns < windows.end[-1])
@@ -127,7 +128,7 @@ class Bounds:
         if found is None:
             if len(self._meets) >= 16 * _KEPT:
                 self._meets.clear()
-            found = self._meets[id(a), id(b)] = a, b, bool(len(intersect(a, b)))
+            found = self._meets[id(a), id(b)] = a, b, meet(a, b)
         return found[2]
 
     def _resets(self, change: Change) -> I64:

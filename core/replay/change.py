@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View, distinct
 from core.intervals import Spans, ascending, contains, subtract, union
 from core.kinds import HOST_CALLS, SliceKind
@@ -201,15 +202,15 @@ class Changes:
         calls = graph.waits.slice_id
         syncs = graph.waits.sync_id >= 0
         ops = distinct(op_of[calls[waits & syncs]])
-        return waits | (syncs & np.isin(op_of[calls], ops))
+        return waits | (syncs & sets.among(op_of[calls], ops))
 
     def _own_copies(self, waits: Bool) -> Bool:
         """Pieces that are the copies of the given blocking calls."""
         graph = self._graph
         calls = graph.waits.slice_id[waits & (graph.waits.sync_id >= 0)]
-        copies = np.isin(graph.work.launch_id, calls)
+        copies = sets.among(graph.work.launch_id, calls)
         followers = self._with_followers(waits)
-        return copies | np.isin(graph.work.launch_id, graph.waits.slice_id[followers])
+        return copies | sets.among(graph.work.launch_id, graph.waits.slice_id[followers])
 
     # -- what -----------------------------------------------------------------------------------------------------
 
@@ -234,7 +235,7 @@ class Changes:
         """Let calls that the figures list as no sync point (launches in a debug mode) cost what such calls cost."""
         view, graph = self._view, self._graph
         ids = np.array(effect.slices, dtype=np.int64)
-        ids = ids[np.isin(view.trace.slices.kind[ids], HOST_CALLS) & ~np.isin(ids, graph.waits.slice_id)]
+        ids = ids[sets.among(view.trace.slices.kind[ids], HOST_CALLS) & ~sets.among(ids, graph.waits.slice_id)]
         found: _Speeds = []
         if not len(ids):
             return found

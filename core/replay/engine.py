@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from core.intervals import Spans, covered_before, intersect, subtract, union
+from core.intervals import Spans, covered_before, meet, subtract, union
 from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
@@ -142,7 +142,7 @@ class Folder:
         key = (id(a), id(b))
         found = self._meets.get(key)
         if found is None:
-            found = self._meets[key] = bool(len(intersect(a.rest, b.rest)))
+            found = self._meets[key] = meet(a.rest, b.rest)
         return found
 
     def fold(self, change: Change) -> tuple[F64, F64, F64]:

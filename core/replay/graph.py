@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core import memory
+from core import memory, sets
 from core.figures.lookup import View
 from core.figures.model import Figures
 from core.kinds import SliceKind
@@ -97,7 +97,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     trace = view.trace
     process = int(trace.threads.process_id[main_thread])
     active = _active_threads(view, figures, process)
-    calls = view.host_calls[np.isin(view.thread[view.host_calls], active)]
+    calls = view.host_calls[sets.among(view.thread[view.host_calls], active)]
     lasting = figures.steps.end_ns > figures.steps.start_ns
     rows = tuple(int(r) for r in np.flatnonzero((figures.steps.thread_id == main_thread) & lasting))
     window = _window(view, figures, rows, calls, main_thread)
@@ -116,7 +116,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
         edges = _joined(edges, around)
     starts = figures.steps.start_ns[list(rows)]
     ends = figures.steps.end_ns[list(rows)]
-    bounds = np.unique(np.concatenate((starts, ends, [window[0], window[1]])))
+    bounds = sets.distinct(np.concatenate((starts, ends, [window[0], window[1]])))
     points = _points(lanes, work, waits, edges, bounds)
     observed = np.zeros(len(work), dtype=bool)
     observed[waits.dep_piece] = True
@@ -132,7 +132,7 @@ def _active_threads(view: View, figures: Figures, process: int) -> I32:
     """Threads of a process that launch, wait or mark steps."""
     owners = view.trace.links.launched_by
     threads = np.concatenate((view.thread[owners], figures.syncs.thread_id, figures.steps.thread_id))
-    threads = np.unique(threads[threads >= 0])
+    threads = sets.distinct(threads[threads >= 0])
     own: I32 = threads[view.trace.threads.process_id[threads] == process].astype(np.int32)
     return own
 
@@ -146,10 +146,10 @@ def _window(
     """
     start, end = view.trace.slices.start_ns, view.trace.end_ns
     if not rows:
-        launches = calls[np.isin(calls, view.trace.links.launched_by)]
+        launches = calls[sets.among(calls, view.trace.links.launched_by)]
         if len(launches):
             syncs = figures.syncs.slice_id[start[figures.syncs.slice_id] >= start[launches].min()]
-            calls = np.union1d(launches, syncs[np.isin(view.thread[syncs], view.thread[launches])])
+            calls = np.union1d(launches, syncs[sets.among(view.thread[syncs], view.thread[launches])])
     if not rows and not len(calls):
         ops = view.by_kind(SliceKind.CPU_OP)
         calls = ops[view.thread[ops] == main_thread]

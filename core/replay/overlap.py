@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core import sets
 from core.kinds import SyncKind
 from core.replay.graph import Graph, group_pieces
 from core.replay.waits import Waits
@@ -80,7 +81,7 @@ def _repointed(waits: Waits, old: Work, work: Work, moved: Bool, kinds: np.ndarr
     target: list[np.ndarray] = [instead[kept]]
     device_of_wait = np.full(len(waits), -1)
     device_of_wait[waits.dep_of] = work.stream_device[work.stream[waits.dep_piece]]
-    for device in np.unique(work.stream_device):
+    for device in sets.distinct(work.stream_device):
         copies = np.flatnonzero(moved & (work.stream_device[work.stream] == device))
         copies = copies[np.argsort(work.launch_ns[copies], kind="stable")]
         rows = np.flatnonzero(wide & (device_of_wait == device))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core import memory
+from core import memory, sets
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures
 from core.intervals import Spans, intersect, span, union
@@ -243,7 +243,7 @@ class ProcessReplay:
         graph = self.graph
         if not graph.step_rows:
             return np.arange(graph.block_count, dtype=np.int32)
-        return np.flatnonzero(np.isin(graph.block_step, self.counted)).astype(np.int32)
+        return np.flatnonzero(sets.among(graph.block_step, self.counted)).astype(np.int32)
 
     def _lead(self) -> int:
         """Time before the first device work of a window without steps: start-up, which is no part of the loop."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View, distinct
 from core.figures.model import Figures
 from core.intervals import Spans, union
@@ -330,7 +331,7 @@ def _from_before(work: Work, own: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.ndarray]:
     """For one lane: the first launch after each stream wait with what it waits for; the first of all apart."""
-    at = np.unique(np.searchsorted(work.launch_ns[own], calls_ns))
+    at = sets.distinct(np.searchsorted(work.launch_ns[own], calls_ns))
     at = at[at < len(own)]
     stream = work.stream[own]
     device, start, end = work.stream_device[stream], work.start_ns[own], work.end_ns[own]

@@ -21,7 +21,7 @@ from core.trace import Trace
 
 # Looking a member up in its class takes longer than comparing.
 _CPU_OP, _CPU_RANGES = int(SliceKind.CPU_OP), int(TrackKind.CPU_RANGES)
-_KEPT = 1 << 16  # slices whose ranges are kept at a time
+_KEPT = 1 << 16  # slices whose ranges or operators are kept at a time
 
 
 class Facts(Arguments):
@@ -40,6 +40,7 @@ class Facts(Arguments):
         self._matches: dict[object, I32] = {}
         self._tracks: dict[tuple[int, int], tuple[int, I64]] = {}
         self._ranges: dict[int, list[int]] = {}
+        self._paths: dict[int, list[int]] = {}
         self.memo: dict[str, Any] = {}  # results that several rules share, by name
 
     # ------------------------------------------------------------------ names
@@ -93,8 +94,13 @@ class Facts(Arguments):
 
     def path_ids(self, slice_id: int) -> list[int]:
         """CPU ops around a slice on its track, outermost first; ends with itself when it is an op."""
-        kind = self.trace.slices.kind
-        return [a for a in reversed([slice_id, *self.ancestors(slice_id)]) if kind[a] == _CPU_OP]
+        found = self._paths.get(slice_id)
+        if found is None:
+            if len(self._paths) >= _KEPT:
+                self._paths.clear()
+            kind, up = self.trace.slices.kind, reversed([slice_id, *self.ancestors(slice_id)])
+            found = self._paths[slice_id] = [a for a in up if kind[a] == _CPU_OP]
+        return found
 
     def path(self, slice_id: int) -> tuple[str, ...]:
         """Names of `path_ids`."""

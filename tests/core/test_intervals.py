@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import intervals as sets_of_instants
-from core.intervals import EMPTY, Spans, clip, contains, coverage, cut, divide, intersect, subtract, union, union_all
+from core.intervals import (
+    EMPTY,
+    Spans,
+    clip,
+    contains,
+    coverage,
+    cut,
+    divide,
+    intersect,
+    meet,
+    subtract,
+    union,
+    union_all,
+)
 
 SIZE = 70
 intervals = st.lists(st.tuples(st.integers(0, 50), st.integers(-2, 12)), max_size=9)
@@ -44,6 +57,7 @@ def test_union_is_every_instant_of_any_interval(pairs):
 def test_set_operations(one, two):
     a, b = union(*arrays(one)), union(*arrays(two))
     assert (bits_of(intersect(a, b)) == (bits_of(a) & bits_of(b))).all()
+    assert meet(a, b) == meet(b, a) == bool((bits_of(a) & bits_of(b)).any())
     assert (bits_of(subtract(a, b)) == (bits_of(a) & ~bits_of(b))).all()
     assert (bits_of(union_all((a, b))) == (bits_of(a) | bits_of(b))).all()
 
