@@ -5,9 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
+from core.kinds import SliceKind
 from gui import text
 from gui.timeline.frame import Frame
 from gui.timeline.labels import slice_font
+
+ENCLOSING = frozenset((SliceKind.RANGE, SliceKind.STEP, SliceKind.PYTHON))
+EXTENT_FROM_PX = 6
 
 
 def paint(painter: QPainter, frame: Frame) -> None:
@@ -18,6 +22,8 @@ def paint(painter: QPainter, frame: Frame) -> None:
         line.setAlpha(70)
         painter.setPen(QPen(line, 1))
         painter.drawLine(QLineF(frame.hover_x + 0.5, 0, frame.hover_x + 0.5, frame.height_px))
+    if 0 <= frame.hovered < len(frame.trace.slices):
+        _paint_extent(painter, frame)
     if 0 <= frame.hovered < len(frame.trace.slices) and frame.hovered != frame.document.selected_slice:
         rect = frame.rect_of(frame.hovered)
         if rect is not None:
@@ -33,6 +39,22 @@ def paint(painter: QPainter, frame: Frame) -> None:
             painter.drawRect(rect)
             painter.setPen(QPen(frame.palette.outline, 2))
             painter.drawRect(rect)
+
+
+def _paint_extent(painter: QPainter, frame: Frame) -> None:
+    """Edges of the range, module or step under the pointer through all rows: what lies in it is seen in each."""
+    if int(frame.trace.slices.kind[frame.hovered]) not in ENCLOSING:
+        return
+    start = float(frame.x(float(frame.trace.slices.start_ns[frame.hovered])))
+    end = float(frame.x(float(frame.trace.end_ns[frame.hovered])))
+    if end - start < EXTENT_FROM_PX:
+        return
+    colour = QColor(frame.palette.muted)
+    colour.setAlpha(150)
+    painter.setPen(QPen(colour, 1, Qt.PenStyle.DotLine))
+    for x in (start, end):
+        if frame.left_px <= x < frame.width_px:
+            painter.drawLine(QLineF(round(x) + 0.5, 0, round(x) + 0.5, frame.height_px))
 
 
 def _shade_other_rows(painter: QPainter, frame: Frame, tracks: set[int], left: float, right: float) -> None:
