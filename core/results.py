@@ -21,7 +21,8 @@ class ResultCheck:
     difference, ``compared`` the number of values that both runs have. ``left_out`` is the number of steps between the
     first and the last one compared that were not, since they were recorded in one of the runs; ``last`` the last step.
     ``chance`` says why the difference means nothing (`core.round_checks`): ``no_seed`` or ``repeated``, and then
-    ``repeated`` holds the numbers of two rounds of the same code that differ too.
+    ``repeated`` holds the numbers of two rounds of the same code that differ too. Without a chance it holds two
+    that agree: the fix makes the difference.
     """
 
     status: str
@@ -100,8 +101,8 @@ def compare_losses(
 def compare_parameters(before: Sums | None, after: Sums | None, allowed: float = ROUNDING) -> ResultCheck:
     """Compare the parameters at the end of two runs, by their sum and length, in the order of the optimizers.
 
-    A sum may differ by a share of itself or of the length, since it can be next to nothing by itself. ``first`` is the position of
-    the first parameter that differs.
+    A sum may differ by a share of itself or of the length, since it can be next to nothing by itself. ``first`` is the
+    position of the first parameter that differs.
     """
     if not before or not after or len(before) != len(after):
         return ResultCheck("unknown")

@@ -19,7 +19,8 @@ def checks_of(project: Project) -> dict[int, ResultCheck]:
     """Losses of each round, by its number, beside those of the round that it was made from.
 
     Where they differ and the script draws other numbers in every run, `ResultCheck.chance` says how that is known: no
-    source of either run names a seed, or two runs of the same code differ too.
+    source of either run names a seed, or two runs of the same code differ too. Where the code before ran twice and
+    came to the same losses, `ResultCheck.repeated` names these runs: then it is the fix that changed them.
     """
     runs = {i.number: read_run(Path(i.run_folder)) if i.run_folder else None for i in project.iterations}
     found = {
@@ -28,7 +29,7 @@ def checks_of(project: Project) -> dict[int, ResultCheck]:
     }
     if not any(check.status == "differs" for check in found.values()):
         return found
-    pair = _differ_by_themselves(project, runs)
+    pair = _of_the_same_code(project, runs, "differs")
     for i in project.iterations:
         check = found[i.number]
         if check.status != "differs" or i.parent is None:
@@ -37,17 +38,25 @@ def checks_of(project: Project) -> dict[int, ResultCheck]:
             found[i.number] = replace(check, chance="no_seed")
         elif pair:
             found[i.number] = replace(check, chance="repeated", repeated=pair)
+        else:
+            found[i.number] = replace(check, repeated=_of_the_same_code(project, runs, "same", i.parent))
     return found
 
 
-def _differ_by_themselves(project: Project, runs: Mapping[int, RunRecord | None]) -> tuple[int, int] | None:
-    """Numbers of two rounds of the same code whose losses differ; None where there are none."""
-    rounds = project.iterations
+def _of_the_same_code(
+    project: Project, runs: Mapping[int, RunRecord | None], status: str, number: int | None = None
+) -> tuple[int, int] | None:
+    """Numbers of two rounds of the same code whose losses compare like that; None where there are none.
+
+    With ``number`` of the code of that round.
+    """
+    one = project.get(number)
+    rounds = [i for i in project.iterations if one is None or is_same_code(i, one)]
     for at, later in enumerate(rounds):
         for earlier in rounds[:at]:
             if not is_same_code(earlier, later):
                 continue
-            if compare_results(runs[earlier.number], runs[later.number]).status == "differs":
+            if compare_results(runs[earlier.number], runs[later.number]).status == status:
                 return earlier.number, later.number
     return None
 

@@ -258,6 +258,14 @@ def _same(check: ResultCheck, before: Iteration) -> str:
         words = translate(
             "iterations", "The losses differ from step {step} on: in one of the two runs some are not finite."
         )
+    elif check.status == "differs" and check.repeated is not None:
+        values["one"], values["other"] = check.repeated
+        words = translate(
+            "iterations",
+            "The losses differ from step {step} on, by up to {largest}, which is more than rounding explains "
+            "({allowed}). Rounds {one} and {other} ran the code before and came to the same losses: it is the fix that "
+            "changed what is computed.",
+        )
     elif check.status == "differs":
         words = translate(
             "iterations",

@@ -10,9 +10,10 @@ import pytest
 
 from core.judging import is_same_code
 from core.moved_run import changed_since
-from core.project import Iteration, Project, load_project
+from core.project import Figures, Iteration, Project, load_project
 from core.round_checks import checks_of
 from core.run_folder import read_run
+from gui import round_words
 
 CURVES = ([1.0, 0.5], [0.9, 0.7], [0.8, 0.6])
 
@@ -54,6 +55,23 @@ def test_a_seeded_script_without_a_second_run_of_its_code_is_compared(tmp_path: 
     project = rounds(tmp_path, "torch.manual_seed(1)")
     check = checks_of(replace(project, iterations=project.iterations[:2]))[1]
     assert (check.status, check.chance) == ("differs", "")
+
+
+def test_where_the_code_before_ran_twice_and_agreed_the_fix_made_the_difference(tmp_path: Path) -> None:
+    project = rounds(tmp_path, "torch.manual_seed(1)")
+    Path(project.iterations[2].run_folder, "losses.json").write_bytes(
+        Path(project.iterations[0].run_folder, "losses.json").read_bytes()
+    )
+    check = checks_of(project)[1]
+    assert (check.status, check.chance, check.repeated) == ("differs", "", (0, 2))
+    words = round_words.verdict(_timed(project), checks_of(project), 1)
+    assert "Rounds 0 and 2 ran the code before and came to the same losses: it is the fix" in words
+
+
+def _timed(project: Project) -> Project:
+    """The rounds with step times, which a verdict needs."""
+    figures = Figures(sustained_ns=1e6)
+    return replace(project, iterations=tuple(replace(i, figures=figures) for i in project.iterations))
 
 
 def test_the_same_code_is_a_copy_or_the_users_file_run_again(tmp_path: Path) -> None:
