@@ -29,6 +29,7 @@ from profiling.runs import KeptRun, list_runs, rename
 from profiling.spec import from_json
 
 WHEN, FIGURES = 1, 3  # columns: the date, and the first of those with figures
+ARROW_PX = 16
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 ROWS = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
@@ -85,10 +86,10 @@ class RunsPage(QWidget):
         head.setSortIndicatorShown(True)
         head.setSortIndicator(WHEN, Qt.SortOrder.DescendingOrder)
         head.sortIndicatorChanged.connect(lambda _column, _order: self._show(self._runs))
-        for column in range(len(titles)):
+        for column in range(FIGURES):
             item = table.horizontalHeaderItem(column)
             if item is not None:
-                item.setTextAlignment(LEFT if column < FIGURES else RIGHT)
+                item.setTextAlignment(LEFT)
         table.setAccessibleName(self.tr("Runs that are kept"))
         table.itemSelectionChanged.connect(self._enable)
         table.itemDoubleClicked.connect(lambda _item: self._open())
@@ -133,6 +134,7 @@ class RunsPage(QWidget):
         # Once for all: a header that measures by itself does so for each cell that is set, which took seconds.
         for place in range(1, self.table.columnCount()):
             self.table.resizeColumnToContents(place)
+            self.table.setColumnWidth(place, self.table.columnWidth(place) + px(ARROW_PX))  # beside any title
         total = sum(run.size_bytes for run in found)
         self.sum.setText(
             self.tr("Kept: {count} · {size} on disk").format(count=text.count(len(found)), size=text.size(total))
