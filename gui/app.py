@@ -11,11 +11,11 @@ from PySide6.QtCore import QLibraryInfo, QLocale, QObject, Qt, QTimer, QTranslat
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import errors, helpers, jobs, text_size, theme, warmup
+from gui import errors, helpers, jobs, recent, text_size, theme, warmup
 from gui.editor import Editor
 from gui.main_window import MainWindow
 from gui.resume import Resume
-from gui.session import Recent, Session
+from gui.session import Session
 from gui.settings import Settings
 
 WARM_UP_MS = 60  # after the first paint
@@ -79,7 +79,8 @@ def make_window(settings: Settings | None = None, *, dark: bool | None = None, h
     theme.apply(app, dark)
     text_size.apply(text_size.chosen(settings, height_px) / 100)
     session.text_scale = text_size.factor()
-    session.set_recent(_recent(settings.get("files/recent")))
+    kept = map(recent.from_line, settings.get("files/recent"))
+    session.set_recent([entry for entry in kept if entry is not None])
     window = MainWindow(session, settings)
     session.setParent(window)
     editor = Editor(session, settings, window)
@@ -97,15 +98,6 @@ def _connect_parts(session: Session, settings: Settings) -> None:
     for name in ("gui.capture", "gui.loop", "gui.own_rules", "gui.repricing", "gui.source_folders"):
         if importlib.util.find_spec(name) is not None:
             importlib.import_module(name).install(session, settings)
-
-
-def _recent(lines: list[str]) -> list[Recent]:
-    entries = []
-    for line in lines:
-        when, _, path = line.partition("|")
-        if path and when.isdigit():
-            entries.append(Recent(Path(path), float(when)))
-    return entries
 
 
 def _quit_on_signals(app: QApplication) -> None:

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from core.words import visible
-from gui import commands, errors, jobs, names, panels, quitting, reading_order, store, theme
+from gui import commands, errors, jobs, names, panels, quitting, reading_order, recent, store, theme
 from gui.document_page import DocumentPage
 from gui.early_pages import EarlyPages
 from gui.opening import Opener
@@ -333,7 +333,7 @@ class MainWindow(WindowTabs, WindowActions, QMainWindow):
             action = self.recent_menu.addAction(visible(names.of_path(entry.path)).replace("&", "&&"))
             action.triggered.connect(partial(self._open_recent, entry.path))
         self.recent_menu.setEnabled(bool(self.session.recent))
-        self.settings.set("files/recent", [f"{r.opened_at:.0f}|{r.path}" for r in self.session.recent])
+        self.settings.set("files/recent", [recent.to_line(r) for r in self.session.recent])
 
     def _open_recent(self, path: Path, _checked: bool = False) -> None:
         self.session.open([path])

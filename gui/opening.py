@@ -239,8 +239,7 @@ class Opener(QObject):
         if old is not None and old in self._session.documents:
             rereading.carry_over(self._session, old, document)
         if path.parent != tour_story.FOLDER:  # the example is at hand anyway; it would push the user's own files out
-            for file in reversed(together.files_of(path)):
-                self._session.remember(file, self._settings.get("files/recent_max"))
+            self._session.remember(path, self._settings.get("files/recent_max"))
         document.analysis_running = True  # soon: the page says so from the start
 
     def _page_parts(self, key: str, document: Document) -> Generator[None]:

@@ -36,10 +36,15 @@ def gather(paths: Sequence[Path]) -> list[Path]:
         if files is None:
             opened.append(path)
         elif path == files[0]:
-            whole = path.with_name(f"{path.name} + {len(files) - 1}")
+            whole = whole_of(files)
             remember(whole, files)
             opened.append(whole)
     return opened
+
+
+def whole_of(files: Sequence[Path]) -> Path:
+    """The path that stands for several files: it names none."""
+    return files[0].with_name(f"{files[0].name} + {len(files) - 1}")
 
 
 def remember(path: Path, files: Sequence[Path]) -> None:

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from core.words import visible
-from gui import names
+from gui import names, recent
 from gui.panels import PanelSpec
 from gui.session import Document, Recent, Session
 from gui.text_size import px
@@ -256,7 +256,7 @@ class StartPage(QScrollArea):
             self._recent.addWidget(row)
 
     def _recent_row(self, entry: Recent) -> QWidget:
-        there = entry.path.exists()
+        there = recent.is_there(entry)
         row = QFrame()
         row.setProperty("role", "recent")
         box = QHBoxLayout(row)
@@ -264,14 +264,14 @@ class StartPage(QScrollArea):
         box.setSpacing(12)
         opener = button(visible(names.of_path(entry.path)), partial(self._session.open, [entry.path]), "link")
         opener.setEnabled(there)
-        opener.setToolTip(plain_tip(str(entry.path) if there else self.tr("This file is no longer there.")))
+        opener.setToolTip(plain_tip(recent.paths_of(entry) if there else self.tr("This file is no longer there.")))
         box.addWidget(opener)
         box.addWidget(Elided(_short(entry.path.parent), "faint"), 1)
         box.addWidget(label(self._when(entry) if there else self.tr("not there any more"), "faint"))
         name = self.tr("Take {name} off this list").format(name=visible(entry.path.name))
         box.addWidget(CloseButton(partial(self._forget, entry), self.tr("Take it off this list"), name))
         copy = QAction(self.tr("Copy the path"), row)
-        copy.triggered.connect(partial(self._copy_path, entry.path))
+        copy.triggered.connect(partial(self._copy_path, entry))
         row.addAction(copy)
         row.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         return row
@@ -289,8 +289,8 @@ class StartPage(QScrollArea):
     def _forget(self, entry: Recent) -> None:
         self._session.set_recent([r for r in self._session.recent if r.path != entry.path])
 
-    def _copy_path(self, path: Path, _checked: bool = False) -> None:
-        QGuiApplication.clipboard().setText(str(path))
+    def _copy_path(self, entry: Recent, _checked: bool = False) -> None:
+        QGuiApplication.clipboard().setText(recent.paths_of(entry))
 
 
 def _short(path: Path) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from gui import together
+from gui import recent, together
 from gui.main_window import MainWindow
 from gui.opened import last_opened
 from gui.resume import Resume
@@ -31,7 +33,17 @@ def test_ranks_that_are_opened_together_are_one_timeline(window: MainWindow, tmp
     qtbot.waitUntil(lambda: not window.opener.busy, timeout=60_000)
     (document,) = window.session.documents
     assert [source.path for source in document.trace.sources] == paths
-    assert {recent.path for recent in window.session.recent} >= set(paths)
+    (kept,) = window.session.recent  # one entry, which knows both
+    again = recent.from_line(recent.to_line(kept))
+    assert again is not None
+    assert again.path == kept.path
+    assert recent.paths_of(kept).split("\n") == [str(path) for path in paths]
+    window.show_page("start")
+    start: Any = window.pages["start"]
+    (opener,) = [b for b in start.findChildren(QPushButton) if b.text() == kept.path.name]
+    assert opener.isEnabled()
+    opener.click()
+    qtbot.waitUntil(lambda: window.session.current is document)
     window.session.open(paths)  # shown already
     qtbot.waitUntil(lambda: not window.opener.busy, timeout=60_000)
     assert window.session.documents == [document]
