@@ -44,6 +44,7 @@ from core.rule_tools.loader import (
 from core.rule_tools.machine import CORES, cores_of, workers_in_sources
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import LOADER, need
+from core.sets import distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -52,7 +53,8 @@ RULE = Rule(
     needs=Needs.STEPS,
     params=(
         Param("min_share", 0.05, "share of the step", "below it, other faults matter more"),
-        Param("min_steps", 0.5, "share of the steps", "a wait in fewer steps is a hiccup or the start of an epoch"),
+        Param("min_steps", 0.5, "share of the steps", "where fewer wait, workers deliver in bursts or an epoch begins"),
+        Param("min_late", 2, "steps", "that wait where most do not; a single one is a hiccup"),
         Param("more_workers", 2, "times as many", "the saving is worked out for twice the workers"),
     ),
 )
@@ -81,6 +83,10 @@ _FULL_FIX = Fix(
     "Give each batch less work: decode and resize once beforehand, or do the transforms on a whole batch.",
     risk="What is random in a transform must stay so for each sample.",
 )
+_BURSTS = (
+    "Only {late} of {of_all} steps wait: the workers deliver several batches at about the same time, or an epoch "
+    "begins there, which persistent_workers=True makes quicker."
+)
 _WORKERS = 2  # of the example in the fix
 
 
@@ -97,8 +103,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         len(found.slices) > 1, "the steps hold a single batch, which may be the first of its epoch. Record more steps."
     )
     long = facts.trace.slices.dur_ns[list(found.slices)] >= ctx.params["min_share"] * found.step_ns
-    rows = facts.figures.step_of[np.asarray(found.slices)][long]
-    if len(np.unique(rows)) < max(ctx.params["min_steps"] * facts.n_steps, 1):
+    late = len(distinct(facts.figures.step_of[np.asarray(found.slices)][long]))
+    few = late < max(ctx.params["min_steps"] * facts.n_steps, 1)
+    if few and late < ctx.params["min_late"]:
         return []
     # the workers now need one whole period per batch; with twice as many they need half of it
     cores, now = cores_of(ctx.trace), workers_in_sources(ctx.trace)
@@ -132,4 +139,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         effects=[] if full else [Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
     )
     made = replace(made, more=(*made.more, CORES)) if cores and not full else made
+    if few:
+        shown = {"late": late, "of_all": facts.n_steps}
+        made = replace(made, values={**made.values, **shown}, more=(*made.more, _BURSTS))
     return [with_idle(facts, found, made)]

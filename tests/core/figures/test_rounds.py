@@ -190,3 +190,6 @@ def test_a_loop_that_its_loader_keeps_waiting_in_bursts_is_bound_by_it(reads: bo
     assert summary.sustained_step_ns == pytest.approx(1000 * run.sustained_step_us, rel=0.03 if regular else 0.1)
     assert more_words(trace, analysis.figures) == ("", {})
     assert "outlier-step" not in {s.rule_id for s in analysis.suggestions}
+    (card,) = [s for s in analysis.suggestions if s.rule_id == "loader-starves-step"]
+    assert card is analysis.suggestions[0]
+    assert 6 <= card.values["late"] < 12 and "of 24 steps wait" in card.explanation
