@@ -151,7 +151,7 @@ def show(value: float | None) -> str:
 
 
 def main() -> int:
-    """Check; return 0 when everything was found, 1 when not, 0 with a message where there is no GPU."""
+    """Check; return 0 when everything was found or no GPU is there, 1 when not, 130 when stopped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stages", type=int, nargs="*", default=list(STAGES))
     parser.add_argument("--steps", type=int, default=200, help="steps timed without the profiler")
@@ -168,6 +168,9 @@ def main() -> int:
     for stage in options.stages:
         script = STORY / f"stage{stage}.py"
         result = capture(script, options.runs)
+        if result.outcome in ("stopped", "killed"):
+            print(result.words)
+            return 130
         found = analyze(result.trace) if result.trace is not None else {}
         summary = found.get("summary", {})
         measured = timed_step_us(script, options.steps)

@@ -68,3 +68,14 @@ def test_a_sample_says_where_it_comes_from(tmp_path: Path, capsys: pytest.Captur
     origin = json.loads((target.parent / "story_stage6_measured.origin.json").read_text())
     assert (origin["device"], origin["torch"], origin["measured_step_us"]) == ("NVIDIA H200", "2.13.0+cu126", 900.0)
     assert "kept as" in capsys.readouterr().out
+
+
+def test_the_check_ends_with_a_capture_that_was_stopped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["gpu_check"])
+    monkeypatch.setattr(gpu_check, "device_names", lambda: ["NVIDIA H200"])
+    monkeypatch.setattr(gpu_check, "capture", lambda *_: SimpleNamespace(outcome="stopped", words="It was stopped."))
+    monkeypatch.setattr(gpu_check, "timed_step_us", lambda *_: pytest.fail("went on"))
+    assert gpu_check.main() == 130
+    assert "It was stopped." in capsys.readouterr().out
