@@ -48,6 +48,7 @@ _IMPORT_CODES = {
     "brackets-missing": "invalid-json",
     "truncated": "invalid-json",
 }
+_NAMED = ("copy-left-out", "rank-twice")  # the files are what is to be known
 _IMPORT_FLAGS = {
     "crossing": (FLAG_CROSSING, "Time that two of them share is counted once."),
     "no-duration": (FLAG_NO_DURATION, "{count|It is|They are} counted in no sum."),
@@ -55,7 +56,9 @@ _IMPORT_FLAGS = {
     "unnumbered-step": (0, "{count|Its|Their} time is in no step."),
     "second-trace": (0, "They are in no figure."),
     "counter-left-out": (0, "No figure uses {count|it|them}."),
-    "file-left-out": (0, "What they hold is in no figure."),
+    "file-left-out": (0, "What {count|it holds|they hold} is in no figure."),
+    "copy-left-out": (0, "{count|It was|Each was} opened once."),
+    "rank-twice": (0, "What is said of communication and of waits between ranks is not to be trusted."),
     "clocks-not-comparable": (0, "Nothing can be said about what one rank waits for in another."),
     "no-events": (0, "There is nothing to judge."),
     "no-usable-events": (0, "There is nothing to judge."),
@@ -109,7 +112,8 @@ def _from_import(view: View) -> list[DoctorNote]:
         if note.dropped:
             consequence = "{count} {count|event is|events are} missing from every figure."
         title = note.title  # a template of the count, as the consequence is
-        cure = note.advice.replace("{", "{{").replace("}", "}}")
+        named = f" ({note.example}.)" if note.code in _NAMED else ""
+        cure = (note.advice + named).replace("{", "{{").replace("}", "}}")
         slices = np.flatnonzero(flags & flag) if flag else ()
         text = NoteText(note.severity, title, consequence, cure)
         notes.append(_filled(code, text, slices, {"count": note.count}))

@@ -224,6 +224,18 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "{count} {count|file of the folder was|files of the folder were} left out.",
         "Only traces were opened.",
     ),
+    "copy-left-out": (
+        "warning",
+        False,
+        "{count} {count|file of the folder holds|files of the folder hold} the same as another one.",
+        "If another rank was meant to be there, copy its file again.",
+    ),
+    "rank-twice": (
+        "warning",
+        False,
+        "{count} {count|rank is|ranks are} in more than one file, at the same time.",
+        "Open one file of each rank, all of the same run.",
+    ),
     "clocks-not-comparable": (
         "warning",
         False,

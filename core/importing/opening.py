@@ -18,10 +18,10 @@ from core.importing.decode import decode_text
 from core.importing.decoders import InlineDecoder
 from core.importing.notes import add_file_notes, make_note
 from core.importing.pool import Pool, worker_count
-from core.importing.ranks import find_traces, merge, without_twins
+from core.importing.ranks import find_traces, merge, without_copies, without_twins
 from core.importing.reader import FileReader
 from core.importing.streams import Text
-from core.trace import ImportReport, Trace, TraceSource
+from core.trace import Trace, TraceSource
 
 Progress = Callable[[float, str], None]
 _TICK_S = 0.04
@@ -60,9 +60,11 @@ def open_trace(
     of_folder = any(path.is_dir() for path in given)
     traces: list[Trace] = []
     left_out: list[TraceError] = []
+    copies: list[tuple[Path, Path]] = []
     if of_folder:
         files, twins = without_twins(files)
         left_out += [TraceError(f"{path.name} was opened unpacked: {twin.name}.") for path, twin in twins]
+        files, copies = without_copies(files)
     for position, path in enumerate(files):
         meter = _Meter(progress, position / len(files), 1 / len(files))
         try:
@@ -74,17 +76,21 @@ def open_trace(
     if not traces:
         raise left_out[0]
     if len(traces) == 1:
-        return _with_left_out(traces[0], left_out)
+        return _with_left_out(traces[0], left_out, copies)
     trace = aside(lambda _: merge(traces), lambda: _Meter(progress)(0.99, "Putting the ranks together"))
-    return _with_left_out(trace, left_out)
+    return _with_left_out(trace, left_out, copies)
 
 
-def _with_left_out(trace: Trace, left_out: list[TraceError]) -> Trace:
-    if not left_out:
-        return trace
-    note = make_note("file-left-out", len(left_out), left_out[0].title)
+def _with_left_out(trace: Trace, left_out: list[TraceError], copies: list[tuple[Path, Path]]) -> Trace:
+    notes = []
+    if left_out:
+        notes.append(make_note("file-left-out", len(left_out), left_out[0].title))
+    if copies:
+        path, first = copies[0]
+        notes.append(make_note("copy-left-out", len(copies), f"{path.name} holds the same as {first.name}"))
     report = trace.report
-    return replace(trace, report=ImportReport(report.events_read, report.events_kept, (*report.notes, note)))
+    every = (*report.notes, *notes)
+    return replace(trace, report=replace(report, notes=every)) if notes else trace
 
 
 class _Meter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -71,6 +72,30 @@ def without_twins(files: Sequence[Path]) -> tuple[list[Path], list[tuple[Path, P
     twins = [(path, path.with_suffix("")) for path in files if path.with_suffix("") in there]
     packed = {path for path, _ in twins}
     return [path for path in files if path not in packed], twins
+
+
+def without_copies(files: Sequence[Path]) -> tuple[list[Path], list[tuple[Path, Path]]]:
+    """Tell files apart that hold the same bytes as one before them: a copy under another name is no further rank.
+
+    Returns
+    -------
+    tuple
+        What is to be opened, and (copy, original) of the others.
+    """
+    by_size: dict[int, list[Path]] = {}
+    copies = []
+    for path in files:
+        try:
+            alike = by_size.setdefault(path.stat().st_size, [])
+            first = next((other for other in alike if filecmp.cmp(path, other, shallow=False)), None)
+        except OSError:
+            continue  # what is wrong with it is said when it is opened
+        if first is None:
+            alike.append(path)
+        else:
+            copies.append((path, first))
+    gone = {path for path, _ in copies}
+    return [path for path in files if path not in gone], copies
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -256,6 +281,29 @@ def _report(traces: Sequence[Trace], related: bool) -> ImportReport:
             notes[note.code] = note if held is None else replace(held, count=held.count + note.count)
     if not related:
         notes["clocks-not-comparable"] = make_note("clocks-not-comparable", 1, "")
+    twice = _held_twice(traces)
+    if twice:
+        rank, files = next(iter(twice.items()))
+        notes["rank-twice"] = make_note("rank-twice", len(twice), f"rank {rank} is in {' and in '.join(files)}")
     return ImportReport(
         sum(t.report.events_read for t in traces), sum(t.report.events_kept for t in traces), tuple(notes.values())
     )
+
+
+def _held_twice(traces: Sequence[Trace]) -> dict[int, list[str]]:
+    """Names of the files that hold the same rank at the same time, by rank; one after another is no contradiction."""
+    spans: dict[int, list[tuple[int, int, str]]] = {}
+    for trace in traces:
+        if trace.meta.rank is not None and len(trace.slices):
+            start, end = (trace.meta.origin_ns + time for time in trace.span_ns)
+            spans.setdefault(trace.meta.rank, []).append((start, end, trace.path.name))
+    found = {}
+    for rank, held in spans.items():
+        names = [
+            name
+            for i, (start, end, name) in enumerate(held)
+            if any(j != i and start < last and first < end for j, (first, last, _) in enumerate(held))
+        ]
+        if names:
+            found[rank] = names
+    return found

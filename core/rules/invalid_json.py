@@ -37,8 +37,10 @@ _SOUND = (
     "unnumbered-step",
     "counter-left-out",
     "file-left-out",
+    "copy-left-out",
     "second-trace",
     "clocks-not-comparable",
+    "rank-twice",
     "no-events",
     "no-usable-events",
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import TraceError
+from core.figures.compute import compute_figures
 from core.importing import open_trace
 from tests.trace_builder import TraceBuilder, rows
 
@@ -93,3 +94,30 @@ def test_a_packed_copy_beside_its_trace_is_not_a_second_recording(tmp_path):
     assert (note.count, note.example) == (1, "a.pt.trace.json.gz was opened unpacked: a.pt.trace.json.")
     both = open_trace([plain, tmp_path / "a.pt.trace.json.gz"])  # chosen one by one: then both are meant
     assert len(both.sources) == 2
+
+
+def test_a_copy_of_a_file_is_no_further_rank(tmp_path):
+    first = _rank(0, 0).write(tmp_path / "rank0.pt.trace.json")
+    (tmp_path / "rank1.pt.trace.json").write_bytes(first.read_bytes())
+    _rank(2, 0).write(tmp_path / "rank2.pt.trace.json")
+    trace = open_trace(tmp_path)
+    assert [source.path.name for source in trace.sources] == ["rank0.pt.trace.json", "rank2.pt.trace.json"]
+    (note,) = trace.report.notes
+    assert (note.code, note.example) == ("copy-left-out", "rank1.pt.trace.json holds the same as rank0.pt.trace.json")
+    (said,) = [note for note in compute_figures(trace).doctor if note.code == "copy-left-out"]
+    assert "rank1.pt.trace.json" in said.cure
+
+
+def test_a_rank_in_two_files_at_the_same_time_is_told(tmp_path):
+    paths = [_rank(rank, at).write(tmp_path / f"{name}.json") for name, rank, at in (("a", 0, 0), ("{b}", 0, 40))]
+    paths.append(_rank(1, 0).write(tmp_path / "c.json"))
+    trace = open_trace(paths)
+    (note,) = trace.report.notes
+    assert (note.code, note.count, note.example) == ("rank-twice", 1, "rank 0 is in a.json and in {b}.json")
+    (said,) = [note for note in compute_figures(trace).doctor if note.code == "rank-twice"]
+    assert "rank 0 is in a.json and in {b}.json" in said.cure and "not to be trusted" in said.consequence
+
+
+def test_a_rank_recorded_twice_in_turn_is_no_contradiction(tmp_path):
+    paths = [_rank(0, at).write(tmp_path / f"{at}.json") for at in (0, 5_000)]
+    assert not open_trace(paths).report.notes
