@@ -20,6 +20,7 @@ _LEAST_LATE = 2  # late batches: one may come late in any run
 # Lengths of steps that differ by less than this share of their mean have no rhythm worth looking for; in a rhythm they
 # differ from those a round later by this share of what neighbours differ by.
 _UNEVEN_SHARE, _ALIKE_SHARE = 0.05, 1 / 3
+_NEAR = 1.5  # how many times shorter than the shortest of the far longer steps others of their kind may be
 # What the longer steps take beside an ordinary one is told with the verdict from this share of the time on.
 TOLD_PCT = 10.0
 
@@ -156,12 +157,30 @@ def _in_turn(steps: StepTable, paced: Bool, ratio: float) -> tuple[Bool, int]:
     longer = far(duration, ratio)
     if len(sets.distinct(steps.thread_id)) != 1 or not (longer & ~paced).any():
         return none, 1
-    for rows in (np.flatnonzero(longer & ~paced), np.flatnonzero(longer)):
+    both = (longer, _of_their_kind(duration, longer))
+    for rows in (np.flatnonzero(long & among) for long in both for among in (~paced, True)):
         every = _apart(rows, len(steps))
         if every > 1 and len(rows) >= _LEAST and not far(duration[rows], ratio).any():
             none[rows] = True
             return none, every
     return none, 1
+
+
+def _of_their_kind(duration: I64, longer: Bool) -> Bool:
+    """Far longer steps, and those not far below that are parted from the shorter ones by the widest gap there: bool[n].
+
+    Like steps that differ a little may lie on both sides of what is called far longer.
+    """
+    if not longer.any():
+        return longer
+    least = int(duration[longer].min())
+    ranked = np.sort(duration[(duration > 0) & (duration <= least)])
+    above = np.flatnonzero(_NEAR * ranked[1:] >= least) + 1
+    if not len(above):
+        return longer
+    first = above[np.argmax(ranked[above] / ranked[above - 1])]
+    kind: Bool = longer | (duration >= ranked[first])
+    return kind
 
 
 def _apart(rows: I64, count: int) -> int:
@@ -182,17 +201,19 @@ def more_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
             return "", {}
         cause, most_pct = _went_to(figures, left_out)
         return LEFT_OUT_WENT_TO.get(cause, LEFT_OUT), {"count": count, "share_pct": share_pct, "most_pct": most_pct}
-    longer = far(np.where(own.counted, own.dur_ns, -1), OUTLIER_RATIO)
-    if not longer.any():
+    lengths = np.where(own.counted, own.dur_ns, -1)
+    far_longer = far(lengths, OUTLIER_RATIO)
+    if not far_longer.any():
         return "", {}
     view = view_of(trace)
     known = update_rounds(view, steps, figures.step_of)[0] | waits_for_batches(view, steps, figures.step_of)
-    rows = np.flatnonzero(longer & ~known)
-    every = _apart(rows, int(np.flatnonzero(own.counted)[-1]) + 1) if len(rows) >= _LEAST else 1
-    if every < 2:
-        return "", {}
-    share_pct = _added_pct(figures, longer, every)
-    return (IN_TURN, {"every": every, "share_pct": share_pct}) if share_pct >= TOLD_PCT else ("", {})
+    for longer in (far_longer, _of_their_kind(lengths, far_longer)):
+        rows = np.flatnonzero(longer & ~known)
+        every = _apart(rows, int(np.flatnonzero(own.counted)[-1]) + 1) if len(rows) >= _LEAST else 1
+        share_pct = _added_pct(figures, longer, every) if every > 1 else 0.0
+        if share_pct >= TOLD_PCT:
+            return IN_TURN, {"every": every, "share_pct": share_pct}
+    return "", {}
 
 
 def _outliers(own: StepFigures) -> Bool:

@@ -18,6 +18,7 @@ _MIN_MARKS = 2
 _MIN_PACED = 3  # of fewer steps, no pace is the usual one
 _LEAST_WITHOUT_FIRST = 2  # steps that must be left for the means
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
+_LIKE_RATIO = 1.15  # a step that is longer than one that counts by less is of its kind
 BESIDE_OUTLIER = "beside an outlier: the next step, far longer than the others, began its device work late"
 _ENDED = "truncated: the recording ended before all of its device work was written"
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
@@ -295,7 +296,11 @@ def _mark_outliers(why: list[str], duration: I64, whole: I64, paced: Bool) -> No
     """Of the whole steps those far longer than the others: warm-up while they lead the trace, else outliers."""
     if len(whole) < 2:
         return
-    odd = far(duration[whole], OUTLIER_RATIO) & ~paced[whole]
+    longer = far(duration[whole], OUTLIER_RATIO)
+    odd = longer & ~paced[whole]
+    # No cut goes through steps of one kind: one like another that is not as long is no outlier, unless it leads.
+    like = duration[whole] <= _LIKE_RATIO * duration[whole][~longer].max(initial=0)
+    odd &= ~like | np.logical_and.accumulate(odd)
     leading = True
     for i, outlier in zip(whole, odd, strict=True):
         leading = leading and bool(outlier)

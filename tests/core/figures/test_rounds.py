@@ -53,6 +53,32 @@ def test_longer_steps_without_a_rhythm_are_left_out_and_told(longer: list[int]):
     assert values["count"] == len([i for i in longer if i])
 
 
+@pytest.mark.parametrize("off", [5, 9])
+def test_a_rhythm_whose_long_steps_lie_around_the_limit_is_found(off: int):
+    """Three times as long, but for some percent: the limit of outliers goes through the middle of them."""
+    durations = [(300 + off * (i * 7 % 11 - 5) // 5) if i % 4 == 0 else 100 + (i * 5 % 7 - 3) for i in range(40)]
+    trace = loop(durations)
+    figures = compute_figures(trace)
+    own = figures.step_figures
+    assert own.counted.all() and own.round_steps == 4
+    assert figures.summary.step_ns == pytest.approx(1000 * sum(durations) / 40)
+    template, values = more_words(trace, figures)
+    assert (template, values["every"]) == (IN_TURN, 4)
+
+
+def test_no_cut_goes_through_steps_of_one_length():
+    durations = [100] * 30
+    for i, long in ((4, 292), (9, 308), (11, 290), (18, 315), (25, 900)):
+        durations[i] = long
+    own = compute_figures(loop(durations)).step_figures
+    assert np.flatnonzero(~own.counted).tolist() == [25]
+
+
+def test_a_long_first_step_is_warm_up_whatever_others_take():
+    own = compute_figures(loop([310, 100, 100, 100, 290, 100, 100, 100, 100])).step_figures
+    assert np.flatnonzero(~own.counted).tolist() == [0] and own.why_not[0].startswith("warm-up")
+
+
 def test_a_step_that_only_waits_for_queued_work_adds_nothing(tmp_path: Path):
     def program(m: Machine, number: int) -> None:
         for _ in range(4):
