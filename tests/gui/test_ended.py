@@ -67,7 +67,8 @@ def test_a_replay_that_fails_is_told_everywhere(
     qtbot.waitUntil(lambda: bool(window.session.documents) and not window.opener.busy)
     document, page = window.session.documents[0], window.current_page()
     analysis: Any = document.analysis
-    assert "no time at all" in page.band("verdict").sentence.text()
+    sentence = page.band("verdict").sentence
+    qtbot.waitUntil(lambda: "no time at all" in sentence.text())  # painted after the last part has come
     assert "replay" in window.banner.title.text()
     assert "ZeroDivisionError: no time at all" in window.banner.detail.text()
     for words in (report(document.trace, analysis), html.page(document.trace, analysis)):
