@@ -171,8 +171,9 @@ class DetailsPanel(QScrollArea):
     def _times(self, i: int) -> str:
         trace, s = self._document.trace, self._document.trace.slices
         parts = [self.tr("{total} total").format(total=text.duration(int(s.dur_ns[i])))]
-        if int(s.subtree_end[i]) > i + 1:
-            parts.append(self.tr("{own} self").format(own=text.duration(slice_facts.self_ns(trace, i))))
+        own = slice_facts.self_ns(trace, i)
+        if own != s.dur_ns[i]:  # as in the tooltip: calls below a range or frame lie on another track
+            parts.append(self.tr("{own} self").format(own=text.duration(own)))
         return " · ".join(parts)
 
     def _start(self, i: int) -> str:
@@ -239,7 +240,8 @@ class DetailsPanel(QScrollArea):
             _add(form, tr("Launched by"), self._links([launch]) if launch >= 0 else words)
         work = slice_facts.launched(trace, i)
         if len(work):
-            _add(form, tr("Launches"), self._links([int(k) for k in work[:MAX_LINKS]], "", len(work)))
+            time = text.duration(int(trace.slices.dur_ns[work].sum())) if len(work) > 1 else ""
+            _add(form, tr("Launches"), self._links([int(k) for k in work[:MAX_LINKS]], "", len(work), time))
         elif int(trace.slices.kind[i]) in HOST_CALLS and is_launch(trace.name(i)):
             _add(form, tr("Launches"), label(tr("nothing that is in the trace"), "dim"))
         forward, backward = slice_facts.partners(trace, i)
@@ -274,8 +276,8 @@ class DetailsPanel(QScrollArea):
                 return known
         return found
 
-    def _links(self, ids: list[int], between: str = "", total: int = 0) -> QWidget:
-        """Slices as links that select and zoom; ``total`` says how many there are when not all are listed."""
+    def _links(self, ids: list[int], between: str = "", total: int = 0, time: str = "") -> QWidget:
+        """Slices as links that select and zoom; how many there are when not all are listed, and their time if given."""
         widget = QWidget()
         row = FlowLayout(spacing=4)
         widget.setLayout(row)
@@ -286,8 +288,9 @@ class DetailsPanel(QScrollArea):
             made = button(name, partial(self._document.go_to_slice, i), "link", self._document.trace.name(i)[:1000])
             made.setAccessibleName(self.tr("Go to {name}").format(name=name))
             row.addWidget(made)
-        if total > len(ids):
-            row.addWidget(label(self.tr("… {count} in all").format(count=text.count(total)), "dim"))
+        words = [self.tr("… {count} in all").format(count=text.count(total))] if total > len(ids) else []
+        if words or time:
+            row.addWidget(label(" · ".join((*words, *filter(None, [time]))), "dim"))
         return widget
 
     # Right: Python stack and arguments -----------------------------------------------------------------------

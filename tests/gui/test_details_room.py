@@ -107,6 +107,28 @@ def test_a_launch_whose_work_is_not_in_the_trace_says_so(qtbot: QtBot) -> None:
         assert "nothing that is in the trace" not in said(other)
 
 
+def test_self_time_and_the_time_of_what_was_launched_are_as_in_tooltip_and_tables(qtbot: QtBot) -> None:
+    """Operators that a frame, a range or a step calls stand on a track of their own."""
+    made = TraceBuilder().step(1, 0, 100).range("loss", 10, 50).python("model.py(9): loss", 10, 50)
+    made.op("aten::mm", 20, 30).runtime("cudaGraphLaunch", 22, 5, 77)
+    trace = made.kernel("gemm", 60, 20, 77).kernel("second", 80, 10, 77).build()
+    document = Document(trace)
+    panel = DetailsPanel(Session(), document)
+    qtbot.addWidget(panel)
+
+    def said(name: str) -> str:
+        document.select(rows(trace, name)[0])
+        return " | ".join(w.full_text() for w in panel._columns[0].findChildren(Elided))
+
+    for name in ("loss", "model.py(9): loss"):
+        assert "50.0 µs total · 20.0 µs self" in said(name).replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert any("self 20.0" in line for line in tip_lines(trace, None, rows(trace, name)[0]))
+    assert "self" not in said("gemm")
+    said("cudaGraphLaunch")
+    told = [w.text() for w in panel._columns[0].findChildren(QLabel) if "30.0" in w.text()]
+    assert len(told) == 1  # 20 µs and 10 µs of device work
+
+
 def test_a_kernel_is_called_alike_on_its_slice_in_the_tooltip_the_tables_and_here(tmp_path: Path, qtbot: QtBot) -> None:
     whole = (
         "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
