@@ -33,6 +33,13 @@ _LOST_SHARE = 0.2  # of all launches: more than the few at a recording's border
 _FRAMES_PER_MS = 100.0
 _PROFILER_FILE = "torch/profiler/profiler.py("  # looked for first: it takes a tenth of the pattern's time
 _NESTED_PROFILER = re.compile(r"torch/profiler/profiler\.py\(\d+\): (?:__enter__|start)$")
+# What the reason why a step does not count begins with, and the note that says so.
+_STEP_NOTES = {
+    "warm-up": "warmup-captured",
+    "truncated": "steps-truncated",
+    "lost": "steps-truncated/lost",
+    "outlier": "outlier-step",
+}
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 # Repairs of the importer that are one thing to a reader of the figures.
@@ -138,8 +145,7 @@ def _steps(view: View, steps: StepTable, figures: StepFigures) -> list[DoctorNot
         # n marks give n - 1 steps, but ranges of the user's own are steps themselves: "about" covers the one.
         if len(inside) >= _GIANT_ITERATIONS:
             notes.append(_note("no-steps-marked/giant", steps.slice_id[steps.slice_id >= 0], count=len(inside)))
-    kinds = (("warm-up", "warmup-captured"), ("truncated", "steps-truncated"), ("outlier", "outlier-step"))
-    for start, key in kinds:
+    for start, key in _STEP_NOTES.items():
         rows = np.array([i for i, why in enumerate(figures.why_not) if why.startswith(start)], dtype=np.int64)
         if not len(rows):
             continue

@@ -78,6 +78,12 @@ TEXTS: Mapping[str, NoteText] = {
         "No step is left without a fault, so that the means are taken over faulty ones.",
         "Record more steps.",
     ),
+    "steps-truncated/lost": NoteText(
+        "warning",
+        "The device work of some steps is not in the trace.",
+        "{count} of {steps} {steps|step|steps} {count|is|are} left out of the means.",
+        "Record fewer steps at once, or with larger profiler buffers.",
+    ),
     "outlier-step": NoteText(
         "info",
         "{count} {count|step takes|steps take} far longer than the others.",

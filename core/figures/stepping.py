@@ -10,7 +10,16 @@ from core.figures.device import DeviceTimes, launched_extent, lost_per_step, wor
 from core.figures.lookup import View, distinct
 from core.figures.model import StepFigures, SyncTable
 from core.figures.rounds import rounds, with_like_lengths
-from core.figures.steps import BESIDE_OUTLIER, OUTLIER_RATIO, choose_counted, cut_short, far, step_source
+from core.figures.steps import (
+    BESIDE_OUTLIER,
+    LOST,
+    OUTLIER_RATIO,
+    UNWRITTEN,
+    choose_counted,
+    cut_short,
+    far,
+    step_source,
+)
 from core.intervals import coverage
 from core.recorded import is_of_first_steps
 from core.tables import F64, I32, I64, Bool, StepTable
@@ -117,8 +126,14 @@ def _busy(view: View, steps: StepTable, times: DeviceTimes) -> I64:
 
 
 def odd_steps(figures: StepFigures) -> Bool:
-    """Steps that no figure is taken from, since they are warm-up or outliers: bool[n]; none where no other counts."""
-    odd = np.array([why.startswith(("warm-up", "outlier", "beside")) for why in figures.why_not], dtype=bool)
+    """Steps that no figure is taken from, since they are warm-up or outliers or their device work was not written.
+
+    Returns
+    -------
+    bool[n]; none where no other step counts.
+    """
+    starts = ("warm-up", "outlier", "beside", UNWRITTEN, LOST)
+    odd = np.array([why.startswith(starts) for why in figures.why_not], dtype=bool)
     return odd & ~figures.counted
 
 

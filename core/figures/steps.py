@@ -21,6 +21,9 @@ OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is
 _LIKE_RATIO = 1.15  # a step that is longer than one that counts by less is of its kind
 BESIDE_OUTLIER = "beside an outlier: the next step, far longer than the others, began its device work late"
 _ENDED = "truncated: the recording ended before all of its device work was written"
+UNWRITTEN = "truncated: the recording ended before much of its device work was written"
+LOST = "lost: most of its device work is not in the trace"
+_LOST_SHARE = 0.5  # of the launches of a step between others
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
 _LONG = 8  # times as many slices as places looked up
 _PART = 1 << 16  # instants looked up at a time
@@ -287,9 +290,12 @@ def _mark_truncated(why: list[str], kernels: I32, has_device: bool, lost: F64 | 
         why[last] = _ENDED
     # Where the CPU ran ahead when the recording ended, the work of several steps is missing.
     while lost is not None and last >= 0 and lost[last] > 1 - TRUNCATED_SHARE:
-        why[last], last = _ENDED, last - 1
+        why[last], last = UNWRITTEN, last - 1
     if kernels[0] < 0.5 * others:
         why[0] = "truncated: the recording started after part of its device work"
+    if lost is not None and np.median(lost) <= 1 - TRUNCATED_SHARE:  # elsewhere it is a thing of the whole recording
+        for i in np.flatnonzero((lost > _LOST_SHARE) & (kernels < _LOST_SHARE * others)):
+            why[i] = why[i] or LOST
 
 
 def _mark_outliers(why: list[str], duration: I64, whole: I64, paced: Bool) -> None:
