@@ -317,12 +317,15 @@ class DocumentPage(QWidget):
         return tuple(self._tab_ids)
 
     def _selection_changed(self) -> None:
-        """A new stretch of time brings its statistics to the front, a slice after it its details."""
+        """A new stretch of time brings its statistics to the front, a slice after it, or none, the details."""
         chosen = self.document.selected_range
         shown = self.shown_panel()
         if chosen is not None and chosen != self._range:
             self.show_panel("selection")
-        elif chosen is None and self.document.selected_slice >= 0 and shown in ABOUT_THE_WHOLE:
+        elif chosen is None and (
+            (self.document.selected_slice >= 0 and shown in ABOUT_THE_WHOLE)
+            or (self._range is not None and shown == "selection")  # it would have nothing to say
+        ):
             self.show_panel("details")
         self._range = chosen
         self._set_compact(self._has_nothing_to_show())

@@ -110,7 +110,7 @@ class DetailsPanel(QScrollArea):
     def _nothing(self) -> QWidget:
         words = EmptyState(
             self.tr("Nothing is selected."),
-            self.tr("Click a slice in the timeline, or a suggestion at the right. J and L go from wait to wait."),
+            self.tr("Click a slice in the timeline, or a suggestion at the right. J and L go along the sync points."),
         )
         layout = words.layout()
         assert layout is not None

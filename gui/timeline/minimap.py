@@ -102,6 +102,8 @@ class Minimap(Scaled):
             self._ground = self._make_ground(pal)
         painter = self.own_painter()
         painter.drawPixmap(QPointF(0, 0), self._ground)
+        # A stretch may begin before the trace does, and must not cover the heading.
+        painter.setClipRect(QRectF(self.head_px, 0, self.wide() - self.head_px, self.high()))
         self._hits(painter, pal)
         self._ticks(painter, self._evidence_columns(), pal.accent)
         for mark in self._document.marks:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from core.figures.per_step import per_step
+from core.tables import StepTable
+from core.trace import Trace
 from gui import text
 from gui.models import slice_facts
+from gui.ranks import ranks_of
 from gui.session import Document
 from gui.text_size import px
 from gui.widgets.charts import Histogram
@@ -83,6 +87,17 @@ class SameName(QWidget):
         box.addWidget(bars)
 
 
+def _step_names(trace: Trace, steps: StepTable) -> list[str]:
+    """What steps are called after the word step; of several ranks, each has its own of a number."""
+    numbers = [str(n if n >= 0 else row) for row, n in enumerate(steps.number.tolist())]
+    ranks = ranks_of(trace, steps)
+    if not ranks.several:
+        return numbers
+    words = QCoreApplication.translate("ranks", "{number} of {rank}")
+    names = (ranks.names[rank] for rank in ranks.of_step.tolist())
+    return [words.format(number=number, rank=name) for number, name in zip(numbers, names, strict=True)]
+
+
 def show_per_step(bars: StepBars, document: Document, slice_id: int) -> bool:
     """Show the time per step of a slice's name; False where there are no two steps to compare."""
     analysis = document.analysis
@@ -92,6 +107,5 @@ def show_per_step(bars: StepBars, document: Document, slice_id: int) -> bool:
     found = per_step(document.trace, figures, slice_id)
     if not found.calls.any():
         return False
-    numbers = [n if n >= 0 else row for row, n in enumerate(figures.steps.number.tolist())]
-    bars.show_steps(found, numbers, int(figures.step_of[slice_id]))
+    bars.show_steps(found, _step_names(document.trace, figures.steps), int(figures.step_of[slice_id]))
     return True

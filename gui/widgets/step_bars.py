@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
@@ -25,7 +26,7 @@ class StepBars(QWidget):
     def __init__(self, height_px: int) -> None:
         super().__init__()
         self._steps: PerStep | None = None
-        self._numbers: list[int] = []
+        self._numbers: Sequence[int | str] = ()
         self._mark = -1
         self._height_px = height_px
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -36,7 +37,7 @@ class StepBars(QWidget):
         count = 0 if self._steps is None else len(self._steps)
         return QSize(min(max(count * BAR_PX, 60), 400), self._height_px)
 
-    def show_steps(self, steps: PerStep, numbers: list[int], mark: int = -1) -> None:
+    def show_steps(self, steps: PerStep, numbers: Sequence[int | str], mark: int = -1) -> None:
         """Show these; ``numbers`` are what the steps are called, ``mark`` is the row of the selected one."""
         self._steps, self._numbers, self._mark = steps, numbers, mark
         self.setAccessibleName(self.summary())

@@ -101,6 +101,10 @@ def test_a_selected_stretch_makes_room_for_its_figures(window: MainWindow, docum
     before = heights(page)[1]
     document.select_range(TimeRange(0, 1000))
     assert heights(page)[1] > before
+    assert page.shown_panel() == "selection"
+    document.select_range(None)  # Esc
+    assert page.shown_panel() == "details"
+    assert heights(page)[1] == before
 
 
 @pytest.mark.parametrize("height_px", [480, 600, 800, 1000, 1440, 2160])

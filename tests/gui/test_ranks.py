@@ -11,11 +11,14 @@ from PySide6.QtWidgets import QPushButton
 from core.analysis import Analysis
 from core.figures.compute import compute_figures
 from core.importing.ranks import merge
+from core.kinds import SliceKind
 from core.trace import Trace
 from gui.main_window import MainWindow
 from gui.ranks import ranks_of, steps_text
 from gui.session import Document
 from gui.timeline.step_strip import StepStrip
+from gui.widgets.same_name import show_per_step
+from gui.widgets.step_bars import StepBars
 from tests.trace_builder import TraceBuilder
 
 
@@ -69,3 +72,14 @@ def test_a_folder_can_be_opened_from_the_start_and_from_the_top_bar(window: Main
     start = window.pages["start"]
     assert any(b.text() == "Open a folder…" for b in start.findChildren(QPushButton))
     assert window.command_actions["open-folder"] in window.open_menu.actions()
+
+
+def test_the_time_per_step_of_a_name_says_the_rank(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path
+) -> None:
+    trace = ranks(tmp_path, (100, 100), (150, 150))
+    document = show(trace, Analysis(compute_figures(trace)))
+    bars = StepBars(40)
+    assert show_per_step(bars, document, int(np.flatnonzero(trace.slices.kind == SliceKind.STEP)[0]))
+    assert bars.summary().endswith("most in step 10 of rank 3")
+    assert bars.words_at(1).startswith("Step 10 of rank 0: ")

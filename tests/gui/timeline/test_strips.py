@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
@@ -15,7 +15,7 @@ from core.errors import TraceError
 from core.figures.compute import compute_figures
 from core.figures.step_parts import DEVICE, shown_length_ns
 from core.kinds import GapCause, TrackKind
-from gui.session import Document
+from gui.session import Document, TimeRange
 from gui.timeline import step_strip, tooltip
 from gui.timeline.axis import tick_step_ns, tick_text, ticks
 from gui.timeline.frame import HEADER_PX
@@ -100,6 +100,13 @@ def test_without_steps_the_strip_says_so(make_view: Callable[..., TimelineView])
     assert view.strip.count() == 0
     assert view.strip.height() < 30
     image_of(view.strip)
+
+
+def test_a_stretch_that_begins_before_the_trace_leaves_the_heading_alone(view: TimelineView) -> None:
+    port, heading = view.document.viewport, QRect(0, 0, HEADER_PX, view.minimap.height())
+    before = image_of(view.minimap).copy(heading)
+    view.document.select_range(TimeRange(port.first_ns - port.span_ns, port.last_ns + port.span_ns))
+    assert image_of(view.minimap).copy(heading) == before
 
 
 def test_minimap_shows_the_view_and_moves_it(view: TimelineView) -> None:
