@@ -91,13 +91,13 @@ def test_a_folder_of_ranks_is_read_again_when_one_of_them_changed_or_came(
     folder = tmp_path / "ranks"
     folder.mkdir()
     for rank in range(2):
-        training(3).write(folder / f"rank{rank}.json")
+        training(3 + rank).write(folder / f"rank{rank}.json")
     first = opened(window, qtbot, folder)
     assert opened(window, qtbot, folder) is first
-    training(4).write(folder / "rank1.json")
+    training(5).write(folder / "rank1.json")
     second = opened(window, qtbot, folder)
     assert second is not first and window.session.documents == [second]
-    training(3).write(folder / "rank2.json")
+    training(6).write(folder / "rank2.json")
     assert len(opened(window, qtbot, folder).trace.sources) == 3
 
 
