@@ -7,19 +7,20 @@ from PySide6.QtCore import QCoreApplication
 from core.change_range import is_calm, shortest_step
 from core.judging import judge
 from core.project import Project
-from gui.round_words import plain_counts, step
+from gui.round_words import counts, plain_counts, step
 
 translate = QCoreApplication.translate
 
 
 def bars(project: Project) -> list[tuple[int, float | None, float | None]]:
-    """Number, step and prediction of each round (ns); the step without the profiler where every measured round has it.
+    """Number, step and prediction of each round (ns); the step without the profiler where all that count have it.
 
+    A run that was cut off before it was measured has none: its first steps would be compared with those of others.
     A prediction is of the step while recorded, and is carried over as a share of the code before.
     """
     rounds = project.iterations
     if not plain_counts(project):
-        return [(i.number, step(i), i.predicted_ns) for i in rounds]
+        return [(i.number, step(i) if counts(project, i) else None, i.predicted_ns) for i in rounds]
     found = []
     for i in rounds:
         parent, predicted = project.get(i.parent), None
@@ -39,6 +40,13 @@ def least(project: Project) -> dict[int, float]:
         return {}
     known = [(i.number, i.figures) for i in project.iterations if i.figures.wall_ns and not is_calm(i.figures)]
     return {number: shortest_step(figures) or 0.0 for number, figures in known}
+
+
+def without_bar(project: Project) -> dict[int, str]:
+    """What stands in place of the bar of a round that has none, by its number."""
+    failed, unknown = translate("iterations", "failed"), translate("iterations", "not measured")
+    found = {i.number: failed if i.state == "failed" else unknown for i in project.iterations}
+    return {number: found[number] for number, measured, _ in bars(project) if measured is None}
 
 
 def caption(project: Project) -> str:

@@ -39,6 +39,9 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     chosen = project.get(number)
     if chosen is not None and chosen is not last:
         return why_unmeasured(chosen)
+    if parent is None and not counts(project, last):
+        words = translate("iterations", "Round {number} was cut off: only its first steps are known, {time} a step.")
+        return words.format(number=last.number, time=text.duration(step(last)))
     if parent is None:
         if plain_counts(project):
             words = translate("iterations", "The starting point: {time} a step without the profiler.")
@@ -361,9 +364,20 @@ def step(iteration: Iteration) -> float | None:
 
 
 def plain_counts(project: Project) -> bool:
-    """Whether the chart and the first column are of the step without the profiler: every measured round has it."""
-    rounds = project.iterations
-    return all(i.figures.wall_ns for i in rounds if step(i) is not None) and any(i.figures.wall_ns for i in rounds)
+    """Whether the chart and the first column are of the step without the profiler: every round that counts has it."""
+    rounds = [i for i in project.iterations if step(i) is not None and counts(project, i)]
+    return bool(rounds) and all(i.figures.wall_ns for i in rounds)
+
+
+def counts(project: Project, iteration: Iteration) -> bool:
+    """Whether a round is more than a run cut off before its measurement, of which only the first steps are known.
+
+    Where a measured round was judged against such a run, or no other was measured, it counts as well.
+    """
+    if iteration.figures.wall_ns or iteration.state in ("ok", "running"):
+        return True
+    rounds = [i for i in project.iterations if step(i) is not None and i.number != iteration.number]
+    return not rounds or iteration.parent is not None or any(i.parent == iteration.number for i in rounds)
 
 
 def signed(pct: float | None) -> str:

@@ -144,7 +144,7 @@ class IterationsPage(QWidget):
         self.title.setText(Path(project.script).name)
         checks = self._known_checks = checks_of(project)
         self.words.keep_room_for([round_words.verdict(project, checks, i.number) for i in rounds])
-        self.chart.show_rounds(round_chart.bars(project), round_chart.least(project))
+        self.chart.show_rounds(round_chart.bars(project), round_chart.least(project), round_chart.without_bar(project))
         self.caption.setText(round_chart.caption(project))
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
@@ -371,6 +371,7 @@ class IterationsPage(QWidget):
     def _undo(self) -> None:
         if self._loop is not None:
             self._loop.undo_last()
+            (self.undo if self.undo.isVisible() else self.table).setFocus()
 
 
 def _sides(diff: str) -> tuple[str, str]:

@@ -20,22 +20,31 @@ class StepChart(QWidget):
         super().__init__()
         self._rounds: list[tuple[int, float | None, float | None]] = []
         self._least: dict[int, float] = {}
+        self._words: dict[int, str] = {}
         self.setFixedHeight(CHART_PX)
 
     def show_rounds(
-        self, rounds: list[tuple[int, float | None, float | None]], least: dict[int, float] | None = None
+        self,
+        rounds: list[tuple[int, float | None, float | None]],
+        least: dict[int, float] | None = None,
+        words: dict[int, str] | None = None,
     ) -> None:
         """``(number, measured ns, predicted ns)`` of each round; None is unknown.
 
         ``least`` says of some how short the step may be (ns, by number): the bar is pale above that.
+        ``words`` stand in place of a bar.
         """
-        self._rounds, self._least = rounds, least or {}
+        self._rounds, self._least, self._words = rounds, least or {}, words or {}
         self.setAccessibleName(
             self.tr("Step time of each round: {times}").format(
-                times=", ".join(text.duration(measured) for _, measured, _ in rounds)
+                times=", ".join(self._shown(number, measured) for number, measured, _ in rounds)
             )
         )
         self.update()
+
+    def _shown(self, number: int, measured: float | None) -> str:
+        """What stands over a round: its step time, or why it has none."""
+        return self._words.get(number) or text.duration(measured) if measured is None else text.duration(measured)
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
@@ -45,14 +54,15 @@ class StepChart(QWidget):
             return
         painter = QPainter(self)
         pitch = min(BAR_PX + BAR_GAP_PX, (self.width() - BAR_GAP_PX) / len(self._rounds))  # many rounds: narrower bars
+        first = next((at for at, (_, measured, _) in enumerate(self._rounds) if measured is not None), -1)
         for at, row in enumerate(self._rounds):
-            self._draw_round(painter, at, row, BAR_GAP_PX + at * pitch, pitch, max(values))
+            self._draw_round(painter, at == first, row, BAR_GAP_PX + at * pitch, pitch, max(values))
         painter.end()
 
     def _draw_round(
         self,
         painter: QPainter,
-        at: int,
+        is_base: bool,
         row: tuple[int, float | None, float | None],
         left: float,
         pitch: float,
@@ -65,7 +75,7 @@ class StepChart(QWidget):
         tall = room * (measured or 0.0) / largest
         top = line + 4 + room - tall
         if measured is not None:
-            colour = QColor(t.wait if at == 0 else t.accent)
+            colour = QColor(t.wait if is_base else t.accent)
             sure = tall * min(self._least.get(number, measured) / max(measured, 1.0), 1.0)
             painter.fillRect(QRectF(left, top + tall - sure, bar_px, max(sure, 1.0)), colour)
             colour.setAlpha(PALE)
@@ -77,10 +87,12 @@ class StepChart(QWidget):
             painter.drawLine(int(left) - 4, int(y), int(left + bar_px) + 4, int(y))
             if words.top() - 2 < y < words.bottom() + 3:  # the line would cross the words: they stand above it
                 words.moveBottom(max(y - 3, line))
-        shown = text.duration(measured)
-        if metrics.horizontalAdvance(shown) <= pitch + 4:
+        shown = self._shown(number, measured)
+        parts = [shown] if measured is not None else shown.split(" ")  # where there is no bar there is room
+        if max(map(metrics.horizontalAdvance, parts)) <= pitch + 4:
+            words.setTop(words.bottom() - len(parts) * line)
             painter.setPen(QColor(t.text if measured is not None else t.faint))
-            painter.drawText(words.adjusted(-2, 0, 2, 0), int(Qt.AlignmentFlag.AlignCenter), shown)
+            painter.drawText(words.adjusted(-2, 0, 2, 0), int(Qt.AlignmentFlag.AlignCenter), "\n".join(parts))
         painter.setPen(QColor(t.dim))
         below = QRectF(left - 4, self.height() - line - 2, bar_px + 8, line)
         painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), str(number))

@@ -245,6 +245,29 @@ def test_by_how_much_parameters_differ_is_told():
     assert (plain(small), without) == ("0.6 %", "∞")
 
 
+def test_a_failed_run_has_no_bar_and_takes_the_figure_of_no_other(tmp_path, qtbot):
+    failed = disturbed(0, 1e6, 0.0, state="failed")
+    failed = replace(failed, figures=Figures(sustained_ns=692e6, host_ns=692e6))  # its first steps
+    first = disturbed(1, 128e6, 50.0)
+    fixed = disturbed(2, 583e6, 50.0, parent=1, copy="/copies/2")
+    project = Project(tmp_path, "train.py", (failed, first, fixed))
+    assert round_chart.bars(project) == [(0, None, None), (1, 128e6, None), (2, 583e6, None)]
+    assert round_chart.without_bar(project) == {0: "failed"}
+    assert "without the profiler" in round_chart.caption(project)
+    assert set(round_chart.least(project)) == {1, 2}
+    told = plain(round_words.verdict(project, checks_of(project), 0))
+    assert told == "Round 0 was cut off: only its first steps are known, 692 ms a step."  # no starting point
+    slow = tuple(replace(i, figures=replace(i.figures, wall_ns=None)) for i in (first, fixed))
+    recorded = Project(tmp_path, "train.py", (failed, *slow))
+    assert [measured for _, measured, _ in round_chart.bars(recorded)] == [None, 128e6, 583e6]
+    alone = Project(tmp_path, "train.py", (failed,))
+    assert round_chart.bars(alone) == [(0, 692e6, None)]  # all that is known
+    chart = StepChart()
+    qtbot.addWidget(chart)
+    chart.show_rounds(round_chart.bars(project), round_chart.least(project), round_chart.without_bar(project))
+    assert chart.accessibleName().startswith("Step time of each round: failed, ")
+
+
 def test_the_chart_shows_what_other_programs_may_have_taken(tmp_path, qtbot):
     first = disturbed(0, 5.6e6, 3.0)
     fixed = disturbed(1, 8.0e6, 50.0, parent=0, copy="/copies/1", predicted_ns=5.04e6)
