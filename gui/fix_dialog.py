@@ -12,6 +12,7 @@ from shiboken6 import isValid
 from core.fixes import ProposedEdit
 from core.fixes.files import AppliedEdit
 from core.fixes.together import Conflict, Joint
+from core.round_checks import checks_of
 from core.suggestions import Suggestion
 from core.unprofiled import slowed
 from gui import jobs, text
@@ -19,6 +20,7 @@ from gui.loop_fixes import Derived, near_lines
 from gui.round_words import result
 from gui.session import Document
 from gui.suggestion_text import within
+from gui.take_over_dialog import measured
 from gui.widgets.code import CodeDiff
 from gui.widgets.labels import button, heading, label, restyle
 
@@ -333,19 +335,33 @@ class FixDialog(QDialog):
         question.setTextFormat(Qt.TextFormat.PlainText)
         question.setWindowTitle(self.tr("Change your file?"))
         question.setText(self.tr("{file} will be changed.").format(file=", ".join(files)))
-        question.setInformativeText(
-            self.tr(
-                "Its old text is kept in the run's folder. “Undo the change” brings it back: on the card, in the File "
-                "menu and under the rounds."
-            )
+        said, is_proved = self._proof()
+        kept = self.tr(
+            "Its old text is kept in the run's folder. “Undo the change” brings it back: on the card, in the File "
+            "menu and under the rounds."
         )
+        question.setInformativeText(f"{said}\n\n{kept}")
         run = question.addButton(self.tr("Change it and run it again"), QMessageBox.ButtonRole.AcceptRole)
         run.clicked.connect(self._confirmed_run)
         only = question.addButton(self.tr("Only change it"), QMessageBox.ButtonRole.AcceptRole)
         only.clicked.connect(self._confirmed)
-        question.setDefaultButton(only)
-        question.setEscapeButton(question.addButton(QMessageBox.StandardButton.Cancel))
+        cancel = question.addButton(QMessageBox.StandardButton.Cancel)
+        question.setDefaultButton(only if is_proved else cancel)
+        question.setEscapeButton(cancel)
         question.open()
+
+    def _proof(self) -> tuple[str, bool]:
+        """What the newest rounds with these fixes measured, and whether a gain of all of them is proved."""
+        run = self._loop.run_of(self._document)
+        states = [self._loop.fix_state(self._document, index) for index in self._chosen]
+        numbers = sorted({s.number for s in states if s is not None and s.judged is not None and s.number is not None})
+        if run is None or not numbers:
+            return self.tr("What this brings has not been measured yet: a run of a copy shows it first."), False
+        project = self._loop.project_of(run)
+        said, is_proved = measured(project, checks_of(project), numbers)
+        if any(s is None or s.judged is None for s in states):
+            return f"{said} {self.tr('Not all of these fixes have been measured.')}", False
+        return said, is_proved
 
     def _confirmed(self) -> None:
         self.accept()

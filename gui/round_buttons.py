@@ -95,8 +95,13 @@ class RoundButtons(QFrame):
             row.addWidget(self.undo)
 
     def _undo(self, made: tuple[AppliedEdit, ...]) -> None:
+        place = self.parentWidget()
         for one in made:
             self._loop.own.undo(one)
+        newest = place.findChildren(RoundButtons)[-1] if place is not None else self
+        if newest is not self and newest.take is not None:  # the buttons were made anew
+            newest.show()
+            newest.take.setFocus()
 
     def _take_over(self, number: int) -> None:
         from gui.take_over_dialog import TakeOverDialog

@@ -67,7 +67,7 @@ class TakeOverDialog(QDialog):
         title = self.tr("What rounds {rounds} changed, in your own files") if len(rounds) > 1 else ""
         title = title or self.tr("What round {number} changed, in your own file")
         box.addWidget(heading(title.format(number=number, rounds=round_words.listed(rounds)), 2))
-        said, is_proved = _measured(project, checks_of(project), rounds)
+        said, is_proved = measured(project, checks_of(project), rounds)
         self.said = label(said, "" if is_proved else "warn", wrap=True)
         self.change.setProperty("role", "primary" if is_proved else "")
         box.addWidget(self.said)
@@ -84,7 +84,7 @@ class TakeOverDialog(QDialog):
         self._loop.own.take_over(self._project, self._number)
 
 
-def _measured(project: Project, checks: dict[int, ResultCheck], numbers: Sequence[int]) -> tuple[str, bool]:
+def measured(project: Project, checks: dict[int, ResultCheck], numbers: Sequence[int]) -> tuple[str, bool]:
     """What the rounds measured whose changes are to go into the user's files, and whether all of them are proved."""
     sentences, proved = [], bool(numbers)
     for number in numbers:

@@ -183,6 +183,9 @@ class Card(QFrame):
     def rebuild(self) -> None:
         """Build the body anew when it is next shown."""
         if self._body is not None:
+            focused = self.window().focusWidget()
+            if focused is not None and self._body.isAncestorOf(focused):
+                self.setFocus()  # else it goes to the window's first button
             self._box.removeWidget(self._body)
             self._body.hide()
             self._body.setParent(None)

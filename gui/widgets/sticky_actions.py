@@ -104,6 +104,7 @@ class StickyActions(QFrame):
         usable = sorted(actions, key=lambda action: not action.enabled)  # what can be done now comes first
         if actions is not self._shown:
             self._shown = actions
+            had_focus = self.window().focusWidget() in self._buttons
             for old in self._buttons:
                 self._row.removeWidget(old)
                 old.hide()
@@ -114,6 +115,8 @@ class StickyActions(QFrame):
                 made.setEnabled(action.enabled)
                 self._row.insertWidget(at, made)
                 self._buttons.append(made)
+            if had_focus and self._buttons:
+                self._buttons[0].setFocus()
         room = view.width() - 2 * EDGE_PX
         for made in self._buttons:
             made.setMinimumWidth(0)

@@ -606,6 +606,9 @@ def test_a_change_of_ones_own_file_after_a_round_shows_at_once(window, loop, run
     dialog.file_button.click()
     (question,) = dialog.findChildren(QMessageBox)
     assert [b.text() for b in question.buttons()] == ["Change it and run it again", "Only change it", "Cancel"]
+    told = question.informativeText().replace("\u202f", " ")
+    assert told.startswith("Round 1: slower, measured +33 % a step. No gain is proved: measure again before")
+    assert question.defaultButton() is question.button(QMessageBox.StandardButton.Cancel)  # Enter changes nothing
     next(b for b in question.buttons() if b.text() == "Only change it").click()
     finish()
     assert "_assert_async" in (tmp_path / "project" / "train.py").read_text()
@@ -706,7 +709,9 @@ def test_a_card_offers_the_undo_of_a_change_that_is_made(window, loop, run_folde
     assert panel._cards[0].mark.text() == "in your file, not measured yet"
     actions = {action.text: action for action in panel._bodies.body(0, SUGGESTION).actions}
     assert "Apply to a copy, re-run…" not in actions
+    next(b for b in panel._cards[0].findChildren(QPushButton) if b.text() == "Undo the change of train.py").setFocus()
     actions["Undo the change of train.py"].run()
+    assert window.focusWidget() is panel._cards[0]
     assert (tmp_path / "project" / "train.py").read_text() == SCRIPT
     assert panel._cards[0].mark.text() == ""
     loop.apply_to_own_file(document, derived(loop, document, 0).joint)
@@ -763,9 +768,11 @@ def test_a_round_is_taken_over_into_the_users_file_and_undone(window, loop, run_
     page.choose(0)
     assert not page.undo.isHidden()
     page.choose(1)
+    page.undo_round.setFocus()
     page.undo_round.click()
     assert own.read_text() == old
     assert page.take.isEnabled()
+    assert window.focusWidget() is page.take  # not the window's first button
     assert page.take.property("role") == "primary"  # nothing more is suggested, and it brought something
     assert page.undo_round is None
     loop.own.take_over(loop.project, 1)
