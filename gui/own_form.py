@@ -19,3 +19,8 @@ class OwnForm:
     arguments: str
     as_module: bool
     picked: bool  # the user chose the interpreter
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the user had filled in anything that is worth coming back to."""
+        return self.picked or any(text.strip() for text in (self.script, self.module, self.arguments))

@@ -299,8 +299,8 @@ def card_of(station: Station, analysis: Analysis | None) -> str:
     if station.rule in WAITS and len(waits) > 1 and waits == list(range(1, len(waits) + 1)):
         words = translate(
             "tour",
-            "Cards 1 to {last} of the plan are these waits, and pay together, whichever is fixed first: the tour opens "
-            "card {card} to go by the order of the code.",
+            "Cards 1 to {last} of the plan are these waits; what one saves depends on which others are fixed. The tour "
+            "opens card {card} to go by the order of the code.",
         )
         return words.format(last=text.count(waits[-1]), card=text.count(number))
     words = translate(

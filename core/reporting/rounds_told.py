@@ -25,7 +25,8 @@ def _told(project: Project, here: Iteration) -> Iterator[str]:
     parent = project.get(here.parent)
     if parent is not None and here.fixes and here.is_measured:
         measured = _measured(judge(parent, here, project.iterations))
-        yield f"This run is round {here.number}, with {_fixed(here)}: {measured}."
+        of = f" of {project.script}" if project.script else ""  # the run's own paths are of the copy
+        yield f"This run is round {here.number}{of}, with {_fixed(here)}: {measured}."
     rows = [i for i in project.iterations if i.parent == here.number and i.fixes and i.is_measured]
     for row in rows[-MOST_TOLD:]:
         measured = _measured(judge(here, row, project.iterations))

@@ -232,7 +232,7 @@ class LaunchPage(QWidget):
             if self._capture.aside and self._own is None:
                 self._own = self._filled()
             self.fill(spec)
-        self.back.setVisible(self._own is not None)
+        self.back.setVisible(self._own is not None and self._own.is_filled)
         self._update()
 
     def _filled(self) -> OwnForm:

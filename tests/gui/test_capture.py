@@ -209,6 +209,15 @@ def test_a_run_of_the_example_leaves_what_the_user_had_filled_in(session: Sessio
     assert page.back.isHidden()
 
 
+def test_a_form_that_was_empty_is_nothing_to_come_back_to(session: Session) -> None:
+    page = page_for(session, Path())
+    page.script.clear()
+    page._picked = False
+    session.ask("capture").show_launcher(RunSpec("/other/python", "example.py"), aside=True)
+    assert page.script.text().endswith("example.py")
+    assert page.back.isHidden()
+
+
 @pytest.mark.parametrize(("script", "module"), [("", ""), ("mine.py", "pkg.train")])
 def test_an_example_fills_a_form_without_one_target_and_gives_it_back(
     session: Session, script: str, module: str

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
 from core.importing import open_trace
-from gui import text, tour_code, tour_story
+from gui import plan_order, text, tour_code, tour_story
 from gui.main_window import MainWindow
 from gui.panels import tour
 from gui.session import Document
@@ -166,6 +166,11 @@ def test_each_station_tells_what_came_of_the_last_fix_and_why_it_differs() -> No
         if card and saving.together_ns not in (None, saving.ns):  # the two numbers of its card
             assert f"saves {text.duration(saving.together_ns)} after the fixes above it" in card
         assert bool(card) is (at > 0 and not analysis.suggestions[at].informational)
+        if "are these waits" in card:  # the plan says itself which of them hide one another
+            last = int(card.partition(" of the plan")[0].rpartition(" ")[2])
+            cards = {n: analysis.suggestions[i].rule_id for i, n in analysis.numbers().items()}
+            assert {cards[n] for n in range(1, last + 1)} == set(tour_story.WAITS) & set(cards.values())
+            assert "pay together" not in card or len(plan_order.headings(analysis)) == last
     assert [bool(words) for words in told] == [max(s.follows, s.tries) >= 0 for s in stations]
     assert told[-1].startswith("Before this a step took")  # what was tried there is not called a fix
     assert [bool(s.differs) and words.endswith(s.differs) for s, words in zip(stations, told, strict=True)] == [

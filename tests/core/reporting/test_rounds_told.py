@@ -25,7 +25,7 @@ def test_a_report_tells_what_the_rounds_measured(tmp_path):
     Project(place, str(script), rows).save()
     told = "slower (+51 % a step, predicted −30 %)."
     assert rounds_told(first) == [f"Measured in round 1, with “Use arange” fixed: {told}"]
-    assert rounds_told(fixed) == [f"This run is round 1, with “Use arange” fixed: {told}"]
+    assert rounds_told(fixed) == [f"This run is round 1 of {script}, with “Use arange” fixed: {told}"]
     waited = replace(rows[1].figures, wall_ns=90.0, waited_pct=5.0, wall_error_pct=20.0)
     Project(place, str(script), (rows[0], replace(rows[1], figures=waited), rows[2])).save()
     assert rounds_told(first)[0].endswith("unclear (−10 % a step, predicted −30 %).")
