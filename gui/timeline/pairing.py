@@ -35,12 +35,15 @@ def show_both(layout: Layout, scroll_px: int, height_px: int, upper: tuple[int, 
         if not tops or min(tops) > low.y:
             return scroll_px
         room_px = height_px - layout.pinned_px
-        if low.y + low.height - min(tops) <= room_px or _fold(layout, slices, low, room_px):
+        # Of the call alone: rather half of the device's slice than none of it.
+        enough_px = room_px + (layout.lane_px // 2 if len(slices) == 1 else 0)
+        if low.y + low.height - min(tops) <= enough_px or _fold(layout, slices, low, enough_px):
             top = min(_top(layout, i) for i in slices if _top(layout, i) >= 0)
             scroll_px = max(scroll_px, low.y + low.height - room_px)
             return max(min(scroll_px, top), 0)
         slices = slices[1:]
-    return scroll_px
+    last = _top(layout, upper[-1] if upper[-1] >= 0 else upper[0])  # no room for both: the call that blocks
+    return min(max(scroll_px, last + layout.lane_px - height_px + layout.pinned_px), last)
 
 
 def _device_row(layout: Layout, work: int) -> Row | None:

@@ -75,18 +75,27 @@ class Revealer(QObject):
 
     def reveal_both(self, slice_id: int) -> None:
         """Make a slice visible together with the device work that it waits for or launches, where there is the room."""
-        self.reveal(slice_id)
         document, canvas = self._document, self._view.canvas
         figures = document.analysis.figures if document.analysis else None
+        call, work = navigation.waiting(figures, document.trace, slice_id)
+        if min(call, work) >= 0 and self._is_in_view(call) and self._is_in_view(work):
+            self._both, self._left_px = slice_id, canvas.scroll_px
+            return
+        self.reveal(slice_id)
         if not navigation.is_of_host(document.trace, slice_id):
             return
-        call, work = navigation.waiting(figures, document.trace, slice_id)
         version = self._rows.version
         scroll = pairing.show_both(self._rows, canvas.scroll_px, canvas.high(), (slice_id, call), work)
         canvas.set_scroll(scroll)
         if self._rows.version != version:
             document.layoutChanged.emit()
         self._both, self._left_px = slice_id, canvas.scroll_px
+
+    def _is_in_view(self, slice_id: int) -> bool:
+        """Whether the whole lane of a slice is between the upper and the lower edge of the rows."""
+        frame, canvas = self._view.canvas.frame(), self._view.canvas
+        place = frame.place_of(slice_id)
+        return place is not None and self._rows.pinned_px <= place[1] <= canvas.high() - frame.slice_px
 
     def _rows_fitted(self, scrolled_px: int) -> None:
         """The rows suit another height now: what stood together still does, unless it was scrolled away."""
@@ -101,7 +110,8 @@ class Revealer(QObject):
     def _highlight(self) -> None:
         chosen = self._document.highlighted
         if chosen and 0 <= chosen[0] < len(self._document.trace.slices):
-            self.reveal(self._first_in_view(chosen))
+            selected = self._document.selected_slice  # asked for once more, it is the one to be seen
+            self.reveal_both(selected if selected in chosen else self._first_in_view(chosen))
 
     def _first_in_view(self, ids: tuple[int, ...]) -> int:
         """Return the first slice whose start is in view, else the first."""

@@ -60,6 +60,42 @@ def test_the_call_that_blocks_and_the_work_it_waits_for_are_both_in_view(window:
         assert is_seen(view, work), size
 
 
+def test_asked_for_again_after_another_text_size_both_are_in_view(window: MainWindow) -> None:
+    view = timeline_of(window)
+    window.resize(900, 600)
+    settle()
+    view.document.show_suggestion(0)
+    settle()
+    call, work = navigation.waiting(view.canvas.frame().figures, view.document.trace, view.document.selected_slice)
+    for scale in (1.5, 1.0):
+        window.session.set_text_scale(scale)
+        settle()
+        view.canvas.set_scroll(0)  # by hand: it stays away until it is asked for
+        view.document.show_suggestion(0)
+        settle()
+        assert is_seen(view, call), scale
+    assert is_seen(view, work)
+
+
+def test_what_is_in_view_already_is_not_scrolled(window: MainWindow) -> None:
+    view = timeline_of(window)
+    window.resize(900, 600)
+    settle()
+    view.document.show_suggestion(0)
+    settle()
+    call, work = navigation.waiting(view.canvas.frame().figures, view.document.trace, view.document.selected_slice)
+    view.canvas.set_scroll(view.canvas.scroll_px + 1)
+    while is_seen(view, call) and view.canvas.scroll_px < view.canvas.max_scroll_px():
+        view.canvas.set_scroll(view.canvas.scroll_px + 1)
+    view.canvas.set_scroll(view.canvas.scroll_px - 1)
+    here = view.canvas.scroll_px
+    assert is_seen(view, call)
+    assert is_seen(view, work)
+    view.document.show_suggestion(0)
+    settle()
+    assert view.canvas.scroll_px == here
+
+
 def test_an_open_python_stack_between_them_is_folded(window: MainWindow) -> None:
     view = timeline_of(window)
     stack = next(row for row in view.rows.scrolled if row.is_python)
