@@ -51,6 +51,8 @@ def fit(layout: Layout, height_px: int) -> None:
             layout.module_lanes, layout.pad_px, layout.group_px = 1, LOW_PAD_PX, LOW_GROUP_PX
             layout.place(publish=False)
             _shrink(layout, height_px, free, LAST_FLOOR_LANES, least=1)
+            layout.place(publish=False)
+            _give_back(layout, height_px, free)
         layout.place(publish=False)
     room_px = height_px - layout.pinned_px - layout.scrolled_px
     if room_px > 0:
@@ -100,6 +102,23 @@ def _shrink(
         heapreplace(spare, (lanes + 1, place, row))
         excess_px -= LANE_PX
     return excess_px
+
+
+def _give_back(layout: Layout, height_px: int, free: set[Row]) -> None:
+    """Lower rows may have freed more than was missing: operators get lanes back, the row that lacks fewest first."""
+    spare_px = -_excess_px(layout, height_px)
+    last = _streams(layout)[-1]
+    rows = [r for r in layout.scrolled if r in free and r.expanded and r.y < last.y]
+    rows = [r for r in rows if r.track_kind == TrackKind.CPU_OPS and r.key not in layout.empty_in_view]
+    for row in sorted(rows, key=_lacks):
+        lanes = min(_lacks(row), max(spare_px, 0) // LANE_PX)
+        row.max_lanes = row.default_lanes = row.shown_lanes + lanes
+        spare_px -= lanes * LANE_PX
+
+
+def _lacks(row: Row) -> int:
+    """Lanes of a row that it would show with room for them."""
+    return max(min(row.lanes, row.natural_lanes) - row.shown_lanes, 0)
 
 
 def _grow(layout: Layout, room_px: int, free: set[Row], counters: list[Row]) -> None:

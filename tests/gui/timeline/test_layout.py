@@ -306,3 +306,25 @@ def test_rows_that_no_squeezing_brings_into_view_keep_their_lanes(tmp_path: Path
     assert not held.cramped and held.module_lanes > 1
     held.fit(900)  # here they come nearer
     assert held.cramped and sum(row.shown_lanes for row in ops) < sum(whole)
+
+
+def test_what_lower_rows_free_goes_back_to_operators(tmp_path: Path) -> None:
+    for rank in range(3):
+        made = TraceBuilder(pid=rank + 1, tid=rank + 1, distributedInfo={"rank": rank})
+        for thread in (rank + 1, rank + 101):
+            for depth in range(6):
+                made.op("aten::mm", 10 + depth, 100 - 2 * depth, tid=thread)
+        made.launch("gemm", 20, 5, 40, 70).write(tmp_path / f"rank{rank}.trace.json")
+    held = layout_of(open_trace(tmp_path))
+    ops = [row for row in held.scrolled if row.track_kind == TrackKind.CPU_OPS]
+    usual = [row.shown_lanes for row in ops]
+    lowered = 0
+    for height_px in range(200, 900, 5):
+        held.fit(height_px)
+        streams = [row for row in held.scrolled if row.track_kind == TrackKind.DEVICE_STREAM]
+        low = held.pinned_px + streams[-1].y + streams[-1].height
+        if held.pad_px < PAD_PX and low <= height_px:
+            lowered += 1
+            lacking = any(row.shown_lanes < lanes for row, lanes in zip(ops, usual, strict=True))
+            assert not lacking or height_px - low < LANE_PX, height_px
+    assert lowered
