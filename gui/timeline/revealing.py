@@ -73,12 +73,15 @@ class Revealer(QObject):
         elif top + 20 > canvas.high():
             canvas.set_scroll(canvas.scroll_px + top + 40 - canvas.high())
 
-    def reveal_both(self, slice_id: int) -> None:
-        """Make a slice visible together with the device work that it waits for or launches, where there is the room."""
+    def reveal_both(self, slice_id: int, anew: bool = False) -> None:
+        """Make a slice visible together with the device work that it waits for or launches, where there is the room.
+
+        Nothing moves where both are in view; ``anew`` looks for a better place all the same, as the room has changed.
+        """
         document, canvas = self._document, self._view.canvas
         figures = document.analysis.figures if document.analysis else None
         call, work = navigation.waiting(figures, document.trace, slice_id)
-        if min(call, work) >= 0 and self._is_in_view(call) and self._is_in_view(work):
+        if not anew and min(call, work) >= 0 and self._is_in_view(call) and self._is_in_view(work):
             self._both, self._left_px = slice_id, canvas.scroll_px
             return
         self.reveal(slice_id)
@@ -104,7 +107,7 @@ class Revealer(QObject):
 
     def _fitted(self) -> None:
         if self._kept and self._both >= 0 and self._both == self._document.selected_slice:
-            self.reveal_both(self._both)
+            self.reveal_both(self._both, anew=True)
         self._kept = False
 
     def _highlight(self) -> None:

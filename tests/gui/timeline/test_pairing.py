@@ -77,6 +77,21 @@ def test_asked_for_again_after_another_text_size_both_are_in_view(window: MainWi
     assert is_seen(view, work)
 
 
+def test_with_the_usual_text_size_again_the_operator_is_in_view_as_before(window: MainWindow) -> None:
+    view = timeline_of(window)
+    window.resize(900, 600)
+    settle()
+    view.document.show_suggestion(0)
+    settle()
+    assert is_seen(view, view.document.selected_slice)
+    for scale in (1.5, 1.0):
+        window.session.set_text_scale(scale)
+        settle()
+        view.document.show_suggestion(0)
+        settle()
+    assert is_seen(view, view.document.selected_slice)
+
+
 def test_what_is_in_view_already_is_not_scrolled(window: MainWindow) -> None:
     view = timeline_of(window)
     window.resize(900, 600)
