@@ -131,6 +131,7 @@ class DocumentPage(QWidget):
         self.bottom = QTabWidget(self.vertical)
         self.bottom.setTabBar(EndsWhole())
         self.bottom.setDocumentMode(True)
+        self.bottom.tabBar().setDrawBase(False)  # document mode draws a line, and beside the tabs another
         self.bottom.setObjectName("bottom")
         self.bottom.setMinimumHeight(1)  # else that of what they hold
         self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))

@@ -272,3 +272,11 @@ def test_the_sizes_of_a_small_window_are_no_burden_for_the_next_large_one(
     assert page.horizontal.sizes()[-1] == pytest.approx(side_px(1600), abs=8)
     whole = sum(page.vertical.sizes())
     assert page.vertical.sizes()[-1] == pytest.approx(bottom_px(whole), rel=0.15)
+
+
+def test_no_line_is_drawn_over_the_tabs_below(window: MainWindow, document: Document) -> None:
+    """The document mode of the tabs draws one, and one at another height beside them."""
+    page = window.current_page()
+    assert page is not None
+    assert page.bottom.documentMode()
+    assert not page.bottom.tabBar().drawBase()
