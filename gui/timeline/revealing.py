@@ -43,6 +43,7 @@ class Revealer(QObject):
         self._view, self._document, self._rows = view, view.document, view.rows
         self._opened: list[_Opened] = []  # by the present hit of the search
         self._both = -1  # slice that was revealed with its device work
+        self._alone = -1  # one that was revealed last without
         self._left_px, self._kept = -1, False  # how far the rows were scrolled then; nobody has scrolled them since
         self._again = QTimer(self, singleShot=True, interval=0)
         self._again.timeout.connect(self._fitted)
@@ -72,6 +73,7 @@ class Revealer(QObject):
             canvas.set_scroll(canvas.scroll_px + top - self._rows.pinned_px - 8)
         elif top + 20 > canvas.high():
             canvas.set_scroll(canvas.scroll_px + top + 40 - canvas.high())
+        self._alone, self._left_px = slice_id, canvas.scroll_px
 
     def reveal_both(self, slice_id: int, anew: bool = False) -> None:
         """Make a slice visible together with the device work that it waits for or launches, where there is the room.
@@ -106,8 +108,12 @@ class Revealer(QObject):
         self._again.start()
 
     def _fitted(self) -> None:
-        if self._kept and self._both >= 0 and self._both == self._document.selected_slice:
-            self.reveal_both(self._both, anew=True)
+        selected = self._document.selected_slice
+        if self._kept and selected >= 0:
+            if selected == self._both:
+                self.reveal_both(selected, anew=True)
+            elif selected == self._alone:  # a hit of the search: the lanes of its row were those of the view before
+                self.reveal(selected)
         self._kept = False
 
     def _highlight(self) -> None:

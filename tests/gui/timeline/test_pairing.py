@@ -15,6 +15,7 @@ from gui.screenshot import dispose, picture_window, settle
 from gui.timeline import navigation
 from gui.timeline.view import TimelineView
 from gui.tour_story import sample
+from tests.shared import needs_shared, trace_path
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +148,23 @@ def test_a_slice_that_is_clicked_moves_no_rows(window: MainWindow) -> None:
     before = view.rows.version
     view.document.select(int(view.rows.lanes_of(operator)[0].ids[0]))
     assert (view.rows.version, view.canvas.scroll_px) == (before, 0)
+
+
+@needs_shared
+def test_a_hit_is_in_view_though_its_row_has_fewer_lanes_where_it_is(qapp: QApplication) -> None:
+    """Rows are fitted to what is in view, which changes with the jump to a hit."""
+    trace = open_trace(trace_path("m14"))
+    window = picture_window(trace, analyze(trace), (1440, 900))
+    view = timeline_of(window)
+    hit = next(i for i in range(len(trace.slices)) if trace.name(i) == "nccl:all_to_all")
+    view.document.show_suggestion(0)
+    settle()
+    view.document.highlight(())
+    view.document.select(-1)
+    view.document.zoom_to(0, int(trace.end_ns.max()))
+    settle()
+    view.document.go_to_slice(hit)
+    settle()
+    seen = is_seen(view, hit)
+    dispose(window)
+    assert seen
