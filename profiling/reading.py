@@ -2,23 +2,29 @@
 
 Two pipes do not tell which was written to first. Linux keeps a queue of the pipes that have something new: one reader
 that follows it mixes up only what was written within the moment that it takes to wake up. Elsewhere each pipe has a
-reader of its own.
+reader of its own. A line that has not come whole waits a moment for its rest, so that no line of the other stream gets
+into the middle of it.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
+import math
 import os
+import queue
 import re
 import select
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO
 
 PIECE_BYTES = 1 << 14  # read at once: small enough that the other stream is not kept waiting in a flood
+HOLD_SECONDS = 0.05  # for the rest of a line; prompts and progress bars have none to come
+LONGEST_LINE = 1 << 16  # bytes held
 
 # Written to the script's stderr whenever a profiler starts or stops (by kineto of torch 2.13, and of torch 2.0 to 2.2),
 # where a CUDA build of torch finds no driver, and once where memory is recorded; nobody asked for it. The last one
@@ -38,16 +44,37 @@ _KINETO_NOISE = re.compile(
 )
 
 Take = Callable[[str, bytes, str], None]
+Piece = tuple[int, bytes]  # the pipe's handle, and what came; nothing is its end
 
 
 class _Stream:
-    """One of the two: decodes what comes, and leaves out what nobody asked for."""
+    """One of the two: puts lines together, decodes what comes, and leaves out what nobody asked for."""
 
     def __init__(self, name: str, take: Take) -> None:
         self._name, self._take = name, take
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._line = b""  # what has come of one whose end is not here yet
         self._held = b""
         self._ends_to_come = 0  # of lines that nobody asked for
+        self.due = math.inf  # when the line is passed on as it is
+
+    def feed(self, chunk: bytes, now: float) -> None:
+        """Pass whole lines on, and keep the rest; an empty piece is the end."""
+        data = self._line + chunk
+        whole = not chunk or len(data) > LONGEST_LINE
+        border = len(data) if whole else max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        if border or not self._line:
+            self.due = now + HOLD_SECONDS
+        self._line = data[border:]
+        if not self._line:
+            self.due = math.inf
+        if border or not chunk:
+            self._pass_on(data[:border], last=not chunk)
+
+    def let_go(self) -> None:
+        """The rest of the line takes its time: pass on what is here."""
+        data, self._line, self.due = self._line, b"", math.inf
+        self._pass_on(data)
 
     def _left_of(self, noise: re.Match[bytes]) -> bytes:
         """What is left of the noise: empty lines that are not its own."""
@@ -57,18 +84,17 @@ class _Stream:
         self._ends_to_come = max(own - ends, 0)
         return b"\n" * max(ends - own, 0)
 
-    def feed(self, chunk: bytes) -> None:
-        """Pass a piece on; an empty one is the end."""
-        data, self._held = self._held + chunk, b""
+    def _pass_on(self, data: bytes, *, last: bool = False) -> None:
+        data, self._held = self._held + data, b""
         if self._name == "stderr":
             while self._ends_to_come and data:
                 self._ends_to_come = self._ends_to_come - 1 if data[:1] == b"\n" else 0
                 data = data.removeprefix(b"\n")
             data = _KINETO_NOISE.sub(self._left_of, data)
-            last = data.rfind(b"\n") + 1
-            if chunk and data[last:].startswith((b"USDT:", b"STAGE:")):
-                data, self._held = data[:last], data[last:]
-        text = self._decoder.decode(data, not chunk)
+            border = data.rfind(b"\n") + 1
+            if not last and data[border:].startswith((b"USDT:", b"STAGE:")):
+                data, self._held = data[:border], data[border:]
+        text = self._decoder.decode(data, last)
         if data or text:
             self._take(self._name, data, text)
 
@@ -86,48 +112,83 @@ class Reader:
 
     def __init__(self, pipes: Mapping[str, IO[bytes]], take: Take) -> None:
         streams = {pipe.fileno(): _Stream(name, take) for name, pipe in pipes.items()}
-        if sys.platform == "linux":
-            threads = [threading.Thread(target=_read_in_order, args=(streams,), name="run-output", daemon=True)]
-        else:
-            threads = [
-                threading.Thread(target=_read_alone, args=(handle, stream), name="run-output", daemon=True)
-                for handle, stream in streams.items()
-            ]
-        self._threads = threads
         self._pipes = pipes  # they close when they are let go of
-        for thread in threads:
-            thread.start()
+        self._thread = threading.Thread(target=_pass_on, args=(streams,), name="run-output", daemon=True)
+        self._thread.start()
 
     def join(self, seconds: float) -> None:
         """Wait for the end, but no longer than this: a process that the script left behind may hold the pipes."""
-        end = time.monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, end - time.monotonic()))
+        self._thread.join(seconds)
 
 
-def _read_alone(handle: int, stream: _Stream) -> None:
-    chunk = b"."
-    while chunk:
+def _pass_on(streams: dict[int, _Stream]) -> None:
+    source = (_InOrder if sys.platform == "linux" else _Alone)(streams)
+    with source:
+        while streams:
+            due = min(stream.due for stream in streams.values())
+            piece = source.next(None if due == math.inf else max(0.0, due - time.monotonic()))
+            now = time.monotonic()
+            if piece is not None:
+                streams[piece[0]].feed(piece[1], now)
+                if not piece[1]:
+                    del streams[piece[0]]
+            for handle, stream in streams.items():
+                if stream.due <= now and (piece is None or piece[0] != handle):
+                    stream.let_go()
+
+
+class _Alone(contextlib.nullcontext[None]):
+    """Each pipe has a thread of its own; a pipe that nobody writes to keeps it, even where we have ended."""
+
+    def __init__(self, handles: Iterable[int]) -> None:
+        super().__init__()
+        self._pieces: queue.Queue[Piece] = queue.Queue(2)
+        for handle in handles:
+            threading.Thread(target=self._read, args=(handle,), name="run-pipe", daemon=True).start()
+
+    def _read(self, handle: int) -> None:
+        chunk = b"."
+        while chunk:
+            try:
+                chunk = os.read(handle, PIECE_BYTES)
+            except OSError:
+                chunk = b""
+            self._pieces.put((handle, chunk))
+
+    def next(self, seconds: float | None) -> Piece | None:
+        """What comes within this time."""
         try:
-            chunk = os.read(handle, PIECE_BYTES)
-        except OSError:
-            chunk = b""
-        stream.feed(chunk)
+            return self._pieces.get(timeout=seconds)
+        except queue.Empty:
+            return None
 
 
 if sys.platform == "linux":
 
-    def _read_in_order(streams: dict[int, _Stream]) -> None:
+    class _InOrder:
         """Edge-triggered, the queue holds each pipe once, in the order in which they got something new."""
-        waiting: deque[int] = deque()
-        with select.epoll() as queue:
-            for handle in streams:
+
+        def __init__(self, handles: Iterable[int]) -> None:
+            self._waiting: deque[int] = deque()
+            self._queue = select.epoll()
+            for handle in handles:
                 os.set_blocking(handle, False)
-                queue.register(handle, select.EPOLLIN | select.EPOLLET)
-            while streams:
-                waiting.extend(handle for handle, _ in queue.poll(0 if waiting else -1) if handle not in waiting)
+                self._queue.register(handle, select.EPOLLIN | select.EPOLLET)
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            self._queue.close()
+
+        def next(self, seconds: float | None) -> Piece | None:
+            """What comes within this time."""
+            waiting = self._waiting
+            while True:
+                came = self._queue.poll(0 if waiting else seconds)
+                waiting.extend(handle for handle, _ in came if handle not in waiting)
                 if not waiting:
-                    continue
+                    return None
                 handle = waiting.popleft()
                 try:
                     chunk = os.read(handle, PIECE_BYTES)
@@ -135,9 +196,8 @@ if sys.platform == "linux":
                     continue
                 except OSError:
                     chunk = b""
-                streams[handle].feed(chunk)
                 if chunk:
                     waiting.append(handle)
                 else:
-                    queue.unregister(handle)
-                    del streams[handle]
+                    self._queue.unregister(handle)
+                return handle, chunk

@@ -9,6 +9,7 @@ from typing import IO
 
 import pytest
 
+from profiling import reading
 from profiling.reading import Reader
 
 
@@ -32,6 +33,10 @@ class Taken:
 
     def write(self, name: str, data: bytes) -> None:
         self.ends[name].write(data)
+
+    def write_all(self, name: str, data: bytes) -> None:
+        for at in range(0, len(data), 10_000):
+            self.ends[name].write(data[at : at + 10_000])
 
     def wait(self, name: str, text: str) -> None:
         with self.seen:
@@ -72,10 +77,59 @@ def test_what_is_written_in_turn_is_passed_on_in_turn() -> None:
     taken = Taken()
     for number in range(20):
         name = ("stderr", "stdout")[number % 2]
-        taken.write(name, b"%d;" % number)
-        taken.wait(name, f"{number};")
+        taken.write(name, b"%d\n" % number)
+        taken.wait(name, f"{number}\n")
     taken.close()
-    assert "".join(text for _, _, text in taken.pieces) == "".join(f"{n};" for n in range(20))
+    assert "".join(text for _, _, text in taken.pieces) == "".join(f"{n}\n" for n in range(20))
+
+
+def flood(taken: Taken, name: str, lines: list[bytes]) -> threading.Thread:
+    """Write in a thread; each write fills the pipe, so that its reader gets parts of lines."""
+    writer = threading.Thread(target=taken.write_all, args=(name, b"".join(lines)))
+    writer.start()
+    return writer
+
+
+@pytest.mark.parametrize("pipes", ["in order", "each alone"])
+def test_no_line_of_one_stream_gets_into_a_line_of_the_other(pipes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if pipes == "each alone":
+        monkeypatch.setattr(reading.sys, "platform", "other")
+    monkeypatch.setattr(reading, "HOLD_SECONDS", 30.0)  # however busy the machine
+    taken = Taken()
+    lines = {name: [b"%s %d %s\n" % (name.encode(), n, b"x" * 90) for n in range(3000)] for name in taken.ends}
+    for writer in [flood(taken, name, lines[name]) for name in taken.ends]:
+        writer.join(30)
+    taken.close()
+    came = b"".join(data for _, data, _ in taken.pieces).splitlines(keepends=True)
+    for name, written in lines.items():
+        assert [line for line in came if line.startswith(name.encode())] == written
+    assert len(came) == 6000
+
+
+def test_what_has_no_end_of_a_line_is_shown_all_the_same() -> None:
+    taken = Taken()
+    taken.write("stdout", b"How many steps? ")
+    taken.wait("stdout", "How many steps? ")
+    taken.write("stderr", b"\r 10 %")
+    taken.wait("stderr", "10 %")
+    taken.write("stdout", b"5")
+    taken.close()
+    assert taken.of("stdout") == "How many steps? 5"
+
+
+def test_a_progress_bar_and_a_line_without_end_do_not_wait_for_what_never_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "HOLD_SECONDS", 3600.0)
+    taken = Taken()
+    taken.write("stderr", b"\r 10 %")
+    taken.write("stderr", b"\r 20 %")
+    taken.wait("stderr", "10 %")
+    for _ in range(5):
+        taken.write("stdout", b"." * (reading.LONGEST_LINE // 4))
+    taken.wait("stdout", "." * reading.LONGEST_LINE)
+    taken.close()
+    assert taken.of("stderr") == "\r 10 %\r 20 %"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="one reader for both pipes is used on Linux only")
