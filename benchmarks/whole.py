@@ -58,13 +58,14 @@ def measure(path: str) -> None:
     """Open a trace in a window and print what each stage took, as one JSON object (in a process of its own)."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
-    from gui import helpers, jobs, warmup
+    from gui import binding, helpers, jobs, warmup
     from gui.app import WARM_UP_MS, make_application, make_window
     from gui.settings import MemorySettings
 
     make_application()
     warmup.share_interpreter()
     window = make_window(MemorySettings(), dark=True)
+    binding.collect_here(window)
     window.resize(1600, 1000)
     window.show()
     _spin(WARM_UP_MS / 1000)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QLibraryInfo, QLocale, QObject, Qt, QTimer, QTranslat
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import errors, helpers, jobs, recent, text_size, theme, warmup
+from gui import binding, errors, helpers, jobs, recent, text_size, theme, warmup
 from gui.editor import Editor
 from gui.main_window import MainWindow
 from gui.resume import Resume
@@ -141,6 +141,7 @@ def run(paths: list[Path]) -> int:
     _quit_on_signals(app)
     warmup.share_interpreter()
     window = make_window()
+    collect_anywhere = binding.collect_here(window)
     hooks = errors.CrashHooks(window.show_error, window)
     hooks.install()
     listen(window)
@@ -154,6 +155,7 @@ def run(paths: list[Path]) -> int:
     try:
         status = app.exec()
     finally:
+        collect_anywhere()
         hooks.remove()
         jobs.cancel_all()
         jobs.wait_all()

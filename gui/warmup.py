@@ -13,7 +13,7 @@ import sys
 import threading
 
 from core import memory
-from gui import helpers, panels
+from gui import binding, helpers, panels
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +43,10 @@ def share_interpreter() -> None:
 
 
 def start() -> None:
-    """Begin in a thread of its own, which ends with the process."""
+    """Begin in a thread of its own, which ends with the process (from the GUI thread)."""
     if not _begun.is_set():
         _begun.set()
-        threading.Thread(target=finish, name="warm-up", daemon=True).start()
+        binding.when_made(threading.Thread(target=finish, name="warm-up", daemon=True).start)
 
 
 def finish() -> None:
@@ -54,6 +54,7 @@ def finish() -> None:
 
     Safe from any thread: a second caller waits for the first.
     """
+    binding.wait_made()
     with _lock:
         if _ended.is_set():
             return
