@@ -144,9 +144,9 @@ def waits_for_batches(view: View, steps: StepTable, step_of: I32, ratio: float =
     duration = steps.end_ns - steps.start_ns
     own = np.maximum(duration - fetching.astype(np.int64), 0)
     rows = np.flatnonzero(far(duration, ratio) & ~far(own, ratio))
-    rows = rows[~far(duration[rows], ratio)]
-    if len(rows) >= _LEAST_LATE:
-        late[rows] = True
+    while len(rows) >= _LEAST_LATE:  # a burst may come in a large part and small ones
+        longest = far(duration[rows], ratio)
+        late[rows[~longest]], rows = True, rows[longest]
     return late
 
 

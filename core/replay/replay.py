@@ -14,6 +14,7 @@ from core.figures.model import Figures
 from core.intervals import Spans, intersect, span, union
 from core.kinds import SliceKind
 from core.replay.accuracy import held_out_error, in_turn, included, own_error
+from core.replay.batches import loader_chains
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
 from core.replay.engine import Compiler, Folder, Plan
@@ -21,7 +22,6 @@ from core.replay.graph import Graph, build_graph
 from core.replay.overlap import overlapped
 from core.replay.pace import once, settle
 from core.replay.program import Program, make_program
-from core.replay.waits import loader_chains
 from core.suggestions import Effect
 from core.tables import I32, StepTable
 from core.trace import Trace

@@ -39,8 +39,8 @@ class Waits:
     it as far as it ``depends`` on something that the replay works out.
 
     ``dep_of``/``dep_piece``/``dep_lag_ns``: the wait ends no earlier than the piece of device work plus the lag.
-    ``loader`` numbers the waits for the processes of a DataLoader (see `loader_chains`): batches come out of them at
-    their own pace, whatever this process does.
+    ``loader`` numbers the waits for the processes of a DataLoader (see `core.replay.batches`): batches come out of them
+    at their own pace, whatever this process does.
     """
 
     sync_id: I32  # row of Figures.syncs, -1 for waits for the loader, for room in the queue, for other lanes
@@ -53,7 +53,7 @@ class Waits:
     dep_piece: I32
     dep_lag_ns: F64
     loader: I32  # 1-based number of the loader call among all calls, 0 for others
-    loader_calls: int  # all calls of the loader, also those that did not wait
+    batch_ns: I64  # end of each call of the loader, also of those that did not wait
     at_ns: I64  # place of the wait in its lane's order: where it begins, for another lane where it ends
     mark: I32  # row of the marks, -1: the wait ends no earlier than another lane passes that mark, plus ...
     mark_lag_ns: F64
@@ -72,6 +72,11 @@ class Waits:
         known[self.over] = True
         known.setflags(write=False)
         return known
+
+    @property
+    def loader_calls(self) -> int:
+        """Number of all calls of the loader."""
+        return len(self.batch_ns)
 
     @property
     def begin_blocks(self) -> I64:
@@ -112,7 +117,7 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: 
         dep_piece=dep_piece.astype(np.int32),
         dep_lag_ns=dep_lag,
         loader=number.astype(np.int32),
-        loader_calls=loader[7],
+        batch_ns=loader[7],
         at_ns=at.astype(np.int64),
         mark=mark.astype(np.int32),
         mark_lag_ns=lag,
@@ -227,7 +232,7 @@ def _last_launched(work: Work, time_ns: I64, thread: I32) -> I32:
 
 
 def _loader_waits(view: View, lanes: Lanes) -> tuple[Any, ...]:
-    """Waits for the processes of a DataLoader; last, the number of all its calls."""
+    """Waits for the processes of a DataLoader; last, the ends of all its calls, ns."""
     trace, slices = view.trace, view.trace.slices
     calls = view.named(view.by_kind(SliceKind.RANGE), view.names.loader)
     calls = calls[np.array(["_MultiProcessing" in trace.name(i) for i in calls], dtype=bool)]
@@ -242,42 +247,10 @@ def _loader_waits(view: View, lanes: Lanes) -> tuple[Any, ...]:
     starved = (dur[hit] - shortest)[1:].sum() >= STARVED_SHARE * between
     if len(hit) < 2 or not starved:
         hit = hit[:0]
-    count, calls = len(calls), calls[hit]
+    batches, calls = trace.end_ns[calls], calls[hit]
     thread, end = view.thread[calls], trace.end_ns[calls] - shortest
     nothing = np.full(len(hit), -1)
-    return nothing, calls, thread, lanes.of_thread[thread], slices.start_ns[calls], end, hit + 1, count
-
-
-def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, tuple[int, float]]:
-    """Chain the waits for the loader to each other, by the pace at which the batches came.
-
-    Parameters
-    ----------
-    included
-        bool[n_waits]: waits that are replayed.
-    calls
-        How many calls of the loader, waiting or not, there are in the time that is repeated; 0 when nothing is.
-
-    Returns
-    -------
-    dict
-        Row of a wait -> row of the wait before it, and the least time between their ends, ns.
-    """
-    rows = np.flatnonzero(waits.loader > 0)
-    rows = rows[np.argsort(waits.end_ns[rows], kind="stable")]
-    position = np.flatnonzero(included[rows])
-    if len(position) < 2:
-        return {}
-    rows = rows[position]
-    near = np.diff(position) == 1  # nothing left out between the two
-    between, apart = np.diff(waits.end_ns[rows]), np.diff(waits.loader[rows])
-    told = near if near.any() else apart > 0  # without any, the time left out holds as many batches as calls
-    pace = float(between[told].sum() / apart[told].sum()) if told.any() else 0.0
-    lags = np.where(near, between, pace)
-    chains = {int(row): (int(rows[i]), float(lags[i])) for i, row in enumerate(rows[1:])}
-    around = pace * max(1, calls - int(apart[near].sum()) - int((~near).sum()))
-    chains[int(rows[0])] = (int(rows[-1]), around if calls else float("-inf"))
-    return chains
+    return nothing, calls, thread, lanes.of_thread[thread], slices.start_ns[calls], end, hit + 1, batches
 
 
 def wait_spans(waits: Waits, rows: np.ndarray) -> Spans:
