@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import threading
@@ -68,7 +69,7 @@ class Helper:
         self._ready = False
         self._ended = threading.Event()
         self._known: Any = None  # the figures sent last
-        self._lingering: threading.Timer | None = None  # makes an end after `close`
+        self._lingering: threading.Thread | None = None  # collects it after `close`
 
     @property
     def process_id(self) -> int | None:
@@ -205,10 +206,14 @@ class Helper:
         with suppress(OSError):
             self._lifeline.close()
         if self._lingering is None and not self._ended.is_set():
-            self._lingering = threading.Timer(LINGER_S, self.kill)
-            self._lingering.daemon = True
+            self._lingering = threading.Thread(target=self._collect, name="helper-end", daemon=True)
             with suppress(RuntimeError):  # no thread to be had
                 self._lingering.start()
+
+    def _collect(self) -> None:
+        with suppress(OSError, ValueError):
+            multiprocessing.connection.wait([self._process.sentinel], LINGER_S)
+        self.kill()  # what has ended by then is only forgotten
 
     def wait_closed(self) -> None:
         """Wait for the end after `close`, and make an end where it does not come."""
@@ -218,8 +223,6 @@ class Helper:
 
     def _let_go(self) -> None:
         self._on_end(self)
-        if self._lingering is not None:
-            self._lingering.cancel()
         with suppress(OSError):
             self._lifeline.close()
             self._connection.close()

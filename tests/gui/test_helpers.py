@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,10 +161,8 @@ def test_cancel_ends_a_diagnosis_in_the_midst_of_a_rule(started: None, path: Pat
     made.open(path, None, no_progress)
     with pytest.raises(Cancelled):
         made.analyze(lambda _: None, call_off_in_it, (tmp_path / "rules",))
-    assert made._lingering is not None and made._lingering.is_alive()
-    end = time.monotonic() + 50  # it would be killed after a minute
-    while made._process.exitcode is None and time.monotonic() < end:
-        made._process.join(0.1)  # another thread that starts a process may be told of the end first
+    assert made._lingering is not None
+    made._lingering.join(50)  # it would be killed after a minute
     assert made._process.exitcode == 0  # by itself: what is being written to the cache is never cut off
     assert told.count("endless") == 1  # called off at the first chance
 
@@ -288,6 +285,17 @@ def test_ctrl_c_in_the_terminal_never_reaches_a_helper() -> None:
     assert deaf()
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     made.kill()
+
+
+@pytest.mark.skipif(not hasattr(os, "waitpid"), reason="no process waits to be collected here")
+def test_a_closed_helper_is_collected_when_it_has_ended(started: None) -> None:
+    made = taken()
+    assert made.process_id is not None
+    made.close()
+    assert made._lingering is not None
+    made._lingering.join(50)
+    with pytest.raises(ChildProcessError):  # no zombie is left
+        os.waitpid(made.process_id, os.WNOHANG)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
