@@ -4,7 +4,7 @@ Runs in the user's interpreter: standard library and torch only, Python 3.8.
 
 A loop whose source says that it is too short for the window is recorded whole, with everything that was asked for. Any
 other loop will most likely reach its window; it shall not pay much for the case that it does not (it crashes, it is
-stopped, it is left with ``break``), so shapes and memory, which cost the most, are left out and few steps are recorded.
+stopped, it is left in the middle), so shapes and memory, which cost the most, are left out and few steps are recorded.
 """
 
 import sys
@@ -52,7 +52,8 @@ class Early:
         torch, recorder = self._recorder.torch, self._recorder
         try:
             loader_class = torch.utils.data.DataLoader
-            self.foreseen = self._loops.steps_foreseen(sys._getframe(2), recorder.config["is_users"], loader_class)
+            frame, limits = sys._getframe(2), recorder.tools["limits"]
+            self.foreseen = self._loops.steps_foreseen(frame, recorder.config["is_users"], loader_class, limits)
         except Exception:  # a guess must not cost anybody the recording
             return False
         return self.foreseen is not None and self.foreseen < self._needed

@@ -15,7 +15,7 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def steps_foreseen(frame, is_users, loader_class=()):
+def steps_foreseen(frame, is_users, loader_class, limits):
     """Product of the lengths of all loops that the user's code is in; None where one of them is unknown, or none is.
 
     Parameters
@@ -26,6 +26,8 @@ def steps_foreseen(frame, is_users, loader_class=()):
         Function from a file name to its absolute path where it is the user's code, else an empty string.
     loader_class
         Class of the loaders whose length may be asked for.
+    limits
+        The module that reads what ends a loop before its time.
     """
     total, loops = 1, 0
     asked = None  # the loader's iterator that a loop of the user's is asking for a batch
@@ -33,19 +35,38 @@ def steps_foreseen(frame, is_users, loader_class=()):
         if frame is None:
             break
         if is_users(frame.f_code.co_filename):
-            found = _loops_about(frame)
-            for loop in found:
-                length = None if isinstance(loop, ast.While) else _length(loop.iter, frame, loader_class)
-                if length is None and loop is found[-1] and _asks(loop, frame):
-                    length = asked  # a loader made in the loop's own line, say
-                if length is None:
-                    return None
+            lengths = _lengths(_loops_about(frame), frame, loader_class, limits, asked)
+            if None in lengths:
+                return None
+            for length in lengths:
                 total, loops = total * length, loops + 1
             asked = None
         elif asked is None:
             asked = _batches(frame.f_locals.get("self"))
         frame = frame.f_back
     return total if loops else None
+
+
+def _lengths(found, frame, loader_class, limits, asked):
+    """How often each of the loops runs, from the inside out; None for one that nothing tells of.
+
+    ``asked``: the length of the loader that the innermost one asks for a batch, None where it does not.
+    """
+    lengths, inner, ended = [], None, False
+    for loop in reversed(found):
+        length = None if isinstance(loop, ast.While) else _length(loop.iter, frame, loader_class)
+        if length is None and inner is None and _asks(loop, frame):
+            length = asked  # a loader made in the loop's own line, say
+        limit, ends_all = limits.limit_of(loop, lambda node: _number(node, frame, loader_class))
+        if limit is not None and (length is None or limit <= length):
+            length = limit
+        else:
+            ends_all = False
+        if ended or inner is not None and limits.counts_inside(loop, inner):
+            length = 1
+        lengths.append(length)
+        inner, ended = loop, ended or ends_all
+    return lengths
 
 
 def _asks(loop, frame):
@@ -117,6 +138,10 @@ def _length(node, frame, loader_class):
             return len(range(*numbers)) if whole else None
         if name in SAME:
             return _length(node.args[0], frame, loader_class)
+        if name == "islice" and 2 <= len(node.args) <= 3:
+            ends = [_number(a, frame, loader_class) for a in node.args[1:]]
+            length = _length(node.args[0], frame, loader_class)
+            return None if None in ends else len(range(*ends)[:length])
         if name == "zip":
             lengths = [_length(a, frame, loader_class) for a in node.args]
             return None if None in lengths else min(lengths)
@@ -166,4 +191,7 @@ def _value(node, frame):
         owner = _value(node.value, frame)
         inside = getattr(owner, "__dict__", None) if owner is not None else None
         return inside.get(node.attr) if isinstance(inside, dict) else None
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and type(node.slice.value) is str:
+        owner = _value(node.value, frame)
+        return owner.get(node.slice.value) if type(owner) is dict else None
     return None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import linecache
 import sys
+from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from profiling import _child_limits
 from profiling._child_early import better
 from profiling._child_loops import steps_foreseen
 from tests.profiling.runs import Seen
@@ -38,11 +41,14 @@ def foreseen(folder: Path, source: str, **names: Any) -> int | None:
 
     def step(*_: object) -> None:
         frame: FrameType | None = sys._getframe()
-        found.append(steps_foreseen(frame, lambda name: name if name == str(path) else "", Loader))
+        found.append(steps_foreseen(frame, lambda name: name if name == str(path) else "", Loader, _child_limits))
         raise Done
 
     with pytest.raises(Done):
-        exec(compile(source, str(path), "exec"), {"step": step, "Loader": Loader, **names})
+        exec(
+            compile(source, str(path), "exec"),
+            {"step": step, "o": SimpleNamespace(step=step), "Loader": Loader, **names},
+        )
     return found[0]
 
 
@@ -72,6 +78,43 @@ def foreseen(folder: Path, source: str, **names: Any) -> int | None:
 )
 def test_the_length_of_a_loop(tmp_path: Path, source: str, expected: int | None) -> None:
     names: dict[str, Any] = {"args": SimpleNamespace(steps=100), "names": ["a", "b", "c"], "tqdm": lambda x, **_: x}
+    assert foreseen(tmp_path, source, **names) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("for i in range(1000):\n    if i == 12: break\n    step(i)", 12),
+        ("for i, x in enumerate(Loader(1000)):\n    if i >= args.steps: break\n    step(i)", 100),
+        ("loader = Loader(50)\nfor i, x in enumerate(loader):\n    if i >= args.steps: break\n    step(i)", 50),
+        ("for i, x in enumerate(unknown(), 1):\n    o.step()\n    if i == 12: break", 12),
+        ("for i, x in enumerate(unknown(), start=1):\n    if 12 < i: break\n    step()", 12),
+        ("for i in tqdm(range(1000)):\n    o.step()\n    if args.steps and i + 1 >= args.steps: break", 100),
+        ("for i, x in enumerate(unknown()):\n    with open(0) as f:\n        if i == 7: break\n        step()", 7),
+        ("n = 0\nwhile n < 9:\n    step()\n    n += 1", 9),
+        ("n = 0\nwhile True:\n    o.step()\n    n += 1\n    if n >= config['steps']: break", 30),
+        ("n = 0\nwhile n < 9:\n    for x in Loader(99):\n        step()\n        n += 1\n        if n == 9: break", 9),
+        (
+            "n = 0\nfor epoch in range(5):\n    for x in unknown():\n        if n >= 9: break\n        step()\n"
+            "        n += 1\n    if n >= 9: break", 9,
+        ),
+        ("def f(n):\n    for e in range(5):\n        for i in range(99):\n            if i == n: return\n"
+         "            step()\nf(9)", 9),
+        ("for x in islice(unknown(), 20): step()", 20),
+        ("for x in islice(Loader(100), 20): step()", 20),
+        ("for i, x in enumerate(islice(Loader(100), 5, 20)): step()", 15),
+        ("for i, x in enumerate(unknown()):\n    if i % 10 == 9: break\n    step()", None),
+        ("for i, x in enumerate(unknown()):\n    if x == 3: break\n    step()", None),
+        ("for i, x in enumerate(unknown()):\n    if i == limit(): break\n    step()", None),
+        ("n = 0\nwhile n < 9:\n    step()\n    n = n + 2", None),
+        ("for i in range(99):\n    for j in range(3):\n        if j == 1: break\n    step()", 99),
+    ],
+)  # fmt: skip
+def test_a_loop_that_a_counter_ends(tmp_path: Path, source: str, expected: int | None) -> None:
+    names: dict[str, Any] = {
+        "args": SimpleNamespace(steps=100), "config": {"steps": 30}, "limit": lambda: 3,
+        "unknown": lambda: range(1, 500), "tqdm": lambda x: x, "islice": islice, "open": lambda _: nullcontext(),
+    }  # fmt: skip
     assert foreseen(tmp_path, source, **names) == expected
 
 
@@ -109,7 +152,7 @@ import torch
 w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
 for i in range(1000):
     o.zero_grad(); (w @ w).sum().backward(); o.step(); w.detach().sum().item()
-    if i == 3: break
+    if [i] == [3]: break
 """
 
 
@@ -125,7 +168,7 @@ def test_a_long_loop_that_is_left_early_still_leaves_a_trace(seen: Seen) -> None
 
 
 @pytest.mark.torch
-@pytest.mark.launch(text=LEFT_EARLY.replace("range(1000)", "range(6)").replace("if i == 3: break", "pass"))
+@pytest.mark.launch(text=LEFT_EARLY.replace("range(1000)", "range(6)").replace("if [i] == [3]: break", "pass"))
 def test_a_short_loop_is_recorded_whole_with_everything(seen: Seen) -> None:
     row = seen.result.manifest["traces"][0]
     assert len(seen.steps) == 6
