@@ -129,8 +129,8 @@ class Child:
 
     def _make_recorder(self):
         names = (
-            "session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops", "limits", "clock", "pace",
-            "last",
+            "session", "sync", "procs", "report", "whole", "checks", "guard", "early", "loops", "limits", "clock",
+            "pace", "last",
         )  # fmt: skip
         tools = {name: sibling(name) for name in names}
         self.finder = sibling("steps").StepFinder(self.config["step_source"])
