@@ -21,7 +21,7 @@ from gui.widgets.tabs import EndsWhole
 SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
 LOW_SHARE, HIGH_SHARE = 0.24, 0.26  # where there is little height; and of a very high window, whatever the limit
-VERY_LOW_PX, TABS_PX = 270, 34
+VERY_LOW_PX, TABS_PX = 270, 34  # below the first they are folded to their tabs, about so high
 LOW_PX = 440  # of timeline and views together
 TALL_SHARE = 0.7  # while they are made tall
 # Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.
@@ -137,7 +137,8 @@ class DocumentPage(QWidget):
         self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))
         self.bottom.tabBar().setUsesScrollButtons(True)
         self.bottom.setCornerWidget(self._corner(), Qt.Corner.TopRightCorner)
-        self.bottom.tabBarDoubleClicked.connect(lambda _index: self.toggle_tall())
+        self.bottom.tabBarClicked.connect(self._tab_clicked)
+        self.bottom.tabBarDoubleClicked.connect(self._tab_double_clicked)
         self._tab_ids: list[str] = []
         self._unmade: dict[str, panels.PanelSpec] = {}
         for spec in panels.of_area("bottom"):
@@ -234,12 +235,28 @@ class DocumentPage(QWidget):
         """What the views under the timeline get follows from the room, from what they show and from the user's hand."""
         if self._tall:
             low = round(whole_px * TALL_SHARE)
-        elif self._compact:
+        elif self._compact and not self._is_folded(whole_px):
             low = min(px(COMPACT_PX), bottom_px(whole_px))
+        elif self._is_folded(whole_px):
+            low = self.bottom.tabBar().sizeHint().height()
         else:
             self._bottom_share.give(whole_px)
             return
         self.vertical.setSizes([whole_px - low, low])
+
+    def _is_folded(self, whole_px: int) -> bool:
+        """There is no room for more than the tabs, unless they are made tall."""
+        return whole_px < px(VERY_LOW_PX) and not self._by_hand
+
+    def _tab_clicked(self, index: int) -> None:
+        """Folded views open by a click on any tab, and fold again by one on the tab that is in front."""
+        folded = index >= 0 and self._is_folded(sum(self.vertical.sizes()))
+        if folded and (not self._tall or index == self.bottom.currentIndex()):
+            self.toggle_tall()
+
+    def _tab_double_clicked(self, _index: int) -> None:
+        if not self._is_folded(sum(self.vertical.sizes())):
+            self.toggle_tall()
 
     def _split_dragged(self, _place: int, _handle: int) -> None:
         self._by_hand, self._compact, self._tall = True, False, False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QWidget
 
 from gui.text_size import px
@@ -13,6 +14,8 @@ from gui.widgets.search import SearchField
 from gui.widgets.tabs import DocumentTabs
 
 BAR_PX, COMPACT_PX = 48, 1180
+NARROW_PX, NARROW_BAR_PX = 700, 40  # the title of a trace needs the room of what the menu offers, too
+IN_MENU = ("compare", "report")
 SEARCH_PX, USED_SEARCH_PX, LEAST_SEARCH_PX = 330, 240, 130
 SEARCH_DELAY_MS = 120
 
@@ -31,6 +34,7 @@ class TopBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("topbar")
+        self.actions_: dict[str, tuple[QWidget, str, str]] = {}
         self.setFixedHeight(px(BAR_PX))
         self.menu_button = button("☰", None, "flat", self.tr("Menu (Alt+M)"))
         self.menu_button.setAccessibleName(self.tr("Menu"))
@@ -60,7 +64,6 @@ class TopBar(QFrame):
         self._row.addWidget(self.tabs, 3, Qt.AlignmentFlag.AlignVCenter)
         self._row.addWidget(self.search, 2)
         self._row.addWidget(self.hits)
-        self.actions_: dict[str, tuple[QWidget, str, str]] = {}
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Grow with the text."""
@@ -68,8 +71,16 @@ class TopBar(QFrame):
         if event.type() == QEvent.Type.FontChange:
             self._fit()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Give way in a narrow window."""
+        super().resizeEvent(event)
+        self._fit()
+
     def _fit(self) -> None:
-        self.setFixedHeight(px(BAR_PX))
+        narrow = self.width() < px(NARROW_PX)
+        self.setFixedHeight(px(NARROW_BAR_PX if narrow else BAR_PX))
+        for key, (made, _, _) in self.actions_.items():
+            made.setHidden(narrow and key in IN_MENU)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """The search has room for words while it is used."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QMouseEvent, QResizeEvent
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from core.analysis import Analysis
@@ -24,14 +24,15 @@ from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
 from gui.widgets.budget_bar import BudgetBar, Part
-from gui.widgets.cut_name import CutName, CutValue
 from gui.widgets.glossary import FiguresPage, Shown
 from gui.widgets.labels import Elided, heading, label, plain_tip, restyle
+from gui.widgets.metric import Metric
 
 WIDE_PX = 1300
 ELLIPSIS = "…"
 LOW_PX = 746  # height of the page: the word stands beside its sentence
 VERY_LOW_PX = 640  # the sentence has one line, and the bar no line of names
+LOWEST_PX = 420  # the main figures stand beside the word; what the sentence says, the bar shows
 ROLES = {
     "healthy": "saved",
     "sync_bound": "wait",
@@ -39,40 +40,6 @@ ROLES = {
     "input_bound": "warn",
     "communication_bound": "warn",
 }
-
-
-class Metric(QWidget):
-    """Name over value; the tooltip defines it, a click shows the definitions of all."""
-
-    clicked = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setCursor(Qt.CursorShape.WhatsThisCursor)
-        self.name = CutName("dim")
-        self.value = CutValue(2.5)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(1)
-        box.addWidget(self.name)
-        box.addWidget(self.value)
-
-    def show_figure(self, shown: Shown) -> None:
-        """Show one figure."""
-        unknown = shown.is_unknown
-        self.name.setText(shown.name)
-        restyle(self.name, "role", "main" if shown.is_main else "dim")
-        self.value.setText(shown.value)
-        restyle(self.value, "role", "unknown" if unknown else "dim" if shown.is_aside else "")
-        tip = shown.explanation()
-        self.setToolTip(plain_tip(tip))
-        self.setAccessibleName(f"{shown.name}: {shown.value}")
-        self.setAccessibleDescription(tip)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Ask for the definitions."""
-        if event.button() == Qt.MouseButton.LeftButton:
-            self.clicked.emit()
 
 
 class VerdictBand(QFrame):
@@ -111,6 +78,7 @@ class VerdictBand(QFrame):
         self._grid.setVerticalSpacing(6)
         self._left = left
         self._wide: bool | None = None
+        self._lowest = False
         box = QVBoxLayout(self)
         box.setContentsMargins(16, 8, 16, 8)
         box.setSpacing(6)
@@ -134,16 +102,36 @@ class VerdictBand(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        self._place(self.width() >= px(WIDE_PX))
-        self._row.setSpacing(28 if self.width() > px(1000) else 16 if self.width() > px(500) else 8)
         page_px = self._page_px or self.window().height()
-        low = not self._wide and page_px < px(LOW_PX)  # a low window has no line to spare for one word
+        self._lowest = self.width() < px(WIDE_PX) and page_px < px(LOWEST_PX)
+        self._place(self._lowest or self.width() >= px(WIDE_PX))
+        self._row.setSpacing(28 if self.width() > px(1000) else 16 if self.width() > px(500) else 8)
+        low = self._lowest or (
+            not self._wide and page_px < px(LOW_PX)
+        )  # a low window has no line to spare for one word
         very_low = page_px < px(VERY_LOW_PX)
+        self._show_figures()
+        said = self._lowest and bool(self._shown)
         self.sentence.setVisible(not very_low)
-        self.short_sentence.setVisible(very_low)
+        self.short_sentence.setVisible(very_low and not said)
+        self.setToolTip(plain_tip(self.sentence.text()) if said else "")
         self.bar.show_names_below(not very_low)
         self._left.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
         self._left.setSpacing(12 if low else 1)
+
+    def _show_figures(self) -> None:
+        """All figures, or, in a line with the word, as many of the main ones as there is room for."""
+        room = self.width() - 2 * 16 - self.word.sizeHint().width() - self._grid.horizontalSpacing()
+        for place, metric in enumerate(self._metrics):
+            metric.set_in_line(self._lowest)
+            shown = place < len(self._shown)
+            if shown and self._lowest:
+                room -= metric.sizeHint().width() + self._row.spacing() if self._is_main(place) else 0
+                shown = place == 0 or (room >= 0 and self._is_main(place))
+            metric.setVisible(shown)
+
+    def _is_main(self, place: int) -> bool:
+        return place == 0 or not (self._shown[place].is_aside or self._shown[place].is_unknown)
 
     def explain(self) -> None:
         """Show what every figure means."""
@@ -188,9 +176,9 @@ class VerdictBand(QFrame):
         for place, metric in enumerate(self._metrics):
             if place < len(shown):
                 metric.show_figure(shown[place])
-            metric.setVisible(place < len(shown))
         self._show_budget(figures)
         self.bar.keep_room(False)
+        self._fit()
 
     def _say(self, words: str) -> None:
         self.sentence.setText(words)
@@ -204,8 +192,8 @@ class VerdictBand(QFrame):
             if failed
             else self.tr("The figures of this trace are being worked out.")
         )
-        for metric in self._metrics:
-            metric.hide()
+        self._shown = []
+        self._fit()
         self.bar.keep_room(not failed)
         self.bar.hide()
         self.bar_name.hide()

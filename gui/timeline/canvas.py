@@ -22,6 +22,7 @@ from gui.timeline.header import header_font, paint_grounds, paint_note, stuck
 from gui.timeline.headers import HeaderColumn
 from gui.timeline.labels import draw_text
 from gui.timeline.layout import Layout
+from gui.timeline.notes import notes_of
 from gui.timeline.palette import coarse, looks, palette
 from gui.timeline.prepared import Prepared
 from gui.timeline.rects import draw_rects
@@ -32,7 +33,7 @@ from gui.timeline.still import Still
 from gui.timeline.tooltip import header_lines, paint_tooltip, row_lines, run_lines, tip_lines
 from gui.timeline.waits import sync_lane
 
-MIN_HEIGHT_PX = 190
+MIN_HEIGHT_PX = 120
 CATCH_UP_MS = 14
 STEP_NAME_PX = 45  # room that the name of a step wants
 
@@ -290,19 +291,7 @@ class Canvas(Scaled):
         painter.setClipping(False)
 
     def _draw_headers(self, painter: QPainter, frame: Frame, rows: list[Row]) -> None:
-        notes = {row.key: self._note(frame, row) for row in rows if row.kind in (RowKind.COUNTER, RowKind.SYNCS)}
-        self._headers.paint(painter, frame, rows, notes)
-
-    def _note(self, frame: Frame, row: Row) -> str:
-        if row.kind is RowKind.COUNTER:
-            return "" if row.key.startswith("busy/") else subtitle(self.counters, frame, row)
-        if row.kind is not RowKind.SYNCS:
-            return ""
-        if frame.figures is None:
-            return self.tr("unknown") if self.document.analysis_error is not None else self.tr("measuring…")
-        count = text.count(len(frame.figures.syncs))
-        many = len(frame.figures.steps) > 1 and len(frame.figures.syncs) > 0  # elsewhere they are counted per step
-        return self.tr("{count} in all").format(count=count) if many else count
+        self._headers.paint(painter, frame, rows, notes_of(self.document, self.counters, frame, rows))
 
     def _step_lines(self, painter: QPainter, frame: Frame) -> None:
         """A faint line at the start of each step, while they are far enough apart."""

@@ -60,7 +60,7 @@ def paint_header(painter: QPainter, frame: Frame, row: Row, same_as_above: bool,
         draw_text(painter, QRectF(at, y, title_px, height), row.title, pal.text)
         painter.setFont(header_font(small=True))
         if width - title_px > 24:
-            draw_text(painter, QRectF(at + title_px, y, width - title_px, height), row.subtitle, pal.dim)
+            draw_text(painter, QRectF(at + title_px, y, width - title_px, height), note or row.subtitle, pal.dim)
         return
     top = y + (3 + down if height >= 23 else (height - TEXT_PX) / 2)
     first, second = (row.subtitle, note) if same_as_above and row.subtitle else (row.title, note or row.subtitle)

@@ -47,6 +47,7 @@ class Layout:
         self.module_lanes = MODULE_LANES  # of collapsed Python stacks, by `fit`
         self.hides_empty = False  # rows without a slice in view are left out
         self.empty_in_view: frozenset[str] = frozenset()  # keys of those rows, from `note_empty`
+        self.aside: frozenset[str] = frozenset()  # keys of rows left out between a call and its work, by `pairing`
         self.version = 0  # grows with every change of what is where
         self.pinned: list[Row] = []
         self.scrolled: list[Row] = []
@@ -89,7 +90,7 @@ class Layout:
         return y
 
     def _is_visible(self, row: Row) -> bool:
-        if row.hidden or row.empty:
+        if row.hidden or row.empty or (row.key in self.aside and not row.pinned):
             return False
         if self.hides_empty and row.key in self.empty_in_view and not row.pinned:
             return False
@@ -164,6 +165,7 @@ class Layout:
 
     def fit(self, height_px: int) -> None:
         """Suit rows to the height of the canvas, see `gui.timeline.fitting`; rows that the user has sized stay."""
+        self.aside = frozenset()
         fitting.fit(self, height_px)
 
     # What the user does --------------------------------------------------------------------------------------
@@ -207,8 +209,27 @@ class Layout:
             self.by_key[member].hidden = hidden
         self.place()
 
+    def bring_back(self) -> bool:
+        """Show the rows again that were left out between a call and its work; False when there are none."""
+        had, self.aside = bool(self.aside), frozenset()
+        if had:
+            self.place()
+        return had
+
+    def left_out_above(self, row: Row) -> int:
+        """How many rows were left out right above a row that is shown."""
+        if not self.aside:
+            return 0
+        count = 0
+        for one in self.rows[: self.rows.index(row)][::-1]:
+            if self.is_shown(one) and not one.pinned:
+                break
+            count += one.key in self.aside
+        return count
+
     def show_all(self) -> None:
         """Show every hidden row."""
+        self.aside = frozenset()
         for row in self.rows:
             row.hidden = False
         self.place()
@@ -282,6 +303,8 @@ class Layout:
         if row.empty:
             return self.by_key.get("steps")
         before = (row.hidden, row.expanded, row.first_lane)
+        if row.key in self.aside:
+            self.bring_back()
         self.empty_in_view -= {row.key}
         row.hidden = False
         group = self.by_key.get(row.group)

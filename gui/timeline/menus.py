@@ -42,7 +42,7 @@ def row_menu(view: TimelineView, row: Row | None) -> QMenu:
         if row.kind is RowKind.SLICES and row.lanes > row.shown_lanes and row.expanded:
             menu.addAction(_tr("Show all lanes"), lambda: act(rows.resize, row.key, row.lanes * rows.lane_px + 6))
         menu.addSeparator()
-    hidden = [r for r in rows.rows if r.hidden]
+    hidden = [r for r in rows.rows if r.hidden or r.key in rows.aside]
     show = menu.addAction(_tr("Show hidden rows ({count})").format(count=len(hidden)), lambda: act(rows.show_all))
     show.setEnabled(bool(hidden))
     menu.addAction(_tr("Filter tracks by text…") + "\tShift+T", view.filter.open)

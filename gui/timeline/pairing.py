@@ -14,7 +14,8 @@ MOST_LANES = 8  # from a chosen operator down to the call that blocks in it
 def show_both(layout: Layout, scroll_px: int, height_px: int, upper: tuple[int, ...], work: int) -> int:
     """Make room for slices of the CPU and the row of device work; return how far to scroll, px.
 
-    Rows between them give up what they can: open Python stacks, then lanes. Rows that the user has sized stay.
+    Rows between them give up what they can: open Python stacks, then lanes, in the end their place. Rows that the user
+    has sized keep their lanes.
 
     Parameters
     ----------
@@ -29,18 +30,18 @@ def show_both(layout: Layout, scroll_px: int, height_px: int, upper: tuple[int, 
     low = _device_row(layout, work)
     if not slices or low is None or not layout.is_shown(low) or low.pinned:
         return scroll_px
+    layout.bring_back()
     _open_lanes(layout, slices)
     while slices:
         tops = [top for top in (_top(layout, i) for i in slices) if top >= 0]
         if not tops or min(tops) > low.y:
             return scroll_px
         room_px = height_px - layout.pinned_px
-        # Of the call alone: rather half of the device's slice than none of it.
-        enough_px = room_px + (layout.lane_px // 2 if len(slices) == 1 else 0)
-        if low.y + low.height - min(tops) <= enough_px or _fold(layout, slices, low, enough_px):
+        if low.y + low.height - min(tops) <= room_px or _fold(layout, slices, low, room_px):
             top = min(_top(layout, i) for i in slices if _top(layout, i) >= 0)
-            scroll_px = max(scroll_px, low.y + low.height - room_px)
-            return max(min(scroll_px, top), 0)
+            least = max(scroll_px, low.y + low.height - room_px)
+            whole = (row.y for row in layout.scrolled if least <= row.y <= top)  # a heading is not cut, if it can be
+            return max(min(next(whole, least), top), 0) if least > scroll_px else max(min(scroll_px, top), 0)
         slices = slices[1:]
     last = _top(layout, upper[-1] if upper[-1] >= 0 else upper[0])  # no room for both: the call that blocks
     return min(max(scroll_px, last + layout.lane_px - height_px + layout.pinned_px), last)
@@ -85,6 +86,11 @@ def _top(layout: Layout, slice_id: int) -> int:
 def _fold(layout: Layout, slices: list[int], low: Row, room_px: int) -> bool:
     """Fold what stands between, until all is within the room; all is as it was where it cannot be."""
     before = [(row, row.expanded, row.max_lanes, row.default_lanes) for row in layout.rows], layout.module_lanes
+    depth = layout.index.trace.slices.depth
+    needed: dict[Row, int] = {}  # lanes of the rows of the slices, down to the last of them
+    for row, i in ((_row(layout, i), i) for i in slices):
+        if row is not None and not row.is_python and row.expanded:
+            needed[row] = max(needed.get(row, 1), int(depth[i]) - row.skip_lanes - row.first_lane + 1)
     own = {row.key for row in (_row(layout, i) for i in slices) if row is not None}
     first = min(row.y for row in layout.scrolled if row.key in own)
     between = [r for r in layout.scrolled if first < r.y < low.y and r.kind is RowKind.SLICES and r.key not in own]
@@ -93,16 +99,29 @@ def _fold(layout: Layout, slices: list[int], low: Row, room_px: int) -> bool:
         layout.place(publish=False)
         return low.y + low.height - min(_top(layout, i) for i in slices if _top(layout, i) >= 0) <= room_px
 
-    done = fits() or any(fold() and fits() for fold in _folds(layout, between))
+    folds = [*_folds(layout, between, needed), *_asides(layout, first, low, own)]
+    done = fits() or any(fold() and fits() for fold in folds)
     if not done:
         for row, expanded, most, usual in before[0]:
             row.expanded, row.max_lanes, row.default_lanes = expanded, most, usual
-        layout.module_lanes = before[1]
+        layout.module_lanes, layout.aside = before[1], frozenset()
     layout.place()
     return done
 
 
-def _folds(layout: Layout, between: list[Row]) -> list[Callable[[], bool]]:
+def _asides(layout: Layout, first_px: int, low: Row, own: set[str]) -> list[Callable[[], bool]]:
+    """Rows that can be left out, those without a slice in view before the others, headings of groups last."""
+    rows = [r for r in layout.scrolled if first_px < r.y < low.y and r.key not in own]
+    rows.sort(key=lambda r: (r.kind is RowKind.GROUP, r.key not in layout.empty_in_view, not r.is_python, -r.y))
+
+    def aside(row: Row) -> bool:
+        layout.aside |= {row.key}
+        return True
+
+    return [lambda row=row: aside(row) for row in rows]  # type: ignore[misc]
+
+
+def _folds(layout: Layout, between: list[Row], needed: dict[Row, int]) -> list[Callable[[], bool]]:
     """What can be folded, one after the other; each says whether it changed something."""
 
     def close(row: Row) -> bool:
@@ -115,11 +134,12 @@ def _folds(layout: Layout, between: list[Row]) -> list[Callable[[], bool]]:
 
     def lane() -> bool:
         free = [r for r in between if r.max_lanes == r.default_lanes and r.expanded and r.shown_lanes > 1]
+        free += [r for r, lanes in needed.items() if r.max_lanes == r.default_lanes and r.shown_lanes > lanes]
         row = max(free, key=lambda r: r.shown_lanes, default=None)
         if row is not None:
             row.max_lanes = row.default_lanes = row.shown_lanes - 1
         return row is not None
 
     stacks = [row for row in between if row.is_python and row.expanded]
-    every = sum(row.shown_lanes for row in between)
+    every = sum(row.shown_lanes for row in (*between, *needed))
     return [*((lambda row=row: close(row)) for row in stacks), modules, *([lane] * every)]

@@ -118,6 +118,8 @@ class Revealer(QObject):
 
     def _highlight(self) -> None:
         chosen = self._document.highlighted
+        if not chosen and self._rows.bring_back():
+            self._document.layoutChanged.emit()
         if chosen and 0 <= chosen[0] < len(self._document.trace.slices):
             selected = self._document.selected_slice  # asked for once more, it is the one to be seen
             self.reveal_both(selected if selected in chosen else self._first_in_view(chosen))

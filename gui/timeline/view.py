@@ -39,6 +39,7 @@ from gui.timeline.tooltip import slice_lines
 from gui.timeline.track_filter import TrackFilter
 
 VERY_LOW_PX = 250  # the whole trace gives its place to the rows
+LOWEST_PX = 170  # so do the bars of the steps: the rows have a band of them, too
 LOW_PX = 400  # of the whole timeline: the rows need the height more than what stands above them
 COMFORT_PX = 40  # a slice this wide is readable: going to it only moves the view
 
@@ -104,6 +105,7 @@ class TimelineView(QWidget):
         if very_low != self._very_low and (self._very_low or self.minimap.isVisibleTo(self)):
             self._very_low = very_low
             self.minimap.setVisible(not very_low)
+        self.strip.setVisible(event.size().height() >= self.canvas.outer(LOWEST_PX))
 
     # Layout of the rows --------------------------------------------------------------------------------------
 

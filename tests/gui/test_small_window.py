@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
 from core.importing import open_trace
@@ -21,6 +23,7 @@ from gui.screenshot import dispose, picture_window, settle
 from gui.timeline.view import TimelineView
 from gui.tour_story import sample
 from gui.widgets.cut_name import CutText
+from gui.widgets.labels import plain_tip
 
 
 @pytest.fixture
@@ -129,4 +132,44 @@ def test_the_first_card_is_seen_with_what_it_saves(
     whole, saving = plan.area.widget(), plan._cards[0].saving
     assert 0 < saving.mapTo(whole, saving.rect().bottomLeft()).y() <= plan.area.viewport().height()
     text_size.choose(window.session, window.settings, 100)
+    dispose(window)
+
+
+def test_views_folded_to_their_tabs_open_and_fold_with_a_click(small: MainWindow, qtbot: QtBot) -> None:
+    text_size.choose(small.session, small.settings, 200)
+    settle()
+    page = small.current_page()
+    assert page is not None
+    bar = page.bottom.tabBar()
+    tabs_px = bar.height()
+    assert page.bottom.height() <= tabs_px + 2
+    heights = []
+    for index in (2, 2):
+        qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(index).center())
+        settle()
+        heights.append(page.bottom.height())
+    text_size.choose(small.session, small.settings, 100)
+    assert page.bottom.currentIndex() == 2
+    assert heights[0] > 2 * tabs_px
+    assert heights[1] <= tabs_px + 2
+
+
+def test_in_the_lowest_page_the_main_figures_stand_beside_the_word(qapp: QApplication) -> None:
+    trace = open_trace(sample(0))
+    window = picture_window(trace, analyze(trace), (900, 600))
+    _, verdict, _ = parts(window)
+    usual = verdict.height()
+    text_size.choose(window.session, window.settings, 200)
+    settle()
+    shown = [metric for metric in verdict._metrics if metric.isVisible()]
+    assert shown[0].shown.name == "Sustained step"
+    assert verdict.short_sentence.isHidden()
+    assert verdict.toolTip() == plain_tip(verdict.sentence.text())
+    for metric in shown:
+        assert metric.width() >= metric.sizeHint().width()
+        assert metric.geometry().center().y() < verdict.bar.geometry().top()
+    assert verdict.height() < 1.3 * usual
+    text_size.choose(window.session, window.settings, 100)
+    settle()
+    assert verdict.height() == usual
     dispose(window)

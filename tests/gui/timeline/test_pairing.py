@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from core.analysis import analyze
 from core.importing import open_trace
 from core.trace import Trace
+from gui import text_size
 from gui.main_window import MainWindow
 from gui.screenshot import dispose, picture_window, settle
 from gui.timeline import navigation
@@ -168,3 +169,40 @@ def test_a_hit_is_in_view_though_its_row_has_fewer_lanes_where_it_is(qapp: QAppl
     seen = is_seen(view, hit)
     dispose(window)
     assert seen
+
+
+@pytest.mark.parametrize("percent", [150, 200])
+@pytest.mark.parametrize("size", [(900, 600), (1100, 700)])
+def test_with_large_texts_the_call_and_its_work_are_in_view_too(
+    window: MainWindow, size: tuple[int, int], percent: int
+) -> None:
+    view = timeline_of(window)
+    window.resize(*size)
+    text_size.choose(window.session, window.settings, percent)
+    settle()
+    view.document.show_suggestion(0)
+    settle()
+    call, work = navigation.waiting(view.canvas.frame().figures, view.document.trace, view.document.selected_slice)
+    seen = is_seen(view, call), is_seen(view, work)
+    text_size.choose(window.session, window.settings, 100)
+    assert seen == (True, True)
+
+
+def test_rows_left_out_between_them_are_told_and_come_back(window: MainWindow) -> None:
+    view = timeline_of(window)
+    window.resize(900, 600)
+    text_size.choose(window.session, window.settings, 200)
+    settle()
+    view.document.show_suggestion(0)
+    settle()
+    rows = view.rows
+    aside = rows.aside
+    assert aside
+    assert sum(rows.left_out_above(row) for row in rows.scrolled) == len(aside)
+    view.reveal(int(view.document.trace.tracks.first_id[rows.by_key[next(k for k in aside if k[0] == "t")].track_id]))
+    assert not rows.aside
+    view.document.show_suggestion(0)
+    view.document.highlight(())
+    text_size.choose(window.session, window.settings, 100)
+    assert not rows.aside
+    assert aside <= {row.key for row in rows.scrolled}
