@@ -78,8 +78,8 @@ def drive(window):
     def left():  # but for the process that reads traces, which is at hand for the next one
         return {p: words for p in descendants(os.getpid()) if "from multiprocessing" not in (words := command_of(p))}
 
-    patience = time.monotonic() + 5
-    while left() and time.monotonic() < patience:  # what has just ended may still wait to be collected
+    patience = time.monotonic() + 60  # a script that was left would never end
+    while left() and time.monotonic() < patience:  # an interpreter may still be asked what it is; that ends by itself
         yield
     assert not left(), left()
 
