@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.figures import stats
@@ -111,6 +111,7 @@ def test_all_tables_of_an_empty_trace_are_empty():
     assert figures.summary.verdict == "unknown"
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40)), min_size=1, max_size=12))
 def test_self_times_of_a_thread_add_up_to_its_covered_time(pairs):
     """Whatever nests or crosses: no self time is negative, and nested ones add up to the union."""
@@ -132,6 +133,7 @@ def test_self_times_of_a_thread_add_up_to_its_covered_time(pairs):
     assert own.sum() == covered.sum() * US
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40), st.integers(1, 3)), min_size=1, max_size=30))
 def test_self_times_do_not_depend_on_where_the_rows_are_cut(slices):
     builder = TraceBuilder()
