@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
 from core.rule_tools.loader import loader_calls
 from core.sets import among, distinct
+from core.source_frames import parse_frame
 from core.suggestions import RuleContext
 from core.tables import I32, I64, Bool
+from core.trace import Trace
 
 # What torch does around its operators, in Python.
 _OF_TORCH = re.compile(r"\btorch[/\\].*\.py\(-?\d+\): |^nn\.Module: |\btorch\._C\b")
@@ -35,6 +38,13 @@ class HeldTime:
     frames: int
     chief: str
     chief_ns: int
+
+
+def place_of(trace: Trace, frame: int) -> tuple[str, str]:
+    """A frame in words, ``prepare (data.py:30)``, and its function's name, as long as a title can hold."""
+    found = parse_frame(trace.name(frame))
+    place = f"{found.function} ({PurePath(found.file).name}:{found.line})" if found else trace.name(frame)
+    return place, (found.function if found else place)[:32]
 
 
 def longest_function(ctx: RuleContext, facts: Facts) -> HeldTime | None:

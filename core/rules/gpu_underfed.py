@@ -1,12 +1,11 @@
-"""The GPU is little used, and nothing on the CPU explains it; without a GPU, Python code keeps the operators waiting.
+"""The GPU is little used, and nothing on the CPU explains it.
 
 What it finds
 -------------
 A Python function that launches nothing and idles the GPU for a good part of the step; where no stacks were recorded,
 the place between two operators in which that happens. Else use of the GPU below the threshold while no wait, no
 loader, no launching and no compiling accounts for most of the idle time: the CPU was in Python outside any operator,
-or nothing recorded says where. Where the CPU does the computing and stacks were recorded: the function of the user's
-with most time outside operators, where that is a good part of the step.
+or nothing recorded says where.
 
 Why it costs time
 -----------------
@@ -29,27 +28,24 @@ torch-tb-profiler's utilisation advice; NVIDIA Nsight Systems expert rule 'GPU U
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from core.intervals import coverage, union
 from core.kinds import GapCause, SliceKind
+from core.rule_tools.environments import is_of_environment
 from core.rule_tools.facts import Facts, facts_of
-from core.rule_tools.host_functions import longest_function
+from core.rule_tools.host_functions import place_of
 from core.rule_tools.report import evidence, suggestion
-from core.rule_tools.subjects import need
 from core.sets import among, distinct
-from core.source_frames import parse_frame
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
 RULE = Rule(
     id="gpu-underfed",
     title="The GPU has too little to do",
-    needs=Needs.STEPS,
+    needs=Needs.DEVICE | Needs.STEPS,
     params=(
         Param("max_busy_pct", 50, "% of the time", "the threshold of torch-tb-profiler"),
         Param("min_unknown", 0.6, "share of the idle time", "less, and another cause explains it"),
@@ -82,8 +78,6 @@ _NAMED_WHY = (
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report once."""
     facts = facts_of(ctx)
-    if not ctx.trace.has_device_work:
-        return _on_cpu(ctx, facts)
     busy = facts.busy_pct()
     gaps = ctx.figures.gaps
     if busy is None:
@@ -98,6 +92,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         "python_pct": 100.0 * length[gaps.cause[inside] == GapCause.PYTHON].sum() / max(length.sum(), 1),
     }
     named = _function_that_holds_most(ctx, facts)
+    if named is not None and is_of_environment(facts, named[0]):
+        return []  # a rule of its own
     if named is not None and _idles_the_gpu_alone(ctx, facts, named):
         return [_named(ctx, facts, named, values)]
     if not len(facts.of_kind(SliceKind.PYTHON)) and (found := _between_operators(ctx, facts, values)) is not None:
@@ -130,66 +126,12 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     ]
 
 
-def _on_cpu(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
-    """The suggestion where the CPU computes, and a function of the user's keeps its operators waiting."""
-    facts.require_compute()
-    need(facts.of_kind(SliceKind.CPU_OP), "the trace holds no operators.")
-    need(facts.of_kind(SliceKind.PYTHON), "the trace holds no Python stacks. Record with profile(with_stack=True).")
-    found = longest_function(ctx, facts)
-    if found is None or found.held_ns < ctx.params["min_of_step"] * facts.window_ns:
-        return []
-    longest = int(found.calls[np.argmax(ctx.trace.slices.dur_ns[found.calls])])
-    place, function = _place(ctx, longest)
-    alone = found.alone if found.alone_ns >= ctx.params["min_in_one"] * found.held_ns else found.alone[:0]
-    made = suggestion(
-        ctx,
-        RULE.id,
-        "Python code of {function} takes {share_pct:.0f} % of the step",
-        "In {place} the CPU runs code outside any operator for {each_ms:time} a step, {share_pct:.0f} % of it: the "
-        "code of the function itself and of what it calls, torch left out. Most of that, {chief_pct:.0f} %, is "
-        "the own time of {chief}. {frames:.0f} Python {frames|call is|calls are} recorded in it per step; recording "
-        "takes time, so that many short calls look longer than they are.",
-        Fix(
-            "Do it on whole tensors or arrays, once before the loop, or beside the step in the loader's workers.",
-            "for row in rows:\n    out.append(math.sqrt(abs(row.sum())))",
-            "out = rows.sum(dim=1).abs().sqrt()\n"
-            "# or in worker processes: DataLoader(data, collate_fn=prepare, num_workers=4)",
-            "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-            "What runs beside the step must not depend on its result, and needs a core that the operators do not use.",
-        ),
-        [
-            evidence(facts, "Calls of this function", len(found.calls), "", found.calls),
-            evidence(facts, "Time outside operators per step", facts.per_step(found.held_ns) / 1e6, "ms", found.calls),
-        ],
-        values={
-            "place": place,
-            "function": function,
-            "each_ms": facts.per_step(found.held_ns) / 1e6,
-            "share_pct": 100.0 * found.held_ns / max(facts.window_ns, 1),
-            "chief": found.chief[:60],
-            "chief_pct": 100.0 * found.chief_ns / max(found.held_ns, 1),
-            "frames": facts.per_step(found.frames),
-        },
-        anchors=found.calls,
-        at=longest,
-        effects=[Effect(EffectKind.SCALE_HOST, tuple(alone.tolist()), 0.0, assumed=True)] if len(alone) else [],
-    )
-    return [made if made.effects else replace(made, costs_ns=facts.per_step(found.held_ns))]
-
-
-def _place(ctx: RuleContext, frame: int) -> tuple[str, str]:
-    """A frame in words, ``prepare (data.py:30)``, and its function's name, as long as a title can hold."""
-    found = parse_frame(ctx.trace.name(frame))
-    place = f"{found.function} ({PurePath(found.file).name}:{found.line})" if found else ctx.trace.name(frame)
-    return place, (found.function if found else place)[:32]
-
-
 def _named(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int], values: dict[str, Any]) -> Suggestion:
     """The suggestion where one Python function holds most of the idle time."""
     frames, held_ns, python_ns = named
     quiet = _quiet(ctx, frames)
     longest = int(frames[np.argmax(ctx.trace.slices.dur_ns[frames])])
-    place, function = _place(ctx, longest)
+    place, function = place_of(ctx.trace, longest)
     return suggestion(
         ctx,
         RULE.id,

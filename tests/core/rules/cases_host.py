@@ -40,6 +40,32 @@ def _built_in_step(frame: tuple[str, int, str]):  # type: ignore[no-untyped-def]
     return sim(program)
 
 
+def _python_on_cpu(held_us: float) -> Trace:
+    """Steps of a millisecond of a CPU: a function in Python, and one operator in what is left."""
+    builder = TraceBuilder(gpu=None)
+    for number in range(4):
+        at = number * 1000.0
+        builder.step(number, at, 1000).python("train.py(1): main", at, 1000).python(
+            "text.py(30): tokens", at + 1, held_us
+        )
+        builder.op("aten::mm", at + held_us + 5, 990 - held_us)
+    return builder.build()
+
+
+def _moves(count: int) -> Trace:
+    """Steps of a millisecond of a CPU: an environment and a model in turn, then a backward pass."""
+    builder = TraceBuilder(gpu=None)
+    for number in range(4):
+        at = number * 1000.0
+        builder.step(number, at, 1000).python("train.py(1): main", at, 999)
+        for k in range(count):
+            start = at + 5 + 40 * k
+            builder.python("nn.Module: Policy_0", start, 19).op("aten::addmm", start + 2, 15)
+            builder.python("game.py(30): step", start + 20, 19)
+        builder.op("aten::mm", at + 800, 190)
+    return builder.build()
+
+
 def _cross_entropy(fused: bool):  # type: ignore[no-untyped-def]
     def halves(m: Machine) -> None:
         m.kernel_op("aten::log_softmax", 4)
@@ -141,6 +167,8 @@ CASES = {
     "launch-bound": Case(_many(3), _many(300)),
     "no-steps-marked": Case(sim(_marked, marked=False), sim(_marked)),
     "hand-written-composite-op": Case(_ops(*LOG_SOFTMAX), _ops("exp", "sum", "add", "sub")),
+    "python-work-in-step": Case(lambda: _python_on_cpu(400), lambda: _python_on_cpu(60)),
+    "environment-loop": Case(lambda: _moves(12), lambda: _moves(4)),
     "object-built-in-step": Case(
         _built_in_step(("torch/nn/modules/loss.py", 245, "__init__")),
         _built_in_step(("transformers/modeling_outputs.py", 245, "__init__")),

@@ -92,7 +92,7 @@ def on_cpu(held_us: float, *calls: str, outer: str = "", stacks: bool = True) ->
 
 def test_on_a_cpu_the_function_that_keeps_operators_waiting_is_named_and_priced() -> None:
     analysis = analyze(on_cpu(400, "json/decoder.py(3): decode"))
-    (found,) = [s for s in analysis.suggestions if s.rule_id == "gpu-underfed"]
+    (found,) = [s for s in analysis.suggestions if s.rule_id == "python-work-in-step"]
     assert found.headline == "Python code of prepare takes 40 % of the step"
     assert "prepare (data.py:30)" in found.explanation
     assert "99 %, is the own time of json/decoder.py(3): decode" in found.explanation
@@ -108,7 +108,7 @@ def test_on_a_cpu_a_function_that_runs_operators_is_placed_by_what_it_costs() ->
         builder.step(number, at, 1000).python("train.py(1): main", at, 1000).python("data.py(30): mix", at + 1, 998)
         for k in range(5):
             builder.op("aten::mm", at + 10 + 200 * k, 100)
-    (found,) = [s for s in analyze(builder.build()).suggestions if s.rule_id == "gpu-underfed"]
+    (found,) = [s for s in analyze(builder.build()).suggestions if s.rule_id == "python-work-in-step"]
     assert found.headline == "Python code of mix takes 50 % of the step"
     assert (found.saving.ns, found.costs_ns, found.severity) == (None, 498_000, "high")
 
@@ -123,9 +123,9 @@ def test_on_a_cpu_little_python_torch_s_own_and_a_loader_s_is_not_named() -> Non
         on_cpu(400, "torch/autograd/graph.py(5): run", "<built-in method run_backward of torch._C._EngineBase>"),
         on_cpu(400, outer=LOADER),
     ):
-        assert [s.headline for s in analyze(trace).suggestions if s.rule_id == "gpu-underfed"] == []
+        assert [s.headline for s in analyze(trace).suggestions if s.rule_id == "python-work-in-step"] == []
 
 
 def test_on_a_cpu_without_stacks_nothing_is_decided() -> None:
-    (result,) = [r for r in analyze(on_cpu(400, stacks=False)).rules if r.rule.id == "gpu-underfed"]
+    (result,) = [r for r in analyze(on_cpu(400, stacks=False)).rules if r.rule.id == "python-work-in-step"]
     assert (result.outcome, "with_stack=True" in result.reason) == (Outcome.NOT_CHECKED, True)
