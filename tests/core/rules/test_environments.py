@@ -29,7 +29,8 @@ def moves(
                 builder.python(inner, start + op_us + 7, 18)
             if inside:
                 builder.op("aten::add", start + op_us + 10, 5)
-        builder.op("aten::mm", at + long_us - 700, 600)
+        after = at + 5 + 12 * (op_us + 30)
+        builder.op("aten::mm", after, at + long_us - 10 - after)
     return builder.build()
 
 
@@ -42,9 +43,8 @@ def test_the_loop_is_one_card_with_the_time_of_environment_and_model() -> None:
     assert found[RULE].headline == "One environment is stepped at a time: 26 % of the step"
     assert "step (game.py:30) is called 12 times per step, with 1 operator between two calls" in found[RULE].explanation
     assert "take 515 µs per step, 240 µs of it in the environment" in found[RULE].explanation
-    assert found[RULE].saving.ns is not None
     # 3/4 of twelve times 20 us, and 7/8 of eleven times 20 us of the model's
-    assert 350_000 < found[RULE].saving.ns < 400_000
+    assert 350_000 < (found[RULE].saving.ns or 0) < 400_000
     assert found[RULE].saving.basis == "rough"
     assert "python-work-in-step" not in found  # the same time is told once
 
