@@ -157,8 +157,12 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (r"attempted relative import with no known parent package", "hint-package"),
     (r"EOFError: EOF when reading a line", "hint-input"),
     (r"CUDA error: (an illegal memory access|device-side assert)", "hint-kernel"),
-    (r"CUDA driver version is insufficient|no kernel image is available|Found no NVIDIA driver", "hint-driver"),
+    (r"CUDA driver version is insufficient|no kernel image is available", "hint-driver"),
+    (r"Found no NVIDIA driver", "hint-driverless"),
+    (r"Torch not compiled with CUDA enabled", "hint-cpu-build"),
     (r"No space left on device", "hint-disk"),
+    (r"InvalidCxxCompiler|No working C\+\+ compiler found|Failed to find C compiler", "hint-compiler"),
+    (r"TritonMissing|Cannot find a working triton installation", "hint-triton"),
     (r"DataLoader worker .* (killed|exited)|bus error.*shared memory", "hint-worker"),
 )
 

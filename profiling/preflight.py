@@ -113,7 +113,8 @@ def preflight(
         detail = done.stderr.decode("utf-8", "replace").strip()[-500:]
         raise ProfilingError(say("interpreter-none", path=interpreter), detail, say("cure-another")) from error
     devices = tuple(Device(**d) for d in found["devices"])
-    remarks = [*_of_torch(found), *_of_devices(found, devices), *_of_machine(merged, runs_root)]
+    cuda = bool(found["cuda_build"] and devices)
+    remarks = [*_of_torch(found), *_of_devices(found, devices), *_of_cuda(merged) * cuda, *_of_disk(runs_root)]
     order = {"stop": 0, "warn": 1, "info": 2}
     remarks.sort(key=lambda remark: order[remark.level])
     build = found["cuda_build"] or (f"ROCm {found['hip_build']}" if found["hip_build"] else "")
@@ -146,11 +147,14 @@ def _of_devices(found: Mapping[str, Any], devices: tuple[Device, ...]) -> list[R
         return [Remark("info", say("build-cpu"), say("cure-cuda-build"))]
     if found["cuda_error"]:
         error = found["cuda_error"].partition(" Please ")[0]  # what torch advises takes four lines; the cure is below
+        if "no NVIDIA driver" in error:
+            return [Remark("warn", say("gpu-driverless"), say("cure-driverless"))]
         return [Remark("warn", say("gpu-unusable", error=error.rstrip(". ")), say("cure-driver"))]
     return [Remark("warn", say("gpu-unseen"), say("cure-visible"))]
 
 
-def _of_machine(env: Mapping[str, str], runs_root: str) -> list[Remark]:
+def _of_cuda(env: Mapping[str, str]) -> list[Remark]:
+    """What spoils or forbids a recording of the GPU; nothing of it matters where none is used."""
     remarks = []
     if env.get("CUDA_LAUNCH_BLOCKING") == "1":
         remarks.append(Remark("warn", say("blocking-set"), say("cure-unset")))
@@ -164,10 +168,13 @@ def _of_machine(env: Mapping[str, str], runs_root: str) -> list[Remark]:
         restricted = False
     if restricted and (not hasattr(os, "geteuid") or os.geteuid() != 0):
         remarks.append(Remark("warn", say("restricted"), say("cure-restricted")))
+    return remarks
+
+
+def _of_disk(runs_root: str) -> list[Remark]:
     root = Path(runs_root) if runs_root else Path.home()
     while not root.exists() and root != root.parent:
         root = root.parent
     free = shutil.disk_usage(root).free
-    if free < LEAST_DISK_BYTES:
-        remarks.append(Remark("warn", say("disk-low", free=f"{free / 1e6:.0f}"), say("cure-disk")))
-    return remarks
+    low = [Remark("warn", say("disk-low", free=f"{free / 1e6:.0f}"), say("cure-disk"))]
+    return low if free < LEAST_DISK_BYTES else []

@@ -271,6 +271,22 @@ TEMPLATES = {
         "profiling",
         "The driver and this build of torch do not fit together. Install a newer driver or a torch built for it.",
     ),
+    "hint-driverless": QT_TRANSLATE_NOOP(
+        "profiling", "There is no NVIDIA driver here. Install it, or let the script use the CPU."
+    ),
+    "hint-cpu-build": QT_TRANSLATE_NOOP(
+        "profiling", "This torch is a CPU build. Choose an interpreter whose torch is built for a GPU."
+    ),
+    "hint-compiler": QT_TRANSLATE_NOOP(
+        "profiling",
+        "torch.compile writes C++ and needs a C++ compiler to build it: install one (g++ or clang; on Windows the "
+        "build tools of Visual Studio), or name it in the variable CXX. Until then run the script without torch.compile.",
+    ),
+    "hint-triton": QT_TRANSLATE_NOOP(
+        "profiling",
+        "torch.compile writes its kernels for a GPU in Triton, which this interpreter lacks or which does not know "
+        "this GPU: install the triton that belongs to this torch. Until then run the script without torch.compile.",
+    ),
     "hint-disk": QT_TRANSLATE_NOOP("profiling", "The disk is full."),
     "hint-worker": QT_TRANSLATE_NOOP(
         "profiling",
@@ -310,6 +326,8 @@ TEMPLATES = {
         "profiling",
         "Often the driver is older than this torch needs: update the driver or install a torch built for it.",
     ),
+    "gpu-driverless": QT_TRANSLATE_NOOP("profiling", "There is no NVIDIA driver here: the run will use the CPU."),
+    "cure-driverless": QT_TRANSLATE_NOOP("profiling", "Where there is a GPU, install its driver."),
     "gpu-unseen": QT_TRANSLATE_NOOP("profiling", "No GPU is visible: the run will use the CPU."),
     "cure-visible": QT_TRANSLATE_NOOP("profiling", "Look at CUDA_VISIBLE_DEVICES and the driver."),
     "blocking-set": QT_TRANSLATE_NOOP(
