@@ -63,3 +63,5 @@ def test_what_a_script_says_of_itself_that_spoils_its_times(tmp_path: Path, sour
     script.write_text(source)
     found = remarks_of_script(str(script))
     assert [f"{remark.text.key} {remark.text.values['line']}" for remark in found] == expected  # type: ignore[attr-defined]
+    assert all(remark.cure for remark in found)
+    assert remarks_of_script(str(tmp_path)) == ()

@@ -286,8 +286,6 @@ def test_preflight_sees_what_spoils_times(tmp_path: Path, monkeypatch: pytest.Mo
 
     assert told(devices=[GPU]) == ["blocking-set", "attached", "restricted"]
     assert (told(), told(cuda_build=None)) == (["gpu-unseen"], ["build-cpu"])  # no GPU: none of them matters
-    assert all(remark.cure for remark in found)
-    assert remarks_of_script(str(tmp_path)) == ()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
