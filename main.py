@@ -16,6 +16,7 @@ import contextlib
 import difflib
 import errno
 import math
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 DONE, WRONG_ARGUMENTS, UNUSABLE_INPUT, SCRIPT_FAILED, GATE_NOT_MET, CANCELLED = 0, 2, 3, 4, 5, 130
 MOST_UNUSED = 8  # entries of an allow file told one by one
+NEGATIVE = re.compile(r"-(?:(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)$", re.IGNORECASE)
 COMMANDS = ("analyze", "profile", "compare", "screenshot", "report")
 
 
@@ -326,6 +328,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     def command(name: str, run: Callable[..., int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", allow_abbrev=False)
         sub.set_defaults(run=run, usage_of=sub)
+        sub._negative_number_matcher = NEGATIVE  # argparse itself takes -1e18 and -inf for options
         return sub
 
     analyze = command("analyze", analyze_command, "figures and suggestions of a trace, as text or JSON")

@@ -288,6 +288,16 @@ def test_an_empty_path_is_not_the_current_folder(run):
         assert "path is empty" in done.errors
 
 
+@pytest.mark.parametrize("number", ["-1e18", "-1E-3", "-.5", "-2.e+3", "-inf", "-7"])
+def test_a_negative_number_is_the_value_of_its_option(run, number):
+    done = run("screenshot", "gone.json", "x.png", "--start-us", number, "--end-us", "5")
+    expected = (2, "must be numbers") if number == "-inf" else (3, "gone.json does not exist")
+    assert (done.status, expected[1] in done.errors) == (expected[0], True)
+    done = run("profile", "gone.py", "--skip", number)
+    assert done.status == 2
+    assert "no whole number" in done.errors
+
+
 def test_an_unknown_option_shows_the_usage_of_its_command(run, traces):
     done = run("analyze", "--foo", traces[0])
     assert done.status == 2
