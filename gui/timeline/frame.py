@@ -23,10 +23,20 @@ if TYPE_CHECKING:
 
 HEADER_PX, LEAST_HEADER_PX = 170, 96  # of the column of headings, where the window is wide, and in a narrow one
 HEADER_SHARE = 0.28  # of the width, between the two
+DRAGGED_PX, DRAGGED_SHARE = 48, 0.6  # of a column that the user has made so wide: at least, and of the width at most
 
 
-def header_px(width_px: int) -> int:
+@dataclass
+class HeadingWidth:
+    """Width of the column of headings, shared by all parts of a timeline; ``chosen_px`` 0 suits it to the room."""
+
+    chosen_px: int = 0
+
+
+def header_px(width_px: int, chosen_px: int = 0) -> int:
     """Width of the column of headings in a timeline so wide: with large text it leaves more to the lanes."""
+    if chosen_px > 0:
+        return max(min(chosen_px, round(width_px * DRAGGED_SHARE)), DRAGGED_PX)
     return min(max(round(width_px * HEADER_SHARE), LEAST_HEADER_PX), HEADER_PX)
 
 

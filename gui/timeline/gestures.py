@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gui.timeline.view import TimelineView
 
 CLICK_PX = 4  # a press that moves less is a click
-BORDER_PX = 4  # a row's lower border and a range's borders can be taken within this
+BORDER_PX = 4  # a row's lower border, a range's borders and the edge of the headings can be taken within this
 ZOOM_PER_NOTCH = 1.3
 PAN_PER_NOTCH = 0.12  # of the view
 SCROLL_PER_NOTCH_PX = 60
@@ -162,7 +162,9 @@ class Gestures(QObject):
             return
         x, y = self._canvas.inner(event.position()).x(), self._canvas.inner(event.position()).y()
         self._anchor_ns = self._canvas.frame().time_at(x)
-        if x < self._canvas.head_px:
+        if self._is_edge(x):
+            self._mode = "headings"
+        elif x < self._canvas.head_px:
             self._row = self._row_with_border_at(y)
             self._mode = "resize" if self._row is not None else ""
             self._row = self._row or self._canvas.row_at(y)
@@ -172,6 +174,10 @@ class Gestures(QObject):
             self._mode, self._over_rows = self._range_border(x), False
             chosen = self._document.selected_range
             self._rows_range = chosen.tracks if chosen is not None else ()
+
+    def _is_edge(self, x: float) -> bool:
+        """The right edge of the column of headings is at an x: it can be dragged."""
+        return -BORDER_PX <= x - self._canvas.head_px <= BORDER_PX // 2
 
     def _row_with_border_at(self, y: float) -> Row | None:
         """Row whose lower border is at a y and that can be resized."""
@@ -209,7 +215,9 @@ class Gestures(QObject):
 
     def _hover(self, position: QPointF) -> None:
         shape = Qt.CursorShape.ArrowCursor
-        if position.x() < self._canvas.head_px and self._row_with_border_at(position.y()) is not None:
+        if self._is_edge(position.x()):
+            shape = Qt.CursorShape.SplitHCursor
+        elif position.x() < self._canvas.head_px and self._row_with_border_at(position.y()) is not None:
             shape = Qt.CursorShape.SizeVerCursor
         elif self._range_border(position.x()):
             shape = Qt.CursorShape.SizeHorCursor
@@ -227,6 +235,8 @@ class Gestures(QObject):
             if self._over_rows and self._press is not None:
                 self._rows_range = self._tracks_between(self._press.y(), position.y())
             self.drag_range(frame.time_at(position.x()), self._rows_range)
+        elif self._mode == "headings":
+            self._view.headings.set_width(round(position.x()))
         elif self._mode == "resize" and self._row is not None:
             self._view.rows.resize(self._row.key, round(position.y()) - frame.row_y(self._row))
             self._document.layoutChanged.emit()
@@ -283,7 +293,11 @@ class Gestures(QObject):
         if mode == "row" and self._row is not None:
             self._view.rows.move(self._row.key, self._drop_place(at.y())[0])
             self._document.layoutChanged.emit()
-        elif (at - press).manhattanLength() < CLICK_PX and event.button() == Qt.MouseButton.LeftButton:
+        elif (
+            mode != "headings"
+            and (at - press).manhattanLength() < CLICK_PX
+            and event.button() == Qt.MouseButton.LeftButton
+        ):
             self._clicked(at)
         self._canvas.drop_y = -1
         self._canvas.quiet = False
@@ -305,6 +319,9 @@ class Gestures(QObject):
 
     def _double(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if self._is_edge(self._canvas.inner(event.position()).x()):
+            self._view.headings.set_width(0)
             return
         if self._canvas.inner(event.position()).x() < self._canvas.head_px:
             row = self._canvas.row_at(self._canvas.inner(event.position()).y())

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gui.timeline.view import TimelineView
 
 
+HEADINGS_PX = 32  # wider or narrower at once
+
+
 def _tr(words: str) -> str:
     return QCoreApplication.translate("timeline", words)
 
@@ -46,6 +49,9 @@ def offers(view: TimelineView) -> list[tuple[str, str, Callable[[], object]]]:
         (_tr("Hide tracks without a slice in view"), "H", view.empty_rows.toggle),
         (_tr("Expand all groups"), "", partial(menus.arrange, view, expanded=True)),
         (_tr("Collapse all groups"), "", partial(menus.arrange, view, expanded=False)),
+        (_tr("Wider headings"), "", partial(view.headings.widen, HEADINGS_PX)),
+        (_tr("Narrower headings"), "", partial(view.headings.widen, -HEADINGS_PX)),
+        (_tr("Headings as wide as suits the window"), "", partial(view.headings.set_width, 0)),
         (_tr("Default arrangement"), "", partial(menus.arrange, view)),
         (_tr("Copy all about the selected slice as text"), "Ctrl+C", view.copy_text),
         (_tr("Copy a picture of the timeline"), "", lambda: QGuiApplication.clipboard().setImage(image_of(view))),

@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from gui.session import Session
-from gui.timeline.frame import header_px
+from gui.timeline.frame import HeadingWidth, header_px
 
 
 class Scaled(QWidget):
@@ -19,6 +19,7 @@ class Scaled(QWidget):
     """
 
     scale = 1.0
+    headings = HeadingWidth()  # nobody's own: the fitting one
     picture_scale = 0.0  # device pixels per pixel of Qt of the picture being made, 0: the screen's
 
     def follow_text_size(self, session: Session) -> None:
@@ -51,7 +52,7 @@ class Scaled(QWidget):
     @property
     def head_px(self) -> int:
         """Width of the column of headings, own pixels."""
-        return header_px(self.wide())
+        return header_px(self.wide(), self.headings.chosen_px)
 
     def inner(self, position: QPointF) -> QPointF:
         """Where an event of Qt's happened, own pixels."""

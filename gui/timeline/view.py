@@ -26,6 +26,7 @@ from gui.timeline.canvas import Canvas
 from gui.timeline.counters import CounterData
 from gui.timeline.empty_rows import EmptyRows
 from gui.timeline.gestures import Gestures
+from gui.timeline.heading_width import Headings
 from gui.timeline.keys import Keys
 from gui.timeline.layout import Layout
 from gui.timeline.menus import row_menu, slice_menu
@@ -41,7 +42,6 @@ from gui.timeline.track_filter import TrackFilter
 VERY_LOW_PX = 250  # the whole trace gives its place to the rows
 LOWEST_PX = 170  # so do the bars of the steps: the rows have a band of them, too
 LOW_PX = 400  # of the whole timeline: the rows need the height more than what stands above them
-COMFORT_PX = 40  # a slice this wide is readable: going to it only moves the view
 
 
 class TimelineView(QWidget):
@@ -65,6 +65,7 @@ class TimelineView(QWidget):
         self.minimap = Minimap(session, document, self.index, self.counters, self)
         self.axis = AxisBar(self)
         self.gestures.serve(self.strip, self.minimap, self.axis)
+        self.headings = Headings(self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.scroll_bar.setAccessibleName(self.tr("Scroll the rows"))
         self.scroll_bar.valueChanged.connect(self.canvas.set_scroll)
@@ -112,7 +113,8 @@ class TimelineView(QWidget):
     def state(self) -> dict[str, Any]:
         """What the user made of rows and axis, as plain values for JSON."""
         return {**self.rows.state(), "origin": self.origin.value, "by_name": self.canvas.by_name,
-                "legend": self.canvas.show_legend, "filter": self.rows.filter_text}  # fmt: skip
+                "legend": self.canvas.show_legend, "filter": self.rows.filter_text,
+                "headings": self.headings.chosen_px}  # fmt: skip
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Take over a state; whatever does not fit is left out."""
@@ -122,6 +124,7 @@ class TimelineView(QWidget):
         if state.get("origin") in [o.value for o in Origin]:  # a list: what is no text cannot be looked up in a set
             self.origin = Origin(state["origin"])
         self.canvas.show_legend = state.get("legend") is True
+        self.headings.restore(state.get("headings"))
         if isinstance(state.get("filter"), str):
             self.filter.show_text(state["filter"])
         if (state.get("by_name") is True) != self.canvas.by_name:

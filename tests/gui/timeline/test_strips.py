@@ -20,6 +20,7 @@ from gui.timeline import step_strip, tooltip
 from gui.timeline.axis import tick_step_ns, tick_text, ticks
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.labels import slice_font
+from gui.timeline.notes import notes_of
 from gui.timeline.overlays.legend import TEXT_AT_PX, column_px, entries
 from gui.timeline.palette import palette
 from gui.timeline.row import RowKind
@@ -279,7 +280,7 @@ def test_the_number_beside_the_sync_points_is_of_all_steps(make_view: Callable[.
         canvas = make_view(builder.build()).canvas
         frame = canvas.frame()
         row = next(row for row in frame.layout.rows if row.kind is RowKind.SYNCS)
-        assert canvas._note(frame, row) == said
+        assert notes_of(canvas.document, canvas.counters, frame, [row])[row.key] == said
 
 
 def test_after_a_diagnosis_that_failed_nothing_is_said_to_be_worked_out(
@@ -296,7 +297,8 @@ def test_after_a_diagnosis_that_failed_nothing_is_said_to_be_worked_out(
     image_of(view.strip)
     assert drawn[-1] == "Not measured: the diagnosis failed."
     row = next(row for row in view.canvas.rows.rows if row.kind is RowKind.SYNCS)
-    assert view.canvas._note(view.canvas.frame(), row) == "unknown"
+    notes = notes_of(view.document, view.counters, view.canvas.frame(), [row])
+    assert notes[row.key] == "unknown"
     assert "failed" in " ".join(label.text() for label in table.findChildren(QLabel))
 
 
