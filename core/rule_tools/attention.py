@@ -53,6 +53,8 @@ _BETWEEN = frozenset(
         "aten::triu_",
     )
 )
+# Operators of torch that hold attention in parts of their own: there is nothing of the program's to replace.
+_OF_TORCH = ("aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd")
 _REACH = 12  # operators between the products: scaling, masks, softmax, dropout
 
 
@@ -69,8 +71,10 @@ def find_attention(facts: Facts) -> list[list[int]]:
     if held is not None:
         return held  # type: ignore[no-any-return]
     out: list[list[int]] = facts.memo.setdefault("attention", [])
-    middle = facts.name_table(softmax)
+    middle, of_torch = facts.name_table(softmax), facts.ops(*_OF_TORCH)
     for row in sibling_rows(facts):
+        if len(of_torch) and facts.inside(row[:1], of_torch)[0]:
+            continue
         done = -1
         for at in np.flatnonzero(middle[names[row]]).tolist():
             before = _walk(names[row], int(at), -1, between, products, done)

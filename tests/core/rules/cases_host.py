@@ -66,6 +66,18 @@ def _moves(count: int) -> Trace:
     return builder.build()
 
 
+def _decoded(first: int, grows: bool = True) -> Trace:
+    """Six steps of a CPU, a token each: two caches of ``first`` tokens or more get one token by ``cat``."""
+    builder = TraceBuilder(gpu=None)
+    for number in range(6):
+        at, held = number * 1000.0, first + (number if grows else 0)
+        builder.step(number, at, 1000).op("aten::linear", at + 5, 400)
+        for k in range(2):
+            sizes = [[[2, 8, held, 64], [2, 8, 1, 64]], []]
+            builder.op("aten::cat", at + 410 + 110 * k, 100, Input_Dims=sizes, Input_type=["TensorList", "Scalar"])
+    return built(builder)
+
+
 def _cross_entropy(fused: bool):  # type: ignore[no-untyped-def]
     def halves(m: Machine) -> None:
         m.kernel_op("aten::log_softmax", 4)
@@ -169,6 +181,7 @@ CASES = {
     "hand-written-composite-op": Case(_ops(*LOG_SOFTMAX), _ops("exp", "sum", "add", "sub")),
     "python-work-in-step": Case(lambda: _python_on_cpu(400), lambda: _python_on_cpu(60)),
     "environment-loop": Case(lambda: _moves(12), lambda: _moves(4)),
+    "tensor-grown-by-cat": Case(lambda: _decoded(500), lambda: _decoded(500, grows=False)),
     "object-built-in-step": Case(
         _built_in_step(("torch/nn/modules/loss.py", 245, "__init__")),
         _built_in_step(("transformers/modeling_outputs.py", 245, "__init__")),

@@ -72,6 +72,14 @@ def test_found_and_priced_by_the_time_of_the_cpu(
     assert "kernel" not in suggestion.explanation
 
 
+def test_attention_inside_an_operator_of_torch_is_not_the_program_s_to_replace() -> None:
+    def fast_path(m: Machine) -> None:
+        with m.op("aten::_transformer_encoder_layer_fwd"), m.op("aten::_native_multi_head_attention"):
+            attention(m)
+
+    assert found(analyze(on_cpu(fast_path)()), "unfused-attention") is None
+
+
 @pytest.mark.parametrize(
     ("rule", "program"), [("unfused-attention", attention), ("single-tensor-optimizer", optimizer)]
 )
