@@ -10,6 +10,9 @@ import threading
 import time
 import weakref
 
+KNOWN_CALL = "unpatched_nn_module_call"  # in torch._dynamo, since torch 2.5
+_FILE_NAME = sys._getframe().f_code.co_filename  # as the tracer sees it: ``<steplens>/hooks``
+
 
 def when_imported(name, callback):
     """Call ``callback(module)`` right after the script's first import of this module has finished."""
@@ -67,6 +70,10 @@ class Hooks:
         self.is_loader_worker = is_loader_worker
         self.pid = os.getpid()
         self.depth = 0  # of module calls
+        self._unheard = False  # module calls are passed on to nobody
+        self._apart = lambda act, *args: act(*args)  # without torch.compile's tracer, once that is there
+        self._is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)  # True for it
+        self._hook = None  # of module calls
         self._undo = []
         self._busy = threading.local()
         self.used_in_fork = False
@@ -81,6 +88,7 @@ class Hooks:
         self._hook_loaders()
         self._hook_modules()
         self._hook_signs()
+        when_imported("torch._dynamo", self._hide_from_compiler)
 
     def _tell(self, event, *args):
         """Pass an event on, unless it comes from a forked child, a loader's worker, or our own doing."""
@@ -90,7 +98,7 @@ class Hooks:
             return
         self._busy.on = True
         try:
-            self.recorder.on_event(event, args)
+            self._apart(self.recorder.on_event, event, args)
         finally:
             self._busy.on = False
 
@@ -184,10 +192,15 @@ class Hooks:
 
     def _hook_modules(self):
         module_class, hooks, tell = self.torch.nn.Module, self, self._tell
-        original = module_class.__call__
+        self._unheard = False
+        original = getattr(module_class.__call__, "steplens_original", None)
+        if original is not None:  # the hook is there still, see `_unhook_modules`
+            self._undo.append(lambda: self._unhook_modules(original))
+            return
+        original, is_compiling = module_class.__call__, self._is_compiling
 
         def __call__(self, *args, **kwargs):
-            if hooks.depth:
+            if is_compiling() or hooks.depth or hooks._unheard:
                 return original(self, *args, **kwargs)
             hooks.depth = 1
             try:
@@ -199,8 +212,41 @@ class Hooks:
                 hooks.depth = 0
 
         __call__.steplens_original = original  # see `_own_call` of the session
-        module_class.__call__ = __call__
-        self._undo.append(lambda: setattr(module_class, "__call__", original))
+        module_class.__call__ = self._hook = __call__
+        self._let_pass(__call__)
+        self._undo.append(lambda: self._unhook_modules(original))
+
+    def _unhook_modules(self, original):
+        """Give torch its ``Module.__call__`` back; where code was compiled with the hook there, it would be anew."""
+        dynamo = sys.modules.get("torch._dynamo")
+        counters = getattr(getattr(dynamo, "utils", None), "counters", {})
+        if counters and counters.get("frames"):
+            self._unheard = True
+            return
+        self.torch.nn.Module.__call__ = original
+        self._let_pass(original)
+
+    def _let_pass(self, call):
+        """Tell ``torch.compile`` which ``Module.__call__`` it may pass over: the one that is there now."""
+        for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+            if hasattr(sys.modules.get(name), KNOWN_CALL):
+                setattr(sys.modules[name], KNOWN_CALL, call)
+
+    def _hide_from_compiler(self, dynamo):
+        """Have ``torch.compile`` pass over our functions: traced, they cut the program and do what they must not.
+
+        Those of this module are read where compiled code calls them: there they only call what they stand for.
+        """
+        for name in ("trace_rules", "skipfiles"):  # the second one up to torch 2.2
+            rules = getattr(dynamo, name, None)
+            if hasattr(rules, "SKIP_DIRS") and hasattr(rules, "_recompile_re"):
+                rules.SKIP_DIRS.append(_FILE_NAME.rpartition("/")[0] + "/")
+                rules._recompile_re()
+                getattr(rules, "BUILTIN_INLINE_WHEN_CALLED", set()).add(_FILE_NAME)
+        if hasattr(dynamo, "disable"):
+            self._apart = dynamo.disable(self._apart)
+        if self._hook is not None and self._undo:
+            self._let_pass(self._hook)
 
     def _hook_signs(self):
         """Calls that only training makes: where they come first, the first step has begun."""
@@ -209,9 +255,12 @@ class Hooks:
 
     def _hook_sign(self, owner, name, *event):
         original, tell, hooks = getattr(owner, name), self._tell, self
+        is_compiling = self._is_compiling
 
         @functools.wraps(original)
         def sign(self, *args, **kwargs):
+            if is_compiling():
+                return original(self, *args, **kwargs)
             tell(*event)
             try:
                 result = original(self, *args, **kwargs)

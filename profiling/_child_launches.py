@@ -13,6 +13,9 @@ import shutil
 import sys
 
 PYTHON = re.compile(r"\bpython[\d.]*\b|\.py\b|\b(?:torchrun|accelerate|deepspeed)\b")
+# What builds code for torch.compile and for extensions, and the helpers that torch starts itself, train nothing.
+BUILDERS = re.compile(r"^(?:[\w.-]*(?:[gc]\+\+|gcc|clang(?:\+\+)?)[\d.-]*|cc|cl|nvcc|hipcc|ptxas|ninja)(?:\.exe)?$")
+TORCH_HELPER = re.compile(r"[\\/]torch[\\/]_inductor[\\/]")
 LONGEST_TOLD = 100  # characters of a command
 WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
 
@@ -58,6 +61,8 @@ class Launches:
         try:
             words = [command] if isinstance(command, (str, bytes, os.PathLike)) else command
             text = " ".join(os.fsdecode(word) for word in words)
+            if BUILDERS.match(os.path.basename(text.split(None, 1)[0])) or TORCH_HELPER.search(text):
+                return
             if self._not_followed is not None and PYTHON.search(text):
                 tell, self._not_followed = self._not_followed, None
                 tell(text if len(text) <= LONGEST_TOLD else text[:LONGEST_TOLD] + "...")

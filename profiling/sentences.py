@@ -280,7 +280,7 @@ TEMPLATES = {
     "hint-compiler": QT_TRANSLATE_NOOP(
         "profiling",
         "torch.compile writes C++ and needs a C++ compiler to build it: install one (g++ or clang; on Windows the "
-        "build tools of Visual Studio), or name it in the variable CXX. Until then run the script without torch.compile.",
+        "build tools of Visual Studio), or name it in the variable CXX. Until then run it without torch.compile.",
     ),
     "hint-triton": QT_TRANSLATE_NOOP(
         "profiling",

@@ -106,3 +106,17 @@ def test_only_commands_that_run_the_users_code_are_rewritten(tmp_path: Path) -> 
         [python, "-"], ["/elsewhere/python", "train.py"], ["ls", "train.py"], [python, str(Path(os.__file__))],
     ):  # fmt: skip
         assert rewritten(*words) is None, words
+
+
+def test_what_builds_code_for_torch_is_no_training(tmp_path: Path) -> None:
+    told: list[str] = []
+    launches = Launches("child.py", "own", "theirs", str, told.append)
+    for command in (
+        ["/usr/bin/g++", "-I/usr/include/python3.11", "x.cpp"], ["x86_64-linux-gnu-gcc-12", "/a/setup.py"],
+        "clang++ -I/python3.12/include x.cpp", [sys.executable, "/lib/torch/_inductor/compile_worker/__main__.py"],
+        ["ninja", "build.py"],
+    ):  # fmt: skip
+        launches._tell(command)
+    assert told == []
+    launches._tell("sh gcc-train.sh train.py")
+    assert told == ["sh gcc-train.sh train.py"]

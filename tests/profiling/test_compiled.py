@@ -1,0 +1,71 @@
+"""A script that uses torch.compile: our hooks leave what is compiled as it is, and its steps are found."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from profiling.outcome import hint_for
+from tests.profiling.runs import Seen
+
+SCRIPT = """
+import torch
+torch.manual_seed(0)
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    def forward(self, x):
+        return self.inner(x).sum()
+
+graphs = []
+def backend(graph, inputs):
+    graphs.append(len(list(graph.graph.nodes)))
+    return graph.forward
+
+net = Net()
+net.inner.register_forward_hook(lambda module, args, out: out * 2)
+o = torch.optim.SGD(net.parameters(), lr=0.1)
+net = torch.compile(net, backend=backend)
+for i in range(14):
+    o.zero_grad()
+    net(torch.ones(2, 8)).backward()
+    o.step()
+from torch._dynamo.utils import counters
+print(len(graphs), counters["frames"]["total"], sum(counters["graph_break"].values()))
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=SCRIPT, whole_torch=True)
+def test_what_is_compiled_is_the_same_as_without_us(seen: Seen) -> None:
+    assert seen.result.outcome == "ok", seen.stderr
+    assert seen.stdout == "1 1 0\n"  # one graph of one frame, compiled once, as where the script runs alone
+    assert "Dynamo" not in seen.stderr
+    assert len(seen.steps) == 5
+    assert seen.result.manifest["steps"]["wall_step_us"]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "torch._inductor.exc.InductorError: InvalidCxxCompiler: No working C++ compiler found in "
+        "torch._inductor.config.cpp.cxx: (None, 'g++')",
+        "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised: InvalidCxxCompiler: No working C++ "
+        "compiler found in torch._inductor.config.cpp.cxx: (None, 'g++')",
+        "RuntimeError: Failed to find C compiler. Please specify via CC environment variable or set triton.knobs",
+    ],
+)
+def test_a_missing_compiler_is_told_with_its_cure(title: str) -> None:
+    hint = hint_for(title)
+    assert hint is not None
+    assert hint.key == "hint-compiler"
+    assert re.search(r"C\+\+ compiler", hint)
+    assert "without torch.compile" in hint
+
+
+def test_a_missing_triton_is_told() -> None:
+    title = "torch._inductor.exc.TritonMissing: Cannot find a working triton installation. Either the package is not"
+    assert getattr(hint_for(title), "key", "") == "hint-triton"
