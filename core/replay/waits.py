@@ -10,9 +10,9 @@ import numpy as np
 
 from core import sets
 from core.figures.lookup import View, distinct
-from core.figures.model import Figures
+from core.figures.model import Budget, Figures
 from core.intervals import Spans, union
-from core.kinds import SliceKind, SyncKind
+from core.kinds import GapCause, SliceKind, SyncKind
 from core.replay.handover import find_handovers
 from core.replay.lanes import Lanes
 from core.replay.queues import blocked_launches
@@ -28,6 +28,7 @@ _LOADER_WAIT_NS = 20_000
 STARVED_SHARE = (
     0.05  # of the loop's time spent waiting for batches: the loader sets the pace (torch-tb-profiler's mark)
 )
+IDLES_SHARE = 0.01  # of the loop's time that the device idles for the loader: below it something else sets the pace
 _LOADER_TAKE_NS = 100_000  # taking a finished batch out of the queue costs no more than about this
 RELEASED_NS = 10_000  # from the end of work on one stream to the start of what waited for it on another
 _LOOK_BACK = 64  # launches among which the one before a stream wait on another stream is looked for
@@ -89,7 +90,7 @@ class Waits:
 def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: int) -> Waits:
     """Collect all waits of the lanes; ``call_ns`` is what a call costs that does not wait."""
     sync = _sync_waits(view, figures, work, lanes, call_ns)
-    loader = _loader_waits(view, lanes)
+    loader = _loader_waits(view, figures, lanes)
     room = blocked_launches(view, work, lanes, figures.steps.end_ns, TOLERANCE_NS)
     blocked: tuple[Any, ...] = (np.full(len(room.call), -1), *room[:5])
     base = [np.concatenate(parts) for parts in zip(sync[:6], loader[:6], blocked, strict=True)]
@@ -231,7 +232,7 @@ def _last_launched(work: Work, time_ns: I64, thread: I32) -> I32:
     return found
 
 
-def _loader_waits(view: View, lanes: Lanes) -> tuple[Any, ...]:
+def _loader_waits(view: View, figures: Figures, lanes: Lanes) -> tuple[Any, ...]:
     """Waits for the processes of a DataLoader; last, the ends of all its calls, ns."""
     trace, slices = view.trace, view.trace.slices
     calls = view.named(view.by_kind(SliceKind.RANGE), view.names.loader)
@@ -245,12 +246,19 @@ def _loader_waits(view: View, lanes: Lanes) -> tuple[Any, ...]:
     # Now and then a batch comes late in any run; only a loader that keeps the loop waiting sets its pace.
     between = slices.start_ns[calls[-1]] - slices.start_ns[calls[0]] if len(calls) else 0
     starved = (dur[hit] - shortest)[1:].sum() >= STARVED_SHARE * between
-    if len(hit) < 2 or not starved:
+    if len(hit) < 2 or not starved or _hidden(figures.budget):
         hit = hit[:0]
     batches, calls = trace.end_ns[calls], calls[hit]
     thread, end = view.thread[calls], trace.end_ns[calls] - shortest
     nothing = np.full(len(hit), -1)
     return nothing, calls, thread, lanes.of_thread[thread], slices.start_ns[calls], end, hit + 1, batches
+
+
+def _hidden(budget: Budget) -> bool:
+    """Whether the device hardly idles for the loader: then its batches come in time, however long the CPU waits."""
+    if not budget.period_ns or budget.busy_ns is None:
+        return False
+    return budget.idle_by_cause_ns.get(GapCause.LOADER, 0) < IDLES_SHARE * budget.period_ns
 
 
 def wait_spans(waits: Waits, rows: np.ndarray) -> Spans:
