@@ -84,3 +84,12 @@ def better(one, other):
         full, light = (other, one) if one.left_out else (one, other)
         return full if len(full.steps) >= min(2, len(light.steps)) else light
     return one if len(one.steps) >= len(other.steps) else other
+
+
+def leave_out(recorder):
+    """What comes now is no step's work: the early recording is cut, and begins anew where it holds no step."""
+    with recorder.lock:
+        session = recorder.session
+        if recorder.phase == "early" and session is not None and session.may_stop_here():
+            recorder.cut()
+            recorder._left = max(1, recorder.lead - recorder.number)

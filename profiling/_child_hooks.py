@@ -243,10 +243,25 @@ class Hooks:
                 rules.SKIP_DIRS.append(_FILE_NAME.rpartition("/")[0] + "/")
                 rules._recompile_re()
                 getattr(rules, "BUILTIN_INLINE_WHEN_CALLED", set()).add(_FILE_NAME)
+        getattr(dynamo, "on_compile_start", lambda _: None)(self._before_compiling)
         if hasattr(dynamo, "disable"):
             self._apart = dynamo.disable(self._apart)
         if self._hook is not None and self._undo:
             self._let_pass(self._hook)
+
+    def _before_compiling(self, *unused):
+        """The compiler's own work is no training: recorded with stacks, it fills the memory and takes far longer.
+
+        In a window, which is what was asked for, it stays.
+        """
+        recorder = self.recorder
+        if os.getpid() != self.pid or recorder.broken:
+            return
+        try:
+            recorder.tools["early"].leave_out(recorder)
+        except Exception as error:
+            recorder.broken = True
+            recorder.fail(error)
 
     def _hook_signs(self):
         """Calls that only training makes: where they come first, the first step has begun."""

@@ -48,6 +48,24 @@ def test_what_is_compiled_is_the_same_as_without_us(seen: Seen) -> None:
     assert seen.result.manifest["steps"]["wall_step_us"]
 
 
+BROKEN = SCRIPT.replace("return graph.forward", "raise RuntimeError('no compiler')")
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=BROKEN, whole_torch=True)
+def test_the_compilers_own_work_is_not_recorded(seen: Seen) -> None:
+    assert seen.result.outcome == "failed"
+    assert "no compiler" in seen.stderr
+    assert seen.result.traces == ()  # of a step in which nothing but the compiler has run
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=SCRIPT.replace("range(14)", "range(3)"), whole_torch=True)
+def test_a_short_script_is_recorded_from_the_step_after_the_compiler(seen: Seen) -> None:
+    assert seen.stdout == "1 1 0\n"
+    assert seen.steps == ["ProfilerStep#1", "ProfilerStep#2"]
+
+
 @pytest.mark.parametrize(
     "title",
     [
