@@ -23,6 +23,11 @@ _UNEVEN_SHARE, _ALIKE_SHARE = 0.05, 1 / 3
 _NEAR = 1.5  # how many times shorter than the shortest of the far longer steps others of their kind may be
 # What the longer steps take beside an ordinary one is told with the verdict from this share of the time on.
 TOLD_PCT = 10.0
+_LONG_TIMES = 2.0  # the usual length: steps between this and outliers are told, too
+_FEW_SHARE = 1 / 3  # of the steps: more long ones are no exceptions
+# Steps that get shorter or longer: how many at least and at most, by what share, and how many more pairs of them are in
+# order than not, of all pairs and in standard deviations of what chance makes (Kendall's tau).
+_LEAST_TREND, _MOST_TREND, _TREND_SHARE, _IN_ORDER, _NO_CHANCE = 8, 256, 0.1, 0.6, 3.0
 
 IN_TURN = (
     "One step in {every:.0f} does more than the others: what it does besides takes {share_pct:.0f} % of the time, and "
@@ -30,7 +35,20 @@ IN_TURN = (
 )
 LEFT_OUT = (
     "Besides, {count} {count|step|steps} took far longer than the others and {count|is|are} left out of the figures "
-    "per step: the time that {count|it adds|they add} is {share_pct:.0f} % of all recorded steps."
+    "per step: the time that {count|it adds|they add} is {share_pct:.0f} % of all recorded steps. "
+    "With {count|it|them} a step takes {with_ms:time} on average."
+)
+NOW_AND_THEN = (
+    "{count} of {steps} steps {count|takes|take} at least {times:.0f} times as long as the others: "
+    "what {count|it does|they do} besides takes {share_pct:.0f} % of the time, and is part of all figures per step."
+)
+SHORTER = (
+    "The steps get shorter: the first quarter of them takes {first_ms:time} each, the last {last_ms:time}. "
+    "The figures per step are means of all; a loop that goes on may be faster than they say."
+)
+LONGER = (
+    "The steps get longer: the first quarter of them takes {first_ms:time} each, the last {last_ms:time}. "
+    "The figures per step are means of all; a loop that goes on may be slower than they say."
 )
 HEALTHY_BUT = "Healthy but for {count} {count|step|steps}"
 # Where most of that time went, by the cause of the device's idling; -1 for the device's own work.
@@ -192,28 +210,65 @@ def _apart(rows: I64, count: int) -> int:
 
 
 def more_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
-    """What to say beside the verdict of steps that take longer, as a template with its values; empty without."""
-    steps, own = figures.steps, figures.step_figures
-    left_out = _outliers(own)
+    """What to say beside the verdict of steps that differ, as a template with its values; empty without."""
+    left_out = _outliers(figures.step_figures)
     if left_out.any():
         count, share_pct = outliers_told(figures)
         if not count:
             return "", {}
         cause, most_pct = _went_to(figures, left_out)
-        return LEFT_OUT_WENT_TO.get(cause, LEFT_OUT), {"count": count, "share_pct": share_pct, "most_pct": most_pct}
+        values = {
+            "count": count,
+            "share_pct": share_pct,
+            "most_pct": most_pct,
+            "with_ms": _mean_with(figures, left_out),
+        }
+        return LEFT_OUT_WENT_TO.get(cause, LEFT_OUT), values
+    longer = _longer_words(trace, figures)
+    return longer if longer[0] else _trend_words(figures)
+
+
+def _longer_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
+    """The same of steps that count and take longer than the others."""
+    steps, own = figures.steps, figures.step_figures
     lengths = np.where(own.counted, own.dur_ns, -1)
-    far_longer = far(lengths, OUTLIER_RATIO)
-    if not far_longer.any():
+    far_longer, long = far(lengths, OUTLIER_RATIO), far(lengths, _LONG_TIMES)
+    if not long.any():
         return "", {}
     view = view_of(trace)
     known = update_rounds(view, steps, figures.step_of)[0] | waits_for_batches(view, steps, figures.step_of)
-    for longer in (far_longer, _of_their_kind(lengths, far_longer)):
+    for longer in (far_longer, _of_their_kind(lengths, far_longer), long):
         rows = np.flatnonzero(longer & ~known)
         every = _apart(rows, int(np.flatnonzero(own.counted)[-1]) + 1) if len(rows) >= _LEAST else 1
         share_pct = _added_pct(figures, longer, every) if every > 1 else 0.0
         if share_pct >= TOLD_PCT:
             return IN_TURN, {"every": every, "share_pct": share_pct}
+    count, share_pct = int((long & ~known).sum()), _added_pct(figures, long & ~known)
+    if 0 < count <= _FEW_SHARE * own.counted.sum() and share_pct >= TOLD_PCT:
+        values = {"count": count, "steps": int(own.counted.sum()), "times": _LONG_TIMES, "share_pct": share_pct}
+        return NOW_AND_THEN, values
     return "", {}
+
+
+def _trend_words(figures: Figures) -> tuple[str, dict[str, Any]]:
+    """What to say where the steps that count get shorter or longer from first to last."""
+    if len(sets.distinct(figures.steps.thread_id)) != 1:
+        return "", {}
+    own = figures.step_figures
+    times = own.period_ns[own.paced] if own.paced.any() else own.dur_ns[own.counted]
+    every = own.round_steps
+    times = times[: len(times) // every * every].reshape(-1, every).mean(axis=1)
+    if len(times) < _LEAST_TREND:
+        return "", {}
+    if len(times) > _MOST_TREND:
+        times = times[: len(times) // _MOST_TREND * _MOST_TREND].reshape(_MOST_TREND, -1).mean(axis=1)
+    count = len(times)
+    first, last = float(times[: count // 4].mean()), float(times[-(count // 4) :].mean())
+    order = np.sign(times[None, :] - times[:, None])[np.triu_indices(count, 1)].mean()
+    chance = np.sqrt(2 * (2 * count + 5) / (9 * count * (count - 1)))
+    if abs(last - first) < _TREND_SHARE * max(first, last) or abs(order) < max(_IN_ORDER, _NO_CHANCE * chance):
+        return "", {}
+    return LONGER if last > first else SHORTER, {"first_ms": first / 1e6, "last_ms": last / 1e6}
 
 
 def _outliers(own: StepFigures) -> Bool:
@@ -245,14 +300,26 @@ def _went_to(figures: Figures, longer: Bool) -> tuple[int, float]:
     return (most - 1, 100.0 * share) if share >= _MOST else (_NOTHING, 0.0)
 
 
+def _mean_with(figures: Figures, longer: Bool) -> float:
+    """Mean time of the counted steps and of some others, ms: of the periods where those are known."""
+    time = _times(figures.step_figures, longer)
+    return float(time[(time > 0) & (longer | figures.step_figures.counted)].mean()) / 1e6
+
+
+def _times(own: StepFigures, longer: Bool) -> I64:
+    """What the steps take, ns: the periods where those of some longer ones are known, else on the host.
+
+    A long step on the host may only wait for what was queued before it; the period shows that.
+    """
+    return own.period_ns if (own.period_ns[longer] > 0).any() else own.dur_ns
+
+
 def _added_pct(figures: Figures, longer: Bool, every: int = 0) -> float:
     """What some steps take beside an ordinary one, % of the time of all: by periods where those are known.
 
-    With one such step in ``every``, % of a whole round: the recording may hold one more or less than its share. A long
-    step on the host may only wait for what was queued before it; the period shows that.
+    With one such step in ``every``, % of a whole round: the recording may hold one more or less than its share.
     """
-    own = figures.step_figures
-    time = own.period_ns if (own.period_ns[longer] > 0).any() else own.dur_ns
+    own, time = figures.step_figures, _times(figures.step_figures, longer)
     known = (time > 0) & (longer | own.counted)
     if not (known & ~longer).any():
         return 0.0

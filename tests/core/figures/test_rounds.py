@@ -10,11 +10,20 @@ import pytest
 
 from core.analysis import analyze, outlook
 from core.figures.compute import compute_figures
-from core.figures.rounds import IN_TURN, LEFT_OUT, LEFT_OUT_WENT_TO, more_words
+from core.figures.rounds import (
+    IN_TURN,
+    LEFT_OUT,
+    LEFT_OUT_WENT_TO,
+    LONGER,
+    NOW_AND_THEN,
+    SHORTER,
+    more_words,
+)
 from core.importing import open_trace
 from core.kinds import GapCause
 from core.reporting.phrases import verdict_head
 from core.trace import Trace
+from core.words import fill
 from tests.simulator import Machine, simulate
 from tests.trace_builder import TraceBuilder
 
@@ -219,3 +228,46 @@ def test_a_loop_that_its_loader_keeps_waiting_in_bursts_is_bound_by_it(reads: bo
     (card,) = [s for s in analysis.suggestions if s.rule_id == "loader-starves-step"]
     assert card is analysis.suggestions[0]
     assert 6 <= card.values["late"] < 12 and "of 24 steps wait" in card.explanation
+
+
+def test_what_the_steps_take_with_those_left_out_is_said():
+    trace = loop([1000 if i in (2, 9) else 100 for i in range(12)])
+    template, values = more_words(trace, compute_figures(trace))
+    words = fill(template, values)
+    assert values["with_ms"] == pytest.approx((10 * 0.1 + 2 * 1.0) / 12, rel=0.15)  # the last step has no period
+    assert "With them a step takes 2" in words and "µs on average" in words
+
+
+@pytest.mark.parametrize("long", [290, 240])
+def test_long_steps_below_the_limit_of_outliers_are_told(long: int):
+    trace = loop([long if i in (2, 3, 9) else 100 for i in range(12)])
+    figures = compute_figures(trace)
+    assert figures.step_figures.counted.all()
+    template, values = more_words(trace, figures)
+    assert (template, values["count"], values["steps"]) == (NOW_AND_THEN, 3, 12)
+    assert values["share_pct"] == pytest.approx(100 * 3 * (long - 100) / (900 + 3 * long), rel=0.1)
+
+
+def test_a_rhythm_of_steps_below_the_limit_of_outliers_is_told():
+    trace = loop([290 if i % 4 == 1 else 100 for i in range(16)])
+    template, values = more_words(trace, compute_figures(trace))
+    assert (template, values["every"]) == (IN_TURN, 4)
+    assert values["share_pct"] == pytest.approx(100 * 190 / 590)
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_steps_that_get_longer_or_shorter_are_told(rising: bool):
+    """With some noise, as where a GPU's clock drops, or where caches fill."""
+    durations = [200 + 6 * i + (7 * i % 5) * 4 for i in range(24)]
+    trace = loop(durations if rising else durations[::-1])
+    template, values = more_words(trace, compute_figures(trace))
+    low, high = sorted((values["first_ms"], values["last_ms"]))
+    assert template == (LONGER if rising else SHORTER)
+    assert (low, high) == pytest.approx((np.mean(durations[:6]) / 1000, np.mean(durations[-6:]) / 1000), rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_chance_makes_no_trend(seed: int):
+    durations = np.random.default_rng(seed).integers(100, 180, 8 + 8 * seed).tolist()
+    trace = loop(durations)
+    assert more_words(trace, compute_figures(trace)) == ("", {})
