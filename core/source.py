@@ -199,7 +199,7 @@ class SourceFinder:
 
     # ------------------------------------------------------------------- places
 
-    def of_slice(self, slice_id: int, hint: str = "") -> SourceRef | None:
+    def of_slice(self, slice_id: int, hint: str = "", is_call: bool = False) -> SourceRef | None:
         """Place in the user's code of a CPU slice (of its launch, for device work); None without stacks.
 
         Parameters
@@ -208,8 +208,10 @@ class SourceFinder:
             Any slice.
         hint
             What was seen there (`core.source_syntax.match`); with the source at hand it selects the line.
+        is_call
+            The slice is a Python frame, and the place at which it was called is wanted.
         """
-        frame = self.user_frame(slice_id)
+        frame = self._climb(int(self._trace.slices.parent_id[slice_id])) if is_call else self.user_frame(slice_id)
         found = self._recorded(slice_id, frame, hint) if self._lines is not None else None
         if self._ranges and (found is None or not found.exact):
             known = parse_frame(self._trace.name(frame)) if frame >= 0 else None
@@ -386,9 +388,7 @@ class SourceFinder:
 
 def lines_in_words(lines: Sequence[int]) -> str:
     """Say which lines: ``line 3``, ``lines 3, 5 and 8``, ``lines 3, 5, 8 and 4 more``."""
-    shown = [str(line) for line in sorted(lines)[:3]]
-    if len(lines) > len(shown):
-        shown.append(f"{len(lines) - len(shown)} more")
+    shown = [str(line) for line in sorted(lines)[:3]] + ([f"{len(lines) - 3} more"] if len(lines) > 3 else [])
     return f"line {shown[0]}" if len(shown) == 1 else f"lines {', '.join(shown[:-1])} and {shown[-1]}"
 
 

@@ -26,6 +26,7 @@ the reference article on a loss function with seven faults (#5).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -57,40 +58,39 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         if len(np.unique(facts.figures.step_of[ids])) < min(ctx.params["min_steps"], max(facts.n_steps, 1)):
             continue
         took = total_ns(facts, ids)
-        out.append(
-            suggestion(
-                ctx,
-                RULE.id,
-                "An object is built anew in every step: {what}",
-                "Its constructor ran {count} {count|time|times} in {steps} {steps|step|steps} and took {took_ms:time} "
-                "of CPU "
-                "time. Built once and "
-                "kept, it would cost nothing.",
-                Fix(
-                    "Build it once, in __init__.",
-                    "def forward(self, input, target):\n    nll = torch.nn.NLLLoss(self.weight)\n"
-                    "    return nll(log_softmax(input), target)",
-                    "def __init__(self):\n    super().__init__()\n    self.nll = torch.nn.NLLLoss(weight)\n\n"
-                    "def forward(self, input, target):\n    return self.nll(log_softmax(input), target)",
-                    "https://pytorch.org/docs/stable/notes/modules.html",
-                    "A module kept as an attribute becomes part of the state_dict when it has parameters or buffers.",
-                ),
-                [
-                    evidence(facts, "Constructors", len(ids), "", ids),
-                    evidence(facts, "CPU time in them", took / 1e6, "ms", ids),
-                ],
-                values={
-                    "what": trace.name(ids[0]).rsplit("/", 1)[-1].replace(": __init__", ""),
-                    "count": len(ids),
-                    "steps": len(np.unique(facts.figures.step_of[ids])),
-                    "took_ms": took / 1e6,
-                },
-                anchors=ids,
-                at=_caller(facts, ids[0]),
-                effects=[Effect(EffectKind.REMOVE_WORK, tuple(ids))],
-                hint="construct",
-            )
+        made = suggestion(
+            ctx,
+            RULE.id,
+            "An object is built anew in every step: {what}",
+            "Its constructor ran {count} {count|time|times} in {steps} {steps|step|steps} and took {took_ms:time} "
+            "of CPU "
+            "time. Built once and "
+            "kept, it would cost nothing.",
+            Fix(
+                "Build it once, in __init__.",
+                "def forward(self, input, target):\n    nll = torch.nn.NLLLoss(self.weight)\n"
+                "    return nll(log_softmax(input), target)",
+                "def __init__(self):\n    super().__init__()\n    self.nll = torch.nn.NLLLoss(weight)\n\n"
+                "def forward(self, input, target):\n    return self.nll(log_softmax(input), target)",
+                "https://pytorch.org/docs/stable/notes/modules.html",
+                "A module kept as an attribute becomes part of the state_dict when it has parameters or buffers.",
+            ),
+            [
+                evidence(facts, "Constructors", len(ids), "", ids),
+                evidence(facts, "CPU time in them", took / 1e6, "ms", ids),
+            ],
+            values={
+                "what": trace.name(ids[0]).rsplit("/", 1)[-1].replace(": __init__", ""),
+                "count": len(ids),
+                "steps": len(np.unique(facts.figures.step_of[ids])),
+                "took_ms": took / 1e6,
+            },
+            anchors=ids,
+            at=-1,
+            effects=[Effect(EffectKind.REMOVE_WORK, tuple(ids))],
         )
+        # a constructor of the user's own is not the place: its call is
+        out.append(replace(made, source=ctx.source.of_slice(ids[0], "construct", is_call=True)))
     return out
 
 
