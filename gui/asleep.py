@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 _ASLEEP = "steplens_asleep"  # property of a page
+SIZE = 2  # bit of `QFont.resolveMask`: the size does not come from the application
 _DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
 _POLISHED, _OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
 
@@ -24,11 +26,13 @@ def lay_down(app: QApplication) -> None:
     for page in hidden:
         if page.property(_ASLEEP):
             continue
+        sized = _sized(page)
         for widget in _of(page):
             if widget.testAttribute(_POLISHED) and not widget.testAttribute(_OWN_STYLE):
                 style.unpolish(widget)
                 widget.setAttribute(_POLISHED, False)
                 widget.setAttribute(_OWN_STYLE, True)  # Qt neither restyles nor tells these
+        _keep(sized)
         page.setProperty(_ASLEEP, True)
         page.installEventFilter(waker)
 
@@ -48,6 +52,20 @@ def _of(page: QWidget) -> Iterator[QWidget]:
             yield from _of(child)
 
 
+def _sized(page: QWidget) -> list[tuple[QWidget, float]]:
+    """Widgets of a page whose fonts have a size of their own, and that size in points."""
+    return [(w, w.font().pointSizeF()) for w in _of(page) if w.font().resolveMask() & SIZE]
+
+
+def _keep(sized: list[tuple[QWidget, float]]) -> None:
+    """Give widgets their sizes back: letting a style go, and taking one on, puts an older one in their place."""
+    for widget, points in sized:
+        if points > 0 and widget.font().pointSizeF() != points:
+            font = QFont(widget.font())
+            font.setPointSizeF(points)
+            widget.setFont(font)
+
+
 class _Waker(QObject):
     """Wakes a page that is shown."""
 
@@ -61,6 +79,7 @@ class _Waker(QObject):
 def _wake(page: QWidget) -> None:
     page.setProperty(_ASLEEP, False)
     style, woken = QApplication.style(), []
+    sized = _sized(page)
     for widget in _of(page):
         if widget.testAttribute(_OWN_STYLE):
             widget.setAttribute(_OWN_STYLE, False)
@@ -68,6 +87,7 @@ def _wake(page: QWidget) -> None:
             woken.append(widget)
     for widget in woken:
         style.polish(widget)
+    _keep(sized)
     for widget in woken:
         QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
 

@@ -127,7 +127,6 @@ _ICONS = (Path(__file__).resolve().parent.parent / "resources" / "icons").as_pos
 
 
 _STYLED = "steplens_styled"
-_SIZE = 2  # bit of `QFont.resolveMask`: the size does not come from the application
 
 
 def theme(dark: bool) -> Theme:
@@ -190,7 +189,7 @@ def restyle_all(app: QApplication, sheet: str, change: Callable[[], object], *, 
     sheet, once each. But with the old sheet it takes back the sizes that fonts were given since.
     """
     asleep.lay_down(app)
-    own = [(w, w.font().pointSizeF()) for w in app.allWidgets() if w.font().resolveMask() & _SIZE]
+    own = [(w, w.font().pointSizeF()) for w in app.allWidgets() if w.font().resolveMask() & asleep.SIZE]
     app.setStyleSheet("")
     change()
     app.setStyleSheet(sheet)

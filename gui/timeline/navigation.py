@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from core.figures.model import Figures
@@ -10,7 +12,7 @@ from core.trace import Trace
 
 FLOWS_AT_MOST = 300
 VISIBLE_PX, READABLE_PX = 3.0, 12.0  # of a wait: below the first the view zooms, until it is as wide as the second
-CONTEXT = 4.0  # a wait that is gone to takes at most this part of the view
+FITTING, FITTED = 0.8, 0.6  # share of the view: a wait longer than the first has the second
 
 
 def flow_pairs(trace: Trace, slice_id: int, *, deep: bool = False) -> tuple[list[tuple[int, int]], list[bool]]:
@@ -125,8 +127,12 @@ def waiting(figures: Figures | None, trace: Trace, slice_id: int) -> tuple[int, 
     return -1, int(work[np.argmin(slices.start_ns[work])]) if len(work) else -1
 
 
-def with_context(start_ns: float, end_ns: float, view: tuple[float, float], view_px: int) -> tuple[float, float]:
+def with_context(
+    start_ns: float, end_ns: float, view: tuple[float, float], view_px: int, usual_ns: float = 0.0
+) -> tuple[float, float]:
     """Window, ns, that shows a stretch with what lies around it: the present one where that does so already.
+
+    It moves only, unless the stretch would be too narrow to be seen or does not fit.
 
     Parameters
     ----------
@@ -136,14 +142,15 @@ def with_context(start_ns: float, end_ns: float, view: tuple[float, float], view
         Start and end of the present window, ns.
     view_px
         Width of the window, px.
+    usual_ns
+        Width of the window that the user has chosen, where the present one had to differ from it; 0: the present one.
     """
-    width, dur = view[1] - view[0], max(end_ns - start_ns, 1.0)
-    visible = dur * view_px >= VISIBLE_PX * width
-    if visible and view[0] <= start_ns and end_ns <= view[1]:
+    dur, width = max(end_ns - start_ns, 1.0), usual_ns or view[1] - view[0]
+    if dur * view_px < VISIBLE_PX * width:
+        width = dur * view_px / READABLE_PX
+    elif dur > FITTING * width:
+        width = dur / FITTED
+    if math.isclose(width, view[1] - view[0]) and view[0] <= start_ns and end_ns <= view[1]:
         return view
-    if visible:
-        width = max(width, CONTEXT * dur)
-    else:
-        width = max(dur * view_px / READABLE_PX, CONTEXT * dur)
     middle = (start_ns + end_ns) / 2
     return middle - width / 2, middle + width / 2

@@ -58,6 +58,7 @@ class TimelineView(QWidget):
         self.motion = Motion(document, self)
         self._loose_mark: Mark | None = None
         self._fitted: tuple[float, float] | None = None
+        self._sync_view, self._usual_ns = (0.0, 0.0), 0.0  # view of the sync point gone to last; width before that
         self.canvas = Canvas(session, document, self.rows, prepared, self)
         self.gestures = Gestures(self)
         self.strip = StepStrip(session, document, self)
@@ -259,9 +260,11 @@ class TimelineView(QWidget):
         call = int(figures.syncs.slice_id[sync])
         start, end = float(self.document.trace.slices.start_ns[call]), float(self.document.trace.end_ns[call])
         shown = (view.start_ns, view.end_ns)
-        target = navigation.with_context(start, end, shown, self.canvas.frame().lanes_px)
+        usual_ns = self._usual_ns if shown == self._sync_view else view.width_ns
+        target = navigation.with_context(start, end, shown, self.canvas.frame().lanes_px, usual_ns)
         if target != shown:
             self.document.zoom_to(*target)
+        self._usual_ns, self._sync_view = usual_ns, (view.start_ns, view.end_ns)
         self.document.select(call)
         self.revealer.reveal_both(call)
 

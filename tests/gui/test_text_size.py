@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QTableView
+from PySide6.QtWidgets import QApplication, QLabel, QTableView
 
 from gui import text_size
 from gui.app import make_window
 from gui.main_window import MainWindow
+from gui.screenshot import settle
 from gui.session import Document
 from gui.settings import Settings
 from gui.timeline.view import TimelineView
@@ -129,3 +130,20 @@ def test_the_plan_gets_wider_with_its_words(window: MainWindow, document: Docume
     QApplication.processEvents()
     assert page.horizontal.sizes()[-1] > before
     assert page.vertical.sizes()[-1] <= sum(page.vertical.sizes()) // 2
+
+
+def test_headings_of_the_page_that_lies_behind_have_the_size_when_it_comes_to_the_front(
+    window: MainWindow, document: Document, settings: Settings
+) -> None:
+    window.show_page("start")
+    settle()
+    title = next(made for made in window.pages["start"].findChildren(QLabel) if "slow" in made.text())
+    usual, height = title.font().pointSizeF(), title.fontMetrics().height()
+    for percent in (150, 200, 100):
+        window.session.set_current(document)
+        settle()
+        text_size.choose(window.session, settings, percent)
+        window.show_page("start")
+        settle()
+        assert title.font().pointSizeF() == pytest.approx(usual * percent / 100)
+        assert title.fontMetrics().height() == pytest.approx(height * percent / 100, rel=0.1)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtTest import QTest
 
 from core.figures.compute import compute_figures
 from core.kinds import TrackKind
@@ -83,4 +84,37 @@ def test_a_sync_point_is_shown_with_what_lies_around_it() -> None:
     assert end - start == pytest.approx(10 * 1_000 / 12)
     assert start < 500 < 510 < end
     start, end = with_context(5_000, 15_000, (0, 1_000), 1_000)
-    assert (start, end) == (-10_000, 30_000)  # a quarter of the view
+    assert end - start == pytest.approx(10_000 / 0.6)  # it does not fit
+    assert start + end == pytest.approx(20_000)
+    for dur in (4, 200, 790):  # moves only
+        start, end = with_context(5_000, 5_000 + dur, (0, 1_000), 1_000)
+        assert end - start == 1_000
+    back = with_context(500, 600, (540, 560), 1_000, usual_ns=1_000)  # the user's width again
+    assert back == (50, 1_050)
+
+
+def test_going_along_sync_points_returns_to_the_users_zoom(make_view: Callable[..., TimelineView]) -> None:
+    builder = TraceBuilder()
+    for number, (at, wait) in enumerate(((0, 300), (20_000, 1), (40_000, 300), (60_000, 9_000), (80_000, 300))):
+        builder.op("aten::mm", at + 10, 20).launch("gemm", at + 12, 5, at + 30, 70 + wait)
+        builder.op("aten::item", at + 90, wait + 40)
+        builder.copy("DtoH (Device -> Pageable)", at + 100, wait + 10, at + 100 + wait, 2, bytes=8)
+        builder.op(f"aten::relu{number}", at + 15_000, 20)
+    view = make_view(builder.build())
+    figures = view.document.analysis.figures if view.document.analysis else None
+    assert figures is not None
+    view.document.zoom_to(-1_000_000, 4_000_000)
+    usual, seen = view.document.viewport.width_ns, []
+    for key in ("L", "L", "L", "L", "J"):
+        QTest.keyClick(view, key)
+        call = view.document.selected_slice
+        start, end = int(view.document.trace.slices.start_ns[call]), int(view.document.trace.end_ns[call])
+        shown = view.document.viewport
+        assert shown.start_ns <= start
+        assert end <= shown.end_ns
+        share = (end - start) / shown.width_ns
+        assert share < 0.81
+        assert share * view.canvas.frame().lanes_px >= 3
+        seen.append(shown.width_ns / usual)
+    assert seen[1] == seen[3] == pytest.approx(1.0)
+    assert 0.1 < seen[0] < 1.0 < seen[2] == seen[4] < 5
