@@ -20,6 +20,9 @@ from core.trace import Trace
 
 # What torch does around its operators, in Python.
 _OF_TORCH = re.compile(r"\btorch[/\\].*\.py\(-?\d+\): |^nn\.Module: |\btorch\._C\b")
+# Functions without a name of their own; Python up to 3.11 has frames for comprehensions.
+_INNER = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
+_DEEPEST = 8  # of them one in another
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class HeldTime:
     """What one function holds in the counted steps.
 
     ``calls`` are its outermost calls; ``alone`` the outermost frames in it that run no operator (the calls themselves
-    where none does), whose time is ``alone_ns``. ``frames`` counts the Python calls that the time was spent in, and
+    where none does), whose time is ``alone_ns``. ``frames_in`` are the Python calls that the time was spent in, and
     ``chief`` is the name of those that took most, with ``chief_ns``.
     """
 
@@ -35,7 +38,7 @@ class HeldTime:
     alone: I32
     held_ns: int
     alone_ns: int
-    frames: int
+    frames_in: I32
     chief: str
     chief_ns: int
 
@@ -44,7 +47,8 @@ def place_of(trace: Trace, frame: int) -> tuple[str, str]:
     """A frame in words, ``prepare (data.py:30)``, and its function's name, as long as a title can hold."""
     found = parse_frame(trace.name(frame))
     place = f"{found.function} ({PurePath(found.file).name}:{found.line})" if found else trace.name(frame)
-    return place, (found.function if found else place)[:32]
+    function = found.function if found else place
+    return place, "the script itself" if function == "<module>" else function[:32]
 
 
 def longest_function(ctx: RuleContext, facts: Facts) -> HeldTime | None:
@@ -59,7 +63,7 @@ def longest_function(ctx: RuleContext, facts: Facts) -> HeldTime | None:
     if not len(frames):
         return None
     own = _outside_operators(facts, frames)
-    holder = ctx.source.user_frames(frames)
+    holder = _of_functions(ctx, ctx.source.user_frames(frames))
     holder[_through_torch(facts, frames, holder)] = -1
     holder[facts.within_ranges(frames, loader_calls(facts))] = -1
     counts = holder >= 0
@@ -69,7 +73,9 @@ def longest_function(ctx: RuleContext, facts: Facts) -> HeldTime | None:
         return None
     name = int(total.argmax())
     mine = frames[counts][names == name]
-    calls = frames[sl.name_id[frames] == name]
+    every = facts.of_kind(SliceKind.PYTHON)
+    calls = every[sl.name_id[every] == name]  # that of a whole script began before its steps
+    calls = calls[among(calls, distinct(holder[counts][names == name]))]
     calls = calls[~facts.inside(calls, calls)]
     quiet = mine[_runs_no_operator(facts, mine)]
     quiet = quiet[~facts.inside(quiet, quiet)]
@@ -80,10 +86,28 @@ def longest_function(ctx: RuleContext, facts: Facts) -> HeldTime | None:
         alone=quiet,
         held_ns=int(total[name]),
         alone_ns=int(sl.dur_ns[quiet].sum()),
-        frames=len(mine),
+        frames_in=mine,
         chief=ctx.trace.strings[chief],
         chief_ns=int(by_name[chief]),
     )
+
+
+def _of_functions(ctx: RuleContext, holder: I32) -> I32:
+    """int32[len(holder)]: as the frames given, with the function around it in place of a comprehension or lambda."""
+    trace, found = ctx.trace, holder.copy()
+    names = distinct(trace.slices.name_id[found[found >= 0]]).tolist()
+    inner = [name for name in names if trace.strings[name].endswith(_INNER)]
+    for _ in range(_DEEPEST if inner else 0):
+        at = np.flatnonzero((found >= 0) & among(trace.slices.name_id[np.maximum(found, 0)], inner))
+        parents = trace.slices.parent_id[found[at]]
+        at, parents = at[parents >= 0], parents[parents >= 0]
+        above = ctx.source.user_frames(parents)
+        at, above = at[above >= 0], above[above >= 0]
+        if not len(at):
+            break
+        found[at] = above
+        inner = [n for n in distinct(trace.slices.name_id[above]).tolist() if trace.strings[n].endswith(_INNER)]
+    return found
 
 
 def _outside_operators(facts: Facts, frames: I32) -> I64:
@@ -111,7 +135,7 @@ def _through_torch(facts: Facts, frames: I32, holder: I32) -> Bool:
         name for name in distinct(sl.name_id[frames]).tolist() if _OF_TORCH.search(strings[name])
     )
     found = np.zeros(len(frames), dtype=bool)
-    at, rows = frames.copy(), np.flatnonzero(frames != holder)
+    at, rows = frames.copy(), (frames != holder).nonzero()[0]
     while len(rows):
         found[rows] = of_torch[sl.name_id[at[rows]]]
         at[rows] = sl.parent_id[at[rows]]
@@ -126,8 +150,8 @@ def _runs_no_operator(facts: Facts, frames: I32) -> Bool:
     of_frame, of_op = (trace.tracks.thread_id[sl.track_id[ids]] for ids in (frames, ops))
     quiet = np.zeros(len(frames), dtype=bool)
     for thread in distinct(of_frame).tolist():
-        rows = np.flatnonzero(of_frame == thread)
+        rows = (of_frame == thread).nonzero()[0]
         starts = np.sort(sl.start_ns[ops[of_op == thread]])
-        begin, end = (np.searchsorted(starts, t[frames[rows]]) for t in (sl.start_ns, trace.end_ns))
+        begin, end = (starts.searchsorted(t[frames[rows]]) for t in (sl.start_ns, trace.end_ns))
         quiet[rows] = begin == end
     return quiet

@@ -33,8 +33,9 @@ import numpy as np
 
 from core.rule_tools.environments import is_of_environment
 from core.rule_tools.facts import facts_of
-from core.rule_tools.host_functions import longest_function, place_of
+from core.rule_tools.host_functions import HeldTime, longest_function, place_of
 from core.rule_tools.report import evidence, suggestion
+from core.sets import among, distinct
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
@@ -43,6 +44,7 @@ RULE = Rule(
     needs=Needs.STEPS | Needs.OPS | Needs.STACKS,
     params=(
         Param("min_of_step", 0.1, "share of the step", "less is not worth another form of the program"),
+        Param("min_line", 0.3, "share of the function's time", "in one thing that it calls: its line is shown"),
         Param("min_in_one", 0.6, "share of the function's time", "less in calls without operators, and none is priced"),
     ),
 )
@@ -89,10 +91,27 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             "share_pct": 100.0 * found.held_ns / max(facts.window_ns, 1),
             "chief": found.chief[:60],
             "chief_pct": 100.0 * found.chief_ns / max(found.held_ns, 1),
-            "frames": facts.per_step(found.frames),
+            "frames": facts.per_step(len(found.frames_in)),
         },
         anchors=found.calls,
         at=longest,
         effects=[Effect(EffectKind.SCALE_HOST, tuple(alone.tolist()), 0.0, assumed=True)] if len(alone) else [],
     )
+    called = _most_of(ctx, found)
+    if called >= 0:
+        made = replace(made, source=ctx.source.of_slice(called, is_call=True) or made.source)
     return [made if made.effects else replace(made, costs_ns=facts.per_step(found.held_ns))]
+
+
+def _most_of(ctx: RuleContext, found: HeldTime) -> int:
+    """The longest frame that the function calls, of the name that takes a good part of its time; -1 for none."""
+    sl = ctx.trace.slices
+    below = np.concatenate([found.alone, found.frames_in])
+    below = distinct(below[among(sl.parent_id[below], found.calls)])
+    if not len(below):
+        return -1
+    took = np.bincount(sl.name_id[below], weights=sl.dur_ns[below])
+    if took.max() < ctx.params["min_line"] * found.held_ns:
+        return -1
+    of_name = below[sl.name_id[below] == took.argmax()]
+    return int(of_name[np.argmax(sl.dur_ns[of_name])])

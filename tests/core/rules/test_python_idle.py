@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from core.analysis import analyze
 from core.suggestions import Outcome
 from core.trace import Trace
+from tests.core.rules.kit import built, run_rule
 from tests.trace_builder import TraceBuilder
 
 
@@ -129,3 +132,18 @@ def test_on_a_cpu_little_python_torch_s_own_and_a_loader_s_is_not_named() -> Non
 def test_on_a_cpu_without_stacks_nothing_is_decided() -> None:
     (result,) = [r for r in analyze(on_cpu(400, stacks=False)).rules if r.rule.id == "python-work-in-step"]
     assert (result.outcome, "with_stack=True" in result.reason) == (Outcome.NOT_CHECKED, True)
+
+
+def test_on_a_cpu_a_script_s_own_code_is_named_and_its_comprehensions_are_part_of_it(tmp_path: Path) -> None:
+    source = "import json\nx = build()\nfor _ in range(9):\n    y = x @ x\n    log.write(json.dumps(y.tolist()))\n"
+    (tmp_path / "train.py").write_text(source)
+    builder = TraceBuilder(gpu=None).python("train.py(1): <module>", 0, 4100)  # it begins before the steps
+    for number in range(4):
+        at = 10 + number * 1000.0
+        builder.step(number + 2, at, 990).op("aten::matmul", at + 5, 480)
+        builder.python("json/__init__.py(183): dumps", at + 500, 400).python("train.py(7): <listcomp>", at + 901, 50)
+    result = run_rule("python-work-in-step", built(builder), roots=(tmp_path,))
+    (found,) = result.suggestions
+    assert found.headline == "Python code of the script itself takes 45 % of the step"
+    assert found.source is not None
+    assert (found.source.line, found.occurrences) == (5, 1)
