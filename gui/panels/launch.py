@@ -171,6 +171,7 @@ class LaunchPage(QWidget):
 
     def _fit(self) -> None:
         self._column.setMaximumWidth(px(WIDTH_PX))
+        self.answer.keep_room()
         for form in (self._form, self.record.form, self.steps.form):
             align_labels(form)
 

@@ -37,6 +37,7 @@ from gui.painting import guarded
 from gui.text import BREAK, breakable_anywhere
 
 W = TypeVar("W", bound=QWidget)
+SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
 
 
 def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = False, select: bool = False) -> QLabel:
@@ -48,9 +49,18 @@ def label(text: str = "", role: str = "", *, wrap: bool = False, mono: bool = Fa
     if mono:
         made.setFont(theme.mono_font())
     if select:
-        made.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
+        made.setTextInteractionFlags(SELECTABLE)
+    return made
+
+
+def form_text(role: str = "") -> FormText:
+    """Words of some lines in a form, to be selected."""
+    made = FormText()
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setAlignment(Qt.AlignmentFlag.AlignTop)
+    made.setTextInteractionFlags(SELECTABLE)
+    if role:
+        made.setProperty("role", role)
     return made
 
 
@@ -130,6 +140,21 @@ def button(
         made.clicked.connect(lambda _checked=False: handler())
     made.setAutoDefault(False)
     return made
+
+
+class FormText(Wrapped):
+    """Wrapped text in a form, which gives a row the height that is hinted at: that of the present width."""
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As high as the lines are."""
+        hint = super().sizeHint()  # an empty text has no height for a width
+        return QSize(hint.width(), self.heightForWidth(self.width()) if self.hasHeightForWidth() else hint.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Another width has other lines."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
 
 
 class Link(QPushButton):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from gui import theme
 from gui.widgets.calm import CalmCombo
-from gui.widgets.labels import label, plain_tip, restyle
+from gui.widgets.labels import form_text, label, plain_tip, restyle
 from profiling.interpreters import Interpreter
 
 NOTE = Qt.ItemDataRole.UserRole + 1
@@ -110,10 +110,7 @@ class PythonAnswer(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.found = label("", "dim")
-        self.found.setMinimumHeight(self.found.fontMetrics().lineSpacing() + 2)
-        self.remarks = label("", "", wrap=True, select=True)
-        self.remarks.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.remarks.setMinimumHeight(2 * self.remarks.fontMetrics().lineSpacing())
+        self.remarks = form_text()
         self.asking = QProgressBar()
         self.asking.setRange(0, 0)  # how long a Python takes to import torch is not known
         self.asking.setTextVisible(False)
@@ -128,6 +125,23 @@ class PythonAnswer(QWidget):
         at_work.addWidget(self.found, 1)
         words.addLayout(at_work)
         words.addWidget(self.remarks, 1)  # it takes the room that may be left over below
+        self.keep_room()
+
+    def keep_room(self) -> None:
+        """For a line and two, in the present size of texts."""
+        self.found.setMinimumHeight(self.found.fontMetrics().lineSpacing() + 2)
+        self.remarks.setMinimumHeight(2 * self.remarks.fontMetrics().lineSpacing())
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As high as its lines are at the present width: Qt would ask for as many as a narrow column has."""
+        hint = super().sizeHint()
+        return QSize(hint.width(), self.heightForWidth(self.width()) if self.hasHeightForWidth() else hint.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Another width has other lines."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
 
     def wait(self, asked: bool) -> None:
         """Say that it is being asked; nothing where no path is given."""

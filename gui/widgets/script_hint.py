@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 
 from gui import jobs
 from gui.said import spoken
-from gui.widgets.labels import button, label
+from gui.widgets.labels import button, form_text
 from profiling.notebooks import Script, is_notebook, make_script
 from profiling.preflight import Remark
 from profiling.script_remarks import remarks_of_script
@@ -35,8 +35,7 @@ class ScriptHint(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.link = button("", self._follow, "link")
-        self.remarks = label("", "warn", wrap=True, select=True)  # what the script does that spoils its times
-        self.remarks.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.remarks = form_text("warn")  # what the script does that spoils its times
         self.remarks.hide()
         self._script = ""
         self._looked_at = ""

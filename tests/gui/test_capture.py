@@ -299,6 +299,14 @@ def test_remarks_about_a_python_are_one_below_the_other_with_their_cures(
     found, below = page.answer.found.geometry(), page.answer.remarks.geometry()
     assert page.answer.height() >= below.bottom()
     assert below.top() - found.bottom() <= 8  # no gap in between, however much room the form gives
+    page.hint.remarks.setText("The script does something that costs time, and these words of it take lines. " * 3)
+    page.hint.remarks.show()
+    for width in (1000, 700, 1200):
+        page.resize(width, 900)
+        for _ in range(3):  # a width, the lines in it, and what stands below them
+            QApplication.processEvents()
+        for shown in (page.answer.remarks, page.hint.remarks):
+            assert shown.height() == shown.heightForWidth(shown.width())  # no empty lines below
 
 
 def test_a_script_that_turns_on_what_spoils_its_times_is_told_before_it_runs(
