@@ -343,12 +343,13 @@ def _released_by(work: Work, own: np.ndarray, at: np.ndarray, found: np.ndarray)
     device = work.stream_device[stream]
     found = found.copy()
     loose = (found < 0) | (start[at] - end[found] > RELEASED_NS)
-    for one in distinct(stream):
-        places = np.flatnonzero(stream == one)
-        index = np.searchsorted(places, at) - 1
-        last = places[np.maximum(index, 0)]
-        ended = start[at] - end[last]
-        meets = loose & (index >= 0) & (stream[at] != one) & (device[at] == device[last])
-        meets &= (ended >= -TOLERANCE_NS) & (ended <= RELEASED_NS)
-        found[meets], loose = last[meets], loose & ~meets
+    for same in (True, False):  # else another device, from which data came
+        for one in distinct(stream):
+            places = np.flatnonzero(stream == one)
+            index = np.searchsorted(places, at) - 1
+            last = places[np.maximum(index, 0)]
+            ended = start[at] - end[last]
+            meets = loose & (index >= 0) & (stream[at] != one) & ((device[at] == device[last]) == same)
+            meets &= (ended >= -TOLERANCE_NS) & (ended <= RELEASED_NS)
+            found[meets], loose = last[meets], loose & ~meets
     return found
