@@ -27,9 +27,10 @@ def has_call_stacks(trace: Trace) -> bool:
 
 def first_operators(trace: Trace) -> I64:
     """int64[n]: operators written near the file's beginning: compressed files are read from there on, so these fast."""
-    ops = np.flatnonzero(trace.slices.kind == SliceKind.CPU_OP)
+    ops = (trace.slices.kind == int(SliceKind.CPU_OP)).nonzero()[0]
     place = trace.slices.event_start[ops]
-    return ops[place <= int(place.min()) + _NEAR_BYTES] if len(ops) else ops
+    near: I64 = ops[place <= int(place.min()) + _NEAR_BYTES] if len(ops) else ops
+    return near
 
 
 def _look(trace: Trace) -> bool:
@@ -44,7 +45,7 @@ def _look(trace: Trace) -> bool:
             named = near[trace.slices.name_id[near] == name_id]
             samples.append(named[:: max(len(named) // 4, 1)][:4])
     wanted = np.unique(np.concatenate(samples))
-    wanted = wanted[np.argsort(trace.slices.event_start[wanted], kind="stable")]  # compressed files are read onwards
+    wanted = wanted[trace.slices.event_start[wanted].argsort(kind="stable")]  # compressed files are read onwards
     try:
         return may_hold(trace, wanted, b"Call stack") and any(
             trace.args(op).get("Call stack") for op in wanted.tolist()

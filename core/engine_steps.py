@@ -18,7 +18,7 @@ _NAME = re.compile(ENGINE_STEP)
 
 def engine_steps(trace: Trace) -> I32:
     """int32[k]: ranges that are each one step of an inference engine, ascending."""
-    ranges = np.flatnonzero(trace.slices.kind == SliceKind.RANGE).astype(np.int32)
+    ranges = (trace.slices.kind == int(SliceKind.RANGE)).nonzero()[0].astype(np.int32)
     names = trace.slices.name_id[ranges]
     wanted = [name for name in distinct(names).tolist() if _NAME.match(trace.strings[name])]
     found: I32 = ranges[np.isin(names, wanted)] if wanted else ranges[:0]

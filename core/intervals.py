@@ -49,7 +49,7 @@ class Spans:
     def before_ns(self) -> I64:
         """int64[n + 1]: covered time before each interval, and at the end all of it, ns."""
         before = np.zeros(len(self.start) + 1, dtype=np.int64)
-        np.cumsum(self.end - self.start, out=before[1:])
+        (self.end - self.start).cumsum(out=before[1:])
         return before
 
 
@@ -65,17 +65,20 @@ def union(start: I64, end: I64) -> Spans:
         int64[n], ns, in any order; intervals may overlap, and empty or inverted ones count as nothing.
     """
     keep = end > start
-    if not keep.all():
+    count = np.count_nonzero(keep)
+    if count < len(start):
         start, end = start[keep], end[keep]
-    if len(start) < 2:
-        return Spans(start.copy(), end.copy()) if len(start) else EMPTY
-    if not bool((start[1:] >= start[:-1]).all()):
-        order = np.argsort(start, kind="stable")
+    if count < 2:
+        return Spans(start.copy(), end.copy()) if count else EMPTY
+    if np.count_nonzero(start[1:] < start[:-1]):
+        order = start.argsort(kind="stable")
         start, end = start[order], end[order]
     reach = np.maximum.accumulate(end)
-    first = np.empty(len(start), dtype=bool)
+    first = np.empty(count, dtype=bool)
     first[0] = True
     np.greater(start[1:], reach[:-1], out=first[1:])
+    if np.count_nonzero(first) == count:
+        return Spans(start.copy(), reach)
     last = np.empty(len(start), dtype=bool)
     last[-1] = True
     last[:-1] = first[1:]
@@ -125,10 +128,10 @@ def _touching(a: Spans, b: Spans) -> tuple[I64, I64]:
 def _expanded(count: I64) -> tuple[I64, I64]:
     """For ``count[i]`` rows of each i: the i of each row, and its number among them."""
     if len(count) and int(count.max()) <= 1:
-        origin = np.flatnonzero(count)
+        origin = count.nonzero()[0]
         return origin, np.zeros(len(origin), dtype=np.int64)
-    origin = np.repeat(np.arange(len(count)), count)
-    first = np.cumsum(count) - count
+    origin = np.arange(len(count)).repeat(count)
+    first = count.cumsum() - count
     return origin, np.arange(len(origin)) - first[origin]
 
 
@@ -161,7 +164,7 @@ def subtract(a: Spans, b: Spans) -> Spans:
     if not len(a) or not len(b):
         return a
     low, count = _touching(a, b)
-    if not count.any():
+    if not np.count_nonzero(count):
         return a
     # What is met cuts an interval into one piece more; those at its borders may be empty.
     if len(a) == 1:
@@ -170,7 +173,7 @@ def subtract(a: Spans, b: Spans) -> Spans:
     else:
         origin, number = _expanded(count)
         of_b = low[origin] + number
-        last = np.cumsum(count + 1) - 1  # piece of each interval
+        last = (count + 1).cumsum() - 1  # piece of each interval
         start, end = np.empty((2, len(a) + len(of_b)), dtype=np.int64)
         inner = np.ones(len(start), dtype=bool)
         inner[last] = False
@@ -201,8 +204,8 @@ def divide(a: Spans, b: Spans) -> tuple[Spans, Spans]:
 
 def clip(spans: Spans, start_ns: int, end_ns: int) -> Spans:
     """Return the part of a set inside ``[start_ns, end_ns)``."""
-    a = int(np.searchsorted(spans.end, start_ns, side="right"))
-    b = int(np.searchsorted(spans.start, end_ns, side="left"))
+    a = int(spans.end.searchsorted(start_ns, side="right"))
+    b = int(spans.start.searchsorted(end_ns, side="left"))
     if a >= b:
         return EMPTY
     return Spans(np.maximum(spans.start[a:b], start_ns), np.minimum(spans.end[a:b], end_ns))
@@ -229,6 +232,8 @@ def coverage(spans: Spans, start_ns: I64, end_ns: I64) -> I64:
     Windows may overlap and come in any order; inverted ones give 0.
     """
     covered: I64
+    if not len(spans):
+        return np.zeros(len(end_ns), dtype=np.int64)
     if len(end_ns) < _MANY:
         both = covered_before(spans, np.concatenate((end_ns, start_ns)))  # at once: mostly there are few
         covered = both[: len(end_ns)] - both[len(end_ns) :]
@@ -246,7 +251,7 @@ def cut(spans: Spans, at_ns: I64) -> tuple[I64, I64]:
     """
     if not len(spans) or not len(at_ns):
         return spans.start, spans.end
-    before = np.searchsorted(spans.start, at_ns, side="right") - 1
+    before = spans.start.searchsorted(at_ns, side="right") - 1
     near = np.maximum(before, 0)
     inner = at_ns[(before >= 0) & (spans.start[near] < at_ns) & (at_ns < spans.end[near])]
     start = ascending(np.concatenate((spans.start, inner)))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from core.call_stacks import first_operators, may_hold
 from core.errors import TraceError
 from core.kinds import SliceKind
@@ -20,7 +18,7 @@ _known: WeakKeyDictionary[Trace, bool] = WeakKeyDictionary()
 
 def has_python_stacks(trace: Trace) -> bool:
     """Python's calls were recorded as slices."""
-    return bool((trace.slices.kind == SliceKind.PYTHON).any())
+    return bool((trace.slices.kind == int(SliceKind.PYTHON)).any())
 
 
 def has_shapes(trace: Trace) -> bool:
@@ -54,7 +52,7 @@ def _own(trace: Trace) -> Mapping[str, Any]:
 
 def _look(trace: Trace) -> bool:
     near = first_operators(trace)
-    near = near[np.argsort(trace.slices.event_start[near], kind="stable")]
+    near = near[trace.slices.event_start[near].argsort(kind="stable")]
     near = near[:: max(len(near) // LOOKED_AT, 1)][:LOOKED_AT]
     try:
         # Where shapes were recorded, the first has them mostly; where none was, no text has the words.

@@ -1,4 +1,7 @@
-"""Sets of whole numbers: what `numpy.unique` and `numpy.isin` give, several times faster for numbers of slices."""
+"""Sets of whole numbers: what `numpy.unique` and `numpy.isin` give, several times faster for numbers of slices.
+
+And what else numpy takes ten times as long for as the work itself does where there are few values.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,48 @@ _Number = TypeVar("_Number", bound=np.integer[Any])
 
 def distinct(values: NDArray[_Number]) -> NDArray[_Number]:
     """Return the values ascending, each once (a sort of integers is far faster than the hashing of `numpy.unique`)."""
-    ordered = np.sort(values)
-    first = np.empty(len(ordered), dtype=bool)
-    first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    found: NDArray[_Number] = ordered[first]
+    ordered = values.copy()
+    ordered.sort()
+    found: NDArray[_Number] = ordered[changes(ordered)] if len(ordered) > 1 else ordered
     return found
+
+
+def changes(values: NDArray[Any]) -> Bool:
+    """bool[len(values)]: which values differ from the one before; the first one does."""
+    first: Bool = np.empty(len(values), dtype=bool)
+    first[:1] = True
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return first
+
+
+def median(values: NDArray[Any]) -> float:
+    """`numpy.median` of finite numbers, NaN of none."""
+    count = len(values)
+    if not count:
+        return float("nan")
+    ordered = values.copy()
+    low, high = (count - 1) // 2, count // 2
+    ordered.partition((low, high))
+    return (float(ordered[low]) + float(ordered[high])) / 2
+
+
+def grouped(values: NDArray[_Number]) -> tuple[NDArray[_Number], NDArray[np.intp], NDArray[np.intp]]:
+    """`numpy.unique` with the first place of each value, and the group of each entry."""
+    order = values.argsort(kind="stable")
+    ordered = values[order]
+    first = changes(ordered)
+    group = np.empty(len(values), dtype=np.intp)
+    group[order] = first.cumsum() - 1
+    return ordered[first], order[first], group
+
+
+def most_frequent(values: NDArray[_Number]) -> int:
+    """Return the value that is there most often, the smallest of several; there must be one."""
+    ordered = values.copy()
+    ordered.sort()
+    heads = changes(ordered).nonzero()[0]
+    ends = np.concatenate((heads[1:], [len(ordered)]))
+    return int(ordered[heads[(ends - heads).argmax()]])
 
 
 def among(values: NDArray[np.integer[Any]], members: NDArray[np.integer[Any]] | Sequence[int]) -> Bool:
@@ -39,5 +78,5 @@ def among(values: NDArray[np.integer[Any]], members: NDArray[np.integer[Any]] | 
         return hit
     ordered = np.sort(wanted)
     inside = values[hit]
-    hit[hit] = ordered[np.minimum(np.searchsorted(ordered, inside), len(ordered) - 1)] == inside
+    hit[hit] = ordered[np.minimum(ordered.searchsorted(inside), len(ordered) - 1)] == inside
     return hit

@@ -100,12 +100,12 @@ class CallOrder:
         trace = self._trace
         if trace.device_work_mask[slice_id]:
             slice_id = int(trace.links.launch_of[slice_id])
-        if slice_id < 0 or trace.slices.kind[slice_id] == SliceKind.PYTHON:
+        if slice_id < 0 or trace.slices.kind[slice_id] == int(SliceKind.PYTHON):
             return slice_id
-        op = slice_id if trace.slices.kind[slice_id] == SliceKind.CPU_OP else int(trace.links.op_of[slice_id])
+        op = slice_id if trace.slices.kind[slice_id] == int(SliceKind.CPU_OP) else int(trace.links.op_of[slice_id])
         while op >= 0:
             above = int(trace.slices.parent_id[op])
-            while above >= 0 and trace.slices.kind[above] != SliceKind.CPU_OP:
+            while above >= 0 and trace.slices.kind[above] != int(SliceKind.CPU_OP):
                 above = int(trace.slices.parent_id[above])
             slice_id = op
             op = above
@@ -140,7 +140,7 @@ class CallOrder:
         """What of the frame's direct children a slice belongs to: a Python slice, or the operator itself."""
         trace = self._trace
         thread = int(trace.tracks.thread_id[trace.slices.track_id[frame_id]])
-        if trace.slices.kind[top] == SliceKind.PYTHON:
+        if trace.slices.kind[top] == int(SliceKind.PYTHON):
             at = top
         else:
             if int(trace.tracks.thread_id[trace.slices.track_id[top]]) != thread:
@@ -162,7 +162,9 @@ class CallOrder:
             python = python[sl.parent_id[python] == frame_id]
             ops = self._rows(thread, TrackKind.CPU_OPS, first_ns, last_ns)
             above = sl.parent_id[ops]
-            ops = ops[(sl.kind[ops] == SliceKind.CPU_OP) & ~((above >= 0) & (sl.kind[above] == SliceKind.CPU_OP))]
+            ops = ops[
+                (sl.kind[ops] == int(SliceKind.CPU_OP)) & ~((above >= 0) & (sl.kind[above] == int(SliceKind.CPU_OP)))
+            ]
             ops = ops[self._innermost_all(thread, TrackKind.CPU_PYTHON, sl.start_ns[ops]) == frame_id]
             both = np.concatenate((python, ops))
             both = both[np.argsort(sl.start_ns[both], kind="stable")]
@@ -184,7 +186,7 @@ class CallOrder:
         """What an event can be the call of."""
         trace = self._trace
         name = trace.name(event)
-        if trace.slices.kind[event] != SliceKind.PYTHON:
+        if trace.slices.kind[event] != int(SliceKind.PYTHON):
             plain = name.rsplit("::", 1)[-1]
             plain = plain.rstrip("_") or plain
             return frozenset((plain, TESTED)) if plain in _READS else frozenset((plain,))

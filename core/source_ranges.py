@@ -33,7 +33,7 @@ class LineRanges:
         self._trace = trace
         self._files = files or {}
         self._places: dict[int, SourceRef] = {}  # of names
-        for name_id in np.unique(trace.slices.name_id[trace.slices.kind == SliceKind.OTHER]).tolist():
+        for name_id in np.unique(trace.slices.name_id[trace.slices.kind == int(SliceKind.OTHER)]).tolist():
             found = _NAME.match(trace.strings[name_id])
             if found:
                 file = self._files.get(found["file"], found["file"])

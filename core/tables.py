@@ -7,7 +7,7 @@ numbers end in ``_id`` and are int32 with -1 for "none".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ class Table:
 
     def __post_init__(self) -> None:
         """Make every array column read-only."""
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 

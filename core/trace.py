@@ -177,14 +177,16 @@ class Trace:
     @cached_property
     def device_ids(self) -> I32:
         """int32[k]: slices that are device work, in table order."""
-        ids = np.flatnonzero(self.device_work_mask).astype(np.int32)
+        ids = self.device_work_mask.nonzero()[0].astype(np.int32)
         ids.setflags(write=False)
         return ids
 
     @cached_property
     def device_work_mask(self) -> Bool:
         """bool[n_slices]: kernel, memcpy or memset."""
-        mask = np.isin(self.slices.kind, DEVICE_WORK)
+        mask: Bool = np.zeros(len(self.slices), dtype=bool)
+        for kind in DEVICE_WORK:
+            mask |= self.slices.kind == int(kind)
         mask.setflags(write=False)
         return mask
 
@@ -213,5 +215,5 @@ class Trace:
 
     def track_of_thread(self, thread_id: int, kind: int) -> int:
         """Track of that kind belonging to a CPU thread, -1 when it has none."""
-        hit = np.flatnonzero((self.tracks.thread_id == thread_id) & (self.tracks.kind == kind))
+        hit = ((self.tracks.thread_id == thread_id) & (self.tracks.kind == kind)).nonzero()[0]
         return int(hit[0]) if len(hit) else -1

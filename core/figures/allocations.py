@@ -45,7 +45,7 @@ class AllocatedBy(Table):
 def allocations(trace: Trace) -> Allocations:
     """Find what each allocation was made in, and when it was freed."""
     memory = trace.memory
-    rows = np.flatnonzero(memory.bytes > 0).astype(np.int32)
+    rows = (memory.bytes > 0).nonzero()[0].astype(np.int32)
     return Allocations(rows, _running(trace, rows, _CALLS), _lives(trace)[rows])
 
 
@@ -60,12 +60,12 @@ def allocated_by(trace: Trace) -> AllocatedBy:
     count = len(groups)
     largest, example = np.zeros(count, np.int64), np.full(count, -1, np.int32)
     np.maximum.at(largest, group, gain)
-    by_size = np.argsort(gain, kind="stable")
+    by_size = gain.argsort(kind="stable")
     example[group[by_size]] = at[by_size]
     sums = np.zeros((3, count), np.int64)
     for k, values in enumerate(((memory.bytes > 0).astype(np.int64), gain, memory.bytes)):
         np.add.at(sums[k], group, values)
-    order = np.argsort(-sums[1], kind="stable")
+    order = (-sums[1]).argsort(kind="stable")
     order = order[sums[0][order] > 0]
     return AllocatedBy(
         (groups % (len(trace.strings) + 1) - 1).astype(np.int32)[order],
@@ -88,14 +88,14 @@ def in_use(trace: Trace, device: int) -> tuple[I64, I64, bool]:
     told = mine & (memory.allocated_bytes >= 0)
     if int(told.sum()) >= min(2, int(mine.sum())):
         return memory.time_ns[told], memory.allocated_bytes[told], True
-    return memory.time_ns[mine], np.cumsum(memory.bytes[mine]), False
+    return memory.time_ns[mine], memory.bytes[mine].cumsum(), False
 
 
 def least_per_step(figures: Figures, time_ns: I64, in_use_bytes: I64) -> I64:
     """Least memory in use in each step, -1 for a step without an event: what stays from step to step is in it."""
     steps = figures.steps
-    a = np.searchsorted(time_ns, steps.start_ns)
-    b = np.searchsorted(time_ns, steps.end_ns)
+    a = time_ns.searchsorted(steps.start_ns)
+    b = time_ns.searchsorted(steps.end_ns)
     return np.asarray([in_use_bytes[i:j].min() if j > i else -1 for i, j in zip(a, b, strict=True)], np.int64)
 
 

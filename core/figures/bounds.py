@@ -34,7 +34,7 @@ def wait_bounds(syncs: SyncTable, kernels: Spans, window: Spans) -> tuple[I64, i
     idle = subtract(window, kernels)
     begin, wait = syncs.wait_start_ns, syncs.wait_ns
     last = int(window.end[-1])
-    inside = np.flatnonzero((wait > 0) & (begin >= window.start[0]) & (begin < last))
+    inside = ((wait > 0) & (begin >= window.start[0]) & (begin < last)).nonzero()[0]
     if not len(inside):
         return alone, 0
     following = np.append(begin[inside][1:], last)

@@ -31,7 +31,7 @@ def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
     roles = [_by_source(view, ids) for ids in _roles(view)]
     of = step_source(view, steps)
     for source in sets.distinct(of):
-        rows = np.flatnonzero(of == source)
+        rows = (of == source).nonzero()[0]
         before = np.zeros(len(rows), dtype=np.int64)
         reached = union(np.zeros(0, np.int64), np.zeros(0, np.int64))
         for part, held in enumerate(roles):
@@ -56,8 +56,8 @@ def _by_source(view: View, ids: I32) -> dict[int, I32]:
     if len(view.trace.sources) < 2 or not len(ids):
         return {0: ids}
     source = view.source[ids]
-    order = np.argsort(source, kind="stable")
-    first = np.flatnonzero(np.diff(source[order], prepend=-1))
+    order = source.argsort(kind="stable")
+    first = np.diff(source[order], prepend=-1).nonzero()[0]
     return dict(zip(source[order[first]].tolist(), np.split(ids[order], first[1:]), strict=True))
 
 
@@ -69,7 +69,7 @@ def _roles(view: View) -> list[I32]:
     host = view.by_kind(SliceKind.CPU_OP, SliceKind.RANGE)
     host_collective = view.named(host, view.names.communication)
     loader = view.named(host, view.names.loader)
-    plain = view.trace.slices.kind[host] == SliceKind.CPU_OP
+    plain = view.trace.slices.kind[host] == int(SliceKind.CPU_OP)
     plain &= ~sets.among(host, np.concatenate((host_collective, loader)))
     ops = view.outermost(host[plain])
     return [

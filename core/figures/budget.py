@@ -43,11 +43,11 @@ class Windows:
 def budget_windows(view: View, steps: StepTable, figures: StepFigures, anchor_ns: I64) -> Windows:
     """Choose the windows that the budget shares out."""
     source = step_source(view, steps)
-    known = np.flatnonzero(figures.paced)
+    known = figures.paced.nonzero()[0]
     if len(known):
         start = anchor_ns[known]
         return Windows(start, start + figures.period_ns[known], source[known], "period")
-    rows = np.flatnonzero(figures.counted)
+    rows = figures.counted.nonzero()[0]
     if len(rows):
         end = np.maximum(steps.end_ns[rows], figures.device_end_ns[rows])
         return Windows(steps.start_ns[rows], end, source[rows], "step")
@@ -85,7 +85,7 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
     period = round(float((windows.end_ns - windows.start_ns)[rows].mean()))
     idle = {}
     rows_of = rows_of_devices(gaps, view.devices)
-    for cause in np.flatnonzero(np.bincount(gaps.cause)).tolist():
+    for cause in np.bincount(gaps.cause).nonzero()[0].tolist():
         sets = {}
         for device, own in rows_of.items():
             here = own[gaps.cause[own] == cause]

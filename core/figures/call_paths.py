@@ -63,8 +63,8 @@ def call_tree(view: View, threads: Sequence[int], layers: Layers, start_ns: int,
 def python_names(trace: Trace) -> list[int]:
     """Distinct name ids of Python slices."""
     seen = np.zeros(len(trace.strings) + 1, dtype=bool)  # the last entry is for no name
-    seen[trace.slices.name_id[trace.slices.kind == SliceKind.PYTHON]] = True
-    found: list[int] = np.flatnonzero(seen[:-1]).tolist()
+    seen[trace.slices.name_id[trace.slices.kind == int(SliceKind.PYTHON)]] = True
+    found: list[int] = seen[:-1].nonzero()[0].tolist()
     return found
 
 
@@ -83,15 +83,15 @@ def _chosen(view: View, threads: Sequence[int], layers: Layers, start_ns: int, e
     ids: list[I32] = []
     places: list[I64] = []
     foreign = _foreign(trace, layers)
-    for track in np.flatnonzero(np.isin(tracks.thread_id, threads) & (tracks.thread_id >= 0)).tolist():
+    for track in (np.isin(tracks.thread_id, threads) & (tracks.thread_id >= 0)).nonzero()[0].tolist():
         kind = TrackKind(int(tracks.kind[track]))
         if kind not in _OUTSIDE_FIRST or (kind is TrackKind.CPU_PYTHON and layers is Layers.NO_PYTHON):
             continue
         rows = np.arange(tracks.first_id[track], tracks.end_id[track], dtype=np.int32)
-        keep = view.valid[rows] & (trace.slices.kind[rows] != SliceKind.STEP)
+        keep = view.valid[rows] & (trace.slices.kind[rows] != int(SliceKind.STEP))
         keep &= (trace.slices.start_ns[rows] < end_ns) & (trace.end_ns[rows] > start_ns)
         if kind is TrackKind.CPU_PYTHON:
-            keep &= ~foreign[trace.slices.name_id[rows]] | (trace.slices.kind[rows] != SliceKind.PYTHON)
+            keep &= ~foreign[trace.slices.name_id[rows]] | (trace.slices.kind[rows] != int(SliceKind.PYTHON))
         ids.append(rows[keep])
         places.append(np.full(int(keep.sum()), _OUTSIDE_FIRST.index(kind)))
     if not ids:
@@ -113,7 +113,7 @@ def _own_parent(trace: Trace, ids: I32) -> I64:
     row_of = np.full(len(trace.slices) + 1, -1, dtype=np.int64)
     row_of[ids] = np.arange(len(ids))
     at = trace.slices.parent_id[ids].astype(np.int64)
-    todo = np.flatnonzero((at >= 0) & (row_of[at] < 0))
+    todo = ((at >= 0) & (row_of[at] < 0)).nonzero()[0]
     while len(todo):
         at[todo] = trace.slices.parent_id[at[todo]]
         todo = todo[(at[todo] >= 0) & (row_of[at[todo]] < 0)]
@@ -127,7 +127,7 @@ def _enclosing(trace: Trace, ids: I32, thread: I32, place: I64, kind: int, own: 
     known = (at >= 0) & (place != kind)
     known[known] = thread[at[known]] == thread[known]
     at = np.where(known, at, -1)
-    todo = np.flatnonzero(at >= 0)
+    todo = (at >= 0).nonzero()[0]
     while len(todo):
         around = at[todo]
         misses = (end[around] < end[todo] - _ROUNDING_NS) | ((end[around] <= start[todo]) & (end[around] < end[todo]))
@@ -142,7 +142,7 @@ def _depth(parent: I64) -> I64:
     depth = (parent >= 0).astype(np.int64)
     jump = parent.copy()
     while (jump >= 0).any():
-        on = np.flatnonzero(jump >= 0)
+        on = (jump >= 0).nonzero()[0]
         depth[on] += depth[jump[on]]
         jump[on] = jump[jump[on]]
     return depth

@@ -169,7 +169,7 @@ def final_verdict(
     launches = bool(len(view.named(view.host_calls, view.names.launch)))
     names_device = bool(trace.meta.devices) or launches
     names = view.names
-    moving = names.launch | names.async_copy | names.copy_with_stream | (names.sync == SyncKind.MEMCPY)
+    moving = names.launch | names.async_copy | names.copy_with_stream | (names.sync == int(SyncKind.MEMCPY))
     left_alone = bool(len(view.host_calls)) and not len(view.named(view.host_calls, moving))
     left_alone &= bool(len(view.by_kind(SliceKind.CPU_OP)))
     loader_share = _loader_share(figures.step_figures)
@@ -256,7 +256,7 @@ def _summary(
         steps=len(steps),
         inferred=inferred,
         step_ns=mean(figures.dur_ns, rows),
-        step_median_ns=float(np.median(figures.dur_ns[rows])) if count else None,
+        step_median_ns=sets.median(figures.dur_ns[rows]) if count else None,
         device_step_ns=mean(figures.device_end_ns - figures.device_start_ns, on_device),
         period_ns=mean(figures.period_ns, figures.paced),
         gpu_busy_pct=_mean_of(busy),

@@ -25,7 +25,7 @@ def cpu_time(view: View, self_ns: I64, step_of: I32, steps: StepFigures) -> CpuT
     steps
         The steps' figures; warm-up and outliers do not count, as in all means.
     """
-    trace, counted = view.trace, np.flatnonzero(steps.counted)
+    trace, counted = view.trace, steps.counted.nonzero()[0]
     if trace.has_device_work:
         return None
     name = trace.slices.name_id

@@ -10,7 +10,7 @@ import numpy as np
 from core import sets
 from core.figures.lookup import NEVER, View, distinct, of_kinds
 from core.figures.steps import step_source
-from core.intervals import Spans, coverage, span, union, union_all
+from core.intervals import EMPTY, Spans, coverage, span, union, union_all
 from core.kinds import CopyDirection, SliceKind
 from core.tables import F64, I32, I64, Bool, StepTable
 
@@ -34,21 +34,23 @@ def device_times(view: View) -> DeviceTimes:
     """Unite the device work of every device over its streams."""
     slices, end = view.trace.slices, view.trace.end_ns
     device = view.device[view.work]
-    is_kernel = slices.kind[view.work] == SliceKind.KERNEL
+    is_kernel = slices.kind[view.work] == int(SliceKind.KERNEL)
     collective = view.are_collectives(view.work)
 
     def of(mask: Bool) -> dict[int, Spans]:
         result = {}
         for dev in view.devices:
-            ids = view.work[mask & (device == dev)]
+            ids = view.work[mask if len(view.devices) == 1 else mask & (device == dev)]
             result[dev] = union(slices.start_ns[ids], end[ids])
         return result
 
     every = np.ones(len(view.work), dtype=bool)
     host_copy = of_kinds(slices.direction[view.work], (CopyDirection.HTOD, CopyDirection.DTOH))
-    host_copy &= slices.kind[view.work] == SliceKind.MEMCPY
-    kernels = of(is_kernel), of(is_kernel & ~collective), of(is_kernel & collective)
-    return DeviceTimes(of(every), *kernels, of(host_copy))
+    host_copy &= slices.kind[view.work] == int(SliceKind.MEMCPY)
+    kernels = of(is_kernel)
+    if not np.count_nonzero(collective):
+        return DeviceTimes(of(every), kernels, kernels, dict.fromkeys(view.devices, EMPTY), of(host_copy))
+    return DeviceTimes(of(every), kernels, of(is_kernel & ~collective), of(is_kernel & collective), of(host_copy))
 
 
 def busy_window(view: View, steps: StepTable, odd: Bool | None = None) -> Spans:
@@ -65,7 +67,7 @@ def busy_window(view: View, steps: StepTable, odd: Bool | None = None) -> Spans:
         start_ns, end_ns = steps.start_ns[keep], steps.end_ns[keep]
         # From a step to the next the loop goes on; a hole longer than a step is another recording's beginning.
         covered = union(start_ns, end_ns)
-        near = covered.start[1:] - covered.end[:-1] <= int(np.median(end_ns - start_ns))
+        near = covered.start[1:] - covered.end[:-1] <= int(sets.median(end_ns - start_ns))
         return union_all((covered, union(covered.end[:-1][near], covered.start[1:][near])))
     first, last = view.trace.span_ns
     return union(np.array([first], dtype=np.int64), np.array([last], dtype=np.int64))
@@ -85,7 +87,7 @@ def busy_windows(view: View, steps: StepTable, odd: Bool | None = None) -> dict[
         devices = view.devices_of_source(one)
         if not devices:
             continue
-        rows = np.flatnonzero(source == one)
+        rows = (source == one).nonzero()[0]
         own = StepTable(**{column.name: getattr(steps, column.name)[rows] for column in fields(steps)})
         window = busy_window(view, own, odd if odd is None else odd[rows]) if len(rows) else spans[one]
         result.update(dict.fromkeys(devices, spans[one] if len(rows) and own.inferred.any() else window))
@@ -98,7 +100,7 @@ def _source_spans(view: View) -> dict[int, Spans]:
     of_track = view.trace.processes.source_id[tracks.process_id]
     result = {}
     for one in range(len(view.trace.sources)):
-        rows = np.flatnonzero((of_track == one) & (tracks.end_id > tracks.first_id))
+        rows = ((of_track == one) & (tracks.end_id > tracks.first_id)).nonzero()[0]
         held = [slice(tracks.first_id[row], tracks.end_id[row]) for row in rows]
         first = min((int(slices.start_ns[some].min()) for some in held), default=0)
         last = max((int(view.trace.end_ns[some].max()) for some in held), default=0)
@@ -145,8 +147,8 @@ def queue_depth(view: View) -> tuple[I64, I32]:
     taken = np.maximum(start[links.launched], put)
     times = np.concatenate((put, taken))
     change = np.concatenate((np.ones(len(put), np.int32), np.full(len(taken), -1, np.int32)))
-    order = np.argsort(times, kind="stable")
-    times, depth = times[order], np.cumsum(change[order], dtype=np.int32)
+    order = times.argsort(kind="stable")
+    times, depth = times[order], change[order].cumsum(dtype=np.int32)
     last = np.append(times[1:] != times[:-1], True)
     return times[last], depth[last]
 
@@ -159,12 +161,12 @@ def launch_summary(view: View, queue_depth: I32) -> dict[str, F64]:
     links, slices = view.trace.links, view.trace.slices
     if not len(links.launched):
         return {}
-    head = np.append(True, links.launched_by[1:] != links.launched_by[:-1])
+    head = sets.changes(links.launched_by)
     calls = links.launched_by[head]
     return {
         "launches": np.array([float(len(calls))]),
-        "launch_call_median_ns": np.array([float(np.median(slices.dur_ns[calls]))]),
-        "launch_delay_median_ns": np.array([float(np.median(launch_delay(view)))]),
+        "launch_call_median_ns": np.array([sets.median(slices.dur_ns[calls])]),
+        "launch_delay_median_ns": np.array([sets.median(launch_delay(view))]),
         "queue_depth_max": np.array([float(queue_depth.max())]),
     }
 
@@ -196,7 +198,7 @@ def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I6
     np.minimum.at(first, of, view.trace.slices.start_ns[work])
     np.maximum.at(last, of, view.trace.end_ns[work])
     first[last < 0] = -1
-    kernels = np.bincount(of[view.trace.slices.kind[work] == SliceKind.KERNEL], minlength=count)
+    kernels = np.bincount(of[view.trace.slices.kind[work] == int(SliceKind.KERNEL)], minlength=count)
     return first, last, kernels.astype(np.int32)
 
 
@@ -232,7 +234,7 @@ def anchors(view: View, steps: StepTable, step_of: I32) -> I64:
 
 def _on_main_stream(view: View, work: I32, step_of: I32) -> I32:
     slices = view.trace.slices
-    computes = (slices.kind[work] == SliceKind.KERNEL) & ~view.are_collectives(work)
+    computes = (slices.kind[work] == int(SliceKind.KERNEL)) & ~view.are_collectives(work)
     if not computes.any():
         return work
     busy = np.bincount(slices.track_id[work[computes]], weights=slices.dur_ns[work[computes]])
@@ -244,10 +246,9 @@ def _anchor_file(view: View, work: I32, step_of: I32, result: I64) -> None:
     start, name = view.trace.slices.start_ns[work], view.trace.slices.name_id[work]
     order = np.lexsort((start, step_of[work]))
     start, name, of = start[order], name[order], step_of[work][order]
-    heads = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+    heads = sets.changes(of).nonzero()[0]
     result[of[heads]] = start[heads]
-    names, counts = np.unique(name[heads], return_counts=True)
-    hit = np.flatnonzero(name == names[np.argmax(counts)])
-    steps_hit, firsts = np.unique(of[hit], return_index=True)
-    if len(steps_hit) == len(heads):  # every step has it: a true anchor
-        result[steps_hit] = start[hit[firsts]]
+    hit = (name == sets.most_frequent(name[heads])).nonzero()[0]
+    hit = hit[sets.changes(of[hit])]
+    if len(hit) == len(heads):  # every step has it: a true anchor
+        result[of[hit]] = start[hit]

@@ -121,7 +121,7 @@ def _from_import(view: View) -> list[DoctorNote]:
         title = note.title  # a template of the count, as the consequence is
         named = f" ({note.example}.)" if note.code in _NAMED else ""
         cure = (note.advice + named).replace("{", "{{").replace("}", "}}")
-        slices = np.flatnonzero(flags & flag) if flag else ()
+        slices = (flags & flag).nonzero()[0] if flag else ()
         text = NoteText(note.severity, title, consequence, cure)
         notes.append(_filled(code, text, slices, {"count": note.count}))
     return notes
@@ -222,7 +222,7 @@ def _device(view: View) -> list[DoctorNote]:
 def _recorded(view: View) -> list[DoctorNote]:
     meta = view.trace.meta
     notes = []
-    has_python = bool((view.trace.slices.kind == SliceKind.PYTHON).any()) or has_call_stacks(view.trace)
+    has_python = bool((view.trace.slices.kind == int(SliceKind.PYTHON)).any()) or has_call_stacks(view.trace)
     if meta.with_stack and not has_python:
         notes.append(_note("stacks-missing"))
     if is_of_first_steps(view.trace):

@@ -48,7 +48,7 @@ class FlameGraph(Table):
 
     def level_of(self, node: int) -> int:
         """Level of a node."""
-        return int(np.searchsorted(self.level_first, node, side="right")) - 1
+        return int(self.level_first.searchsorted(node, side="right")) - 1
 
     def ancestors(self, node: int) -> list[int]:
         """Nodes above one, the whole first."""
@@ -65,7 +65,7 @@ class FlameGraph(Table):
         if level >= self.levels:
             return range(0)
         first, end = int(self.level_first[level]), int(self.level_first[level + 1])
-        a, b = np.searchsorted(self.parent[first:end], (node, node + 1))
+        a, b = self.parent[first:end].searchsorted((node, node + 1))
         return range(first + int(a), first + int(b))
 
 
@@ -153,22 +153,22 @@ def _host_rows(trace: Trace, tree: CallTree, low: int, high: int, waits_ns: I64 
 
 def _levels(depth: I64) -> list[I64]:
     """Rows of each depth, in their order."""
-    order = np.argsort(depth, kind="stable")
+    order = depth.argsort(kind="stable")
     if not len(depth):
         return []
-    return np.split(order, np.searchsorted(depth[order], np.arange(1, int(depth.max()) + 1)))
+    return np.split(order, depth[order].searchsorted(np.arange(1, int(depth.max()) + 1)))
 
 
 def _after_siblings(group: I64, lo: I64, hi: I64) -> I64:
     """Start of each interval, moved to the end of the earlier ones of its group that reach into it."""
     order = np.lexsort((lo, group))
     group, lo, hi = group[order], lo[order], hi[order]
-    heads = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-    number = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(group))))
+    heads = np.append(True, group[1:] != group[:-1]).nonzero()[0]
+    number = np.arange(len(heads)).repeat(np.diff(np.append(heads, len(group))))
     base = lo[heads][number]
     # Lifting each group above all before it lets one running maximum serve for all groups.
     height = np.maximum.reduceat(hi - base, heads) + 1
-    lift = np.concatenate(([0], np.cumsum(height)[:-1]))[number]
+    lift = np.concatenate(([0], height.cumsum()[:-1]))[number]
     reach = np.maximum.accumulate(hi - base + lift)
     before = np.concatenate(([0], reach[:-1])) - lift + base
     before[heads] = lo[heads]
@@ -258,7 +258,7 @@ def _merged(trace: Trace, rows: _Rows, unlinked: int, progress: Progress) -> Fla
         np.add.at(wait, parent[a:b], wait[a:b])
     longest = np.full(count, -1, dtype=np.int32)
     dur = np.where(rows.slice_id >= 0, trace.slices.dur_ns[rows.slice_id], -1) if len(trace.slices) else rows.self_ns
-    by_length = np.argsort(dur, kind="stable")
+    by_length = dur.argsort(kind="stable")
     longest[node_of[by_length]] = rows.slice_id[by_length]
     calls = np.bincount(node_of, minlength=count)
     columns = (rows.name_id[example], rows.kind[example], total, own, calls, longest.astype(np.int64), wait)
@@ -276,17 +276,17 @@ def _laid_out(parent: I64, bounds: list[int], columns: tuple[I64, ...], unlinked
     order: list[I64] = []
     level_first = [0]
     for a, b in zip(bounds, bounds[1:], strict=False):
-        nodes = a + np.flatnonzero(keep[a:b])
+        nodes = a + keep[a:b].nonzero()[0]
         if not len(nodes):
             break
         above = place[parent[nodes]] if a else np.zeros(len(nodes), np.int64)
         nodes = nodes[np.lexsort((name[nodes], -total[nodes], above))]
         place[nodes] = level_first[-1] + np.arange(len(nodes))
         if a:
-            before = np.concatenate(([0], np.cumsum(total[nodes])[:-1]))
+            before = np.concatenate(([0], total[nodes].cumsum()[:-1]))
             group = parent[nodes]
-            heads = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-            lift = np.repeat(before[heads], np.diff(np.append(heads, len(nodes))))
+            heads = np.append(True, group[1:] != group[:-1]).nonzero()[0]
+            lift = before[heads].repeat(np.diff(np.append(heads, len(nodes))))
             x[nodes] = x[group] + before - lift
         order.append(nodes)
         level_first.append(level_first[-1] + len(nodes))

@@ -52,7 +52,7 @@ class _Pieces:
         self.start.append(spans.start)
         self.end.append(spans.end)
         self.cause.append(np.full(count, cause, dtype=np.int64))
-        self.blame.append(np.broadcast_to(np.asarray(blame, dtype=np.int32), count))
+        self.blame.append(blame if isinstance(blame, np.ndarray) else np.full(count, blame, dtype=np.int32))
 
 
 def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, syncs: SyncTable) -> GapTable:
@@ -63,7 +63,7 @@ def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, s
     end = np.concatenate([p[1] for p in parts]) if parts else np.zeros(0, np.int64)
     cause = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
     blame = np.concatenate([p[3] for p in parts]) if parts else np.zeros(0, np.int32)
-    device = np.repeat(np.array(view.devices, dtype=np.int32), [len(p[0]) for p in parts])
+    device = np.array(view.devices, dtype=np.int32).repeat([len(p[0]) for p in parts])
     start, end, origin = _split_at(start, end, ascending(np.concatenate((steps.start_ns, steps.end_ns))))
     return GapTable(
         start_ns=start,
@@ -83,30 +83,35 @@ def held_up_lead(view: View, times: DeviceTimes, gaps: GapTable) -> dict[int, Sp
     """
     result = {}
     for dev, rows in rows_of_devices(gaps, view.devices).items():
-        mine = rows[(gaps.cause[rows] == GapCause.QUEUED) & (gaps.end_ns[rows] <= times.busy[dev].start[:1].sum())]
+        mine = rows[(gaps.cause[rows] == int(GapCause.QUEUED)) & (gaps.end_ns[rows] <= times.busy[dev].start[:1].sum())]
         result[dev] = union(gaps.start_ns[mine], gaps.end_ns[mine])
     return result
 
 
 def rows_of_devices(gaps: GapTable, devices: Sequence[int]) -> dict[int, NDArray[np.intp]]:
     """Rows of each device's gaps, found at once for all: there may be hundreds."""
-    order = np.argsort(gaps.device, kind="stable")
+    order = gaps.device.argsort(kind="stable")
     wanted = np.array(devices, gaps.device.dtype)
-    low, high = (np.searchsorted(gaps.device[order], wanted, side) for side in ("left", "right"))
+    low, high = (gaps.device[order].searchsorted(wanted, side) for side in ("left", "right"))
     return {dev: order[a:b] for dev, a, b in zip(devices, low.tolist(), high.tolist(), strict=True)}
 
 
 def _split_at(start: I64, end: I64, borders: I64) -> tuple[I64, I64, I64]:
     """Cut intervals (in any order, possibly touching) at borders: start, end and the interval each piece is of."""
-    low = np.searchsorted(borders, start, side="right")
-    high = np.searchsorted(borders, end, side="left")
-    inner = np.maximum(high - low, 0)
-    origin = np.repeat(np.arange(len(start)), inner + 1)
-    first = np.concatenate(([0], np.cumsum(inner + 1)))[:-1]
-    rank = np.arange(len(origin)) - first[origin]
-    safe = borders if len(borders) else np.zeros(1, np.int64)
-    left = np.where(rank == 0, start[origin], safe[np.clip(low[origin] + rank - 1, 0, len(safe) - 1)])
-    right = np.where(rank == inner[origin], end[origin], safe[np.clip(low[origin] + rank, 0, len(safe) - 1)])
+    low = borders.searchsorted(start, side="right")
+    inner = borders.searchsorted(end, side="left")
+    inner -= low
+    hit = (inner > 0).nonzero()[0]  # few: most intervals are far shorter than what is between two borders
+    if not len(hit):
+        return start, end, np.arange(len(start))
+    origin = np.arange(len(start)).repeat(np.maximum(inner, 0) + 1)
+    left, right = start[origin], end[origin]
+    count = inner[hit]
+    before = count.cumsum() - count  # pieces more than intervals, up to each that is cut
+    rank = np.arange(int(count.sum())) - before.repeat(count)
+    at, where = (hit + before).repeat(count) + rank, borders[low[hit].repeat(count) + rank]
+    right[at] = where
+    left[at + 1] = where
     return left, right, origin
 
 
@@ -114,8 +119,8 @@ def _step_at(steps: StepTable, time_ns: I64) -> I32:
     found = np.full(len(time_ns), -1, dtype=np.int32)
     if not len(steps):
         return found
-    order = np.argsort(steps.start_ns, kind="stable")
-    at = np.searchsorted(steps.start_ns[order], time_ns, side="right") - 1
+    order = steps.start_ns.argsort(kind="stable")
+    at = steps.start_ns[order].searchsorted(time_ns, side="right") - 1
     step = order[np.maximum(at, 0)]
     inside = (at >= 0) & (time_ns < steps.end_ns[step])
     found[inside] = step[inside]
@@ -144,7 +149,7 @@ def _gaps_of(
         empty = np.zeros(0, np.int64)
         return empty, empty, empty, np.zeros(0, np.int32)
     start, end = np.concatenate(pieces.start), np.concatenate(pieces.end)
-    order = np.argsort(start, kind="stable")
+    order = start.argsort(kind="stable")
     cause, blame = np.concatenate(pieces.cause)[order], np.concatenate(pieces.blame)[order]
     return charge_waits(times.busy[dev], dev, syncs, start[order], end[order], cause, blame)
 
@@ -159,8 +164,8 @@ def _by_launching_thread(view: View, dev: int, idle: Spans) -> list[tuple[int, S
     trace = view.trace
     work = view.work[view.device[view.work] == dev]
     starts = trace.slices.start_ns[work]
-    order = np.argsort(starts, kind="stable")
-    at = np.searchsorted(starts[order], idle.end, side="left")
+    order = starts.argsort(kind="stable")
+    at = starts[order].searchsorted(idle.end, side="left")
     following = np.where(at < len(work), work[order[np.minimum(at, len(work) - 1)]], -1)
     launch = np.where(following >= 0, trace.links.launch_of[following], -1)
     thread = np.where(launch >= 0, view.thread[launch], -1)
@@ -168,7 +173,7 @@ def _by_launching_thread(view: View, dev: int, idle: Spans) -> list[tuple[int, S
     thread = np.where(thread >= 0, thread, main)
     # The launching call itself is launch cost: it belongs to the part before.
     launched = np.where(launch >= 0, trace.end_ns[launch], idle.end)
-    border = np.clip(launched, idle.start, idle.end)
+    border = np.minimum(np.maximum(launched, idle.start), idle.end)
     result = []
     for one in sets.distinct(thread):
         mine = thread == one
@@ -183,7 +188,7 @@ def _main_thread(view: View, dev: int) -> int:
     mine = view.thread[links.launched_by[view.device[links.launched] == dev]]
     if len(mine):
         return int(np.bincount(mine[mine >= 0]).argmax()) if (mine >= 0).any() else -1
-    main = np.flatnonzero(view.trace.threads.main)
+    main = view.trace.threads.main.nonzero()[0]
     return int(main[0]) if len(main) else -1
 
 
@@ -203,7 +208,7 @@ class _Threads:
         """
         threads = self._view.trace.threads
         result = list(self._of(thread))
-        for main in np.flatnonzero(threads.main).tolist():
+        for main in threads.main.nonzero()[0].tolist():
             same = threads.process_id[main] == threads.process_id[thread] if thread >= 0 else True
             if main != thread and same:
                 result += self._of(main)
@@ -223,8 +228,8 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     names = view.names
     host = own[of_kinds(kind, (SliceKind.CPU_OP, SliceKind.RANGE))]
     calls = own[of_kinds(kind, HOST_CALLS)]
-    ops = own[kind == SliceKind.CPU_OP]
-    frames = own[kind == SliceKind.PYTHON]
+    ops = own[kind == int(SliceKind.CPU_OP)]
+    frames = own[kind == int(SliceKind.PYTHON)]
     mine = syncs.thread_id == thread
     sync_kind, sync_ids = syncs.kind[mine], syncs.slice_id[mine]
     waiting = view.named(host, names.waiting_collective)
@@ -232,11 +237,11 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     loader = np.concatenate((view.named(host, names.loader), view.named(frames, names.loader_frame)))
     steps = own[of_kinds(kind, (SliceKind.STEP, SliceKind.RANGE))]
     ordered: list[tuple[GapCause, I32]] = [
-        (GapCause.COLLECTOR, own[kind == SliceKind.GC]),
+        (GapCause.COLLECTOR, own[kind == int(SliceKind.GC)]),
         (GapCause.COMPILE, view.named(own, names.compile)),
-        (GapCause.ALLOC, sync_ids[sync_kind == SyncKind.ALLOC]),
-        (GapCause.COPY, sync_ids[sync_kind == SyncKind.MEMCPY]),
-        (GapCause.SYNC, sync_ids[(sync_kind != SyncKind.ALLOC) & (sync_kind != SyncKind.MEMCPY)]),
+        (GapCause.ALLOC, sync_ids[sync_kind == int(SyncKind.ALLOC)]),
+        (GapCause.COPY, sync_ids[sync_kind == int(SyncKind.MEMCPY)]),
+        (GapCause.SYNC, sync_ids[(sync_kind != int(SyncKind.ALLOC)) & (sync_kind != int(SyncKind.MEMCPY))]),
         (GapCause.COMPILE, slow),
         (GapCause.LOADER, loader),
         (GapCause.LAUNCH, calls),
@@ -272,7 +277,7 @@ def _thread_slices(view: View, thread: int) -> I32:
     tracks = view.trace.tracks
     parts = [
         np.arange(tracks.first_id[t], tracks.end_id[t], dtype=np.int32)
-        for t in np.flatnonzero(tracks.thread_id == thread)
+        for t in (tracks.thread_id == thread).nonzero()[0]
     ]
     own: I32 = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     valid: I32 = own[view.valid[own]]
@@ -283,10 +288,10 @@ def _slice_at(view: View, ids: I32, pieces: Spans) -> I32:
     """The innermost slice around each whole piece, or the outermost around its beginning where none is that long."""
     start, end, parent = view.trace.slices.start_ns, view.trace.end_ns, view.trace.slices.parent_id
     begin = start[ids]
-    if not bool((begin[1:] >= begin[:-1]).all()):
-        order = np.argsort(begin, kind="stable")
+    if np.count_nonzero(begin[1:] < begin[:-1]):
+        order = begin.argsort(kind="stable")
         ids, begin = ids[order], begin[order]
-    at = np.searchsorted(begin, pieces.start, side="right") - 1
+    at = begin.searchsorted(pieces.start, side="right") - 1
     found = ids[np.maximum(at, 0)].astype(np.int32)
     todo = np.arange(len(found))
     while len(todo):
@@ -310,7 +315,7 @@ def charge_waits(
     mine = (syncs.wait_ns > 0) & ((syncs.device == -1) | (syncs.device == dev))
     wait_end = syncs.wait_start_ns[mine] + syncs.wait_ns[mine]
     credit = coverage(busy, syncs.wait_start_ns[mine], wait_end)
-    if not credit.any():
+    if not np.count_nonzero(credit):
         return start, end, cause, blame
     usable = of_kinds(cause, (GapCause.LAUNCH, GapCause.PYTHON, GapCause.UNKNOWN, GapCause.QUEUED))
     spent, payer = spend(wait_end, credit, start[usable], end[usable] - start[usable])
@@ -325,7 +330,7 @@ def charge_waits(
     new_cause = np.concatenate((np.full(int(first.sum()), int(GapCause.SYNC), dtype=np.int64), cause[second]))
     payers = syncs.slice_id[mine][np.maximum(paid_by[first], 0)]
     new_blame = np.concatenate((payers, blame[second])).astype(np.int32)
-    order = np.argsort(new_start, kind="stable")
+    order = new_start.argsort(kind="stable")
     return new_start[order], new_end[order], new_cause[order], new_blame[order]
 
 
@@ -343,12 +348,12 @@ def spend(credit_at: I64, credit: I64, use_at: I64, use: I64) -> tuple[I64, I64]
     -------
     int64[m] what each use took, and int64[m] the index of the last credit before it (-1 for none).
     """
-    order = np.argsort(credit_at, kind="stable")
+    order = credit_at.argsort(kind="stable")
     times = np.concatenate((credit_at[order], use_at))
     change = np.concatenate((credit[order], -use))
     is_use = np.concatenate((np.zeros(len(credit), bool), np.ones(len(use), bool)))
     rank = np.lexsort((is_use, times))
-    level = np.cumsum(change[rank])
+    level = change[rank].cumsum()
     # Lindley's recursion in closed form: the level after each event, held at zero from below.
     floor = np.minimum(np.minimum.accumulate(level), 0)
     after = level - floor

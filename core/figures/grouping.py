@@ -87,7 +87,7 @@ def operators_by_line(trace: Trace, progress: Progress = lambda fraction, text: 
     view = view_of(trace)
     ids = view.by_kind(SliceKind.CPU_OP)
     progress(0.05, "")
-    if (trace.slices.kind == SliceKind.PYTHON).any():
+    if (trace.slices.kind == int(SliceKind.PYTHON)).any():
         frame = _own_frame(view, ids)
         progress(0.4, "")
         label_of, labels = _chains(trace, frame, frames)
@@ -119,7 +119,7 @@ def device_work(view: View, label_of: I32, labels: tuple[str, ...]) -> Grouped:
 def _operators(view: View, ids: I32, label_of: I32, labels: tuple[str, ...], backward: Bool | None = None) -> Grouped:
     outer, adds = outermost_of_name(view, ids)
     own = device_time_on_tracks(view)
-    before = np.concatenate(([0], np.cumsum(own)))
+    before = np.concatenate(([0], own.cumsum()))
     end = np.maximum(view.trace.slices.subtree_end[ids], ids + 1)
     values = (adds, self_time(view)[ids], np.where(outer, before[end] - before[ids], 0), own[ids])
     return _grouped(view.trace, ids, label_of, labels, values, outer, backward)
@@ -144,9 +144,9 @@ def _grouped(
     np.minimum.at(shortest, group, dur)
     np.maximum.at(longest, group, dur)
     example = np.zeros(len(groups), np.int32)
-    by_length = np.argsort(dur, kind="stable")
+    by_length = dur.argsort(kind="stable")
     example[group[by_length]] = ids[by_length]  # the last one written is the longest
-    order = np.argsort(-np.maximum(sums[0], sums[2]), kind="stable")
+    order = (-np.maximum(sums[0], sums[2])).argsort(kind="stable")
     stats = StatTable(
         name_id=trace.slices.name_id[ids][first][order],
         calls=np.bincount(group, minlength=len(groups)).astype(np.int64)[order],
@@ -168,7 +168,7 @@ def _own_frame(view: View, ids: I32) -> I32:
     at = innermost(trace, track, slices.start_ns[ids], (SliceKind.PYTHON,))
     own = np.zeros(len(trace.strings) + 1, bool)
     own[[i for i in python_names(trace) if is_user_frame(trace.strings[i])]] = True
-    todo = np.flatnonzero((at >= 0) & ~own[slices.name_id[at]])
+    todo = ((at >= 0) & ~own[slices.name_id[at]]).nonzero()[0]
     while len(todo):
         at[todo] = slices.parent_id[at[todo]]
         todo = todo[(at[todo] >= 0) & ~own[slices.name_id[at[todo]]]]
@@ -190,7 +190,7 @@ def _forward_of(trace: Trace, ids: I32) -> I32:
     forward = np.full(len(trace.slices) + 1, -1, np.int32)
     forward[links.backward] = links.forward
     at = ids.copy()
-    todo = np.flatnonzero(forward[at] < 0)
+    todo = (forward[at] < 0).nonzero()[0]
     while len(todo):
         at[todo] = trace.slices.parent_id[at[todo]]
         todo = todo[(at[todo] >= 0) & (forward[at[todo]] < 0)]

@@ -65,7 +65,7 @@ def read_launches(trace: Trace, progress: Progress = lambda fraction, text: None
     shape_id, known = np.full(count, -1, np.int32), dict[tuple[str, str], int]()
     registers, shared = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     occupancy, per_sm = np.full(count, -1.0), np.full(count, -1.0)
-    kernels = np.flatnonzero(trace.slices.kind[view.work] == SliceKind.KERNEL)
+    kernels = (trace.slices.kind[view.work] == int(SliceKind.KERNEL)).nonzero()[0]
     for place, text in event_texts(trace, view.work[kernels], progress):
         at, args = kernels[place], _args(text)
         shape = _size(args.get("grid")), _size(args.get("block"))
@@ -92,8 +92,8 @@ def launch_columns(trace: Trace, launches: Launches, stats: StatTable, shape: I3
     row_key, key = stats.name_id.astype(np.int64), name
     if shape is not None:
         row_key, key = row_key * wide + shape + 1, name * wide + launches.shape_id + 1
-    order = np.argsort(row_key)
-    row = order[np.searchsorted(row_key, key, sorter=order)] if len(row_key) else np.zeros(0, np.int64)
+    order = row_key.argsort()
+    row = order[row_key.searchsorted(key, sorter=order)] if len(row_key) else np.zeros(0, np.int64)
     rows, dur = len(row_key), np.maximum(trace.slices.dur_ns[view.work], 1).astype(np.float64)
     seen = launches.shape_id >= 0
     pairs = np.unique(row[seen] * wide + launches.shape_id[seen])

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from core import sets
 from core.figures.names import NameClasses, classify
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, U8, Bool
@@ -18,7 +19,10 @@ from core.trace import Trace
 NEVER = np.iinfo(np.int64).max
 RENUMBERED = 1000  # added to the indices of devices for each file before theirs, where files use the same ones
 _COUNTED_BELOW = 1 << 20
+_FEW = 64  # so many are looked at one by one in less time than numpy takes to begin
 _PART = 1 << 16  # rows looked at at a time
+_ZERO = np.zeros(1, dtype=np.int32)
+_ZERO.setflags(write=False)
 
 
 class OfTrack:
@@ -95,7 +99,7 @@ class View:
     def source(self) -> I32:
         """int32[n_slices]: file the slice came from."""
         if len(self.trace.sources) < 2:
-            return np.broadcast_to(np.int32(0), len(self.trace.slices))  # held once
+            return np.ndarray((len(self.trace.slices),), np.int32, _ZERO, strides=(0,))  # held once
         tracks = self.trace.tracks
         return self.trace.processes.source_id[tracks.process_id][self.trace.slices.track_id]
 
@@ -104,12 +108,12 @@ class View:
         """int32[k]: device work with a countable duration, in table order."""
         ids = self.trace.device_ids
         keep = self.valid[ids]
-        return ids if keep.all() else ids[keep]
+        return ids if np.count_nonzero(keep) == len(ids) else ids[keep]
 
     @cached_property
     def host_calls(self) -> I32:
         """int32[k]: runtime and driver calls."""
-        return np.flatnonzero(of_kinds(self.trace.slices.kind, HOST_CALLS)).astype(np.int32)
+        return of_kinds(self.trace.slices.kind, HOST_CALLS).nonzero()[0].astype(np.int32)
 
     @cached_property
     def saw_calls(self) -> bool:
@@ -130,7 +134,7 @@ class View:
         found = self._by_kind.get(kinds)
         if found is None:
             hit = of_kinds(self.trace.slices.kind, kinds) & self.valid
-            found = self._by_kind[kinds] = np.flatnonzero(hit).astype(np.int32)
+            found = self._by_kind[kinds] = hit.nonzero()[0].astype(np.int32)
             found.setflags(write=False)
         return found
 
@@ -167,10 +171,10 @@ class View:
             return idle[:0], idle
         start, thread = self.trace.slices.start_ns, self.thread
         captured = np.zeros(len(idle), dtype=bool)
-        for one in np.unique(thread[np.concatenate((begins, ends))]):
+        for one in sets.distinct(thread[np.concatenate((begins, ends))]):
             mine = thread[idle] == one
             begun, ended = np.sort(start[begins[thread[begins] == one]]), np.sort(start[ends[thread[ends] == one]])
-            depth = np.searchsorted(begun, start[idle[mine]]) - np.searchsorted(ended, start[idle[mine]])
+            depth = begun.searchsorted(start[idle[mine]]) - ended.searchsorted(start[idle[mine]])
             before = int(len(ended) > 0 and (not len(begun) or ended[0] < begun[0]))
             captured[mine] = depth + before > 0
         return idle[captured], idle[~captured]
@@ -182,7 +186,7 @@ class View:
 
     def named(self, ids: I32, classes: Bool) -> I32:
         """Those of ``ids`` whose name is in a class."""
-        if not len(ids) or not classes.any():
+        if not len(ids) or not np.count_nonzero(classes):
             return ids[:0]
         name = self.trace.slices.name_id[ids]
         return ids[classes[name] & (name >= 0)]
@@ -190,7 +194,7 @@ class View:
     def are_collectives(self, ids: I32) -> Bool:
         """bool[len(ids)]: which slices are kernels of a collective."""
         slices = self.trace.slices
-        return np.asarray((slices.kind[ids] == SliceKind.KERNEL) & ((slices.flags[ids] & FLAG_COMMUNICATION) != 0))
+        return np.asarray((slices.kind[ids] == int(SliceKind.KERNEL)) & ((slices.flags[ids] & FLAG_COMMUNICATION) != 0))
 
     @cached_property
     def launching(self) -> I32:
@@ -199,7 +203,7 @@ class View:
         launches = np.zeros(len(self.trace.slices), dtype=bool)
         launches[self.named(calls, self.names.launch)] = True
         launches[self.trace.links.launched_by] = True
-        return np.flatnonzero(launches).astype(np.int32)
+        return launches.nonzero()[0].astype(np.int32)
 
 
 _views: WeakValueDictionary[int, View] = WeakValueDictionary()
@@ -226,11 +230,11 @@ def of_kinds(kind: U8 | I64, kinds: Sequence[int]) -> Bool:
 
 def distinct(values: I32 | I64) -> list[int]:
     """Distinct numbers of an array of row numbers, ascending, -1 (none) left out: `np.unique` without its sorting."""
-    if not len(values):
-        return []
+    if len(values) <= _FEW:
+        return sorted(value for value in set(values.tolist()) if value >= 0)
     if int(values.max()) > _COUNTED_BELOW:  # numbers of a file's own, such as devices, may be any
         return [i for i in np.unique(values).tolist() if i >= 0]
-    found: list[int] = np.flatnonzero(np.bincount(np.maximum(values, -1) + 1)[1:]).tolist()
+    found: list[int] = np.bincount(np.maximum(values, -1) + 1)[1:].nonzero()[0].tolist()
     return found
 
 
@@ -254,11 +258,11 @@ def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind,
     found = np.full(len(track_id), -1, dtype=np.int32)
     for track in distinct(track_id):
         first, last = int(tracks.first_id[track]), int(tracks.end_id[track])
-        here = np.flatnonzero(track_id == track)
-        found[here] = first - 1 + np.searchsorted(slices.start_ns[first:last], time_ns[here], side="right")
+        here = (track_id == track).nonzero()[0]
+        found[here] = first - 1 + slices.start_ns[first:last].searchsorted(time_ns[here], side="right")
         found[here[found[here] < first]] = -1
     wanted = of_kinds(slices.kind, kinds)
-    todo = np.flatnonzero(found >= 0)
+    todo = (found >= 0).nonzero()[0]
     while len(todo):
         at = found[todo]
         miss = (trace.end_ns[at] <= time_ns[todo]) | ~wanted[at]
@@ -271,7 +275,7 @@ def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind,
 def thread_tracks(trace: Trace, kind: TrackKind) -> I32:
     """int32[n_threads + 1]: track of that kind of each thread, -1 for none (and at the end, for thread -1)."""
     result = np.full(len(trace.threads) + 1, -1, dtype=np.int32)
-    hit = np.flatnonzero((trace.tracks.kind == kind) & (trace.tracks.thread_id >= 0))
+    hit = ((trace.tracks.kind == kind) & (trace.tracks.thread_id >= 0)).nonzero()[0]
     result[trace.tracks.thread_id[hit]] = hit
     return result
 
@@ -281,10 +285,10 @@ def outermost_op(trace: Trace, ids: I32) -> I32:
     slices = trace.slices
     best = np.full(len(ids), -1, dtype=np.int32)
     at = slices.parent_id[ids].copy()
-    todo = np.flatnonzero(at >= 0)
+    todo = (at >= 0).nonzero()[0]
     while len(todo):
         here = at[todo]
-        is_op = slices.kind[here] == SliceKind.CPU_OP
+        is_op = slices.kind[here] == int(SliceKind.CPU_OP)
         best[todo[is_op]] = here[is_op]
         at[todo] = slices.parent_id[here]
         todo = todo[at[todo] >= 0]

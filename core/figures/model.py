@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -75,11 +76,11 @@ class StepFigures(Table):
     why_not: tuple[str, ...]
     round_steps: int = 1  # after so many steps the loop does the same again; whole rounds count
 
-    @property
+    @cached_property
     def paced(self) -> Bool:
         """Counted steps whose period is known, bool[n]: those of whole rounds where there are any."""
         known: Bool = self.counted & (self.period_ns > 0)
-        rows = np.flatnonzero(self.counted)
+        rows = self.counted.nonzero()[0]
         rounds = rows[: len(rows) - len(rows) % self.round_steps].reshape(-1, self.round_steps)
         whole = rounds[known[rounds].all(axis=1)]
         if not len(whole):

@@ -26,7 +26,7 @@ class PerStep(Table):
 def per_step(trace: Trace, figures: Figures, slice_id: int) -> PerStep:
     """Time of all slices of a slice's name and kind by step; on a CPU thread, what is inside itself counts once."""
     slices, steps = trace.slices, len(figures.steps)
-    ids = np.flatnonzero(slices.name_id == slices.name_id[slice_id]).astype(np.int32)
+    ids = (slices.name_id == slices.name_id[slice_id]).nonzero()[0].astype(np.int32)
     odd = (slices.flags[ids] & (FLAG_NO_DURATION | FLAG_UNFINISHED)) != 0
     ids = ids[(slices.kind[ids] == slices.kind[slice_id]) & (figures.step_of[ids] >= 0) & ~odd]
     time = slices.dur_ns[ids]
@@ -34,7 +34,7 @@ def per_step(trace: Trace, figures: Figures, slice_id: int) -> PerStep:
         _, time = outermost_of_name(view_of(trace), ids)
     step = figures.step_of[ids]
     longest = np.full(steps, -1, np.int32)
-    by_length = np.argsort(slices.dur_ns[ids], kind="stable")
+    by_length = slices.dur_ns[ids].argsort(kind="stable")
     longest[step[by_length]] = ids[by_length]
     return PerStep(
         np.bincount(step, weights=time, minlength=steps).astype(np.int64),

@@ -60,7 +60,7 @@ def _between_rarer(view: View, marks: I32, every: I32) -> int:
     start, name = view.trace.slices.start_ns, view.trace.slices.name_id
     for one in distinct(name[every]):
         rarer = np.sort(start[every[name[every] == one]])
-        number = np.diff(np.searchsorted(start[marks], rarer))
+        number = np.diff(start[marks].searchsorted(rarer))
         regular = one != name[marks[0]] and len(number) >= 2 and len(set(number.tolist())) == 1
         if regular and 2 <= number[0] <= _LONGEST:
             return int(number[0])
@@ -72,7 +72,7 @@ def _two_models(counts: F64, part: I64, next_to: F64) -> bool:
 
     A part that holds all of its neighbours is an iteration with an evaluation, or one that writes a checkpoint.
     """
-    borders = np.flatnonzero(next_to <= _UNLIKE)
+    borders = (next_to <= _UNLIKE).nonzero()[0]
     if len(borders) != 2:
         return False
     one, other = (counts[part == k].mean(axis=0) for k in borders)
@@ -86,7 +86,7 @@ def _operators_between(view: View, marks: I32) -> F64:
     ops = view.by_kind(SliceKind.CPU_OP)
     if len(view.trace.sources) > 1:
         ops = ops[view.source[ops] == view.source[marks[0]]]
-    between = np.searchsorted(start[marks], start[ops], side="right") - 1
+    between = start[marks].searchsorted(start[ops], side="right") - 1
     inside = (between >= 0) & (between < len(marks) - 1)
     _, name = np.unique(view.trace.slices.name_id[ops[inside]], return_inverse=True)
     counts = np.zeros((len(marks) - 1, int(name.max(initial=-1)) + 1))

@@ -161,7 +161,7 @@ def waits_for_batches(view: View, steps: StepTable, step_of: I32, ratio: float =
     fetching = np.bincount(step_of[loader], weights=view.trace.slices.dur_ns[loader], minlength=len(steps))
     duration = steps.end_ns - steps.start_ns
     own = np.maximum(duration - fetching.astype(np.int64), 0)
-    rows = np.flatnonzero(far(duration, ratio) & ~far(own, ratio))
+    rows = (far(duration, ratio) & ~far(own, ratio)).nonzero()[0]
     while len(rows) >= _LEAST_LATE:  # a burst may come in a large part and small ones
         longest = far(duration[rows], ratio)
         late[rows[~longest]], rows = True, rows[longest]
@@ -176,7 +176,7 @@ def _in_turn(steps: StepTable, paced: Bool, ratio: float) -> tuple[Bool, int]:
     if len(sets.distinct(steps.thread_id)) != 1 or not (longer & ~paced).any():
         return none, 1
     both = (longer, _of_their_kind(duration, longer))
-    for rows in (np.flatnonzero(long & among) for long in both for among in (~paced, True)):
+    for rows in ((long & among).nonzero()[0] for long in both for among in (~paced, True)):
         every = _apart(rows, len(steps))
         if every > 1 and len(rows) >= _LEAST and not far(duration[rows], ratio).any():
             none[rows] = True
@@ -193,7 +193,7 @@ def _of_their_kind(duration: I64, longer: Bool) -> Bool:
         return longer
     least = int(duration[longer].min())
     ranked = np.sort(duration[(duration > 0) & (duration <= least)])
-    above = np.flatnonzero(_NEAR * ranked[1:] >= least) + 1
+    above = (_NEAR * ranked[1:] >= least).nonzero()[0] + 1
     if not len(above):
         return longer
     first = above[np.argmax(ranked[above] / ranked[above - 1])]
@@ -238,8 +238,8 @@ def _longer_words(trace: Trace, figures: Figures) -> tuple[str, dict[str, Any]]:
     view = view_of(trace)
     known = update_rounds(view, steps, figures.step_of)[0] | waits_for_batches(view, steps, figures.step_of)
     for longer in (far_longer, _of_their_kind(lengths, far_longer), long):
-        rows = np.flatnonzero(longer & ~known)
-        every = _apart(rows, int(np.flatnonzero(own.counted)[-1]) + 1) if len(rows) >= _LEAST else 1
+        rows = (longer & ~known).nonzero()[0]
+        every = _apart(rows, int(own.counted.nonzero()[0][-1]) + 1) if len(rows) >= _LEAST else 1
         share_pct = _added_pct(figures, longer, every) if every > 1 else 0.0
         if share_pct >= TOLD_PCT:
             return IN_TURN, {"every": every, "share_pct": share_pct}

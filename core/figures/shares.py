@@ -84,7 +84,7 @@ def step_threads(trace: Trace, figures: Figures) -> tuple[StepThread, ...]:
     """Return the threads that run steps, in order of their first one."""
     steps, rows = figures.steps, figures.step_figures
     found: dict[int, list[int]] = {}
-    for i in np.flatnonzero(rows.counted).tolist():
+    for i in rows.counted.nonzero()[0].tolist():
         found.setdefault(int(steps.thread_id[i]), []).append(int(rows.dur_ns[i]))
     several, threads, processes = len(trace.sources) > 1, trace.threads, trace.processes
     return tuple(

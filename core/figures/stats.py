@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core import sets
 from core.figures.lookup import NEVER, View, distinct, innermost, thread_tracks
 from core.figures.model import StatTable
 from core.kinds import SliceKind, TrackKind
@@ -44,14 +45,14 @@ def _without_any_children(view: View) -> I64:
     own = slices.dur_ns.copy()
     for rows in _families(slices.parent_id):
         above = slices.parent_id[rows]
-        child = (np.flatnonzero((above >= 0) & view.valid[rows]) + rows.start).astype(np.int32)
+        child = (((above >= 0) & view.valid[rows]).nonzero()[0] + rows.start).astype(np.int32)
         if not len(child):
             continue
-        child = child[np.argsort(slices.parent_id[child], kind="stable")]  # preorder: children of one parent by start
+        child = child[slices.parent_id[child].argsort(kind="stable")]  # preorder: children of one parent by start
         parent = slices.parent_id[child]
         start = slices.start_ns[child] - slices.start_ns[parent]
         stop = np.minimum(end[child], end[parent]) - slices.start_ns[parent]
-        heads = np.flatnonzero(np.append(True, parent[1:] != parent[:-1]))
+        heads = sets.changes(parent).nonzero()[0]
         own[parent[heads]] -= np.add.reduceat(_uncovered(parent, start, stop), heads)
     return own
 
@@ -66,7 +67,7 @@ def _without_children(view: View) -> I64 | None:
         return None
     count, own = len(slices), slices.dur_ns.copy()
     closed = np.bincount(slices.subtree_end, minlength=count + 1)  # of siblings, too, that overlap by rounding alone
-    np.cumsum(closed, out=closed)
+    closed.cumsum(out=closed)
     for first in range(0, count, _PART):
         rows = np.arange(first, min(first + _PART, count), dtype=np.int32)
         if (rows - closed[rows] != slices.depth[rows]).any():
@@ -85,13 +86,13 @@ def _take_calls(view: View, own: I64, calls: I32, parent: I32) -> None:
     slices, end = view.trace.slices, view.trace.end_ns
     with_calls = np.zeros(len(slices) + 1, dtype=bool)  # a parent of -1 has the last place
     with_calls[parent] = True
-    child = np.flatnonzero(with_calls[slices.parent_id] & view.valid).astype(np.int32)
+    child = (with_calls[slices.parent_id] & view.valid).nonzero()[0].astype(np.int32)
     parent, child = np.concatenate((slices.parent_id[child], parent)), np.concatenate((child, calls))
     order = np.lexsort((slices.start_ns[child], parent))
     parent, child = parent[order], child[order]
     start = slices.start_ns[child] - slices.start_ns[parent]
     stop = np.minimum(end[child], end[parent]) - slices.start_ns[parent]
-    heads = np.flatnonzero(np.append(True, parent[1:] != parent[:-1])) if len(parent) else parent
+    heads = sets.changes(parent).nonzero()[0]
     if len(heads):
         own[parent[heads]] = slices.dur_ns[parent[heads]] - np.add.reduceat(_uncovered(parent, start, stop), heads)
 
@@ -99,9 +100,9 @@ def _take_calls(view: View, own: I64, calls: I32, parent: I32) -> None:
 def outermost_calls(trace: Trace) -> I32:
     """Operators and runtime calls of all threads that lie in no other one: int32[k], ascending."""
     tracks, found = trace.tracks, [np.zeros(0, np.int64)]
-    for track in np.flatnonzero(tracks.kind == TrackKind.CPU_OPS).tolist():
+    for track in (tracks.kind == int(TrackKind.CPU_OPS)).nonzero()[0].tolist():
         first, last = int(tracks.first_id[track]), int(tracks.end_id[track])
-        found.append(np.flatnonzero(trace.slices.parent_id[first:last] < 0) + first)
+        found.append((trace.slices.parent_id[first:last] < 0).nonzero()[0] + first)
     return np.sort(np.concatenate(found)).astype(np.int32)
 
 
@@ -127,10 +128,10 @@ def _families(parent_id: I32) -> Iterator[slice]:
     count = len(parent_id)
     lowest = np.where(parent_id < 0, np.int32(count), parent_id)
     np.minimum.accumulate(lowest[::-1], out=lowest[::-1])  # the first row that has a child from here on
-    safe = np.flatnonzero(lowest >= np.arange(count, dtype=np.int32))
+    safe = (lowest >= np.arange(count, dtype=np.int32)).nonzero()[0]
     first = 0
     while first < count:
-        at = int(np.searchsorted(safe, first + _PART))
+        at = int(safe.searchsorted(first + _PART))
         last = int(safe[at]) if at < len(safe) else count
         yield slice(first, last)
         first = last
@@ -141,7 +142,7 @@ def _parts(group: NDArray[Any]) -> Iterator[slice]:
     first = 0
     while first < len(group):
         last = min(first + _PART, len(group))
-        last += int(np.searchsorted(group[last:], group[last - 1], side="right"))
+        last += int(group[last:].searchsorted(group[last - 1], side="right"))
         yield slice(first, last)
         first = last
 
@@ -150,7 +151,7 @@ def _uncovered(group: I64 | I32, start: I64, stop: I64) -> I64:
     """Part of each interval that no earlier interval of its group covers, ns; groups are contiguous, starts ascend."""
     if not len(group):
         return np.zeros(0, dtype=np.int64)
-    head = np.append(True, group[1:] != group[:-1])
+    head = sets.changes(group)
     stop = np.maximum(stop, 0)
     result: I64 = np.maximum(stop - np.maximum(start, _reached(head, stop)), 0)
     return result
@@ -158,11 +159,11 @@ def _uncovered(group: I64 | I32, start: I64, stop: I64) -> I64:
 
 def _reached(head: Bool, stop: I64) -> I64:
     """Furthest end (none below 0) among the earlier intervals of each one's group, 0 for the first of a group."""
-    heads = np.flatnonzero(head)
+    heads = head.nonzero()[0]
     height = np.maximum.reduceat(stop, heads) + 1
     if float(height.sum(dtype=np.float64)) < _NO_OVERFLOW:
         # Lifting each group above all before it lets one running maximum serve for all groups.
-        lift = np.concatenate(([0], np.cumsum(height)[:-1]))[np.cumsum(head) - 1]
+        lift = np.concatenate(([0], height.cumsum()[:-1]))[head.cumsum() - 1]
         reach = np.maximum.accumulate(stop + lift) - lift
     else:  # a stray clock stretched the trace over decades
         reach = np.empty_like(stop)
@@ -189,7 +190,7 @@ def outermost_of_name(view: View, ids: I32) -> tuple[Bool, I64]:
             part = order[rows]
             here = ids[part]
             start, stop = slices.start_ns[here] - base, np.maximum(end[here] - base, 0)
-            head = np.append(True, key[rows][1:] != key[rows][:-1])
+            head = sets.changes(key[rows])
             reached = _reached(head, stop)
             outer[part] = head | (start >= reached)
             adds[part] = np.maximum(stop - np.maximum(start, reached), 0)
@@ -201,7 +202,7 @@ def _stretches(view: View, ids: I32) -> list[tuple[int, int]]:
     if len(ids) < _PART:
         return [(0, len(ids))]
     tracks = view.trace.tracks
-    borders = np.unique(np.searchsorted(ids, np.append(tracks.first_id, tracks.end_id)))
+    borders = sets.distinct(ids.searchsorted(np.append(tracks.first_id, tracks.end_id)))
     if len(borders) > _MOST_STRETCHES:
         return [(0, len(ids))]
     return list(pairwise(borders.tolist()))
@@ -219,7 +220,7 @@ def _by_name(view: View, ids: I32) -> tuple[I32, NDArray[Any]]:
         key = name.astype(np.int64)
         key *= len(view.trace.tracks) + 1
         key += track
-    order = np.argsort(key, kind="stable").astype(np.int32)
+    order = key.argsort(kind="stable").astype(np.int32)
     return order, key[order]
 
 
@@ -279,9 +280,9 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
     np.minimum.at(shortest, group, dur)
     np.maximum.at(longest, group, dur)
     example = np.zeros(len(names), dtype=np.int32)
-    at_most = np.flatnonzero(dur == longest[group])[::-1]  # reversed: the first of equals is written last
+    at_most = (dur == longest[group]).nonzero()[0][::-1]  # reversed: the first of equals is written last
     example[group[at_most]] = ids[at_most]
-    order = np.argsort(-np.maximum(host, device), kind="stable")
+    order = (-np.maximum(host, device)).argsort(kind="stable")
     return StatTable(
         name_id=names[order].astype(np.int32),
         calls=np.bincount(group, minlength=len(names)).astype(np.int64)[order],
@@ -303,7 +304,7 @@ def _grouped(name_id: I32, strings: int) -> tuple[I64, I64]:
     """
     seen = np.zeros(strings + 1, dtype=bool)
     seen[name_id] = True
-    names = np.flatnonzero(seen)
+    names = seen.nonzero()[0]
     group_of = np.zeros(strings + 1, dtype=np.int64)
     group_of[names] = np.arange(len(names))
     return np.where(names == strings, -1, names), group_of[name_id]
@@ -314,7 +315,7 @@ def operator_stats(view: View, self_ns: I64) -> StatTable:
     ids = view.by_kind(SliceKind.CPU_OP)
     own = device_time_on_tracks(view)
     device_self = own[ids]
-    upto = np.cumsum(own, out=own)  # each row's own included
+    upto = own.cumsum(out=own)  # each row's own included
     total = upto[np.maximum(view.trace.slices.subtree_end[ids] - 1, ids)]
     total -= upto[ids]
     total += device_self
@@ -327,7 +328,7 @@ def device_stats(view: View) -> StatTable:
     ids = view.work
     dur = view.trace.slices.dur_ns[ids]
     result = table(view, ids, np.zeros(len(ids), np.int64), dur, dur)
-    order = np.argsort(-result.device_self_ns, kind="stable")
+    order = (-result.device_self_ns).argsort(kind="stable")
     return StatTable(
         name_id=result.name_id[order],
         calls=result.calls[order],
@@ -360,9 +361,9 @@ def thread_stats(view: View, self_ns: I64, kind: SliceKind, track: TrackKind, *c
 def _found_before(values: I64, time_ns: I64) -> I64:
     """How many of ascending values lie before each instant: the fewer are looked up among the others if both ascend."""
     if 4 * len(values) > len(time_ns) or not bool((time_ns[1:] >= time_ns[:-1]).all()):
-        return np.searchsorted(values, time_ns, side="left")
-    found = np.bincount(np.searchsorted(time_ns, values, side="right"), minlength=len(time_ns) + 1)
-    return np.cumsum(found[:-1], out=found[:-1])
+        return values.searchsorted(time_ns, side="left")
+    found = np.bincount(time_ns.searchsorted(values, side="right"), minlength=len(time_ns) + 1)
+    return found[:-1].cumsum(out=found[:-1])
 
 
 def _launched_meanwhile(view: View, ids: I32, kind: SliceKind, track: TrackKind) -> tuple[I64, I64]:
@@ -377,14 +378,14 @@ def _launched_meanwhile(view: View, ids: I32, kind: SliceKind, track: TrackKind)
     thread, at = view.thread[by], slices.start_ns[by]
     order = np.lexsort((at, thread))
     work, thread, at = work[order], thread[order], at[order]
-    before = np.concatenate(([0], np.cumsum(slices.dur_ns[work])))
+    before = np.concatenate(([0], slices.dur_ns[work].cumsum()))
     of = view.thread[ids]
-    threads = distinct(of) if int(of.min()) >= 0 else np.unique(of).tolist()
+    threads = distinct(of) if int(of.min()) >= 0 else sets.distinct(of).tolist()
     for one in threads:
-        a, b = np.searchsorted(thread, one, side="left"), np.searchsorted(thread, one, side="right")
-        mine: Any = slice(None) if len(threads) == 1 else np.flatnonzero(of == one)
+        a, b = thread.searchsorted(one, side="left"), thread.searchsorted(one, side="right")
+        mine: Any = slice(None) if len(threads) == 1 else (of == one).nonzero()[0]
         low = a + _found_before(at[a:b], slices.start_ns[ids[mine]])
-        high = a + np.searchsorted(at[a:b], view.trace.end_ns[ids[mine]], side="left")
+        high = a + at[a:b].searchsorted(view.trace.end_ns[ids[mine]], side="left")
         total[mine] = before[high] - before[low]
     inner = innermost(view.trace, thread_tracks(view.trace, track)[thread], at, (kind,))
     sums = np.zeros(len(slices), dtype=np.int64)

@@ -35,7 +35,7 @@ def step_parts(
     idle = np.zeros((count, len(GapCause)))
     source, rows_of = step_source(view, steps), rows_of_devices(gaps, view.devices)
     for one in distinct(source):
-        rows, devices = np.flatnonzero(source == one), view.devices_of_source(one)
+        rows, devices = (source == one).nonzero()[0], view.devices_of_source(one)
         if not devices:
             continue
         busy[rows] = 0.0
@@ -63,7 +63,7 @@ def _free_from(steps: StepTable, figures: StepFigures, anchor_ns: I64) -> I64:
 
 
 def _by_cause(gaps: GapTable, rows: I64) -> Mapping[int, Spans]:
-    causes = np.flatnonzero(np.bincount(gaps.cause[rows])).tolist()
+    causes = np.bincount(gaps.cause[rows]).nonzero()[0].tolist()
     own = {cause: rows[gaps.cause[rows] == cause] for cause in causes}
     return {cause: union(gaps.start_ns[of], gaps.end_ns[of]) for cause, of in own.items()}
 

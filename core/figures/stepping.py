@@ -84,7 +84,7 @@ def beside_outliers(steps: StepTable, counted: Bool, why: tuple[str, ...], perio
 
 def whole_rounds(counted: Bool, why: tuple[str, ...], steps: int) -> tuple[Bool, tuple[str, ...]]:
     """Leave out the last steps that count where they make no whole round of so many: its longest is not their share."""
-    rows = np.flatnonzero(counted)
+    rows = counted.nonzero()[0]
     rest = rows[len(rows) - len(rows) % steps :]
     if len(rest) == len(rows):
         return counted, why
@@ -101,8 +101,8 @@ def periods(steps: StepTable, anchor: I64) -> I64:
     """
     result = np.full(len(steps), -1, dtype=np.int64)
     for thread in sets.distinct(steps.thread_id):
-        rows = np.flatnonzero(steps.thread_id == thread)
-        rows = rows[np.argsort(steps.start_ns[rows], kind="stable")]
+        rows = (steps.thread_id == thread).nonzero()[0]
+        rows = rows[steps.start_ns[rows].argsort(kind="stable")]
         here, after = rows[:-1], rows[1:]
         near = steps.start_ns[after] - steps.end_ns[here] <= np.maximum(steps.end_ns[here] - steps.start_ns[here], 0)
         numbered = (steps.number[here] >= 0) & (steps.number[after] >= 0)
@@ -148,7 +148,7 @@ def runs_ahead(figures: StepFigures) -> bool | None:
     Either the device needs clearly longer per step than the host while its lag behind the host grows from step to
     step; or, in a trace of one step, a good part of that step's work is still to do when the host step ends.
     """
-    rows = np.flatnonzero(figures.counted & figures.has_lag)
+    rows = (figures.counted & figures.has_lag).nonzero()[0]
     if not len(rows):
         return None
     lag, dur = figures.gpu_lag_ns[rows], figures.dur_ns[rows]
@@ -168,7 +168,7 @@ def queue_grows(figures: StepFigures) -> bool:
 
     The period is longer than the host step, and by most of the difference each step lags further behind.
     """
-    rows = np.flatnonzero(figures.counted & figures.has_lag & (figures.period_ns > 0))
+    rows = (figures.counted & figures.has_lag & (figures.period_ns > 0)).nonzero()[0]
     near = np.diff(rows) == 1
     if not near.any():
         return False

@@ -100,19 +100,19 @@ def _followed(view: View, own: I32) -> tuple[Bool, bool]:
     gap = start[own[1:]] - end[own[:-1]]
     iteration = start[own[1:]] - start[own[:-1]] - fetching
     # With one gap there is no other to compare it with: the ranges' own time says how long an iteration is.
-    usual = median_of_others(iteration) if len(iteration) > 1 else np.median(end[own] - start[own]) * np.ones(1)
+    usual = median_of_others(iteration) if len(iteration) > 1 else sets.median(end[own] - start[own]) * np.ones(1)
     followed: Bool = gap - fetching <= (OUTLIER_RATIO - 1) * usual
     if not followed.any():
         return followed, False
-    between = float(np.median(gap[followed]))
-    return followed, between > _CLOSE_SHARE * float(np.median(iteration[followed] + fetching[followed]))
+    between = sets.median(gap[followed])
+    return followed, between > _CLOSE_SHARE * sets.median(iteration[followed] + fetching[followed])
 
 
 def _busiest_thread(view: View, ids: I32) -> I32:
     if not len(ids):
         return ids
-    threads, counts = np.unique(view.thread[ids], return_counts=True)
-    busiest: I32 = ids[view.thread[ids] == threads[np.argmax(counts)]]
+    threads = view.thread[ids]
+    busiest: I32 = ids[threads == sets.most_frequent(threads)]
     return busiest
 
 
@@ -123,9 +123,9 @@ def _one_name(view: View, ids: I32) -> I32:
     """
     if not len(ids):
         return ids
-    names, counts = np.unique(view.trace.slices.name_id[ids], return_counts=True)
-    ids = ids[view.trace.slices.name_id[ids] == names[np.argmax(counts)]]
-    return ids[np.argsort(view.trace.slices.start_ns[ids], kind="stable")]
+    names = view.trace.slices.name_id[ids]
+    ids = ids[names == sets.most_frequent(names)]
+    return ids[view.trace.slices.start_ns[ids].argsort(kind="stable")]
 
 
 def _outermost(view: View, ids: I32) -> I32:
@@ -165,8 +165,8 @@ def assign(view: View, steps: StepTable) -> I32:
         return result
     files = step_source(view, steps)
     for source in distinct(files):
-        of_file = np.flatnonzero(files == source)
-        rows: Any = np.flatnonzero(view.source == source) if len(view.trace.sources) > 1 else slice(None)
+        of_file = (files == source).nonzero()[0]
+        rows: Any = (view.source == source).nonzero()[0] if len(view.trace.sources) > 1 else slice(None)
         if not _by_tracks(view, steps, of_file, rows, result):
             result[rows] = _around(steps, of_file, slices.start_ns[rows])
         threads = sets.distinct(steps.thread_id[of_file])
@@ -196,7 +196,7 @@ def _by_tracks(view: View, steps: StepTable, of_file: I64, rows: Any, result: I3
     -------
     Whether it has been done.
     """
-    order = of_file[np.argsort(steps.start_ns[of_file], kind="stable")].astype(np.int32)
+    order = of_file[steps.start_ns[of_file].argsort(kind="stable")].astype(np.int32)
     tracks, start = view.trace.tracks, view.trace.slices.start_ns
     if not isinstance(rows, slice) or _LONG * len(tracks) * len(order) > len(start) or _overlap(steps, order):
         return False
@@ -204,8 +204,8 @@ def _by_tracks(view: View, steps: StepTable, of_file: I64, rows: Any, result: I3
     borders, holds = np.stack((begin, end), axis=1).ravel(), np.full(2 * len(order) + 1, -1, dtype=np.int32)
     holds[1::2] = order
     for first, last in zip(tracks.first_id.tolist(), tracks.end_id.tolist(), strict=True):
-        at = np.searchsorted(start[first:last], borders)
-        result[first:last] = np.repeat(holds, np.diff(at, prepend=0, append=last - first))
+        at = start[first:last].searchsorted(borders)
+        result[first:last] = holds.repeat(np.diff(at, prepend=0, append=last - first))
     return True
 
 
@@ -219,12 +219,12 @@ def step_source(view: View, steps: StepTable) -> I32:
 
 def _around(steps: StepTable, rows: I64, time_ns: I64) -> I32:
     """The last started of these steps that still runs at each instant, -1 for none."""
-    order = rows[np.argsort(steps.start_ns[rows], kind="stable")].astype(np.int32)
+    order = rows[steps.start_ns[rows].argsort(kind="stable")].astype(np.int32)
     begin, looks = steps.start_ns[order], 4 if _overlap(steps, order) else 1
     found = np.full(len(time_ns), -1, dtype=np.int32)
     for first in range(0, len(time_ns), _PART):
         part, time = found[first : first + _PART], time_ns[first : first + _PART]
-        at = np.searchsorted(begin, time, side="right") - 1
+        at = begin.searchsorted(time, side="right") - 1
         for back in range(looks):  # overlapping steps of several threads: look at the few that started before
             here = at - back
             step = order[np.maximum(here, 0)]
@@ -266,7 +266,7 @@ def choose_counted(
     """
     count = len(steps)
     why = [""] * count
-    for i in np.flatnonzero(lacking) if lacking is not None else ():
+    for i in lacking.nonzero()[0] if lacking is not None else ():
         why[i] = "truncated: the time from its range to the next iteration is not known"
     duration = steps.end_ns - steps.start_ns
     if count > 1:
@@ -284,7 +284,7 @@ def choose_counted(
 def _mark_truncated(why: list[str], kernels: I32, has_device: bool, lost: F64 | None) -> None:
     if not has_device or not kernels.any():
         return
-    others = float(np.median(kernels[kernels > 0]))
+    others = sets.median(kernels[kernels > 0])
     last = len(why) - 1
     if kernels[last] < TRUNCATED_SHARE * min(others, float(kernels[last - 1]) or others):
         why[last] = _ENDED
@@ -293,8 +293,8 @@ def _mark_truncated(why: list[str], kernels: I32, has_device: bool, lost: F64 | 
         why[last], last = UNWRITTEN, last - 1
     if kernels[0] < 0.5 * others:
         why[0] = "truncated: the recording started after part of its device work"
-    if lost is not None and np.median(lost) <= 1 - TRUNCATED_SHARE:  # elsewhere it is a thing of the whole recording
-        for i in np.flatnonzero((lost > _LOST_SHARE) & (kernels < _LOST_SHARE * others)):
+    if lost is not None and sets.median(lost) <= 1 - TRUNCATED_SHARE:  # elsewhere it is a thing of the whole recording
+        for i in ((lost > _LOST_SHARE) & (kernels < _LOST_SHARE * others)).nonzero()[0]:
             why[i] = why[i] or LOST
 
 
@@ -369,7 +369,7 @@ def update_rounds(view: View, steps: StepTable, step_of: I32, ratio: float = OUT
 def far(values: I64, ratio: float) -> Bool:
     """Values of more than so many times the median of the others, -1 standing for none: bool[n]."""
     result = np.zeros(len(values), dtype=bool)
-    known = np.flatnonzero(values >= 0)
+    known = (values >= 0).nonzero()[0]
     if len(known) > 1:
         result[known] = values[known] > ratio * median_of_others(values[known])
     return result
@@ -377,7 +377,7 @@ def far(values: I64, ratio: float) -> Bool:
 
 def median_of_others(values: I64) -> F64:
     """Median of all values but each one: float64[n], n >= 2."""
-    order = np.argsort(values, kind="stable")
+    order = values.argsort(kind="stable")
     ranked = values[order]
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values))

@@ -25,15 +25,15 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
     calls, kind, copies = _blocking_calls(view)
     keep = _belongs_to_user(view, calls, steps, step_of)
     calls, kind, copies = calls[keep], kind[keep], copies[keep]
-    order = np.argsort(view.trace.slices.start_ns[calls], kind="stable")
+    order = view.trace.slices.start_ns[calls].argsort(kind="stable")
     calls, kind, copies = calls[order], kind[order], copies[order]
     waited = _waited_work(view, calls, kind, copies)
     slices = view.trace.slices
     start, dur = slices.start_ns[calls], slices.dur_ns[calls]
     released = np.where(waited >= 0, view.trace.end_ns[waited], start + dur)
-    wait = np.clip(np.minimum(start + dur, released) - start, 0, None)
+    wait = np.maximum(np.minimum(start + dur, released) - start, 0)
     if len(view.work):  # allocation works, too, where nothing is pending: without work to wait for it did not wait
-        wait[(kind == SyncKind.ALLOC) & (waited < 0)] = 0
+        wait[(kind == int(SyncKind.ALLOC)) & (waited < 0)] = 0
     # A copy of some bytes can travel inside the launch itself: the call returns before the copy has begun.
     began = np.where(copies >= 0, slices.start_ns[copies], start)
     wait[began > start + dur + _RETURNED_BEFORE_NS] = 0
@@ -54,7 +54,7 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
         op_id=outermost_op(view.trace, calls),
         range_id=ranges,
         frame_id=frames,
-        direction=np.where(copies >= 0, slices.direction[copies], CopyDirection.NONE).astype(np.uint8),
+        direction=np.where(copies >= 0, slices.direction[copies], int(CopyDirection.NONE)).astype(np.uint8),
         waited_id=waited,
         copy_id=copies,
     )
@@ -72,11 +72,11 @@ def _blocking_calls(view: View) -> tuple[I32, U8, I32]:
     asynchronous = view.names.async_copy[slices.name_id[calls]] & (copies >= 0)
     # An "asynchronous" copy of pageable memory goes through a staging buffer while its caller waits.
     direction, memory = slices.direction[copies], slices.host_memory[copies]
-    pageable = asynchronous & (memory == HostMemory.PAGEABLE) & of_kinds(direction, _BY_HOST_MEMORY)
-    kind[pageable] = SyncKind.MEMCPY
+    pageable = asynchronous & (memory == int(HostMemory.PAGEABLE)) & of_kinds(direction, _BY_HOST_MEMORY)
+    kind[pageable] = int(SyncKind.MEMCPY)
     # A device-to-device copy returns at once on CUDA; ROCm waits in hipMemcpyWithStream whatever the direction.
     with_stream = view.names.copy_with_stream[slices.name_id[calls]]
-    local = (kind == SyncKind.MEMCPY) & (copies >= 0) & (direction == CopyDirection.DTOD) & ~with_stream
+    local = (kind == int(SyncKind.MEMCPY)) & (copies >= 0) & (direction == int(CopyDirection.DTOD)) & ~with_stream
     kind[local] = -1
     hit = kind >= 0
     # A driver call inside a runtime call that is listed already is the same wait.
@@ -92,11 +92,11 @@ def _own_copy(view: View, calls: I32) -> I32:
     links = view.trace.links
     if not len(links.launched):
         return np.full(len(calls), -1, dtype=np.int32)
-    at = np.searchsorted(links.launched_by, calls)
+    at = links.launched_by.searchsorted(calls)
     safe = np.minimum(at, len(links.launched) - 1)
     work = links.launched[safe]
     own = (at < len(links.launched)) & (links.launched_by[safe] == calls)
-    own &= view.trace.slices.kind[work] == SliceKind.MEMCPY
+    own &= view.trace.slices.kind[work] == int(SliceKind.MEMCPY)
     return np.where(own, work, -1).astype(np.int32)
 
 
@@ -110,16 +110,16 @@ def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> 
     working = of_kinds(slices.kind, (SliceKind.CPU_OP, SliceKind.RANGE, SliceKind.STEP)) & view.valid
     active[view.thread[working]] = True
     active[view.thread[view.launching]] = True
-    if active[:-1].any():
+    if np.count_nonzero(active[:-1]):
         keep &= active[view.thread[calls]]
     alone = outermost_op(trace, calls) < 0
-    device_sync = (kind == SyncKind.DEVICE) & alone
+    device_sync = (kind == int(SyncKind.DEVICE)) & alone
     if len(steps):
         outside = step_of[calls] < 0
         # Rounded times may let the profiler's call begin a moment before the last step's end: it ends long after.
         beyond = trace.end_ns[calls] > steps.end_ns[np.maximum(step_of[calls], 0)] + _ROUNDING_NS
         keep &= ~(device_sync & (outside | beyond))
-        keep &= ~((kind == SyncKind.ALLOC) & outside)
+        keep &= ~((kind == int(SyncKind.ALLOC)) & outside)
     else:
         edge = _first_or_last_of_thread(view, calls)
         keep &= ~(device_sync & edge)
@@ -132,8 +132,8 @@ def _first_or_last_of_thread(view: View, calls: I32) -> Bool:
     thread, start = view.thread[every], view.trace.slices.start_ns[every]
     order = np.lexsort((start, thread))
     ids, of = every[order], thread[order]
-    change = of[1:] != of[:-1]
-    ends = np.concatenate((ids[np.append(True, change)], ids[np.append(change, True)])) if len(ids) else ids
+    first = sets.changes(of)
+    ends = np.concatenate((ids[first], ids[:-1][first[1:]], ids[-1:]))
     is_end = np.zeros(len(view.trace.slices), dtype=bool)
     is_end[ends] = True
     return is_end[calls]
@@ -150,7 +150,7 @@ class _Queue:
 
 def _queue(view: View, work: I32) -> _Queue:
     launched = launch_start(view.trace, work)
-    order = np.argsort(launched, kind="stable")
+    order = launched.argsort(kind="stable")
     return _Queue(work[order], launched[order], view.trace.end_ns[work[order]])
 
 
@@ -158,7 +158,7 @@ def _waited_work(view: View, calls: I32, kind: U8, copies: I32) -> I32:
     """Device slice whose end released each call, -1 where it is not in the trace."""
     waited = copies.copy()
     work = view.work
-    open_ = np.flatnonzero(waited < 0)
+    open_ = (waited < 0).nonzero()[0]
     if not len(work) or not len(open_):
         return waited
     # Which device or event is meant is not in the trace; the work that ends right before the call returns tells.
@@ -166,10 +166,10 @@ def _waited_work(view: View, calls: I32, kind: U8, copies: I32) -> I32:
         here = open_[view.source[calls[open_]] == source]
         own = work[view.source[work] == source]
         waited[here] = _latest_before(view, own, calls[here])
-        whole = here[(kind[here] == SyncKind.DEVICE) | (kind[here] == SyncKind.ALLOC)]
+        whole = here[(kind[here] == int(SyncKind.DEVICE)) | (kind[here] == int(SyncKind.ALLOC))]
         if len(whole) and len(view.devices_of_source(source)) > 1:
             waited[whole] = _of_a_drained_device(view, own, calls[whole], waited[whole])
-    of_stream = open_[kind[open_] == SyncKind.STREAM]
+    of_stream = open_[kind[open_] == int(SyncKind.STREAM)]
     stream = _stream_of_calls(view, calls[of_stream])
     tracks = view.trace.slices.track_id[work]
     for track in distinct(stream):
@@ -190,7 +190,7 @@ def _of_a_drained_device(view: View, work: I32, calls: I32, found: I32) -> I32:
     for device in distinct(view.device[work]):
         own = work[view.device[work] == device]
         queue = _queue(view, own)
-        launched = np.searchsorted(queue.launched_ns, start)
+        launched = queue.launched_ns.searchsorted(start)
         done = np.append(-1, np.maximum.accumulate(queue.end_ns))[launched] <= limit
         latest = _latest_before(view, own, calls)
         end = np.where(done & (latest >= 0), view.trace.end_ns[latest], -1)
@@ -205,13 +205,13 @@ def _stream_of_calls(view: View, calls: I32) -> I32:
     track = np.full(len(calls), -1, dtype=np.int32)
     thread_of_launch = view.thread[links.launched_by]
     for thread in sets.distinct(view.thread[calls]):
-        here = np.flatnonzero(view.thread[calls] == thread)
-        own = np.flatnonzero(thread_of_launch == thread)
+        here = (view.thread[calls] == thread).nonzero()[0]
+        own = (thread_of_launch == thread).nonzero()[0]
         if not len(own):
             continue
         starts = trace.slices.start_ns[links.launched_by[own]]
-        order = np.argsort(starts, kind="stable")
-        at = np.searchsorted(starts[order], trace.slices.start_ns[calls[here]]) - 1
+        order = starts.argsort(kind="stable")
+        at = starts[order].searchsorted(trace.slices.start_ns[calls[here]]) - 1
         last = links.launched[own[order[np.maximum(at, 0)]]]
         track[here] = np.where(at >= 0, trace.slices.track_id[last], -1)
     return track
@@ -226,11 +226,11 @@ def _latest_before(view: View, work: I32, calls: I32) -> I32:
     start = view.trace.slices.start_ns[calls]
     limit = view.trace.end_ns[calls] + CLOCK_TOLERANCE_NS
     queue = _queue(view, work)
-    by_end = np.argsort(queue.end_ns, kind="stable")
+    by_end = queue.end_ns.argsort(kind="stable")
     ends = queue.end_ns[by_end]
-    at = np.searchsorted(ends, limit, side="right") - 1
+    at = ends.searchsorted(limit, side="right") - 1
     found = np.full(len(calls), -1, dtype=np.int32)
-    todo = np.flatnonzero(at >= 0)
+    todo = (at >= 0).nonzero()[0]
     for _ in range(64):  # a queue of another thread may be interleaved: step back past work launched later
         if not len(todo):
             break

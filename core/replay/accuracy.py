@@ -70,15 +70,13 @@ def held_out_error(
         return None
     off = []
     for given, held in zip(halves, reversed(lengths), strict=True):
-        blocks = np.flatnonzero(sets.among(graph.block_step, given)).astype(np.int32)
+        blocks = sets.among(graph.block_step, given).nonzero()[0].astype(np.int32)
         batches = np.count_nonzero(graph.waits.loader[included(graph, blocks)])
         if batches < 2 and graph.waits.loader.any():
             return None  # one batch waited for tells no pace of the loader
         chains = loader_chains(graph.waits, included(graph, blocks), loader_calls * len(given))
         program = make_program(graph, blocks, True, chains, True)
-        inside = sets.among(graph.block_step, given)[
-            np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
-        ]
+        inside = sets.among(graph.block_step, given)[np.arange(graph.block_count).repeat(np.diff(graph.first_group))]
         launches = np.bincount(graph.group_stream[inside], weights=np.diff(graph.first_piece)[inside], minlength=1)
         pace = settle(program, Compiler(program, folder).compile(nothing), max(1, int(launches.max())))
         if pace is None:
@@ -145,7 +143,7 @@ def _run_all(
 
 def _device_error(graph: Graph, inside: Bool, slots: F64, total_ns: float) -> float:
     """How far the last work of the counted steps is off, as a share of those steps."""
-    rows = np.flatnonzero(inside)
+    rows = inside.nonzero()[0]
     if not len(rows):
         return 0.0
     last = rows[np.argmax(graph.work.end_ns[rows])]

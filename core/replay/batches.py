@@ -27,9 +27,9 @@ def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, t
     dict
         Row of a wait -> row of the wait before it, and the least time between their ends, ns.
     """
-    rows = np.flatnonzero(waits.loader > 0)
-    rows = rows[np.argsort(waits.end_ns[rows], kind="stable")]
-    position = np.flatnonzero(included[rows])
+    rows = (waits.loader > 0).nonzero()[0]
+    rows = rows[waits.end_ns[rows].argsort(kind="stable")]
+    position = included[rows].nonzero()[0]
     if len(position) < 2:
         return {}
     rows = rows[position]
@@ -61,7 +61,7 @@ def _batch_pace(batch_ns: I64, number: I32, near: np.ndarray) -> float | None:
     near
         Whether each but the last is followed by its next.
     """
-    borders = [0, *(np.flatnonzero(~near) + 1).tolist(), len(number)]
+    borders = [0, *((~near).nonzero()[0] + 1).tolist(), len(number)]
     ends = [
         batch_ns[int(number[first]) - 1 : int(number[after]) - 1 if after < len(number) else None]
         for first, after in pairwise(borders)

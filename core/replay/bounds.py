@@ -43,7 +43,7 @@ class Bounds:
         self._kinds = kinds
         slices, work = view.trace.slices, graph.work
         self._idle: list[Spans] = []  # per device: no kernel runs
-        is_kernel = slices.kind[work.slice_id] == SliceKind.KERNEL if len(work) else np.zeros(0, dtype=bool)
+        is_kernel = slices.kind[work.slice_id] == int(SliceKind.KERNEL) if len(work) else np.zeros(0, dtype=bool)
         for device in sets.distinct(work.stream_device):
             own = is_kernel & (work.stream_device[work.stream] == device)
             self._idle.append(subtract(windows, union(work.start_ns[own], work.end_ns[own])))
@@ -52,11 +52,11 @@ class Bounds:
         # Waits that take up what lead the CPU has, and those for a copy of their own with it.
         full = np.zeros(len(waits), dtype=bool)
         full[waits.dep_of] = True
-        self._full = np.flatnonzero(full & (kinds >= 0) & (kinds != SyncKind.EVENT))
+        self._full = (full & (kinds >= 0) & (kinds != int(SyncKind.EVENT))).nonzero()[0]
         own = work.launch_id[waits.dep_piece] == waits.slice_id[waits.dep_of]
         self._copy_of, self._copy = waits.dep_of[own], waits.dep_piece[own]
         self._waiting = [  # per lane: its waits for something recorded
-            wait_spans(waits, np.flatnonzero(waits.depends & (waits.lane == lane))) for lane in range(graph.lanes.count)
+            wait_spans(waits, (waits.depends & (waits.lane == lane)).nonzero()[0]) for lane in range(graph.lanes.count)
         ]
         # Of effects' stretches, kept so that their ids stay their own: the part that counts, and whether two meet.
         self._rests: dict[tuple[int, int], tuple[Spans, Spans]] = {}
@@ -87,15 +87,15 @@ class Bounds:
         waits = self._graph.waits
         parts: list[tuple[Spans, float]] = []
         if change.dropped.any():
-            gone = wait_spans(waits, np.flatnonzero(change.dropped & (change.pace > 0)))
+            gone = wait_spans(waits, (change.dropped & (change.pace > 0)).nonzero()[0])
             parts.append((intersect(gone, self._windows), 1.0))
-        faster = np.flatnonzero((change.pace < 1.0) & ~change.dropped)
+        faster = ((change.pace < 1.0) & ~change.dropped).nonzero()[0]
         if len(faster):  # a faster loader may take away the whole of a wait for it
             parts.append((intersect(wait_spans(waits, faster), self._windows), 1.0))
         for lane, speeds in enumerate(change.speeds):
             if not speeds:
                 continue
-            more = np.flatnonzero(change.dropped & ~waits.depends & (waits.lane == lane))
+            more = (change.dropped & ~waits.depends & (waits.lane == lane)).nonzero()[0]
             taken = union_all((self._waiting[lane], wait_spans(waits, more)))
             own, done = not len(more), dict[int, Spans]()
             for spans, speed in sorted(speeds, key=lambda pair: pair[1]):
@@ -178,11 +178,11 @@ class Bounds:
         reset, came = amount < 0, np.maximum(amount, 0)
         level = -stretch
         level[1:] += came[:-1]
-        np.cumsum(level, out=level)
+        level.cumsum(out=level)
         part = np.zeros(len(level), dtype=np.int64)  # stretches between two resets
-        np.cumsum(reset[:-1], out=part[1:])
+        reset[:-1].cumsum(out=part[1:])
         base = np.zeros(int(part[-1]) + 1, dtype=np.int64)
-        base[1:] = level[np.flatnonzero(reset[:-1])]
+        base[1:] = level[reset[:-1].nonzero()[0]]
         level -= base[part]
         drop = max(int(level.max()), 0) - min(int(level.min()), 0) + 1  # lifts each part below all before it
         lift = part * drop

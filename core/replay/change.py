@@ -80,7 +80,7 @@ class _Touched:
 
 
 def _rows(hit: Bool) -> I64:
-    return np.flatnonzero(hit)
+    return hit.nonzero()[0]
 
 
 def _middle(view: View, ids: I32) -> I64:
@@ -99,10 +99,10 @@ class Changes:
         self._by_launch: dict[int, np.ndarray] = {}
         # What an effect touches depends on nothing else; the effect itself is kept, so that its id stays its own.
         self._touched: dict[int, tuple[Effect, _Touched]] = {}
-        owned = np.flatnonzero(graph.work.launch_id >= 0).astype(np.int32)
-        self._owned = owned[np.argsort(graph.work.launch_id[owned], kind="stable")]
+        owned = (graph.work.launch_id >= 0).nonzero()[0].astype(np.int32)
+        self._owned = owned[graph.work.launch_id[owned].argsort(kind="stable")]
         self._ones, self._zeros = np.broadcast_to(1.0, len(graph.work)), np.broadcast_to(0.0, len(graph.work))
-        self._is_copy: Bool = view.trace.slices.kind[graph.work.slice_id] == SliceKind.MEMCPY
+        self._is_copy: Bool = view.trace.slices.kind[graph.work.slice_id] == int(SliceKind.MEMCPY)
 
     def nothing(self) -> Change:
         """Return the change that changes nothing."""
@@ -220,7 +220,7 @@ class Changes:
         unknown = waits & ~graph.waits.depends
         found: _Speeds = []
         for lane in distinct(graph.waits.lane[unknown]):
-            rows = np.flatnonzero(unknown & (graph.waits.lane == lane))
+            rows = (unknown & (graph.waits.lane == lane)).nonzero()[0]
             found.append((lane, union(graph.waits.start_ns[rows], graph.waits.end_ns[rows]), 0.0))
         return found
 
@@ -253,7 +253,7 @@ class Changes:
         work, trace = self._graph.work, self._view.trace
         cost = np.full(len(calls), self._graph.call_ns, dtype=np.int64)
         owned = self._owned
-        at = np.searchsorted(work.launch_id[owned], calls)
+        at = work.launch_id[owned].searchsorted(calls)
         piece = owned[np.minimum(at, len(owned) - 1)] if len(owned) else np.zeros(len(calls), dtype=np.int64)
         if len(owned):
             inside = (work.launch_id[piece] == calls) & (work.end_ns[piece] <= trace.end_ns[calls])
@@ -301,8 +301,8 @@ class Changes:
         work, trace = self._graph.work, self._view.trace
         found = self._by_launch.get(thread)
         if found is None:
-            own = np.flatnonzero((work.thread == thread) & (work.launch_id >= 0))
-            found = self._by_launch[thread] = own[np.argsort(work.launch_ns[own], kind="stable")]
+            own = ((work.thread == thread) & (work.launch_id >= 0)).nonzero()[0]
+            found = self._by_launch[thread] = own[work.launch_ns[own].argsort(kind="stable")]
         start, end = int(trace.slices.start_ns[slice_id]), int(trace.end_ns[slice_id])
-        first, last = np.searchsorted(work.launch_ns[found], (start, end))
+        first, last = work.launch_ns[found].searchsorted((start, end))
         return found[first:last]

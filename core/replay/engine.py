@@ -58,7 +58,7 @@ class Folder:
         depends = waits.depends
         self._waiting: list[Spans] = []
         for lane in range(graph.lanes.count):
-            rows = np.flatnonzero(depends & (waits.lane == lane))
+            rows = (depends & (waits.lane == lane)).nonzero()[0]
             self._waiting.append(union(waits.start_ns[rows], waits.end_ns[rows]))
         following = graph.block_next
         next_ns = np.where(following >= 0, graph.block_ns[following], graph.lane_end_ns[graph.block_lane])
@@ -76,9 +76,9 @@ class Folder:
         self._sizes = np.diff(graph.first_piece)
         every = range(graph.lanes.count)
         one = graph.lanes.count == 1
-        self.own_blocks = [slice(None) if one else np.flatnonzero(graph.block_lane == lane) for lane in every]
+        self.own_blocks = [slice(None) if one else (graph.block_lane == lane).nonzero()[0] for lane in every]
         piece_lane = graph.block_lane[block]
-        self._own_pieces = [slice(None) if one else np.flatnonzero(piece_lane == lane) for lane in every]
+        self._own_pieces = [slice(None) if one else (piece_lane == lane).nonzero()[0] for lane in every]
         self._stretches: dict[tuple[int, int], Stretch] = {}
         self._meets: dict[tuple[int, int], bool] = {}
         self._base = np.zeros(graph.block_count), np.zeros(len(self._launch_ns))
@@ -130,7 +130,7 @@ class Folder:
         in_block[own] = covered_before(rest, self._next_ns[own]) - at_block[own]
         before = np.zeros(len(self._launch_ns), dtype=np.int64)
         before[pieces] = covered_before(rest, self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
-        block, piece = np.flatnonzero(in_block), np.flatnonzero(before)
+        block, piece = in_block.nonzero()[0], before.nonzero()[0]
         if len(self._stretches) >= _KEPT:
             self._stretches.clear()
             self._meets.clear()
@@ -191,10 +191,10 @@ class Folder:
         np.maximum(done, 0.0, out=done)
         if gone is not None:
             done[gone] = 0.0
-        np.cumsum(done, out=done)
+        done.cumsum(out=done)
         before = np.where(self.heads > 0, done[self.heads - 1], 0.0)
         ends = done[self.heads + self._sizes - 1]
-        rest = np.repeat(ends, self._sizes)
+        rest = ends.repeat(self._sizes)
         rest -= done
         np.add(self._latency_ns, dur, out=done)
         done += rest
@@ -215,9 +215,9 @@ class Compiler:
         lane = graph.block_lane[program.blocks]
         self._own = [program.blocks if one else program.blocks[lane == k] for k in range(graph.lanes.count)]
         of = program.item_group
-        self._only_waits = np.flatnonzero(of < 0)
+        self._only_waits = (of < 0).nonzero()[0]
         self._of = np.maximum(of, 0)
-        self._waited_rows = np.flatnonzero(program.wait_segment >= 0)
+        self._waited_rows = (program.wait_segment >= 0).nonzero()[0]
 
     def compile(self, change: Change) -> Plan:
         """Return the numbers with a change."""

@@ -73,7 +73,7 @@ class Graph:
         group = self.group_of[self.waits.dep_piece]
         known = group >= 0
         held = list(zip(group[known].tolist(), self.waits.dep_lag_ns[known].tolist(), strict=True))
-        first = np.searchsorted(self.waits.dep_of[known], np.arange(len(self.waits) + 1))
+        first = self.waits.dep_of[known].searchsorted(np.arange(len(self.waits) + 1))
         return held, first.tolist()
 
 
@@ -99,7 +99,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     active = _active_threads(view, figures, process)
     calls = view.host_calls[sets.among(view.thread[view.host_calls], active)]
     lasting = figures.steps.end_ns > figures.steps.start_ns
-    rows = tuple(int(r) for r in np.flatnonzero((figures.steps.thread_id == main_thread) & lasting))
+    rows = tuple(int(r) for r in ((figures.steps.thread_id == main_thread) & lasting).nonzero()[0])
     window = _window(view, figures, rows, calls, main_thread)
     if window is None:
         return None
@@ -198,14 +198,14 @@ def _cuts(points: tuple[I64, I32, I32, I32], work: Work, lanes: Lanes, observed:
     time, lane, kind, row = points
     launch = kind == _LAUNCH
     new: Bool = ~launch
-    new[np.flatnonzero(np.diff(lane)) + 1] = True
+    new[np.diff(lane).nonzero()[0] + 1] = True
     new[:1] = True
     ends_block = launch.copy()
     ends_block[launch] = observed[row[launch]]
     # Work of one call stays together: a piece that others wait for closes the block behind the last of its call.
     new[1:] |= ends_block[:-1] & (time[1:] != time[:-1])
     new[launch] |= _changes_lane(work, lanes)[row[launch]]
-    counter = np.cumsum(launch) // BLOCK_LAUNCHES
+    counter = launch.cumsum() // BLOCK_LAUNCHES
     new[1:] |= (np.diff(counter) > 0) & (time[1:] != time[:-1])
     return new
 
@@ -226,8 +226,8 @@ def _fold(
     time, lane, kind, row = points
     launch = kind == _LAUNCH
     new = _cuts(points, work, lanes, observed)
-    heads = np.flatnonzero(new)
-    raw = np.cumsum(new) - 1
+    heads = new.nonzero()[0]
+    raw = new.cumsum() - 1
     run_order = np.lexsort((heads, time[heads]))
     rank = np.empty(len(heads), dtype=np.int32)
     rank[run_order] = np.arange(len(heads))
@@ -238,7 +238,7 @@ def _fold(
     following = np.full(len(heads), -1, dtype=np.int32)
     same = lane[heads[1:]] == lane[heads[:-1]]
     following[rank[:-1][same]] = rank[1:][same]
-    bounds = {int(block_ns[b]): b for b in np.flatnonzero(kind[heads_in_order] == _BOUNDARY).tolist()}
+    bounds = {int(block_ns[b]): b for b in (kind[heads_in_order] == _BOUNDARY).nonzero()[0].tolist()}
     groups = group_pieces(work, rank[raw[launch]], row[launch], len(heads))
     lane_end = np.array([int(time[lane == k].max(initial=0)) for k in range(lanes.count)], dtype=np.int64)
     floor_group = groups[4][edges[0]]
@@ -274,7 +274,7 @@ def _step_of(time: I64, start: I64, end: I64) -> I32:
     """Position of the step around each instant, -1 outside."""
     if not len(start):
         return np.full(len(time), -1, dtype=np.int32)
-    at = np.searchsorted(start, time, side="right") - 1
+    at = start.searchsorted(time, side="right") - 1
     inside = (at >= 0) & (time < end[np.maximum(at, 0)])
     return np.where(inside, at, -1).astype(np.int32)
 
@@ -293,8 +293,8 @@ def group_pieces(work: Work, block: np.ndarray, piece: np.ndarray, n_blocks: int
     stream = work.stream[piece]
     new = np.ones(len(piece), dtype=bool)
     new[1:] = (np.diff(block) != 0) | (np.diff(stream) != 0)
-    heads = np.flatnonzero(new)
+    heads = new.nonzero()[0]
     group_of = np.full(len(work), -1, dtype=np.int32)
-    group_of[piece] = np.cumsum(new) - 1
-    first_group = np.searchsorted(block[heads], np.arange(n_blocks + 1)).astype(np.int32)
+    group_of[piece] = new.cumsum() - 1
+    first_group = block[heads].searchsorted(np.arange(n_blocks + 1)).astype(np.int32)
     return first_group, stream[heads].astype(np.int32), np.append(heads, len(piece)).astype(np.int32), piece, group_of

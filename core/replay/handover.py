@@ -60,7 +60,7 @@ def find_handovers(view: View, lanes: Lanes, blocked_start: I64, blocked_end: I6
         own[:1] = False
         start, end = start[~own], end[np.append(~own[1:], True)]
         # What begins while the main lane waits cannot follow from the end of that wait: it follows from its beginning.
-        inside = np.searchsorted(waits.start, start, side="right") - 1
+        inside = waits.start.searchsorted(start, side="right") - 1
         cause = start.copy()
         held = inside >= 0
         held[held] = start[held] < waits.end[inside[held]]
@@ -103,7 +103,7 @@ def _joins(edges: I64, ends: I64, waits: Spans) -> list[tuple[int, int]]:
     """
     if not len(edges) or not len(ends):
         return []
-    after = np.searchsorted(edges, ends, side="left")
+    after = edges.searchsorted(ends, side="left")
     inside = (after > 0) & (after < len(edges))
     before_ns = edges[np.maximum(after - 1, 0)]
     after_ns = edges[np.minimum(after, len(edges) - 1)]

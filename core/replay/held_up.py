@@ -30,11 +30,11 @@ def usual_dur_ns(trace: Trace, step_start_ns: I64, step_end_ns: I64, ids: I64) -
         Slices that a fix touches.
     """
     dur: I64 = trace.slices.dur_ns[ids].copy()
-    mine = np.flatnonzero(trace.slices.kind[ids] == SliceKind.CPU_OP)
+    mine = (trace.slices.kind[ids] == int(SliceKind.CPU_OP)).nonzero()[0]
     if len(step_start_ns) < LEAST_STEPS or len(mine) < LEAST_STEPS:
         return dur
     start = trace.slices.start_ns[ids[mine]]
-    step = np.searchsorted(step_start_ns, start, side="right") - 1
+    step = step_start_ns.searchsorted(start, side="right") - 1
     inside = (step >= 0) & (start < step_end_ns[np.maximum(step, 0)])
     mine, step = mine[inside], step[inside]
     names, name = np.unique(trace.slices.name_id[ids[mine]], return_inverse=True)

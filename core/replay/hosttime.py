@@ -49,5 +49,5 @@ def host_time(changes: Iterable[tuple[Spans, float]]) -> HostTime:
     for spans, factor in changes:
         inside = contains(spans, edges[:-1])
         speed[inside] = np.minimum(speed[inside], factor)
-    host = np.concatenate(([0.0], np.cumsum(speed * np.diff(edges))))
+    host = np.concatenate(([0.0], (speed * np.diff(edges)).cumsum()))
     return HostTime(edges, host + edges[0])

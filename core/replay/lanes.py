@@ -36,7 +36,7 @@ class Lanes:
 
     def threads(self, lane: int) -> list[int]:
         """Threads of a lane."""
-        return [int(t) for t in np.flatnonzero(self.of_thread == lane)]
+        return [int(t) for t in (self.of_thread == lane).nonzero()[0]]
 
 
 def find_lanes(trace: Trace, active: I32, main_thread: int) -> Lanes:
@@ -75,7 +75,7 @@ def find_lanes(trace: Trace, active: I32, main_thread: int) -> Lanes:
 def _rows_of(trace: Trace, thread: int) -> list[slice]:
     """Rows of a thread's slices, a stretch for each of its tracks."""
     tracks = trace.tracks
-    held = np.flatnonzero(tracks.thread_id == thread)
+    held = (tracks.thread_id == thread).nonzero()[0]
     return [slice(int(tracks.first_id[t]), int(tracks.end_id[t])) for t in held]
 
 
@@ -104,7 +104,7 @@ def _handed_back(work: Spans, edges: I64) -> float:
     """
     if not len(work) or not len(edges):
         return 1.0
-    gap = np.searchsorted(edges, work.start, side="right")
+    gap = edges.searchsorted(work.start, side="right")
     numbers, first = np.unique(gap, return_index=True)
     last_end = np.maximum.reduceat(work.end, first)
     total = np.add.reduceat(work.dur_ns, first)
@@ -124,6 +124,6 @@ def bursts(work: Spans, pause_ns: int) -> tuple[I64, I64]:
     if not len(work):
         return work.start, work.end
     new = np.concatenate(([True], work.start[1:] - work.end[:-1] >= pause_ns))
-    heads = np.flatnonzero(new)
+    heads = new.nonzero()[0]
     tails = np.append(heads[1:], len(work)) - 1
     return work.start[heads], work.end[tails]

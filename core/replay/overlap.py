@@ -27,7 +27,7 @@ def overlapped(graph: Graph, moved: Bool, kinds: np.ndarray) -> Graph:
         `SyncKind` of each wait, -1 for others.
     """
     work = _with_copy_streams(graph.work, moved)
-    group_block = np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
+    group_block = np.arange(graph.block_count).repeat(np.diff(graph.first_group))
     pieces = np.arange(len(work))
     groups = group_pieces(work, group_block[graph.group_of], pieces, graph.block_count)
     # A stream that waited for a copy waits for what was before it on the stream that it has left.
@@ -65,7 +65,7 @@ def _with_copy_streams(work: Work, moved: Bool) -> Work:
 def _before_on_stream(work: Work, moved: Bool) -> np.ndarray:
     """Each piece itself or, for one that moves, the last piece before it on its stream that stays; -1 for none."""
     position = np.where(moved, -1, np.arange(len(work)))
-    first = np.searchsorted(work.stream, work.stream)
+    first = work.stream.searchsorted(work.stream)
     last = np.maximum.accumulate(position)
     return np.where(last >= first, last, -1)
 
@@ -74,7 +74,7 @@ def _repointed(waits: Waits, old: Work, work: Work, moved: Bool, kinds: np.ndarr
     """Let what waits for a stream wait for what is left on it, and what waits for a device for its copies too."""
     wide = np.zeros(len(waits), dtype=bool)
     wide[waits.dep_of] = True
-    wide &= (kinds == SyncKind.DEVICE) | (kinds == SyncKind.ALLOC)
+    wide &= (kinds == int(SyncKind.DEVICE)) | (kinds == int(SyncKind.ALLOC))
     instead = _before_on_stream(old, moved)[waits.dep_piece]
     kept = instead >= 0
     owner: list[np.ndarray] = [waits.dep_of[kept]]
@@ -82,15 +82,15 @@ def _repointed(waits: Waits, old: Work, work: Work, moved: Bool, kinds: np.ndarr
     device_of_wait = np.full(len(waits), -1)
     device_of_wait[waits.dep_of] = work.stream_device[work.stream[waits.dep_piece]]
     for device in sets.distinct(work.stream_device):
-        copies = np.flatnonzero(moved & (work.stream_device[work.stream] == device))
-        copies = copies[np.argsort(work.launch_ns[copies], kind="stable")]
-        rows = np.flatnonzero(wide & (device_of_wait == device))
-        at = np.searchsorted(work.launch_ns[copies], waits.start_ns[rows]) - 1
+        copies = (moved & (work.stream_device[work.stream] == device)).nonzero()[0]
+        copies = copies[work.launch_ns[copies].argsort(kind="stable")]
+        rows = (wide & (device_of_wait == device)).nonzero()[0]
+        at = work.launch_ns[copies].searchsorted(waits.start_ns[rows]) - 1
         owner.append(rows[at >= 0])
         target.append(copies[at[at >= 0]])
     dep_of, dep_piece = np.concatenate(owner).astype(np.int32), np.concatenate(target).astype(np.int32)
     lag = np.concatenate((waits.dep_lag_ns[kept], np.zeros(len(dep_of) - np.count_nonzero(kept))))
-    order = np.argsort(dep_of, kind="stable")
+    order = dep_of.argsort(kind="stable")
     # A copy that was the first work of its stream leaves nothing to wait for; the time of the wait is no host time yet.
     over = np.union1d(waits.over, waits.dep_of).astype(np.int32)
     return replace(waits, dep_of=dep_of[order], dep_piece=dep_piece[order], dep_lag_ns=lag[order], over=over)

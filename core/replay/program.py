@@ -60,7 +60,7 @@ class Program:
     @cached_property
     def carried(self) -> I64:
         """Slots that a pass reads before it has set them: those of the pass before count there."""
-        segment = np.repeat(np.arange(len(self.size)), self.size)
+        segment = np.arange(len(self.size)).repeat(self.size)
         item = np.arange(len(self.slot))
         never = len(self.slot)
         set_by_item, set_in = np.full(self.n_slots, never), np.full(self.n_slots, never)
@@ -112,7 +112,7 @@ def make_program(
     new[:1] = True
     heads = blocks[new]
     segment_of = np.full(graph.block_count, -1, dtype=np.int32)
-    segment_of[blocks] = np.cumsum(new) - 1
+    segment_of[blocks] = new.cumsum() - 1
     wait_segment = np.full(len(graph.waits), -1, dtype=np.int32)
     begins = new & (graph.block_wait[blocks] >= 0)  # a wait for nothing known begins no segment
     wait_segment[graph.block_wait[blocks][begins]] = segment_of[blocks[begins]]
@@ -140,18 +140,18 @@ def make_program(
 
 def block_of_group(graph: Graph) -> I64:
     """Block of each group."""
-    return np.repeat(np.arange(graph.block_count), np.diff(graph.first_group))
+    return np.arange(graph.block_count).repeat(np.diff(graph.first_group))
 
 
 def _items(graph: Graph, segment_of: I32) -> tuple[I32, I64, I32]:
     """Items of a pass: group (-1 for those that only wait), group whose stream they are on, slot to wait for."""
     chosen = segment_of[block_of_group(graph)] >= 0
     group, dep = graph.floor_group, graph.floor_dep
-    order = np.argsort(group, kind="stable")
+    order = group.argsort(kind="stable")
     order = order[chosen[group[order]]]
     floors = np.bincount(group[order], minlength=len(chosen))
     count = np.where(chosen, np.maximum(floors, 1), 0)
-    of = np.repeat(np.arange(len(chosen)), count)
+    of = np.arange(len(chosen)).repeat(count)
     last = np.append(of[1:] != of[:-1], True)[: len(of)]
     floor = np.full(len(of), -1, dtype=np.int32)
     floor[floors[of] > 0] = dep[order]
@@ -162,7 +162,7 @@ def _block_events(graph: Graph, blocks: I32, chains: dict[int, tuple[int, float]
     """What blocks begin with, by block."""
     waits, groups = graph.waits, len(graph.group_stream)
     (held, first), marks = graph.waited_for, groups + len(waits)
-    handed = np.flatnonzero(waits.mark >= 0)
+    handed = (waits.mark >= 0).nonzero()[0]
     mark_of = dict(zip(handed.tolist(), waits.mark[handed].tolist(), strict=True))
     events: dict[int, Event] = {}
     special = blocks[(graph.block_wait[blocks] >= 0) | (graph.block_mark[blocks] >= 0)]
@@ -189,16 +189,16 @@ def _room(graph: Graph, blocks: I32, repeated: bool) -> list[Room]:
     sizes = np.diff(graph.first_piece)
     found: list[Room] = []
     for stream in distinct(graph.group_stream):
-        own = np.flatnonzero((graph.group_stream == stream) & chosen[of_block])
+        own = ((graph.group_stream == stream) & chosen[of_block]).nonzero()[0]
         if not len(own):
             continue
-        upto = np.cumsum(sizes[own])
+        upto = sizes[own].cumsum()
         count = int(upto[-1])
         wanted = upto - sizes[own] + 1 - QUEUE_LIMIT  # this many must have ended before the group's first launch
         back = np.where(wanted <= 0, (-wanted) // count + 1, 0)
         # The end of single pieces is not kept; that of the group that ends nearest stands for it.
         half = sizes[own] // 2
-        targets = own[np.minimum(np.searchsorted(upto + half, wanted + back * count), len(own) - 1)]
+        targets = own[np.minimum((upto + half).searchsorted(wanted + back * count), len(own) - 1)]
         asks = _now_and_then(sizes[own])
         for one in np.unique(back[asks]).tolist():
             here = asks & (back == one)

@@ -49,7 +49,7 @@ def blocked_launches(view: View, work: Work, lanes: Lanes, step_end_ns: I64, tol
     """
     slices = view.trace.slices
     depth, deepest = _depths(work)
-    launched = np.flatnonzero(work.launch_id >= 0)
+    launched = (work.launch_id >= 0).nonzero()[0]
     dur = slices.dur_ns[work.launch_id[launched]]
     full = depth[launched] >= _NEARLY_FULL
     usual = int(np.median(dur[~full])) if not full.all() else int(np.percentile(dur, 10)) if len(dur) else 0
@@ -57,12 +57,12 @@ def blocked_launches(view: View, work: Work, lanes: Lanes, step_end_ns: I64, tol
     blocked = launched[full & (dur - usual > least)]
     call, first = np.unique(work.launch_id[blocked], return_index=True)
     piece = blocked[first]
-    order = np.argsort(slices.start_ns[call], kind="stable")
+    order = slices.start_ns[call].argsort(kind="stable")
     call, piece = call[order], piece[order]
     thread = view.thread[call]
     start, end = slices.start_ns[call], view.trace.end_ns[call] - usual
     before = _ended_before(work, piece, end + tolerance_ns)
-    tied = np.flatnonzero((before >= 0) & _thinned(start, step_end_ns))
+    tied = ((before >= 0) & _thinned(start, step_end_ns)).nonzero()[0]
     return BlockedLaunches(
         call=call,
         thread=thread,
@@ -76,7 +76,7 @@ def blocked_launches(view: View, work: Work, lanes: Lanes, step_end_ns: I64, tol
 
 
 def _streams(work: Work) -> list[slice]:
-    borders = np.flatnonzero(np.diff(work.stream)) + 1
+    borders = np.diff(work.stream).nonzero()[0] + 1
     edges = [0, *borders.tolist(), len(work)]
     return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
 
@@ -90,7 +90,7 @@ def _depths(work: Work) -> tuple[I64, I64]:
     for part in _streams(work):
         if part.stop - part.start >= _NEARLY_FULL:
             ends = np.maximum.accumulate(work.end_ns[part])
-            depth[part] = np.arange(len(ends)) - np.searchsorted(ends, work.launch_ns[part], side="right")
+            depth[part] = np.arange(len(ends)) - ends.searchsorted(work.launch_ns[part], side="right")
             deepest[part] = depth[part].max()
     return depth, deepest
 
@@ -99,10 +99,10 @@ def _ended_before(work: Work, piece: I64, time_ns: I64) -> I64:
     """Last piece of the same stream, before each of these, that has ended by then: -1 for none."""
     found = np.full(len(piece), -1, dtype=np.int64)
     for part in _streams(work):
-        own = np.flatnonzero((piece >= part.start) & (piece < part.stop))
+        own = ((piece >= part.start) & (piece < part.stop)).nonzero()[0]
         if len(own):
             ends = np.maximum.accumulate(work.end_ns[part])
-            at = np.searchsorted(ends, time_ns[own], side="right") - 1
+            at = ends.searchsorted(time_ns[own], side="right") - 1
             at = np.minimum(at, piece[own] - part.start - 1)
             found[own] = np.where(at >= 0, part.start + at, -1)
     return found
@@ -112,6 +112,6 @@ def _thinned(start_ns: I64, step_end_ns: I64) -> Bool:
     """Of very many calls, ascending, every so many; and the last one before the end of each step."""
     kept = np.zeros(len(start_ns), dtype=bool)
     kept[:: max(1, -(-len(kept) // MOST_TIED))] = True
-    last = np.searchsorted(start_ns, step_end_ns) - 1
+    last = start_ns.searchsorted(step_end_ns) - 1
     kept[last[last >= 0]] = True
     return kept

@@ -31,16 +31,16 @@ def held_by_collectives(view: View, work: Work, waiting: I32, waited: I32) -> tu
     tuple
         As the parameters, those found besides.
     """
-    collective = np.flatnonzero(view.are_collectives(work.slice_id))
+    collective = view.are_collectives(work.slice_id).nonzero()[0]
     before = end_before(work.stream, work.end_ns)
     ready = np.maximum(before, work.launch_ns + work.typical_ns)
     np.maximum.at(ready, waiting, work.end_ns[waited])
     follows = (work.launch_id >= 0) & (before > np.iinfo(np.int64).min)
-    held = np.flatnonzero(follows & (work.start_ns - ready >= HELD_NS))
-    collective = collective[np.argsort(work.end_ns[collective], kind="stable")]
+    held = (follows & (work.start_ns - ready >= HELD_NS)).nonzero()[0]
+    collective = collective[work.end_ns[collective].argsort(kind="stable")]
     ends = work.end_ns[collective]
-    first = np.searchsorted(ends, work.start_ns[held] - _HANDED_OVER_NS)
-    last = np.searchsorted(ends, work.start_ns[held] + TOLERANCE_NS, side="right") - 1
+    first = ends.searchsorted(work.start_ns[held] - _HANDED_OVER_NS)
+    last = ends.searchsorted(work.start_ns[held] + TOLERANCE_NS, side="right") - 1
     found: list[tuple[int, int]] = []
     for piece, low, high in zip(held.tolist(), first.tolist(), last.tolist(), strict=True):
         for at in range(high, low - 1, -1):

@@ -243,7 +243,7 @@ class ProcessReplay:
         graph = self.graph
         if not graph.step_rows:
             return np.arange(graph.block_count, dtype=np.int32)
-        return np.flatnonzero(sets.among(graph.block_step, self.counted)).astype(np.int32)
+        return sets.among(graph.block_step, self.counted).nonzero()[0].astype(np.int32)
 
     def _lead(self) -> int:
         """Time before the first device work of a window without steps: start-up, which is no part of the loop."""
@@ -269,7 +269,7 @@ class ProcessReplay:
     def _pieces_in_order(self) -> np.ndarray:
         chosen = np.zeros(self.graph.block_count, dtype=bool)
         chosen[self.blocks] = True
-        group_block = np.repeat(np.arange(self.graph.block_count), np.diff(self.graph.first_group))
+        group_block = np.arange(self.graph.block_count).repeat(np.diff(self.graph.first_group))
         inside: np.ndarray = chosen[group_block][self.graph.group_of] if len(self.graph.work) else chosen[:0]
         return inside
 

@@ -84,7 +84,7 @@ class Waits:
         """Rows of the waits at which something is looked at; not those that only take no host time."""
         something = (self.sync_id >= 0) | (self.loader > 0) | (self.mark >= 0)
         something[self.dep_of] = True
-        return np.flatnonzero(something)
+        return something.nonzero()[0]
 
 
 def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: int) -> Waits:
@@ -140,7 +140,7 @@ def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns:
     """Waits at sync points, with the pieces of work that each waits for."""
     syncs, slices = figures.syncs, view.trace.slices
     lane = lanes.of_thread[syncs.thread_id]
-    rows = np.flatnonzero((lane >= 0) & (syncs.thread_id >= 0))
+    rows = ((lane >= 0) & (syncs.thread_id >= 0)).nonzero()[0]
     call = syncs.slice_id[rows]
     copies = syncs.copy_id[rows] >= 0
     cost = np.where(copies, max(1, call_ns), 0)
@@ -172,35 +172,35 @@ def _dependencies(
     stream, device = work.stream[hint], work.stream_device[work.stream[hint]]
     told = syncs.device[rows]  # also of a call that found its device idle, whatever was launched last before it
     known, device = known | (told >= 0), np.where(told >= 0, told, device)
-    alloc = kind == SyncKind.ALLOC
+    alloc = kind == int(SyncKind.ALLOC)
     frees = np.array(["Free" in view.trace.name(i) for i in call], dtype=bool)
-    wide = (kind == SyncKind.DEVICE) | (alloc & frees)
-    narrow = ((kind == SyncKind.STREAM) | (kind == SyncKind.EVENT)) & (copy < 0)
-    owner, target = [np.flatnonzero(copy >= 0)], [copy[copy >= 0]]
+    wide = (kind == int(SyncKind.DEVICE)) | (alloc & frees)
+    narrow = ((kind == int(SyncKind.STREAM)) | (kind == int(SyncKind.EVENT))) & (copy < 0)
+    owner, target = [(copy >= 0).nonzero()[0]], [copy[copy >= 0]]
     # Which event an event synchronisation waits for is not recorded; it was recorded before, with what it covers.
     recorded, around = _last_record(view, slices.start_ns[call])
-    before = np.where(kind == SyncKind.EVENT, recorded, slices.start_ns[call])
-    early = np.flatnonzero(narrow & around & (kind == SyncKind.EVENT))
+    before = np.where(kind == int(SyncKind.EVENT), recorded, slices.start_ns[call])
+    early = (narrow & around & (kind == int(SyncKind.EVENT))).nonzero()[0]
     last = _last_launched(work, before[early], syncs.thread_id[rows[early]])
     owner.append(early[last >= 0])
     target.append(last[last >= 0])
     narrow[early] = False
     # What released a call that hardly waited may have ended by chance meanwhile: only a true wait tells its event.
-    exact = np.flatnonzero(narrow & (kind == SyncKind.EVENT) & (named >= 0) & (end - start > 2 * TOLERANCE_NS))
+    exact = (narrow & (kind == int(SyncKind.EVENT)) & (named >= 0) & (end - start > 2 * TOLERANCE_NS)).nonzero()[0]
     owner.append(exact)
     target.append(named[exact])
     narrow[exact] = False
     for one in range(len(work.stream_track)):
-        first, last = np.searchsorted(work.stream, (one, one + 1))
-        launched = np.searchsorted(np.maximum.accumulate(work.launch_ns[first:last]), before) - 1
-        ended = np.searchsorted(np.maximum.accumulate(work.end_ns[first:last]), limit, side="right") - 1
+        first, last = work.stream.searchsorted((one, one + 1))
+        launched = np.maximum.accumulate(work.launch_ns[first:last]).searchsorted(before) - 1
+        ended = np.maximum.accumulate(work.end_ns[first:last]).searchsorted(limit, side="right") - 1
         found = np.minimum(launched, ended)
         all_done = wide & (~known | (device == work.stream_device[one])) & (ended >= launched)
-        hit = np.flatnonzero((found >= 0) & (all_done | (narrow & (hint >= 0) & (stream == one))))
+        hit = ((found >= 0) & (all_done | (narrow & (hint >= 0) & (stream == one)))).nonzero()[0]
         owner.append(hit)
         target.append(first + found[hit])
     dep_of, dep_piece = np.concatenate(owner).astype(np.int32), np.concatenate(target).astype(np.int32)
-    order = np.argsort(dep_of, kind="stable")
+    order = dep_of.argsort(kind="stable")
     dep_of, dep_piece = dep_of[order], dep_piece[order]
     lag = end[dep_of] - work.end_ns[dep_piece]
     released = (end > start)[dep_of] & (np.abs(lag) <= TOLERANCE_NS)
@@ -215,7 +215,7 @@ def _last_record(view: View, time_ns: I64) -> tuple[I64, np.ndarray]:
     """
     wanted = np.array(["EventRecord" in name for name in view.trace.strings.values], dtype=bool)
     records = np.sort(view.trace.slices.start_ns[view.named(view.host_calls, wanted)])
-    at = np.searchsorted(records, time_ns) - 1
+    at = records.searchsorted(time_ns) - 1
     last: I64 = records[at] if len(records) else time_ns
     return last, (at < 0) & bool(len(records))
 
@@ -224,10 +224,10 @@ def _last_launched(work: Work, time_ns: I64, thread: I32) -> I32:
     """Piece that the same thread launched last before each instant, -1 for none."""
     found = np.full(len(time_ns), -1, dtype=np.int32)
     for one in distinct(thread):
-        own = np.flatnonzero((work.thread == one) & (work.launch_id >= 0))
-        own = own[np.argsort(work.launch_ns[own], kind="stable")]
-        here = np.flatnonzero(thread == one)
-        at = np.searchsorted(work.launch_ns[own], time_ns[here]) - 1
+        own = ((work.thread == one) & (work.launch_id >= 0)).nonzero()[0]
+        own = own[work.launch_ns[own].argsort(kind="stable")]
+        here = (thread == one).nonzero()[0]
+        at = work.launch_ns[own].searchsorted(time_ns[here]) - 1
         found[here[at >= 0]] = own[at[at >= 0]]
     return found
 
@@ -238,11 +238,11 @@ def _loader_waits(view: View, figures: Figures, lanes: Lanes) -> tuple[Any, ...]
     calls = view.named(view.by_kind(SliceKind.RANGE), view.names.loader)
     calls = calls[np.array(["_MultiProcessing" in trace.name(i) for i in calls], dtype=bool)]
     calls = calls[lanes.of_thread[view.thread[calls]] >= 0]
-    calls = calls[np.argsort(slices.start_ns[calls], kind="stable")]
+    calls = calls[slices.start_ns[calls].argsort(kind="stable")]
     dur = slices.dur_ns[calls]
     shortest = int(dur.min()) if len(dur) else 0
     shortest = min(shortest, _LOADER_TAKE_NS)
-    hit = np.flatnonzero(dur > shortest + _LOADER_WAIT_NS)
+    hit = (dur > shortest + _LOADER_WAIT_NS).nonzero()[0]
     # Now and then a batch comes late in any run; only a loader that keeps the loop waiting sets its pace.
     between = slices.start_ns[calls[-1]] - slices.start_ns[calls[0]] if len(calls) else 0
     starved = (dur[hit] - shortest)[1:].sum() >= STARVED_SHARE * between
@@ -284,13 +284,13 @@ def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[tuple[I32, I32],
     calls = view.named(view.host_calls, wanted) if len(wanted) else view.host_calls[:0]
     found: list[np.ndarray] = [np.zeros((2, 0), dtype=np.int64)]
     around = found.copy()
-    launched = np.flatnonzero(work.launch_id >= 0)
+    launched = (work.launch_id >= 0).nonzero()[0]
     lane_of_call, lane_of_work = lanes.of_thread[view.thread[calls]], lanes.of_thread[work.thread[launched]]
     for lane in distinct(lane_of_call):
         if lane < 0:
             continue
         own = launched[lane_of_work == lane]
-        own = own[np.argsort(work.launch_ns[own], kind="stable")]
+        own = own[work.launch_ns[own].argsort(kind="stable")]
         at = np.sort(slices.start_ns[calls[lane_of_call == lane]])
         edges, first = _follow(work, own, at)
         found.append(edges)
@@ -306,19 +306,19 @@ def _from_before(work: Work, own: np.ndarray, first: np.ndarray) -> np.ndarray:
         stream = work.stream[own]
         other = (stream != work.stream[piece]) & (work.stream_device[stream] == work.stream_device[work.stream[piece]])
         if other.any():
-            rows.append((piece, int(own[np.flatnonzero(other)[-1]])))
+            rows.append((piece, int(own[other.nonzero()[0][-1]])))
     return np.array(rows, dtype=np.int64).reshape(-1, 2).T
 
 
 def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.ndarray]:
     """For one lane: the first launch after each stream wait with what it waits for; the first of all apart."""
-    at = sets.distinct(np.searchsorted(work.launch_ns[own], calls_ns))
+    at = sets.distinct(work.launch_ns[own].searchsorted(calls_ns))
     at = at[at < len(own)]
     stream = work.stream[own]
     device, start, end = work.stream_device[stream], work.start_ns[own], work.end_ns[own]
     before = at - 1
     found = np.full(len(at), -1, dtype=np.int64)
-    todo = np.flatnonzero(before >= 0)
+    todo = (before >= 0).nonzero()[0]
     for _ in range(_LOOK_BACK):
         if not len(todo):
             break

@@ -49,7 +49,7 @@ class Work:
         if not len(self.device_slices):
             return np.full(len(slice_id), -1, dtype=np.int32)
         slice_id = np.asarray(slice_id, np.int32)  # of another type, the whole column would be turned into it
-        at = np.minimum(np.searchsorted(self.device_slices, slice_id), len(self.device_slices) - 1)
+        at = np.minimum(self.device_slices.searchsorted(slice_id), len(self.device_slices) - 1)
         return np.where(self.device_slices[at] == slice_id, self.piece_of_each[at], -1).astype(np.int32)
 
 
@@ -81,13 +81,13 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
     order = np.lexsort((start, own))
     back = np.empty(len(order), dtype=np.int32)
     back[order] = np.arange(len(order))
-    by_id = np.argsort(ids, kind="stable")
+    by_id = ids.argsort(kind="stable")
     heads, start, end, own = heads[order], start[order], end[order], own[order]
     launch_ns = np.where(launch[heads] >= 0, slices.start_ns[np.maximum(launch[heads], 0)], start)
     launch_ns = _in_order(own, launch_ns, launch[heads] >= 0)
     # What was launched before the recording is no part of its steps. One after the other: a block holds only so many.
-    early = np.flatnonzero((launch[heads] < 0) & _before_the_first(own, start, launch[heads] >= 0))
-    early = early[np.argsort(start[early], kind="stable")]
+    early = ((launch[heads] < 0) & _before_the_first(own, start, launch[heads] >= 0)).nonzero()[0]
+    early = early[start[early].argsort(kind="stable")]
     launch_ns[early] = window[0] - np.arange(len(early), 0, -1)
     latency, gap, typical = _delays(own, start, end, launch_ns, launch[heads] >= 0)
     return Work(
@@ -143,7 +143,7 @@ def _merge_graphs(launch: I32, start: I64, end: I64) -> tuple[I32, I64, I64, I32
     _, owner, count = np.unique(launch, return_inverse=True, return_counts=True)
     graph = (launch >= 0) & (count[owner] >= GRAPH_NODES)
     group = np.where(graph, owner, len(count) + np.arange(len(launch)))
-    by_start = np.argsort(start, kind="stable")
+    by_start = start.argsort(kind="stable")
     _, first, piece = np.unique(group[by_start], return_index=True, return_inverse=True)
     piece_of = np.empty(len(launch), dtype=np.int32)
     piece_of[by_start] = piece
@@ -163,7 +163,7 @@ def _split_overlaps(stream: np.ndarray, start: I64, end: I64, tracks: np.ndarray
     """
     own = stream.astype(np.int32)
     rows = np.lexsort((start, own))
-    for part in np.split(rows, np.flatnonzero(np.diff(own[rows])) + 1):
+    for part in np.split(rows, np.diff(own[rows]).nonzero()[0] + 1):
         reach = np.maximum.accumulate(end[part])
         if not (start[part][1:] < reach[:-1] - OVERLAP_NS).any():
             continue
@@ -205,7 +205,7 @@ def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> t
 def _in_order(stream: I32, launch: I64, launched: Bool) -> I64:
     """Put the unknown launch of a piece no later than the launches of what follows it on its stream."""
     fixed = launch.copy()
-    for part in np.split(np.arange(len(launch)), np.flatnonzero(np.diff(stream)) + 1):
+    for part in np.split(np.arange(len(launch)), np.diff(stream).nonzero()[0] + 1):
         earliest = np.minimum.accumulate(launch[part][::-1])[::-1]
         fixed[part] = np.where(launched[part], launch[part], earliest)
     return fixed
@@ -224,7 +224,7 @@ def end_before(stream: I32, end: I64) -> I64:
     """Latest end on the same stream before each piece; the smallest integer for the first one of a stream."""
     none = np.iinfo(np.int64).min
     before = np.full(len(end), none, dtype=np.int64)
-    borders = np.flatnonzero(np.diff(stream)) + 1
+    borders = np.diff(stream).nonzero()[0] + 1
     for part in np.split(np.arange(len(end)), borders):
         if len(part) > 1:
             before[part[1:]] = np.maximum.accumulate(end[part])[:-1]

@@ -76,7 +76,7 @@ def find_attention(facts: Facts) -> list[list[int]]:
         if len(of_torch) and facts.inside(row[:1], of_torch)[0]:
             continue
         done = -1
-        for at in np.flatnonzero(middle[names[row]]).tolist():
+        for at in middle[names[row]].nonzero()[0].tolist():
             before = _walk(names[row], int(at), -1, between, products, done)
             after = _walk(names[row], int(at), 1, between, products, -1)
             if before >= 0 and after >= 0:

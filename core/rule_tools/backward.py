@@ -51,10 +51,10 @@ def _nodes(facts: Facts, first: I32, end: I32) -> list[int]:
     links, sl = facts.trace.links, facts.trace.slices
     if not len(links.forward) or not len(first):
         return []
-    start = np.searchsorted(links.forward, first)
-    counts: I64 = np.searchsorted(links.forward, end) - start
-    before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    at = distinct(links.backward[np.repeat(start - before, counts) + np.arange(int(counts.sum()))])
+    start = links.forward.searchsorted(first)
+    counts: I64 = links.forward.searchsorted(end) - start
+    before = np.concatenate([[0], counts.cumsum()[:-1]])
+    at = distinct(links.backward[(start - before).repeat(counts) + np.arange(int(counts.sum()))])
     names = facts.memo.get("autograd nodes")
     if names is None:
         strings = facts.trace.strings.values

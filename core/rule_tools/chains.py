@@ -209,7 +209,7 @@ def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
     ops, row = joined_rows(facts)
     names = facts.trace.slices.name_id[ops]
     last = len(ops) - len(wanted)
-    starts = np.flatnonzero(facts.name_table(wanted[0])[names])
+    starts = facts.name_table(wanted[0])[names].nonzero()[0]
     starts = starts[starts <= last]
     for at, part in enumerate(wanted[1:], 1):
         if not len(starts):
@@ -229,7 +229,7 @@ def joined_rows(facts: Facts) -> tuple[I32, I64]:
     if held is None:
         rows = sibling_rows(facts)
         ops = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
-        held = facts.memo["sibling rows joined"] = ops, np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+        held = facts.memo["sibling rows joined"] = ops, np.arange(len(rows)).repeat([len(r) for r in rows])
     return held  # type: ignore[no-any-return]
 
 
@@ -260,10 +260,10 @@ def _rows(facts: Facts, key: str, leave_out: list[int], at_least: int) -> list[n
     many = (np.bincount(group) >= at_least)[group]  # most parents have fewer children: they are not sorted
     ops, group = ops[many], group[many]
     if len(ops):
-        order = np.argsort(group, kind="stable")
+        order = group.argsort(kind="stable")
         ordered = ops[order]
         group = group[order]
-        edges = [0, *(np.flatnonzero(group[1:] != group[:-1]) + 1).tolist(), len(ops)]
+        edges = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist(), len(ops)]
         out = [ordered[first:end] for first, end in pairwise(edges)]
     facts.memo[key] = out
     return out

@@ -38,8 +38,8 @@ def exposed_ns(facts: Facts, comm: I32, once: bool = True) -> I64:
     other = trace.device_ids[~among(trace.device_ids, collectives(facts))]
     out = np.zeros(len(comm), dtype=np.int64)
     for one in distinct(device[comm]):
-        rows = np.flatnonzero(device[comm] == one)
-        rows = rows[np.argsort(sl.start_ns[comm[rows]], kind="stable")]
+        rows = (device[comm] == one).nonzero()[0]
+        rows = rows[sl.start_ns[comm[rows]].argsort(kind="stable")]
         beside, end = other[device[other] == one], trace.end_ns[comm[rows]]
         start = sl.start_ns[comm[rows]].copy()
         if once:
@@ -86,7 +86,7 @@ def collectives_by_rank(facts: Facts) -> dict[int, I32]:
     out: dict[int, I32] = {}
     for source_id, rank in rank_of.items():
         mine = comm[source == source_id]
-        out[rank] = mine[np.argsort(trace.slices.start_ns[mine], kind="stable")]
+        out[rank] = mine[trace.slices.start_ns[mine].argsort(kind="stable")]
     return out
 
 

@@ -78,7 +78,7 @@ def _find(facts: Facts) -> Rollout | None:
     thread = facts.thread_of(int(calls[0]))
     ops = ops[(sl.parent_id[ops] < 0) & (trace.tracks.thread_id[sl.track_id[ops]] == thread)]
     starts = sl.start_ns[ops]
-    begin, end = (np.searchsorted(starts, t[calls]) for t in (sl.start_ns, trace.end_ns))
+    begin, end = (starts.searchsorted(t[calls]) for t in (sl.start_ns, trace.end_ns))
     calls = calls[begin == end]  # what computes with tensors is no such environment, or one of many at once
     rows, per_step = np.unique(step_of[calls], return_counts=True)
     calls = calls[among(step_of[calls], rows[per_step >= MIN_CALLS])]
@@ -88,7 +88,7 @@ def _find(facts: Facts) -> Rollout | None:
     same = step_of[calls[:-1]] == step_of[calls[1:]]
     usual = float(np.median((gap_end - gap_start)[same]))
     near = same & (gap_end - gap_start <= FAR_APART * usual)
-    between = np.searchsorted(starts, gap_start[near]), np.searchsorted(starts, gap_end[near])
+    between = starts.searchsorted(gap_start[near]), starts.searchsorted(gap_end[near])
     if not len(between[0]) or np.median(between[1] - between[0]) < 1:
         return None  # nothing is asked of a model between two calls
     return Rollout(
@@ -106,7 +106,7 @@ def _beside(facts: Facts, calls: I32, near: np.ndarray[tuple[int], np.dtype[np.b
     sl, trace = facts.trace.slices, facts.trace
     frames = facts.of_kind(SliceKind.PYTHON)
     frames = frames[sl.track_id[frames] == sl.track_id[calls[0]]]
-    at = np.searchsorted(calls, frames, side="right") - 1
+    at = calls.searchsorted(frames, side="right") - 1
     inside = (at >= 0) & (at < len(calls) - 1)
     at = np.clip(at, 0, len(calls) - 2)
     inside &= near[at] & (sl.parent_id[frames] == sl.parent_id[calls[at]])

@@ -111,7 +111,7 @@ class Facts(Arguments):
         if not len(outer) or not len(ids):
             return np.zeros(len(ids), dtype=bool)
         ends = np.maximum.accumulate(self.trace.slices.subtree_end[outer])
-        at = np.searchsorted(outer, ids, side="left") - 1
+        at = outer.searchsorted(ids, side="left") - 1
         hit: Bool = (at >= 0) & (ids < ends[np.maximum(at, 0)])
         return hit
 
@@ -200,7 +200,7 @@ class Facts(Arguments):
     @cached_property
     def step_rows(self) -> I64:
         """int64[n]: rows of the step table that count."""
-        return np.flatnonzero(self.use_steps)
+        return self.use_steps.nonzero()[0]
 
     def in_steps(self, ids: I32) -> I32:
         """Those of ``ids`` that lie in a counted step; all of them when the trace has no steps."""
@@ -261,10 +261,10 @@ class Facts(Arguments):
         of_range, of_id = threads[sl.track_id[ranges]], threads[sl.track_id[ids]]
         for thread in np.unique(of_range):
             own = ranges[of_range == thread]
-            own = own[np.argsort(sl.start_ns[own], kind="stable")]
+            own = own[sl.start_ns[own].argsort(kind="stable")]
             ends = np.maximum.accumulate(self.trace.end_ns[own])
-            mine = np.flatnonzero(of_id == thread)
-            at = np.searchsorted(sl.start_ns[own], sl.start_ns[ids[mine]], side="right") - 1
+            mine = (of_id == thread).nonzero()[0]
+            at = sl.start_ns[own].searchsorted(sl.start_ns[ids[mine]], side="right") - 1
             out[mine] = (at >= 0) & (sl.start_ns[ids[mine]] < ends[np.maximum(at, 0)])
         return out
 
@@ -276,7 +276,7 @@ class Facts(Arguments):
     @cached_property
     def kernels(self) -> I32:
         """int32[k]: kernels among `work`."""
-        kernels: I32 = self.work[self.trace.slices.kind[self.work] == SliceKind.KERNEL]
+        kernels: I32 = self.work[self.trace.slices.kind[self.work] == int(SliceKind.KERNEL)]
         return kernels
 
     @cached_property
@@ -295,10 +295,10 @@ class Facts(Arguments):
     def _launches_before(self) -> I32:
         """int32[n_slices + 1]: how many entries of the launch table belong to slices with a smaller id."""
         by = self.trace.links.launched_by  # ascending
-        last = np.flatnonzero(np.diff(by, append=-1))  # of those of one slice
+        last = np.diff(by, append=-1).nonzero()[0]  # of those of one slice
         before = np.zeros(len(self.trace.slices) + 1, dtype=np.int32)
         before[by[last] + 1] = np.diff(last, prepend=-1)
-        return np.cumsum(before, out=before)
+        return before.cumsum(out=before)
 
     def device_below(self, slice_id: int) -> I32:
         """int32[k]: device work launched by a CPU slice or anything below it on its track."""
@@ -330,7 +330,7 @@ class Facts(Arguments):
         if held is None:
             work, sl = self.trace.links.launched, self.trace.slices
             took = sl.dur_ns[work] if kind is None else np.where(sl.kind[work] == kind, sl.dur_ns[work], 0)
-            held = self.memo[key] = np.concatenate([[0], np.cumsum(took)])
+            held = self.memo[key] = np.concatenate([[0], took.cumsum()])
         return held  # type: ignore[no-any-return]
 
     def in_first_step(self, ids: I32) -> I32:

@@ -46,8 +46,8 @@ def elementwise_runs(facts: Facts, min_length: int) -> list[I32]:
     ops, row = joined_rows(facts)
     fits = _launches_one(facts, good, taken)[ops]
     head = np.append(True, row[1:] != row[:-1])[: len(row)]
-    begins = np.flatnonzero(fits & (head | ~np.append(True, fits[:-1])[: len(fits)]))
-    ends = np.flatnonzero(fits & np.append(head[1:] | ~fits[1:], True)[: len(fits)]) + 1
+    begins = (fits & (head | ~np.append(True, fits[:-1])[: len(fits)])).nonzero()[0]
+    ends = (fits & np.append(head[1:] | ~fits[1:], True)[: len(fits)]).nonzero()[0] + 1
     used = ends - begins >= min_length
     optimizer = facts.matching(r"^Optimizer\.step#", SliceKind.RANGE)
     updates = union(sl.start_ns[optimizer], facts.trace.end_ns[optimizer])

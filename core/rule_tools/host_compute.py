@@ -52,8 +52,8 @@ def _find(facts: Facts) -> HostCompute:
     if not len(ops):
         return HostCompute(ops, 0)
     computing = np.sort(every[_own_ns(facts, every) >= _LONG_NS])
-    ops = ops[np.searchsorted(computing, trace.slices.subtree_end[ops]) > np.searchsorted(computing, ops)]
-    rows = gaps.cause == GapCause.LAUNCH
+    ops = ops[computing.searchsorted(trace.slices.subtree_end[ops]) > computing.searchsorted(ops)]
+    rows = gaps.cause == int(GapCause.LAUNCH)
     idle = union(gaps.start_ns[rows], gaps.end_ns[rows])
     held = coverage(idle, trace.slices.start_ns[ops], trace.end_ns[ops])
     return HostCompute(ops[held > 0], int(held.sum()))

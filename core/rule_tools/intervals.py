@@ -12,9 +12,9 @@ def union(start_ns: I64, end_ns: I64) -> tuple[I64, I64]:
     if not len(start_ns):
         empty = np.empty(0, dtype=np.int64)
         return empty, empty
-    order = np.argsort(start_ns, kind="stable")
+    order = start_ns.argsort(kind="stable")
     start, end = start_ns[order], np.maximum.accumulate(end_ns[order])
-    first = np.flatnonzero(np.concatenate([[True], start[1:] > end[:-1]]))
+    first = np.concatenate([[True], start[1:] > end[:-1]]).nonzero()[0]
     last = np.append(first[1:] - 1, len(end) - 1)
     return start[first], end[last]
 
@@ -24,10 +24,10 @@ def covered_ns(runs: tuple[I64, I64], start_ns: I64, end_ns: I64) -> I64:
     run_start, run_end = runs
     if not len(run_start):
         return np.zeros(len(start_ns), dtype=np.int64)
-    total = np.concatenate([[0], np.cumsum(run_end - run_start)])
+    total = np.concatenate([[0], (run_end - run_start).cumsum()])
 
     def until(t: I64) -> I64:
-        at = np.searchsorted(run_start, t, side="right") - 1
+        at = run_start.searchsorted(t, side="right") - 1
         safe = np.maximum(at, 0)
         part = np.where(at >= 0, np.minimum(t, run_end[safe]) - run_start[safe], 0)
         result: I64 = total[safe] + part

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from core.kinds import TrackKind
 from core.rule_tools.facts import Facts
 from core.sets import distinct
@@ -28,7 +26,7 @@ def per_step(facts: Facts, device: int | None = None) -> Iterator[tuple[int, I64
         held = facts.memo[key] = memory.time_ns[mine], memory.allocated_bytes[mine], memory.reserved_bytes[mine]
     time, allocated, reserved = held
     rows = facts.step_rows
-    bounds = (np.searchsorted(time, edge[rows]).tolist() for edge in (steps.start_ns, steps.end_ns))
+    bounds = (time.searchsorted(edge[rows]).tolist() for edge in (steps.start_ns, steps.end_ns))
     for row, first, end in zip(rows.tolist(), *bounds, strict=True):
         yield row, allocated[first:end], reserved[first:end]
 

@@ -32,9 +32,9 @@ class NameIndex:
         names = self._trace.slices.name_id[self.ids]
         if len(self._trace.strings) < 1 << 15:
             names = names.astype(np.int16)  # sorted by radix: several times faster
-        order = np.argsort(names, kind="stable")
+        order = names.argsort(kind="stable")
         ordered = names[order]
-        edges = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1 if len(ordered) else np.empty(0, dtype=np.int64)
+        edges = (ordered[1:] != ordered[:-1]).nonzero()[0] + 1 if len(ordered) else np.empty(0, dtype=np.int64)
         first = np.concatenate([[0], edges])[: len(ordered)]
         return self.ids[order], np.append(first, len(ordered)), ordered[first].astype(np.int32)
 
@@ -109,6 +109,6 @@ class KindIndex:
     def _one(self, kind: int) -> NameIndex:
         found = self._single.get(kind)
         if found is None:
-            ids = np.flatnonzero(self._trace.slices.kind == kind).astype(np.int32)
+            ids = (self._trace.slices.kind == kind).nonzero()[0].astype(np.int32)
             found = self._single[kind] = NameIndex(self._trace, ids)
         return found

@@ -33,16 +33,16 @@ def _find(facts: Facts, min_passes: int) -> list[list[int]]:
     tops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
     tops = tops[sl.parent_id[tops] < 0]
     names = sl.name_id[tops]
-    converts = np.flatnonzero(_named(facts, _CONVERSIONS)[names])
+    converts = _named(facts, _CONVERSIONS)[names].nonzero()[0]
     begins = converts[facts.device_counts(tops[converts]) == 1]
     if not len(begins):
         return []
     follows = _named(facts, _ARITHMETIC)[names]
     follows[follows] = facts.device_counts(tops[follows]) == 1
-    stops = np.flatnonzero(~follows)
+    stops = (~follows).nonzero()[0]
     runs = []
     for at in begins.tolist():
-        after = int(np.searchsorted(stops, at, side="right"))
+        after = int(stops.searchsorted(at, side="right"))
         end = int(stops[after]) if after < len(stops) else len(tops)
         run = tops[at:end].tolist()
         if len(run) >= min_passes and _converts(facts, run[0]) and _alike(facts, run):

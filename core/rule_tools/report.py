@@ -78,7 +78,7 @@ class Group:
 def range_name(facts: Facts, slice_id: int) -> str:
     """Innermost range around a slice that the user may have set, numbers left out; empty when there is none."""
     for at in facts.ranges_around(slice_id):
-        if facts.trace.slices.kind[at] == SliceKind.RANGE:
+        if facts.trace.slices.kind[at] == int(SliceKind.RANGE):
             return re.sub(r"\d+", "#", facts.trace.name(at))
     return ""
 
@@ -88,7 +88,7 @@ def _named_range(facts: Facts, group: Group) -> str:
     names = set()
     for one in group.occurrences[:MOST_NAMED]:
         around = facts.ranges_around(one.calls[0])
-        names.add(next((facts.trace.name(r) for r in around if facts.trace.slices.kind[r] == SliceKind.RANGE), ""))
+        names.add(next((facts.trace.name(r) for r in around if facts.trace.slices.kind[r] == int(SliceKind.RANGE)), ""))
     return names.pop() if len(names) == 1 else ""
 
 
@@ -268,7 +268,7 @@ def _sync_evidence(facts: Facts, group: Group, values: dict[str, Any]) -> tuple[
     waited = ids_tuple(dict.fromkeys(w for o in group.occurrences for w in o.waited))
     if waited:
         out.append(Evidence("GPU work that was waited for", len(waited), "", waited))
-    around = [r for r in facts.ranges_around(longest.calls[0]) if facts.trace.slices.kind[r] == SliceKind.RANGE]
+    around = [r for r in facts.ranges_around(longest.calls[0]) if facts.trace.slices.kind[r] == int(SliceKind.RANGE)]
     if around:
         out.append(Evidence("Inside the range", facts.trace.name(around[0]), "", (around[0],)))
     return tuple(out)
@@ -388,8 +388,8 @@ def parts_by_frame(ctx: RuleContext, facts: Facts, ids: I32) -> dict[str, I32]:
         return {"": ids} if len(ids) else {}
     frames = ctx.source.user_frames(ids)
     names = np.where(frames >= 0, ctx.trace.slices.name_id[np.maximum(frames, 0)], -1)
-    order = np.argsort(names, kind="stable")
-    cut = np.flatnonzero(np.diff(names[order])) + 1
+    order = names.argsort(kind="stable")
+    cut = np.diff(names[order]).nonzero()[0] + 1
     parts = [part for part in np.split(order, cut) if len(part)]
     parts.sort(key=lambda part: int(part[0]))
     return {ctx.trace.strings[int(names[part[0]])]: ids[part] for part in parts}

@@ -154,7 +154,7 @@ def _own_copies(facts: Facts, rows: list[int], call: int) -> tuple[int, ...]:
     waited = [int(syncs.waited_id[r]) for r in rows if syncs.waited_id[r] >= 0]
     own = int(trace.links.op_of[call])
     return tuple(
-        w for w in waited if trace.slices.kind[w] == SliceKind.MEMCPY and own >= 0 and trace.links.op_of[w] == own
+        w for w in waited if trace.slices.kind[w] == int(SliceKind.MEMCPY) and own >= 0 and trace.links.op_of[w] == own
     )
 
 

@@ -30,7 +30,7 @@ def uneven(facts: Facts, occurrences: Sequence[Occurrence]) -> tuple[dict[str, A
     occurrences
         The blocking operations of one suggestion.
     """
-    rows = np.flatnonzero(facts.use_steps)
+    rows = facts.use_steps.nonzero()[0]
     if len(rows) < LEAST_STEPS:
         return {}, ()
     took = dict.fromkeys(rows.tolist(), 0)

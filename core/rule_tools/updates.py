@@ -62,7 +62,7 @@ def _find(facts: Facts, min_tensors: int) -> Iterator[I32]:
 
 def _stretches(row: I32, good: Bool, at_least: int) -> list[I32]:
     """The stretches of a row in which all are good, of ``at_least`` operators."""
-    edges = np.flatnonzero(np.diff(good.astype(np.int8), prepend=0, append=0))
+    edges = np.diff(good.astype(np.int8), prepend=0, append=0).nonzero()[0]
     first, last = edges[::2], edges[1::2]
     long = last - first >= at_least
     return [row[a:b] for a, b in zip(first[long].tolist(), last[long].tolist(), strict=True)]
@@ -75,7 +75,7 @@ def _repeated(row: I32, names: I32, min_tensors: int) -> Iterator[I32]:
         if len(row) < period * min_tensors:
             return
         again = free[:-period] & free[period:] & (names[:-period] == names[period:])
-        edges = np.flatnonzero(np.diff(again.astype(np.int8), prepend=0, append=0))
+        edges = np.diff(again.astype(np.int8), prepend=0, append=0).nonzero()[0]
         for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             end = last + period
             if end - first >= period * min_tensors:

@@ -54,14 +54,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     bounds = trace.slices.start_ns[np.sort(forward)]
     launch = trace.links.launch_of[comm]
-    at = np.searchsorted(np.sort(bounds), trace.slices.start_ns[np.maximum(launch, 0)], side="right")
+    at = np.sort(bounds).searchsorted(trace.slices.start_ns[np.maximum(launch, 0)], side="right")
     used = len(np.unique(at[launch >= 0]))
     if used < 0.8 * len(forward):
         return []
     per = len(forward) / len(optimizer)
     first = np.sort(trace.slices.start_ns[optimizer])
-    group = np.searchsorted(first, bounds, side="right")
-    last = {int(np.flatnonzero(group == g)[-1]) + 1 for g in np.unique(group)}
+    group = first.searchsorted(bounds, side="right")
+    last = {int((group == g).nonzero()[0][-1]) + 1 for g in np.unique(group)}
     needless = comm[~np.isin(at, list(last)) & (launch >= 0)]
     if not len(needless):
         return []

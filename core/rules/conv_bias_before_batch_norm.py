@@ -139,7 +139,7 @@ def _next_to(facts: Facts, after: I32, name: str, convs: I32) -> Bool:
     sl = facts.trace.slices
     held = np.minimum(after, len(sl) - 1)  # the last slice of all has none after it
     is_named = (after < len(sl)) & (sl.name_id[held] == facts.trace.strings.id_of(name))
-    found: Bool = is_named & (sl.kind[held] == SliceKind.CPU_OP) & (sl.parent_id[held] == sl.parent_id[convs])
+    found: Bool = is_named & (sl.kind[held] == int(SliceKind.CPU_OP)) & (sl.parent_id[held] == sl.parent_id[convs])
     return found
 
 

@@ -82,7 +82,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     """Report all copies together."""
     facts, trace = facts_of(ctx), ctx.trace
     sl = trace.slices
-    copies = facts.work[(sl.kind[facts.work] == SliceKind.MEMCPY) & (sl.direction[facts.work] == CopyDirection.HTOD)]
+    copies = facts.work[
+        (sl.kind[facts.work] == int(SliceKind.MEMCPY)) & (sl.direction[facts.work] == int(CopyDirection.HTOD))
+    ]
     need(copies, "nothing is copied to the GPU in the steps.")
     compute = distinct(sl.track_id[facts.kernels])
     batches, blocking = _blocking(ctx, facts)

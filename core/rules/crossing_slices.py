@@ -23,8 +23,6 @@ perfetto#4280 and #6284; measured on recorded traces (43 of 115).
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -41,7 +39,7 @@ RULE = Rule(
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Say so once."""
     facts, trace = facts_of(ctx), ctx.trace
-    ids = np.flatnonzero(trace.slices.flags & FLAG_CROSSING)
+    ids = (trace.slices.flags & FLAG_CROSSING).nonzero()[0]
     if len(ids) < max(ctx.params["min_share"] * len(trace.slices), 2):
         return []
     return [

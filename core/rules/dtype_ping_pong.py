@@ -120,7 +120,7 @@ def _into_a_buffer(facts: Facts, ops: I32) -> Bool:
     slices, trace = facts.trace.slices, facts.trace
     every = facts.of_kind(SliceKind.CPU_OP)
     parts = facts.name_table(trace.strings.id_of(name) for name in _PARTS if trace.strings.id_of(name) >= 0)
-    before = every[np.maximum(np.searchsorted(every, ops) - 1, 0)]
+    before = every[np.maximum(every.searchsorted(ops) - 1, 0)]
     for _ in range(2):  # from the last operator within the one before up to that
         inner = (slices.parent_id[before] != slices.parent_id[ops]) & (before >= 0)
         before = np.where(inner, slices.parent_id[before], before)

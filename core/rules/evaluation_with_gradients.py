@@ -111,7 +111,7 @@ def _beside_training(ctx: RuleContext, facts: Facts, heavy: I32) -> list[Suggest
         return []
     nodes = facts.matching(r"^autograd::engine::evaluate_function", SliceKind.CPU_OP)
     heavy = heavy[~facts.inside(heavy, heavy) & ~facts.inside(heavy, nodes)]
-    used = np.searchsorted(linked, trace.slices.subtree_end[heavy]) > np.searchsorted(linked, heavy)
+    used = linked.searchsorted(trace.slices.subtree_end[heavy]) > linked.searchsorted(heavy)
     rows = facts.figures.step_of[heavy]
     last = int(facts.step_rows[-1])  # its backward pass may come after the recording
     lost = heavy[~used & among(rows, rows[used])]

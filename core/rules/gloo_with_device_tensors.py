@@ -46,13 +46,13 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     need(facts.matching(r"^gloo:", SliceKind.RANGE, SliceKind.CPU_OP), "the trace holds no communication by gloo.")
     sends = facts.in_steps(facts.matching(r"^gloo:", SliceKind.RANGE, SliceKind.CPU_OP))
-    copies = trace.device_ids[trace.slices.direction[trace.device_ids] == CopyDirection.DTOH]
+    copies = trace.device_ids[trace.slices.direction[trace.device_ids] == int(CopyDirection.DTOH)]
     if not len(sends) or not len(copies):
         return []
     call = trace.links.launch_of[copies]
     times = np.sort(trace.slices.start_ns[call[call >= 0]])
     start, end = trace.slices.start_ns[sends], trace.end_ns[sends]
-    near = np.searchsorted(times, end) > np.searchsorted(times, start - 200_000)
+    near = times.searchsorted(end) > times.searchsorted(start - 200_000)
     hits = sends[near]
     if not len(hits):
         return []

@@ -89,7 +89,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     unknown = np.isin(gaps.cause[inside], (GapCause.UNKNOWN, GapCause.PYTHON))
     values: dict[str, Any] = {
         "busy_pct": busy,
-        "python_pct": 100.0 * length[gaps.cause[inside] == GapCause.PYTHON].sum() / max(length.sum(), 1),
+        "python_pct": 100.0 * length[gaps.cause[inside] == int(GapCause.PYTHON)].sum() / max(length.sum(), 1),
     }
     named = _function_that_holds_most(ctx, facts)
     if named is not None and is_of_environment(facts, named[0]):
@@ -169,7 +169,7 @@ def _named(ctx: RuleContext, facts: Facts, named: tuple[I32, int, int], values: 
 def _between_operators(ctx: RuleContext, facts: Facts, values: dict[str, Any]) -> Suggestion | None:
     """The suggestion where the GPU idles in long pauses between operators, and no stacks say what the CPU did."""
     gaps, sl = ctx.figures.gaps, ctx.trace.slices
-    rows = np.flatnonzero((gaps.cause == GapCause.PYTHON) & (gaps.step_id >= 0))
+    rows = ((gaps.cause == int(GapCause.PYTHON)) & (gaps.step_id >= 0)).nonzero()[0]
     rows = rows[facts.use_steps[gaps.step_id[rows]]]
     length = gaps.end_ns[rows] - gaps.start_ns[rows]
     rows, length = (one[length >= 1e3 * ctx.params["min_gap_us"]] for one in (rows, length))
@@ -222,7 +222,7 @@ def _quiet(ctx: RuleContext, frames: I32) -> I32:
     """Those of the calls in which nothing is launched."""
     launches = np.sort(ctx.trace.slices.start_ns[ctx.trace.links.launched_by])
     start, end = ctx.trace.slices.start_ns[frames], ctx.trace.end_ns[frames]
-    quiet: I32 = frames[np.searchsorted(launches, start) == np.searchsorted(launches, end)]
+    quiet: I32 = frames[launches.searchsorted(start) == launches.searchsorted(end)]
     return quiet
 
 
@@ -235,7 +235,7 @@ def _idles_the_gpu_alone(ctx: RuleContext, facts: Facts, named: tuple[I32, int, 
 def _function_that_holds_most(ctx: RuleContext, facts: Facts) -> tuple[I32, int, int] | None:
     """Calls of the deepest function that holds most of the idle time in Python, that time, and all of it, ns."""
     gaps, sl, tracks = ctx.figures.gaps, ctx.trace.slices, ctx.trace.tracks
-    rows = np.flatnonzero((gaps.cause == GapCause.PYTHON) & (gaps.step_id >= 0) & (gaps.blame_id >= 0))
+    rows = ((gaps.cause == int(GapCause.PYTHON)) & (gaps.step_id >= 0) & (gaps.blame_id >= 0)).nonzero()[0]
     rows = rows[facts.use_steps[gaps.step_id[rows]]]
     frames = facts.of_kind(SliceKind.PYTHON)
     if not len(rows) or not len(frames):
@@ -246,11 +246,11 @@ def _function_that_holds_most(ctx: RuleContext, facts: Facts) -> tuple[I32, int,
     idle = union(gaps.start_ns[rows], gaps.end_ns[rows])
     held = coverage(idle, sl.start_ns[frames], ctx.trace.end_ns[frames])
     total = np.bincount(sl.name_id[frames], weights=held)
-    wanted = np.flatnonzero(total >= max(ctx.params["min_in_one"] * idle.total_ns, 1))
+    wanted = (total >= max(ctx.params["min_in_one"] * idle.total_ns, 1)).nonzero()[0]
     if not len(wanted):
         return None
     mine = frames[among(sl.name_id[frames], wanted) & (held > 0)]
-    heads = {int(name): int(mine[np.flatnonzero(sl.name_id[mine] == name)[0]]) for name in wanted}
+    heads = {int(name): int(mine[(sl.name_id[mine] == name).nonzero()[0][0]]) for name in wanted}
     deepest = max(heads, key=lambda name: len(facts.ancestors(heads[name])))
     found: I32 = mine[sl.name_id[mine] == deepest]
     return found, min(int(total[deepest]), idle.total_ns), idle.total_ns

@@ -262,7 +262,7 @@ def _idle(facts: Facts, by_launch: int, shown: list[int]) -> Evidence:
     gaps, view, rows = facts.figures.gaps, view_of(facts.trace), _by_launching(facts)
     steps = np.bincount(step_source(view, facts.figures.steps)[facts.use_steps], minlength=sources)
     lengths, most_ms = (gaps.end_ns - gaps.start_ns)[rows], 0.0
-    for one in np.flatnonzero(steps).tolist():
+    for one in steps.nonzero()[0].tolist():
         took = lengths[np.isin(gaps.device[rows], view.devices_of_source(one))].sum()
         most_ms = max(most_ms, float(took) / int(steps[one]) / 1e6)
     return evidence(

@@ -66,7 +66,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not len(shown):
         return []
     gaps = facts.figures.gaps  # the device may wait longer for code than single long calls show
-    waited = int((gaps.end_ns - gaps.start_ns)[gaps.cause == GapCause.COMPILE].sum())
+    waited = int((gaps.end_ns - gaps.start_ns)[gaps.cause == int(GapCause.COMPILE)].sum())
     took = max(total_ns(facts, shown), waited)
     start, end = trace.span_ns
     if took < ctx.params["min_share"] * max(end - start, 1) and took < 1e9:

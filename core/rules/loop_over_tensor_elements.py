@@ -200,7 +200,7 @@ def _loops(ctx: RuleContext, facts: Facts, min_repeats: int) -> list[tuple[list[
         out.extend(found)
         rest = begins & ~np.isin(row, [op for loop, _ in found for op in loop]) if found else begins
         if has_stacks and int(rest.sum()) >= min_repeats:
-            out.extend(_of_one_call(ctx, row, names, np.flatnonzero(rest), min_repeats))
+            out.extend(_of_one_call(ctx, row, names, rest.nonzero()[0], min_repeats))
     return out
 
 
@@ -217,7 +217,7 @@ def _over_pieces(row: I32, names: I32, pieces: dict[int, int], min_repeats: int)
     """Loops over what one operator took apart: as many rounds behind it as there are pieces."""
     if not pieces:
         return
-    for at in np.flatnonzero(np.isin(row, list(pieces))).tolist():
+    for at in np.isin(row, list(pieces)).nonzero()[0].tolist():
         count, after = pieces[int(row[at])], names[at + 1 :]
         for period in range(1, _LONGEST + 1) if count >= min_repeats else ():
             body = after[: count * period]
@@ -230,13 +230,13 @@ def _of_one_call(
     ctx: RuleContext, row: I32, names: I32, begins: I64, min_repeats: int
 ) -> Iterator[tuple[list[int], int]]:
     """Loops with long or uneven rounds: one call of a function takes piece after piece, never far apart."""
-    for near in np.split(begins, np.flatnonzero(np.diff(begins) > _LONGEST_OF_ONE_CALL) + 1):
+    for near in np.split(begins, (np.diff(begins) > _LONGEST_OF_ONE_CALL).nonzero()[0] + 1):
         if len(near) < min_repeats:
             continue
         frame = ctx.source.frames_around(row[near])
         if frame[0] < 0:
             continue
-        for at in np.split(near, np.flatnonzero(np.diff(frame)) + 1):
+        for at in np.split(near, np.diff(frame).nonzero()[0] + 1):
             loop = _taken_apart(row, names, at) if len(at) >= min_repeats else None
             if loop is not None and loop[1] >= min_repeats:
                 yield loop[0], max(round(len(loop[0]) / loop[1]), 1)
@@ -254,7 +254,7 @@ def _taken_apart(row: I32, names: I32, at: I64) -> tuple[list[int], int] | None:
 
 def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[tuple[list[int], int]]:
     """The loops in one run of siblings."""
-    begins = np.flatnonzero(starts[names[: len(row) - min_repeats]])
+    begins = starts[names[: len(row) - min_repeats]].nonzero()[0]
     runs: dict[int, I64] = {}
     fits = np.zeros(len(begins), dtype=bool)
     for period in range(1, min(_LONGEST, len(row) - 1) + 1):

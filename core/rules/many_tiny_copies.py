@@ -49,7 +49,7 @@ RULE = Rule(
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report all tiny copies together."""
     facts, trace = facts_of(ctx), ctx.trace
-    copies = facts.work[trace.slices.kind[facts.work] == SliceKind.MEMCPY]
+    copies = facts.work[trace.slices.kind[facts.work] == int(SliceKind.MEMCPY)]
     size, way = trace.slices.copy_bytes[copies], trace.slices.direction[copies]
     tiny = (size >= 0) & (size < ctx.params["max_bytes"]) & np.isin(way, (CopyDirection.HTOD, CopyDirection.DTOH))
     blocking = {c for items in classify(ctx, facts).values() for o in items for c in o.copies}

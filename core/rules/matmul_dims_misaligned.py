@@ -59,7 +59,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     cost = facts.device_ns(ops)
     odd: list[int] = []
     sizes: set[str] = set()
-    longest = ops[np.argsort(-cost, kind="stable")[: int(ctx.params["look_at"])]].tolist()
+    longest = ops[(-cost).argsort(kind="stable")[: int(ctx.params["look_at"])]].tolist()
     facts.read_args(longest)
     half = [op for op in longest if any("Half" in t or "BFloat16" in t for t in facts.types(op))]
     need(half, "none of the longest matrix products is in half precision.")

@@ -50,7 +50,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(bool((memory.device >= 0).any()), GPU_MEMORY)
     out: list[Suggestion] = []
     for device, size in sizes.items():
-        mine = np.flatnonzero(memory.device == device)
+        mine = (memory.device == device).nonzero()[0]
         if not len(mine):
             continue
         used = np.maximum(memory.allocated_bytes[mine], memory.reserved_bytes[mine])

@@ -26,8 +26,6 @@ PyTorch profiler recipe; pytorch/kineto#774.
 
 from __future__ import annotations
 
-import numpy as np
-
 from core.engine_steps import engine_steps
 from core.figures.lookup import view_of
 from core.figures.steps import infer_steps
@@ -67,7 +65,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if not len(marked) and not len(ctx.figures.steps) and (reason := no_steps_reason(ctx.trace)):
         raise NotChecked(f"{reason} {no_steps_cure(ctx.trace)}")
     shown = (
-        optimizer if len(optimizer) else marked if len(marked) else work[np.argsort(-ctx.trace.slices.dur_ns[work])][:1]
+        optimizer if len(optimizer) else marked if len(marked) else work[(-ctx.trace.slices.dur_ns[work]).argsort()][:1]
     )
     title = "No steps are marked, so there is no time per step"
     steps = ctx.figures.steps

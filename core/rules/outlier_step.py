@@ -134,7 +134,7 @@ def _different(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
     longer = (length >= ctx.params["times"] * median) | (
         again & far(steps.end_ns - steps.start_ns, ctx.params["times"])
     )
-    rows = np.flatnonzero(longer & ~paced).tolist()
+    rows = (longer & ~paced).nonzero()[0].tolist()
     recurring = len(rows) > 1 and bool(again[rows].all())
     alike = len(rows) > 1 and length[0] < ctx.params["alike"] * length[rows[1:]].max()  # no start of the program, then
     rows = rows if recurring or alike else [r for r in rows if r]
@@ -195,7 +195,7 @@ def _took(facts: Facts, rows: list[int]) -> I32:
     Of several that did, the outermost of those that the others have not; else the innermost. Empty where there is none.
     """
     figures, slices = facts.figures, facts.trace.slices
-    others = np.setdiff1d(np.flatnonzero(figures.step_figures.counted), rows)
+    others = np.setdiff1d(figures.step_figures.counted.nonzero()[0], rows)
     if not len(others):
         return np.zeros(0, dtype=np.int32)
     rows = rows[:_MOST_ROWS]
@@ -209,7 +209,7 @@ def _took(facts: Facts, rows: list[int]) -> I32:
     long, usual = np.isin(row, rows), np.isin(row, others)
     took = np.bincount(name, weights=np.where(long, slices.dur_ns[ids], 0)) / len(rows)
     took -= np.bincount(name, weights=np.where(usual, slices.dur_ns[ids], 0)) / len(others)
-    most = np.flatnonzero(took >= needed)
+    most = (took >= needed).nonzero()[0]
     if not len(most):
         return np.zeros(0, dtype=np.int32)
     whole = np.bincount(name, weights=np.where(long, slices.dur_ns[ids], 0))[most] / len(rows)
@@ -217,5 +217,5 @@ def _took(facts: Facts, rows: list[int]) -> I32:
     extra &= float(length[rows].mean()) - whole >= float(np.median(length[others])) / 2  # no step's own name
     one = most[extra][whole[extra].argmax()] if extra.any() else most[whole.argmin()]
     found: I32 = ids[long & (name == one)]
-    longest_first: I32 = found[np.argsort(-slices.dur_ns[found], kind="stable")][:_MOST_ROWS]
+    longest_first: I32 = found[(-slices.dur_ns[found]).argsort(kind="stable")][:_MOST_ROWS]
     return longest_first

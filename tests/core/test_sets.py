@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.sets import among, distinct
+from core.sets import among, changes, distinct, grouped, median, most_frequent
 
 
 @pytest.mark.parametrize("far", [10, 10_000, 30_000_000])  # by a table, and by searching
@@ -23,3 +23,20 @@ def test_types_and_nothing():
     assert not len(among(np.empty(0, dtype=np.int32), [1]))
     kinds = np.array([0, 4, 5], dtype=np.uint8)  # as columns of kinds are kept
     assert among(kinds, (4, 300)).tolist() == [False, True, False]
+
+
+def test_groups_and_counts_as_numpy_does_them():
+    random = np.random.default_rng(5)
+    for count in (1, 2, 9, 400):
+        values = random.integers(-1, max(count // 3, 2), count).astype(np.int32)
+        for ours, theirs in zip(
+            grouped(values), np.unique(values, return_index=True, return_inverse=True), strict=True
+        ):
+            assert ours.tolist() == theirs.tolist()
+        names, counts = np.unique(values, return_counts=True)
+        assert most_frequent(values) == names[np.argmax(counts)]
+        assert median(values) == np.median(values) == median(values.astype(np.float64))
+        assert changes(values).tolist() == np.append(True, values[1:] != values[:-1]).tolist()
+    assert not len(changes(values[:0]))
+    assert np.isnan(median(values[:0]))
+    assert [len(part) for part in grouped(values[:0])] == [0, 0, 0]
