@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QPainter
 from core.figures.model import Figures
 from core.lanes import Lane, device_lane
 from core.lod import coverage
+from core.sets import distinct
 from core.trace import Trace
 from gui import text
 from gui.timeline.frame import Frame
@@ -50,13 +51,14 @@ class CounterData:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._busy: dict[int, Lane] = {}
-        self._series: dict[tuple[str, int], Series | None] = {}
+        self._series: dict[str, Series | None] = {}
+        self._queue: tuple[NDArray[np.int32], Series] | None = None  # the column that it was made of
         self.kept: dict[str, Columns] = {}  # by key of the row
 
     @cached_property
     def working(self) -> tuple[int, ...]:
         """Devices that did something, worked out once from all slices."""
-        tracks = np.unique(self.trace.slices.track_id[self.trace.device_ids])
+        tracks = distinct(self.trace.slices.track_id[self.trace.device_ids])
         return tuple(sorted({int(d) for d in self.trace.tracks.device[tracks]}))
 
     def busy(self, device: int) -> Lane:
@@ -67,26 +69,32 @@ class CounterData:
 
     def series(self, row: Row, figures: Figures | None) -> Series | None:
         """Series of a counter row; None when it is not known (yet)."""
-        key = (row.key, id(figures) if row.key == "queue" else 0)
-        if key not in self._series:
-            self._series[key] = self._make(row, figures)
-        return self._series[key]
+        if row.key == "queue":
+            return self._queued(figures)
+        if row.key not in self._series:
+            self._series[row.key] = self._make(row)
+        return self._series[row.key]
 
     def reserved(self, device: int) -> Series | None:
         """Memory that the allocator holds, None where the trace does not say."""
-        key = (f"reserved/{device}", 0)
+        key = f"reserved/{device}"
         if key not in self._series:
             self._series[key] = self._memory(device, self.trace.memory.reserved_bytes)
         return self._series[key]
 
-    def _make(self, row: Row, figures: Figures | None) -> Series | None:
+    def _queued(self, figures: Figures | None) -> Series | None:
+        """Depth of the launch queue, made once for all stages of a diagnosis that share its column."""
+        if figures is None or not len(figures.queue_time_ns):
+            return None
+        kept, column = self._queue, figures.queue_depth
+        if kept is None or kept[0] is not column:
+            depth = column.astype(np.float64)
+            kept = self._queue = column, Series(figures.queue_time_ns, depth, float(depth.max()), "count")
+        return kept[1]
+
+    def _make(self, row: Row) -> Series | None:
         if row.key.startswith("memory/"):
             return self._memory(row.device, self.trace.memory.allocated_bytes) or self._running(row.device)
-        if row.key == "queue":
-            if figures is None or not len(figures.queue_time_ns):
-                return None
-            depth = figures.queue_depth.astype(np.float64)
-            return Series(figures.queue_time_ns, depth, float(depth.max()), "count")
         counter = self.trace.counters[int(row.key.split("/")[1])]
         if not len(counter.time_ns):
             return None
@@ -96,8 +104,10 @@ class CounterData:
         at = np.flatnonzero((self.trace.memory.device == device) & (totals >= 0))
         if not len(at):
             return None
-        value = totals[at].astype(np.float64)
-        return Series(self.trace.memory.time_ns[at], value, float(value.max()), "bytes")
+        every = len(at) == len(totals)  # mostly: then the column of times serves as it is
+        value = (totals if every else totals[at]).astype(np.float64)
+        time = self.trace.memory.time_ns if every else self.trace.memory.time_ns[at]
+        return Series(time, value, float(value.max()), "bytes")
 
     def _running(self, device: int) -> Series | None:
         """Running sum of allocations where the trace lacks totals: relative to the trace's start."""

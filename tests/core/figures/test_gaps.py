@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.figures.compute import compute_figures
-from core.figures.gaps import spend
+from core.figures.gaps import _split_at, spend
 from core.kinds import GapCause
 from tests.trace_builder import TraceBuilder
 
@@ -186,3 +188,18 @@ def test_bucket_spends_no_more_than_came_before(credits, uses):
         else:
             level += value
     assert all(payer[i] == -1 or at[payer[i]] <= use_at[i] for i in range(len(use)))
+
+
+INSTANTS = st.integers(0, 50)
+
+
+@given(st.lists(st.tuples(INSTANTS, st.integers(0, 30))), st.lists(INSTANTS))
+def test_intervals_are_cut_at_every_border_inside(intervals, borders):
+    start = np.array([a for a, _ in intervals], np.int64)
+    end = start + np.array([length for _, length in intervals], np.int64)
+    wanted = []
+    for number, (a, b) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        at = [a, *sorted(border for border in borders if a < border < b), b]
+        wanted += [(left, right, number) for left, right in itertools.pairwise(at)]
+    left, right, origin = _split_at(start, end, np.sort(np.array(borders, np.int64)))
+    assert list(zip(left.tolist(), right.tolist(), origin.tolist(), strict=True)) == wanted
