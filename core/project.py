@@ -83,11 +83,17 @@ class Iteration:
     state: str = "ok"
     by: str = ""  # which process runs it, while it is running
     again: int | None = None  # the round whose code, of the user's own files, it ran once more
+    made_from: int | None = None  # a round that was cut off, whose code was changed for it; then not the parent
 
     @property
     def is_measured(self) -> bool:
         """Whether its trace was read: its figures are there, as far as they can be known."""
         return self.figures != Figures()
+
+    @property
+    def is_good(self) -> bool:
+        """Whether others can be compared with it: measured, and not cut off before that was done."""
+        return self.is_measured and (self.state in ("ok", "running") or self.figures.wall_ns is not None)
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,21 @@ class Project:
     def get(self, number: int | None) -> Iteration | None:
         """An iteration by its number."""
         return next((i for i in self.iterations if i.number == number), None)
+
+    def base_for(self, made_from: Iteration | None) -> tuple[Iteration | None, tuple[AppliedFix, ...]]:
+        """What to compare a round with that is made from another, and the fixes that this one holds beyond that.
+
+        That other one, or where it was cut off, the nearest before it that was not; a run of the user's own files has
+        none before it, and the newest good run of them stands in. Where none is good, it stays.
+        """
+        one, fixes = made_from, tuple[AppliedFix, ...]()
+        while one is not None and not one.is_good:
+            fixes = (*one.fixes, *fixes)
+            one = self.get(one.parent)
+        if one is None:
+            own = [i for i in self.iterations if i.parent is None and not i.copy and i.is_good]
+            one = own[-1] if own else None
+        return (one, fixes) if one is not None else (made_from, ())
 
     def next_copy(self) -> Path:
         """Folder for the next changed copy, which does not exist yet."""
@@ -168,13 +189,23 @@ def _merged(mine: Project, there: Project, base: Project | None) -> Project:
     for row in there.iterations:
         parent = numbers.get(row.parent, row.parent) if row.parent is not None else None
         again = numbers.get(row.again, row.again) if row.again is not None else None
+        origin = numbers.get(row.made_from, row.made_from) if row.made_from is not None else None
+        row = replace(row, parent=parent, again=again, made_from=origin)
         known = own.get((row.created_s, row.copy))
         if known is None:
             free = row.number if mine.get(row.number) is None else mine.next_number()
             numbers[row.number] = free
-            mine = mine.with_iteration(replace(row, number=free, parent=parent, again=again))
+            mine = mine.with_iteration(replace(row, number=free))
         elif known == old.get((row.created_s, row.copy)):
-            mine = mine.with_iteration(replace(row, number=known.number, parent=known.parent, again=known.again))
+            mine = mine.with_iteration(
+                replace(
+                    row,
+                    number=known.number,
+                    parent=known.parent,
+                    again=known.again,
+                    made_from=known.made_from,
+                )
+            )
     return mine
 
 
@@ -250,7 +281,7 @@ def _checked(found: Iteration) -> Iteration | None:
     whole = (
         type(found.number) is int
         and "\0" not in f"{found.run_folder}{found.copy}"
-        and all(number is None or type(number) is int for number in (found.parent, found.again))
+        and all(number is None or type(number) is int for number in (found.parent, found.again, found.made_from))
     )
     fits = whole and all(isinstance(text, str) for text in texts) and found.created_s is not None
     return found if fits and all(n is None or type(n) in (int, float) for n in numbers) else None

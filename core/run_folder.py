@@ -87,6 +87,7 @@ class RunRecord:
     # Names of the files that the app recorded itself -> options that were chosen and are not in them.
     recorded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cores: int | None = None  # of the machine
+    first_step_ns: float | None = None  # with all that it waits for: compilers, loaders that start, memory
 
     @property
     def trace(self) -> Path | None:
@@ -149,6 +150,7 @@ def read_run(folder: Path) -> RunRecord | None:
             if isinstance(row, dict) and row.get("kind", "own") == "own"
         },
         cores if type(cores := _dict(values.get("environment")).get("cpu_count")) is int and cores > 0 else None,
+        _first_step(steps),
     )
 
 
@@ -207,6 +209,12 @@ def _failure(values: Mapping[str, Any], steps: Mapping[str, Any]) -> Failure:
         tuple(frames),
         count if known else None,
     )
+
+
+def _first_step(steps: Mapping[str, Any]) -> float | None:
+    """The time of step 0; None where it is not among the timings."""
+    rows = [row for row in _list(steps.get("timings")) if isinstance(row, dict) and row.get("step") == 0]
+    return _nanoseconds(rows[0].get("us")) if rows else None
 
 
 def _losses(values: Mapping[str, Any]) -> tuple[float | None, ...] | None:

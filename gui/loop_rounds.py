@@ -88,17 +88,8 @@ class Rounds(QObject):
         if root is None:
             self._session.raise_error(TraceError(self.tr("The run does not say which folder its script lies in.")))
             return
-        parent, copy = project.find(run.folder), project.next_copy()
-        planned = Iteration(
-            project.next_number(),
-            "",
-            time.time(),
-            parent.number if parent else None,
-            fixes_of(analysis, joint),
-            None,
-            str(copy),
-            state=PLANNED,
-        )
+        copy = project.next_copy()
+        planned = _planned(project, run, fixes_of(analysis, joint), str(copy))
         jobs.run(
             self,
             partial(_prepare, joint, root, copy, document.trace, analysis),
@@ -116,10 +107,7 @@ class Rounds(QObject):
         edits = {key: a.edit for a in applied if a.backup.is_relative_to(run.folder) for key in a.keys}
         fixed = [(i, s) for i, s in enumerate(analysis.suggestions) if s.key in edits]
         project = self._loop.project_of(run)
-        parent = project.find(run.folder)
-        fixes = tuple(fix_of(s, edits[s.key]) for _, s in fixed)
-        number = parent.number if parent else None
-        planned = Iteration(project.next_number(), "", time.time(), number, fixes, state=PLANNED)
+        planned = _planned(project, run, tuple(fix_of(s, edits[s.key]) for _, s in fixed))
         jobs.run(
             self,
             partial(predict, document.trace, analysis, tuple(i for i, _ in fixed)),
@@ -211,7 +199,7 @@ class Rounds(QObject):
         return False
 
     def _made(self, project: Project, planned: Iteration, run: RunRecord, root: Path, predicted: float | None) -> None:
-        planned = replace(planned, predicted_ns=predicted)
+        planned = replace(planned, predicted_ns=predicted if planned.made_from is None else None)
         project = self._loop.keep(project.with_iteration(planned))
         self._run(project, planned, run, root)
 
@@ -289,6 +277,16 @@ class Rounds(QObject):
         known = project.find(Path(pending.run_folder)) if project is not None else None
         if project is not None and known is not None:
             self._loop.keep(project.with_iteration(replace(known, state=capture.result.outcome, by="")))
+
+
+def _planned(project: Project, run: RunRecord, fixes: tuple[AppliedFix, ...], copy: str = "") -> Iteration:
+    """A round to come of the code of a run, changed; it is compared with the last good one where that was cut off."""
+    known = project.find(run.folder)
+    base, earlier = project.base_for(known)
+    origin = known.number if known is not None and base is not known else None
+    number, parent = project.next_number(), base.number if base is not None else None
+    fixes = (*earlier, *fixes)
+    return Iteration(number, "", time.time(), parent, fixes, copy=copy, state=PLANNED, made_from=origin)
 
 
 def fixes_of(analysis: Analysis, joint: Joint) -> tuple[AppliedFix, ...]:

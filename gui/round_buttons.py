@@ -50,11 +50,11 @@ class RoundButtons(QFrame):
         words = self.tr("Go on: what its trace suggests next") if goes_on else self.tr("Open its trace")
         if iteration.is_measured or iteration.state != "running":
             row.addWidget(button(words, partial(loop.open_iteration, number), "primary" if goes_on else ""))
-        if iteration.parent is not None and iteration.is_measured:
+        if iteration.parent is not None and iteration.is_good:
             words = self.tr("Compare with round {number}").format(number=iteration.parent)
             row.addWidget(button(words, partial(compare, iteration.parent, number)))
         there = bool(iteration.copy) and Path(iteration.copy).is_dir()
-        if there and iteration.state in CUT_OFF and not iteration.is_measured:
+        if there and iteration.state in CUT_OFF and not iteration.is_good:
             self.again = button(self.tr("Run it now"), partial(loop.run_again, number), "primary")
             row.addWidget(self.again)
         elif iteration.run_folder and iteration.is_measured and (there or not iteration.copy):

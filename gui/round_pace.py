@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QCoreApplication
 
 from core.change_range import CALM_PCT, is_too_busy, shortest_step
 from core.judging import Judgement
 from core.project import Figures
+from core.run_folder import RunRecord
 from gui import text
 
 translate = QCoreApplication.translate
+STARTS_SLOWLY_NS, STARTS_TIMES = 2e9, 10.0  # a first step that takes so much longer, and so many steps, is told
 MOST_TOLD_PCT = 500.0  # a change that may be larger is not put into figures
 
 
@@ -71,3 +75,28 @@ def _too_busy(before: bool, after: bool) -> str:
         "Disturbed: other programs kept {which} waiting for a processor, too long to tell the change. Measure both "
         "again.",
     ).format(which=which)
+
+
+def start_words(found: Judgement, before: RunRecord | None, after: RunRecord | None) -> list[str]:
+    """That the first step takes much longer than before, as a compiler makes it, and when that is made up for."""
+    old, new = (run.first_step_ns if run is not None else None for run in (before, after))
+    if not old or not new or not found.after_ns or not found.before_ns:
+        return []
+    longer = new - old
+    if longer < max(STARTS_SLOWLY_NS, STARTS_TIMES * found.after_ns):
+        return []
+    words = translate(
+        "iterations",
+        "Its first step took {new} (before: {old}), as where code is compiled; no step time counts that.",
+    ).format(new=text.duration(new), old=text.duration(old))
+    if not found.is_gain:
+        return [words, translate("iterations", "Each start of the script pays for it.")]
+    steps = longer / (found.before_ns - found.after_ns)
+    made_up = translate("iterations", "It is made up for after about {count} steps.")
+    return [words, made_up.format(count=text.count(rounded(steps)))]
+
+
+def rounded(steps: float) -> int:
+    """A number of steps with two digits that count, upwards."""
+    unit = int(10 ** max(len(str(int(steps))) - 2, 0))
+    return math.ceil(steps / unit) * unit

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QCoreApplication
 
 from core.project import Iteration
+from core.run_folder import read_run
+from gui import text
 
 translate = QCoreApplication.translate
+LONGEST_ERROR = 200  # characters
 
 
 def why_unmeasured(iteration: Iteration) -> str:
@@ -18,7 +23,23 @@ def why_unmeasured(iteration: Iteration) -> str:
         "failed": translate("iterations", "The script failed in round {number} before it was measured."),
         "running": translate("iterations", "Round {number} is running."),
     }.get(iteration.state, translate("iterations", "Round {number} has not been measured."))
-    return words.format(number=iteration.number)
+    words = words.format(number=iteration.number)
+    return f"{words} {why_failed(iteration)}".rstrip() if iteration.state == "failed" else words
+
+
+def why_failed(iteration: Iteration) -> str:
+    """The error that ended a round's script, what to do about it, and that the code before is still there."""
+    run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
+    failure = run.failure if run is not None else None
+    sentences = []
+    if failure is not None and failure.title:
+        title = text.elided(failure.title, LONGEST_ERROR)
+        sentences.append(title if title.endswith((".", "!", "?", "…")) else f"{title}.")
+        sentences.append(failure.hint)
+    if iteration.copy and iteration.parent is not None:
+        words = translate("iterations", "Your own files are as they were; go on from round {number}.")
+        sentences.append(words.format(number=iteration.parent))
+    return " ".join(s for s in sentences if s)
 
 
 def cut_off(iteration: Iteration) -> str:
@@ -29,3 +50,15 @@ def cut_off(iteration: Iteration) -> str:
         "failed": translate("iterations", "In round {number} the script failed after it was measured."),
     }.get(iteration.state, "")
     return words.format(number=iteration.number)
+
+
+def made_from(iteration: Iteration) -> str:
+    """That a round was made from one whose script failed, and is compared with the last one before it that did not."""
+    if iteration.made_from is None:
+        return ""
+    words = translate(
+        "iterations",
+        "It was made from round {failed}, which was cut off before it was measured: so it is compared with round "
+        "{good}, holds the fixes of both, and has no prediction.",
+    )
+    return words.format(failed=iteration.made_from, good=iteration.parent)

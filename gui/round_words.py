@@ -14,8 +14,8 @@ from core.project import Figures, Iteration, Project
 from core.results import ROUNDING, ResultCheck, compare_parameters
 from core.run_folder import ParametersAt, read_run
 from gui import text
-from gui.round_pace import disturbed, pace_words
-from gui.round_state import cut_off, why_unmeasured
+from gui.round_pace import disturbed, pace_words, start_words
+from gui.round_state import cut_off, made_from, why_unmeasured
 
 translate = QCoreApplication.translate
 
@@ -37,7 +37,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     last = measured[-1]
     parent = project.get(last.parent)
     chosen = project.get(number)
-    if chosen is not None and chosen is not last:
+    if chosen is not None and (chosen is not last or chosen.parent is not None and not chosen.is_good):
         return why_unmeasured(chosen)
     if parent is None and not counts(project, last):
         words = translate("iterations", "Round {number} was cut off: only its first steps are known, {time} a step.")
@@ -58,15 +58,17 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
     sentences = [
         cut_off(last),
         _change(found, parent, last),
+        made_from(last),
         _at_first(found, parent, last),
         _recorded(found),
         *_repeated(project, last),
         translate("iterations", "What differs is chance, and shows how much.")
         if is_same_code(parent, last)
-        else _prediction(found),
+        else _prediction(found, last),
         *_why_of(found.reasons),
         *pace_words(found),
         *_between_runs(found),
+        *start_words(found, *(read_run(Path(i.run_folder)) if i.run_folder else None for i in (parent, last))),
     ]
     sentences += [_same(checks[last.number], parent), _same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
@@ -165,7 +167,9 @@ def _repeated(project: Project, last: Iteration) -> list[str]:
     return [words.format(times=", ".join(known))]
 
 
-def _prediction(found: Judgement) -> str:
+def _prediction(found: Judgement, last: Iteration) -> str:
+    if last.made_from is not None:
+        return ""
     if found.predicted_pct is None:
         return translate("iterations", "There was no prediction for it.")
     values = {"predicted": signed(found.predicted_pct), "off": points(found.off_by_pct)}
@@ -374,10 +378,10 @@ def counts(project: Project, iteration: Iteration) -> bool:
 
     Where a measured round was judged against such a run, or no other was measured, it counts as well.
     """
-    if iteration.figures.wall_ns or iteration.state in ("ok", "running"):
+    if iteration.is_good or iteration.state in ("ok", "running"):
         return True
     rounds = [i for i in project.iterations if step(i) is not None and i.number != iteration.number]
-    return not rounds or iteration.parent is not None or any(i.parent == iteration.number for i in rounds)
+    return not rounds or any(i.parent == iteration.number for i in rounds)
 
 
 def signed(pct: float | None) -> str:

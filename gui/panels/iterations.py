@@ -214,7 +214,7 @@ class IterationsPage(QWidget):
         rounds = project.iterations
         figures = [i.figures for i in rounds]
         pairs = [(i, project.get(i.parent)) for i in rounds]
-        judged = [judge(parent, i, rounds) if parent is not None else None for i, parent in pairs]
+        judged = [judge(parent, i, rounds) if parent is not None and i.is_good else None for i, parent in pairs]
         of_gpu = [
             Column(self.tr("GPU busy"), "pct", [_known(f.gpu_busy_pct) for f in figures]),
             Column(self.tr("Sync points"), "count", [_known(f.sync_points) for f in figures], self.tr("per step")),
@@ -246,7 +246,7 @@ class IterationsPage(QWidget):
             Column(
                 self.tr("Same losses"),
                 "text",
-                [round_words.same_in_short(checks[i.number], parent if i.is_measured else None) for i, parent in pairs],
+                [round_words.same_in_short(checks[i.number], parent if i.is_good else None) for i, parent in pairs],
             ),
             last,
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),

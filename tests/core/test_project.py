@@ -16,6 +16,7 @@ from core.fixes import ProposedEdit
 from core.judging import judge
 from core.moved_run import moved_spec, source_root
 from core.project import (
+    AppliedFix,
     Figures,
     Iteration,
     Project,
@@ -384,3 +385,23 @@ def test_a_sum_of_many_may_differ_by_a_share_of_itself():
     assert compare_parameters(((78.0, 5.0),), ((78.03, 5.0),)).status == "same"
     parted = compare_parameters(((78.0, 5.0),), ((80.0, 5.0),))
     assert (parted.status, parted.largest) == ("differs", pytest.approx(2 / 80))
+
+
+def test_a_round_that_is_made_from_one_that_was_cut_off_is_compared_with_the_last_good_one(tmp_path):
+    good = Figures(sustained_ns=1e6)
+    fix, other = (AppliedFix("r", title, "", "", "", None) for title in ("one", "two"))
+    first = Iteration(0, "/runs/0", 1.0, figures=good)
+    failed = Iteration(1, "/runs/1", 2.0, 0, (fix,), copy="/copies/1", figures=good, state="failed")
+    unrun = Iteration(2, "", 3.0, 1, (other,), copy="/copies/2", state="planned")
+    project = Project(tmp_path, "train.py", (first, failed, unrun))
+    assert project.base_for(first) == (first, ())
+    assert project.base_for(failed) == (first, (fix,))
+    assert project.base_for(unrun) == (first, (fix, other))
+    measured = replace(failed, figures=replace(good, wall_ns=9e5))  # it failed after that
+    assert project.with_iteration(measured).base_for(measured) == (measured, ())
+    own = replace(first, state="failed")
+    alone = Project(tmp_path, "train.py", (own,))
+    assert alone.base_for(own) == (own, ())  # nothing better is known
+    later = Iteration(3, "/runs/3", 4.0, figures=good)
+    assert alone.with_iteration(later).base_for(own) == (later, ())
+    assert project.base_for(None) == (first, ())

@@ -22,8 +22,9 @@ from core.figures.compute import compute_figures
 from core.fixes.together import Joint
 from core.importing import open_trace
 from core.project import Figures, Iteration, Project, load_project
+from core.round_checks import checks_of
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
-from gui import allow_file, jobs, text
+from gui import allow_file, jobs, round_words, text
 from gui.fix_dialog import FixDialog
 from gui.loop import Loop
 from gui.loop_fixes import Derived, near_lines
@@ -237,6 +238,35 @@ def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
     window.session.ask("rounds")
     name = window.pages["iterations"].model.index(1, 0).data()
     assert name == "(the script failed) Let the device check it (train.py:5)"
+
+
+def test_a_round_made_from_one_that_failed_is_compared_with_the_last_good_one(window, loop, run_folder, tmp_path):
+    document = shown(window, run_folder, 1_000_000.0)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    finish()
+    copy = Path(loop.project.iterations[1].copy)
+    (copy / "train.py").write_text(SCRIPT)  # so that there is something left to be changed
+    failed = make_run(capture.folder, copy / "train.py")  # it wrote its first steps before it failed
+    record = orjson.loads((failed / "run.json").read_bytes())
+    hint = "Install a C++ compiler."
+    record |= {"state": "failed", "steps": {}, "failure": {"title": "InvalidCxxCompiler: none", "hint": hint}}
+    (failed / "run.json").write_bytes(orjson.dumps(record))
+    tried = shown(window, failed, 2_000_000.0, (replace(SUGGESTION, rule_id="scalar-read-back"),))
+    said = round_words.verdict(loop.project, checks_of(loop.project), 1)
+    assert "InvalidCxxCompiler: none. Install a C++ compiler. Your own files are as they were" in said
+    capture.folder = tmp_path / "runs" / "3"
+    loop.run_copy(tried, 0)
+    finish()
+    made = loop.project.iterations[2]
+    assert (made.parent, made.made_from, made.predicted_ns, len(made.fixes)) == (0, 1, None, 2)
+    make_run(capture.folder, Path(made.copy) / "train.py", wall_us=700.0)
+    shown(window, capture.folder, 800_000.0, ())
+    said = round_words.verdict(loop.project, checks_of(loop.project), 2).replace("\u202f", " ")
+    assert said.startswith("Round 2: faster. The step without the profiler went from 900 µs in round 0 to 700 µs")
+    assert "It was made from round 1, which was cut off before it was measured" in said
+    assert "prediction for it" not in said
 
 
 def test_users_file_is_changed_only_when_asked_and_comes_back(window, loop, run_folder, tmp_path):

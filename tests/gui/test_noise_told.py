@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import orjson
 import pytest
 from PySide6.QtWidgets import QPushButton
 
@@ -286,3 +287,30 @@ def test_the_chart_shows_what_other_programs_may_have_taken(tmp_path, qtbot):
     chart.show_rounds(round_chart.bars(project))
     image = chart.grab().toImage()
     assert len({image.pixelColor(x, y).name() for y in (60, 120)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("first_us", "wall_ms", "told"),
+    [
+        (16.4e6, 1.0, "It is made up for after about 16 000 steps."),
+        (16.4e6, 2.5, "Each start of the script pays for it."),
+        (1.9e6, 1.0, ""),
+        (None, 1.0, ""),
+    ],
+)
+def test_a_first_step_that_compiles_is_told_with_what_it_costs(tmp_path, first_us, wall_ms, told):
+    found = rounds(tmp_path, 2.0, 2.0)
+    folders = [tmp_path / "runs" / name for name in ("0", "1")]
+    for folder, us in zip(folders, (400_000.0, first_us), strict=True):
+        folder.mkdir(parents=True)
+        timings = [{"step": 0, "phase": "early", "us": us}, {"step": 1, "phase": "early", "us": 1000.0}]
+        steps = {"timings": timings if us else timings[1:]}
+        (folder / "run.json").write_bytes(orjson.dumps({"format": "steplens.run/1", "steps": steps}))
+    first, fixed, _ = found.iterations
+    fixed = replace(fixed, run_folder=str(folders[1]), figures=replace(fixed.figures, wall_ns=wall_ms * 1e6))
+    said = said_of(Project(tmp_path, "train.py", (replace(first, run_folder=str(folders[0])), fixed)), 1)
+    if told:
+        assert "Its first step took 16.4 s (before: 400 ms), as where code is compiled; no step time counts" in said
+        assert told in said
+    else:
+        assert "first step" not in said
