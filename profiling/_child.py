@@ -369,6 +369,7 @@ def main(config_path, words):
         sys.orig_argv = [sys.executable] + target + config["argv"]
     child.finish_at_exit()
     if not config["spawned"]:
+        sibling("group").lead()
         child.follow_commands(config_path)
     sibling("hooks").when_imported("torch", child.report.guarding(child.on_torch))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited from a launcher in the background

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from profiling.command import lines_of
@@ -143,3 +145,27 @@ train(2)
 def test_a_script_that_replaces_functions_of_modules_is_still_told_about(seen: Seen) -> None:
     assert (seen.stdout, seen.result.script_exit) == ("last\n", 0)
     assert seen.result.manifest["steps"]["count"] == 5
+
+
+GROUP = """
+import os, subprocess, sys
+pid = os.getpid()
+os.setpgrp(); os.setpgid(0, 0); os.setpgid(pid, pid)
+print(os.getpgrp() == pid, os.setpgrp.__name__, os.setpgid.__module__)
+child = os.fork()
+if not child:
+    os.setpgrp()
+    os._exit(os.getpgrp() == os.getpid())
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+subprocess.run([sys.executable, "-c", "import os; os.setpgrp(); print(os.getpgrp() == os.getpid())"], check=True)
+try:
+    os.setpgid(pid, 1)
+except PermissionError:
+    print("refused")
+"""
+
+
+@pytest.mark.launch(text=GROUP)
+@pytest.mark.skipif(sys.platform == "win32", reason="no groups of processes there")
+def test_a_script_may_make_itself_the_leader_of_its_group(seen: Seen) -> None:
+    assert (seen.result.script_exit, seen.stdout) == (0, "True setpgrp posix\n1\nTrue\nrefused\n"), seen.stderr
