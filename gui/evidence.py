@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures.model import Figures
+from core.kinds import SliceKind
 from core.suggestions import Suggestion
 from core.tables import I64, Bool
 from core.trace import Trace
@@ -12,6 +13,7 @@ from core.trace import Trace
 MARGIN = 0.08  # of the shown stretch, on each side
 SINGLE_SHARE = 0.35  # share of the view that one slice fills
 MIN_WINDOW_NS = 2_000
+PARTNERS_AT_MOST = 500  # calls of one step whose work is looked for
 
 
 def slices_of(suggestion: Suggestion) -> tuple[int, ...]:
@@ -71,13 +73,39 @@ def window_of(trace: Trace, figures: Figures | None, slice_ids: tuple[int, ...])
             ids = ids[of_step == step]
             first, last = int(trace.slices.start_ns[ids].min()), int(trace.end_ns[ids].max())
             start, end = int(figures.steps.start_ns[step]), int(figures.steps.end_ns[step])
+            if (trace.slices.kind[ids] == SliceKind.STEP).all():  # with what it made the device do
+                return _padded(start, max(end, _device_end(figures, step)), 0.0)
             # A stretch much shorter than the step is shown with its surroundings, one as long as it with all of it.
             if last - first < 0.25 * (end - start):
-                return _padded(first, last, max((last - first) * 2.5, 0.25 * (end - start)))
+                width = max((last - first) * 2.5, 0.25 * (end - start))
+                first, last = _with_partners(trace, ids, (first, last), end - start)
+                return _padded(first, last, width)
             return _padded(min(first, start), max(last, end), 0.0)
     if len(ids) > 1:
         ids = _densest(trace, ids)
     return window_about(trace, tuple(int(i) for i in ids))
+
+
+def _device_end(figures: Figures, step: int) -> int:
+    """End of the device work that a step launched, ns; 0 when it is not known."""
+    ends = figures.step_figures.device_end_ns
+    return int(ends[step]) if len(ends) == len(figures.steps) else 0
+
+
+def _with_partners(trace: Trace, ids: I64, stretch: tuple[int, int], most_ns: float) -> tuple[int, int]:
+    """Return the stretch of slices, with the calls that launched those of a device and the work that calls launched.
+
+    They are left out where all together would be longer than ``most_ns``.
+    """
+    launches = trace.links.launch_of[ids]
+    ends = trace.slices.subtree_end
+    work = [trace.links.device_work_of(int(i), int(ends[i])) for i in ids[launches < 0][:PARTNERS_AT_MOST]]
+    others = np.concatenate([launches[launches >= 0], *work]).astype(np.int64)
+    if not len(others):
+        return stretch
+    first = min(stretch[0], int(trace.slices.start_ns[others].min()))
+    last = max(stretch[1], int(trace.end_ns[others].max()))
+    return (first, last) if last - first <= most_ns else stretch
 
 
 def _padded(first: float, last: float, width: float) -> tuple[float, float]:

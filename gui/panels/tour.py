@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import tour_code
@@ -71,18 +71,16 @@ class TourBar(QFrame):
         self._outer.addLayout(row)
         row.setSpacing(8)
         row.addLayout(texts, 1)
-        row.addWidget(self.show_it)
         self.back = button(self.tr("Back"), partial(self._go, self._stage - 1))
         self.back.setEnabled(self._stage > 0)  # it keeps its place: what is pressed again and again does not move
-        row.addWidget(self.back)
         if self._stage + 1 < len(every):
             fixed = every[self._stage + 1].follows >= 0  # there: else nothing was fixed on the way
             words = self.tr("Next fix") if fixed else self.tr("Next")
             self.next = button(words, partial(self._go, self._stage + 1), "primary")
         else:
             self.next = button(self.tr("End tour"), self._end, "primary", self.tr("Close the example"))
-        self.next.setMinimumWidth(96)
-        row.addWidget(self.next)
+        for pressed in (self.show_it, self.back, self.next):  # at the same place in all stations, whatever they say
+            row.addWidget(pressed, 0, Qt.AlignmentFlag.AlignTop)
         document.analysisChanged.connect(self._enable)
         session.currentChanged.connect(self._arrived)
         session.openingEnded.connect(self._ended)
@@ -111,6 +109,7 @@ class TourBar(QFrame):
         self.fold.setVisible(self._low)
         self.fold.setText(self.tr("Fold") if shown else self.tr("Read"))
         self.fold.setMinimumWidth(self.fold.sizeHint().width())
+        self.next.setMinimumWidth(self._next_px())
         for widget in (self.words, *self._links):
             widget.setVisible(shown)
         column = self._outer if self._low else self._texts  # on a low page they have the whole width
@@ -120,6 +119,15 @@ class TourBar(QFrame):
             self.words.setVisible(shown)
         margin = 8 if shown else 4
         self._outer.setContentsMargins(16, margin, 16, margin)
+
+    def _next_px(self) -> int:
+        """Width of the last button with any of its words."""
+        made, own = self.next, self.next.text()
+        widths = [px(96)]
+        for words in (self.tr("Next fix"), self.tr("Next"), self.tr("End tour"), own):
+            made.setText(words)
+            widths.append(made.sizeHint().width())
+        return max(widths)
 
     def _add_code(self, row: QHBoxLayout) -> None:
         """Links to the program behind the trace, where its scripts are at hand."""

@@ -83,14 +83,18 @@ class Revealer(QObject):
         document, canvas = self._document, self._view.canvas
         figures = document.analysis.figures if document.analysis else None
         call, work = navigation.waiting(figures, document.trace, slice_id)
+        launch = int(document.trace.links.launch_of[slice_id])
+        if launch >= 0:  # work of a device: with the call that launched it
+            call, work = launch, slice_id
         if not anew and min(call, work) >= 0 and self._is_in_view(call) and self._is_in_view(work):
             self._both, self._left_px = slice_id, canvas.scroll_px
             return
         self.reveal(slice_id)
-        if not navigation.is_of_host(document.trace, slice_id):
+        if launch < 0 and not navigation.is_of_host(document.trace, slice_id):
             return
         version = self._rows.version
-        scroll = pairing.show_both(self._rows, canvas.scroll_px, canvas.high(), (slice_id, call), work)
+        upper = (call,) if launch >= 0 else (slice_id, call)
+        scroll = pairing.show_both(self._rows, canvas.scroll_px, canvas.high(), upper, work)
         canvas.set_scroll(scroll)
         if self._rows.version != version:
             document.layoutChanged.emit()

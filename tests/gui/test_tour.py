@@ -12,7 +12,7 @@ from core.importing import open_trace
 from gui import plan_order, text, tour_code, tour_story
 from gui.main_window import MainWindow
 from gui.panels import tour
-from gui.session import Document
+from gui.session import Document, Session
 from gui.widgets.code import CodeDiff
 from profiling.spec import RunSpec
 
@@ -210,3 +210,41 @@ def test_nothing_moves_and_nothing_can_be_pressed_twice_while_a_station_opens(wi
     assert shown.next.isEnabled()
     assert not shown.back.isEnabled()
     assert not window.work
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (900, 600)])
+def test_next_stands_at_one_place_in_all_stations(qapp: QApplication, size: tuple[int, int]) -> None:
+    places = set()
+    for stage in range(len(tour_story.stations())):
+        bar = tour.TourBar(Session(), Document(open_trace(tour_story.sample(stage))))
+        bar.resize(size[0], 10)
+        bar.fit_to(size[1])
+        bar.resize(size[0], bar.heightForWidth(size[0]))
+        bar.layout().activate()  # type: ignore[union-attr]
+        for pressed in (bar.next, bar.back, bar.show_it):
+            places.add((pressed.accessibleName() if pressed is not bar.next else "", pressed.geometry().getRect()))
+    assert len(places) == 3, places
+
+
+@pytest.mark.parametrize("stage", [4, 7])
+def test_a_station_opens_with_the_call_and_the_work_that_it_speaks_of(stage: int) -> None:
+    """A step with all it makes the device do; kernels with the calls that launched them."""
+    trace = open_trace(tour_story.sample(stage))
+    document = Document(trace)
+    document.set_analysis(analyze(trace))
+    assert document.analysis is not None
+    figures, found = document.analysis.figures, document.analysis.suggestions
+    document.show_suggestion(next(k for k, s in enumerate(found) if s.rule_id == tour_story.stations()[stage].rule))
+    view, lead = document.viewport, document.selected_slice
+    launch = int(trace.links.launch_of[lead])
+    shown = [lead, launch] if launch >= 0 else [lead]
+    for slice_id in shown:
+        assert view.start_ns <= trace.slices.start_ns[slice_id]
+        assert trace.end_ns[slice_id] <= view.end_ns
+    if launch < 0:
+        step = int(figures.step_of[lead])
+        assert view.start_ns < figures.step_figures.device_start_ns[step]
+        assert figures.step_figures.device_end_ns[step] <= view.end_ns
+    assert view.width_ns < 1.3 * max(
+        figures.summary.sustained_step_ns or 0, figures.step_figures.device_end_ns.max() if launch < 0 else 0
+    )
