@@ -32,13 +32,20 @@ class Arguments:
 
     def dims(self, slice_id: int) -> list[list[int]]:
         """``Input Dims`` of an op as lists of ints; scalars and unknown ones are empty lists."""
-        raw = self.args(slice_id).get("Input Dims") or self.args(slice_id).get("Input dims") or []
-        return [[int(v) for v in d] if _is_ints(d) else [] for d in raw] if isinstance(raw, list) else []
+        return _lists(self.args(slice_id).get("Input Dims") or self.args(slice_id).get("Input dims"))
+
+    def strides(self, slice_id: int) -> list[list[int]]:
+        """``Input Strides`` of an op, as `dims`; none in older traces."""
+        return _lists(self.args(slice_id).get("Input Strides"))
 
     def types(self, slice_id: int) -> list[str]:
         """``Input type`` of an op."""
         raw = self.args(slice_id).get("Input type") or []
         return [str(v) for v in raw] if isinstance(raw, list) else []
+
+
+def _lists(raw: object) -> list[list[int]]:
+    return [[int(v) for v in d] if _is_ints(d) else [] for d in raw] if isinstance(raw, list) else []
 
 
 def _is_ints(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,37 @@ def test_products_of_attention_are_not_asked_to_pad_their_sequence() -> None:
     assert run_rule("matmul-dims-misaligned", program(True, False)).outcome is not Outcome.FOUND
     found = run_rule("matmul-dims-misaligned", program(True, True)).suggestions
     assert [s.values["size"] for s in found] == ["768x30522"]
+
+
+def _halves(*products: tuple[int, int, int, float], strides: Any = None) -> Trace:
+    """Steps of products of half precision, each by M, K, N and the time of its kernel, us."""
+    builder = steps(3, 4000.0)
+    for i in range(3):
+        at = i * 4000.0 + 20
+        for m, k, n, us in products:
+            args = {"Input_Dims": [[m, k], [k, n]], "Input_type": ["c10::Half"] * 2, "Input_Strides": strides}
+            builder.op("aten::mm", at, 20, **args).launch("gemm", at + 5, 5, at + 12, us)
+            at += us + 5
+    return built(builder)
+
+
+def test_products_of_odd_size_are_priced_by_a_faster_one_of_about_their_size() -> None:
+    """512 x 1024 x 30522 in 2 ms; its padded form at the pace of 512 x 1024 x 16384 in 0.5 ms takes 0.93 ms."""
+    odd, fast = (512, 1024, 30522, 2000), (512, 1024, 16384, 500)
+    (found,) = run_rule("matmul-dims-misaligned", _halves(odd, fast)).suggestions
+    assert [(e.kind.value, len(e.slices), round(e.factor, 3)) for e in found.effects] == [("scale_device", 3, 0.466)]
+    assert "47 % of their time is left" in found.explanation
+    slow, small = (512, 1024, 16384, 1200), (64, 64, 64, 0.2)
+    (open_one,) = run_rule("matmul-dims-misaligned", _halves(odd, slow, small)).suggestions
+    assert open_one.effects == ()
+    assert "What that saves is not known: no product of fitting sizes" in open_one.explanation
+
+
+def test_a_transposed_matrix_is_judged_by_the_size_that_lies_in_one_piece() -> None:
+    """The gradient of a weight is x.T @ g: the number of rows of both, 141, is a batch and no size to pad."""
+    gradient = [[1, 512], [2048, 1]]
+    assert run_rule("matmul-dims-misaligned", _halves((512, 141, 2048, 900), strides=gradient)).suggestions == ()
+    assert run_rule("matmul-dims-misaligned", _halves((512, 141, 2048, 900))).suggestions
 
 
 def _allocating(call: str, in_steps: tuple[int, ...], of: int) -> Trace:
