@@ -11,6 +11,7 @@ _SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.(gz|zst|zip))?$")
 _RUN = re.compile(
     r"^\d{4}-\d\d-\d\d_(\d\d)-(\d\d)-\d\d_(.+?)(?:-round-(\d+)(?:-round-\d+-again)?)?(-\d+)?$"
 )  # folder of a run (`profiling.manifest`)
+_BETWEEN = " ,_-.·/("  # what stands between words is left out before dots
 _PLAIN = re.compile(r"^trace(-rank\d+)?$")
 
 
@@ -80,6 +81,35 @@ def telling_part(name: str, others: Sequence[str]) -> int:
     return starts[-2] if numbered else at
 
 
+def _to_word(head: str) -> str:
+    """A beginning without the part of a word at its end, where more than half of it is left."""
+    found = [k.start() for k in re.finditer(r"[\s,_.·/-]+", head)]
+    end = found[-1] if found and 2 * found[-1] > len(head) else len(head)
+    return head[:end].rstrip(_BETWEEN)
+
+
+def cut_whole(name: str, width: Callable[[str], int], room: int, *, at_end: bool = False) -> str:
+    """A name in less room than it needs, cut between words: ``ranks 0-7…``, a file's ``d01_v100…nw0``.
+
+    Parameters
+    ----------
+    width, room
+        As for `cut_apart`.
+    at_end
+        What follows is out of sight, so that the beginning counts.
+    """
+    if width(name) <= room:
+        return name
+    tails = [found.start() for found in re.finditer(r"(?<=[_.-])[^\W_]", name)]
+    if not at_end and " " not in name:
+        pairs = [(name[:head].rstrip(_BETWEEN), name[tail:]) for tail in tails for head in tails if head < tail]
+        fitting = [(a, b) for a, b in pairs if a and width(f"{a}…{b}") <= room]
+        if fitting:
+            return "…".join(max(fitting, key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[0]))))
+    longest = next((k for k in range(len(name), 0, -1) if width(name[:k].rstrip(_BETWEEN) + "…") <= room), 0)
+    return _to_word(name[:longest]) + "…"
+
+
 def cut_apart(name: str, others: Sequence[str], width: Callable[[str], int], room: int) -> str:
     """A name in so little room that what tells it from the others stays: ``tr…round 2, 17:43``.
 
@@ -95,7 +125,7 @@ def cut_apart(name: str, others: Sequence[str], width: Callable[[str], int], roo
         return name
     tail = name[at:]
     for head in range(at - 1, -1, -1):
-        words = name[:head].rstrip(" ,_-.") + "…" + tail
+        words = _to_word(name[:head]) + "…" + tail
         if width(words) <= room:
             return words
     parts = [k for k in range(len(tail) - 1, 0, -1) if tail.startswith(", ", k)]  # rather whole: ``round 2…``

@@ -6,11 +6,12 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionTab, QTabBar, QToolButton, QWidget
 
-from gui.names import cut_apart
+from gui.names import cut_apart, cut_whole
 from gui.painting import guarded
 from gui.text_size import px
 
 LEAST_PX = 150
+SPARE_PX = 4  # what a title is measured with is rounded
 MOST_PX = 260
 LAST_PX, ARROWS_PX = 60, 40
 
@@ -72,7 +73,7 @@ class DocumentTabs(EndsWhole):
     def tabSizeHint(self, index: int) -> QSize:  # noqa: N802 - Qt's name
         """As wide as the title, within limits."""
         size = super().tabSizeHint(index)
-        return QSize(min(size.width(), px(MOST_PX)), size.height())
+        return QSize(min(size.width() + SPARE_PX, px(MOST_PX)), size.height())
 
     def minimumTabSizeHint(self, index: int) -> QSize:  # noqa: N802 - Qt's name
         """Short titles whole, long ones down to a width that still tells them apart."""
@@ -108,7 +109,7 @@ class DocumentTabs(EndsWhole):
         others = titles[:index] + titles[index + 1 :]
         words = cut_apart(titles[index], others, metrics.horizontalAdvance, room - 2)  # it is rounded
         if words == titles[index]:
-            words = metrics.elidedText(words, self.elideMode(), room)
+            words = cut_whole(words, metrics.horizontalAdvance, room - 2, at_end=ends)
         if ends:
             words = self.kept_left(words, place.width())
         return words.replace("&", "&&")

@@ -60,3 +60,17 @@ def test_a_round_is_called_by_its_number() -> None:
     again = folder.with_name("2026-11-30_14-21-18_train.py-round-3-round-0-again-2")
     assert names.of_path(again / "trace.json") == "train.py, round 3, 14:21"
     assert names.of_path(folder.with_name("2026-11-30_14-21-18_train.py-2") / "trace.json") == "train.py, 14:21"
+
+
+def test_a_name_without_room_is_cut_between_words() -> None:
+    cut = names.cut_whole
+    assert cut("ranks 0-7 · traces", len, 18) == "ranks 0-7 · traces"
+    assert cut("ranks 0-7 · traces", len, 16) == "ranks 0-7…"
+    assert cut("train.py, 22:32 (simulated)", len, 20) == "train.py, 22:32…"
+    assert cut("train.py, 22:32", len, 12) == "train.py…"
+    assert cut("d01_v100_resnet50_2021_nw0", len, 16) == "d01_v100…nw0"
+    assert cut("d01_v100_resnet50_2021_nw0", len, 16, at_end=True) == "d01_v100…"
+    assert cut("onelongword", len, 6) == "onelo…"
+    for room in range(1, 30):
+        for name in ("ranks 0-7 · traces", "d01_v100_resnet50_2021_nw0", "__", "a b c", "…"):
+            assert len(cut(name, len, room)) <= max(room, 1)

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from gui.dialogs import matches
 from gui.main_window import MainWindow
 from gui.names import cut_apart
+from gui.screenshot import settle
 from gui.session import Document
 from gui.topbar import LEAST_SEARCH_PX, SEARCH_PX, USED_SEARCH_PX, TopBar
 from gui.widgets.close_button import CloseButton
@@ -180,3 +181,18 @@ def test_a_tab_is_no_wider_than_the_bar(qtbot: QtBot) -> None:
 def test_what_tells_rounds_apart_is_not_broken_inside_a_time() -> None:
     words = cut_apart("train, round 12, 21:40", ["train, round 11, 21:39"], len, 9)
     assert words == "round 12…"
+
+
+def test_a_title_with_room_for_all_of_it_is_whole_beside_one_that_begins_alike(qtbot: QtBot) -> None:
+    bar = DocumentTabs()
+    qtbot.addWidget(bar)
+    titles = ["train.py, 22:32", "train.py, round 1, 22:35", "ranks 0-7 · traces"]
+    for title in titles:
+        bar.setTabButton(bar.addTab(title), QTabBar.ButtonPosition.RightSide, CloseButton(lambda: None, "x", "x"))
+    bar.resize(bar.wanted_px() + 200, 36)
+    bar.show()
+    settle()
+    for index, title in enumerate(titles):
+        option = QStyleOptionTab()
+        bar.initStyleOption(option, index)
+        assert option.text == title  # type: ignore[attr-defined]
