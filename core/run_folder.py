@@ -87,6 +87,7 @@ class RunRecord:
     # Names of the files that the app recorded itself -> options that were chosen and are not in them.
     recorded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cores: int | None = None  # of the machine
+    steps_made: int | None = None  # by the script, in all
     first_step_ns: float | None = None  # with all that it waits for: compilers, loaders that start, memory
 
     @property
@@ -150,6 +151,7 @@ def read_run(folder: Path) -> RunRecord | None:
             if isinstance(row, dict) and row.get("kind", "own") == "own"
         },
         cores if type(cores := _dict(values.get("environment")).get("cpu_count")) is int and cores > 0 else None,
+        made if type(made := steps.get("count")) is int and made > 0 else None,
         _first_step(steps),
     )
 

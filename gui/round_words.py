@@ -12,9 +12,9 @@ from core.change_range import is_calm
 from core.judging import GAIN_PCT, SLOWED, Judgement, is_busy, is_same_code, judge
 from core.project import Figures, Iteration, Project
 from core.results import ROUNDING, ResultCheck, compare_parameters
-from core.run_folder import ParametersAt, read_run
+from core.run_folder import ParametersAt, RunRecord, read_run
 from gui import text
-from gui.round_pace import disturbed, pace_words, start_words
+from gui.round_pace import disturbed, pace_words, start_words, untimed_words
 from gui.round_state import cut_off, made_from, why_unmeasured
 
 translate = QCoreApplication.translate
@@ -52,7 +52,8 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         figures = last.figures
         if figures.left != 0:
             words += " " + translate("iterations", "Choose a suggestion and apply it to a copy.")
-        said = [cut_off(last), words.format(time=text.duration(shown)), *_disturbed(figures)]
+        untimed = untimed_words(last, _run(last))
+        said = [cut_off(last), words.format(time=text.duration(shown)), *untimed, *_disturbed(figures)]
         return " ".join(s for s in said if s)
     found = judge(parent, last, project.iterations)
     sentences = [
@@ -68,10 +69,15 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         *_why_of(found.reasons),
         *pace_words(found),
         *_between_runs(found),
-        *start_words(found, *(read_run(Path(i.run_folder)) if i.run_folder else None for i in (parent, last))),
+        *start_words(found, _run(parent), _run(last)),
+        *[words for one in (parent, last) for words in untimed_words(one, _run(one))][:1],
     ]
     sentences += [_same(checks[last.number], parent), _same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
+
+
+def _run(iteration: Iteration) -> RunRecord | None:
+    return read_run(Path(iteration.run_folder)) if iteration.run_folder else None
 
 
 def _change(found: Judgement, parent: Iteration, last: Iteration) -> str:
@@ -320,7 +326,7 @@ def small_percent(pct: float) -> str:
 
 def _same_parameters(before: Iteration, after: Iteration) -> str:
     """Nothing where they were not asked for."""
-    old, new = read_run(Path(before.run_folder)), read_run(Path(after.run_folder))
+    old, new = _run(before), _run(after)
     if old is None or new is None:
         return ""
     sentences = [_same_at(old.parameters_at, new.parameters_at)]

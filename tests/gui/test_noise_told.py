@@ -293,7 +293,7 @@ def test_the_chart_shows_what_other_programs_may_have_taken(tmp_path, qtbot):
     ("first_us", "wall_ms", "told"),
     [
         (16.4e6, 1.0, "It is made up for after about 16 000 steps."),
-        (16.4e6, 2.5, "Each start of the script pays for it."),
+        (16.4e6, 2.2, "Each start of the script pays for it."),
         (1.9e6, 1.0, ""),
         (None, 1.0, ""),
     ],
@@ -314,3 +314,28 @@ def test_a_first_step_that_compiles_is_told_with_what_it_costs(tmp_path, first_u
         assert told in said
     else:
         assert "first step" not in said
+
+
+@pytest.mark.parametrize(
+    ("count", "spec", "told"),
+    [
+        (12, {}, "the script made 12 steps, and it takes 13 to time some and record 5 after that. Let it make more"),
+        (1, {}, "the script made 1 step, and it takes 13"),
+        (60, {"measure_wall": False}, "it was not to be timed."),
+        (60, {}, ""),  # why is not known
+    ],
+)
+def test_why_a_step_was_not_timed_is_told_with_the_cure(tmp_path, count, spec, told):
+    found = rounds(tmp_path, 2.0, 2.0)
+    spec = {"schedule": {"skip": 1, "warmup": 3, "active": 5, "repeat": 1}, "measure_wall": True, **spec}
+    record = {"format": "steplens.run/1", "steps": {"count": count}, "spec": spec}
+    (tmp_path / "run.json").write_bytes(orjson.dumps(record))
+    first, fixed, _ = (
+        replace(i, run_folder=str(tmp_path), figures=replace(i.figures, wall_ns=None)) for i in found.iterations
+    )
+    for project, number in ((Project(tmp_path, "train.py", (first,)), 0), (Project(tmp_path, "a", (first, fixed)), 1)):
+        said = said_of(project, number)
+        assert said.count("the step without the profiler is unknown:") == (1 if told else 0)
+        assert told in said
+    timed = replace(first, figures=replace(first.figures, wall_ns=2e6))
+    assert "unknown" not in said_of(Project(tmp_path, "train.py", (timed,)), 0)
