@@ -14,7 +14,7 @@ from core.figures.lookup import View, of_kinds
 from core.figures.model import GapTable, SyncTable
 from core.intervals import Spans, ascending, coverage, divide, subtract, union, union_all
 from core.kinds import HOST_CALLS, GapCause, SliceKind, SyncKind
-from core.tables import I32, I64, StepTable
+from core.tables import I32, I64, U8, StepTable
 
 # A started kernel follows the one before it on a busy stream within some microseconds: that is the device's own
 # launch cost. Longer, with work queued, something that the trace does not tell held it back.
@@ -42,7 +42,7 @@ class _Pieces:
 
     start: list[I64]
     end: list[I64]
-    cause: list[I64]
+    cause: list[U8]
     blame: list[I32]
 
     def add(self, spans: Spans, cause: int, blame: I32 | int) -> None:
@@ -51,7 +51,7 @@ class _Pieces:
             return
         self.start.append(spans.start)
         self.end.append(spans.end)
-        self.cause.append(np.full(count, cause, dtype=np.int64))
+        self.cause.append(np.full(count, cause, dtype=np.uint8))
         self.blame.append(blame if isinstance(blame, np.ndarray) else np.full(count, blame, dtype=np.int32))
 
 
@@ -59,20 +59,27 @@ def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, s
     """Attribute the idle time of every device inside ``window`` (docs/figures.md, "Idle time and its cause")."""
     threads = _Threads(view, syncs)
     parts = [_gaps_of(view, times, dev, window, syncs, threads) for dev in view.devices]
-    start = np.concatenate([p[0] for p in parts]) if parts else np.zeros(0, np.int64)
-    end = np.concatenate([p[1] for p in parts]) if parts else np.zeros(0, np.int64)
-    cause = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
-    blame = np.concatenate([p[3] for p in parts]) if parts else np.zeros(0, np.int32)
     device = np.array(view.devices, dtype=np.int32).repeat([len(p[0]) for p in parts])
+    start, end, cause, blame = parts[0] if len(parts) == 1 else _joined(parts or [_no_pieces()])
+    del parts
     start, end, origin = _split_at(start, end, ascending(np.concatenate((steps.start_ns, steps.end_ns))))
     return GapTable(
         start_ns=start,
         end_ns=end,
         device=device[origin],
-        cause=cause[origin].astype(np.uint8),
+        cause=cause[origin],
         step_id=_step_at(steps, start),
-        blame_id=blame[origin].astype(np.int32),
+        blame_id=blame[origin].astype(np.int32, copy=False),
     )
+
+
+def _joined(parts: list[tuple[I64, I64, U8, I32]]) -> tuple[I64, I64, U8, I32]:
+    start, end, cause, blame = zip(*parts, strict=True)
+    return np.concatenate(start), np.concatenate(end), np.concatenate(cause), np.concatenate(blame)
+
+
+def _no_pieces() -> tuple[I64, I64, U8, I32]:
+    return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.int32)
 
 
 def held_up_lead(view: View, times: DeviceTimes, gaps: GapTable) -> dict[int, Spans]:
@@ -129,7 +136,7 @@ def _step_at(steps: StepTable, time_ns: I64) -> I32:
 
 def _gaps_of(
     view: View, times: DeviceTimes, dev: int, window: Spans, syncs: SyncTable, threads: _Threads
-) -> tuple[I64, I64, I64, I32]:
+) -> tuple[I64, I64, U8, I32]:
     """Idle pieces of one device in time order: start, end, cause, blamed slice."""
     idle = subtract(window, times.busy[dev])
     pieces = _Pieces([], [], [], [])
@@ -146,12 +153,12 @@ def _gaps_of(
         pieces.add(Spans(queued.start[short], queued.end[short]), GapCause.LAUNCH, -1)
         pieces.add(Spans(queued.start[~short], queued.end[~short]), GapCause.QUEUED, -1)
     if not pieces.start:
-        empty = np.zeros(0, np.int64)
-        return empty, empty, empty, np.zeros(0, np.int32)
-    start, end = np.concatenate(pieces.start), np.concatenate(pieces.end)
-    order = start.argsort(kind="stable")
+        return _no_pieces()
+    order = np.concatenate(pieces.start).argsort(kind="stable").astype(np.int32)
+    start, end = np.concatenate(pieces.start)[order], np.concatenate(pieces.end)[order]
     cause, blame = np.concatenate(pieces.cause)[order], np.concatenate(pieces.blame)[order]
-    return charge_waits(times.busy[dev], dev, syncs, start[order], end[order], cause, blame)
+    del pieces  # as long as all that follow
+    return charge_waits(times.busy[dev], dev, syncs, start, end, cause, blame)
 
 
 def _by_launching_thread(view: View, dev: int, idle: Spans) -> list[tuple[int, Spans, Spans]]:
@@ -303,8 +310,8 @@ def _slice_at(view: View, ids: I32, pieces: Spans) -> I32:
 
 
 def charge_waits(
-    busy: Spans, dev: int, syncs: SyncTable, start: I64, end: I64, cause: I64, blame: I32
-) -> tuple[I64, I64, I64, I32]:
+    busy: Spans, dev: int, syncs: SyncTable, start: I64, end: I64, cause: U8, blame: I32
+) -> tuple[I64, I64, U8, I32]:
     """Recharge launch and Python idle after waits to those waits, as far as they are long.
 
     While the CPU waits for a busy device it launches nothing; had it not waited, all that it did later would have
@@ -327,7 +334,7 @@ def charge_waits(
     first, second = taken > 0, border < end
     new_start = np.concatenate((start[first], border[second]))
     new_end = np.concatenate((border[first], end[second]))
-    new_cause = np.concatenate((np.full(int(first.sum()), int(GapCause.SYNC), dtype=np.int64), cause[second]))
+    new_cause = np.concatenate((np.full(int(first.sum()), GapCause.SYNC, dtype=cause.dtype), cause[second]))
     payers = syncs.slice_id[mine][np.maximum(paid_by[first], 0)]
     new_blame = np.concatenate((payers, blame[second])).astype(np.int32)
     order = new_start.argsort(kind="stable")
