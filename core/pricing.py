@@ -14,6 +14,7 @@ from core.figures.compute import final_verdict
 from core.figures.lookup import view_of
 from core.figures.model import Figures
 from core.figures.verdict import LOST_LAUNCHES_SHARE, is_start_up
+from core.plan_lead import ANSWERS
 from core.replay.ahead import USELESS_REPLAY_PCT, is_usable
 from core.replay.plan import Planner, Turn
 from core.replay.replay import Replay, WhatIf
@@ -126,6 +127,7 @@ class _Pricing:
         self._inferred = figures.summary.inferred or is_start_up(figures.budget)
         self._usable = replay.error_pct <= USELESS_REPLAY_PCT
         self._measured_ns = figures.summary.period_ns or figures.summary.step_ns
+        self._answers = ANSWERS.get(figures.summary.verdict, frozenset())
         self._alone: dict[int, Saving] = {}
         self._results: dict[frozenset[int], WhatIf] = {}
         self._same: dict[tuple[Effect, ...], int] = {}
@@ -153,6 +155,7 @@ class _Pricing:
             order=first,
             most=[self._most.get(i, 0.0) for i in range(len(found))],
             promise=[self._promise.get(i, 0.0) for i in range(len(found))],
+            answers=frozenset(i for i in fixes if found[i].rule_id in self._answers),
             # Where nothing is repeated, a replay costs no more than its bound.
             limit=self._limit if self._replay.repeated else None,
             on_turn=lambda left: self._planned(1 - left / max(1, len(fixes))),

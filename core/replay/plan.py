@@ -28,6 +28,7 @@ PAIR_SHARE = 0.6  # a pair is enough when it brings this share of all the rest
 MAX_ASKED = 24  # fixes replayed per turn; of more, those that brought least so far have to wait
 MAX_PAIRED = 12  # candidates of which all pairs are tried
 MAX_PAIRS = 10  # pairs that are replayed, those with the longest reach; a group without what is not missed does as well
+COMPARABLE_SHARE = 0.8  # of what the best fix brings: a fix of the largest cause that brings as much begins the plan
 IDLE_SHARE = 0.001  # a fix without which the whole plan loses less than this share of the step is not part of it
 MISSED_SHARE = 0.02  # a member of a group is dropped when the rest loses less than this share of its gain
 
@@ -66,6 +67,8 @@ class Planner:
     limit
         Upper bound of what a set saves, in the same unit, cheaper than ``gain``: pairs that cannot suffice are not
         asked for.
+    answers
+        Fixes of what limits the step: where the saving of one is comparable to the best, the plan begins with it.
     on_turn
         Called after each turn with the number of fixes still to place.
     """
@@ -76,6 +79,7 @@ class Planner:
     most: Sequence[float] | None = None
     promise: Sequence[float] | None = None
     limit: Gain | None = None
+    answers: frozenset[int] = frozenset()
     on_turn: Callable[[int], None] = lambda left: None
     _known: dict[frozenset[int], float] = field(default_factory=dict)
 
@@ -99,7 +103,7 @@ class Planner:
             if rest < least:
                 break
             gains = self._gains(chosen, remaining, hopes, base, rest)
-            best = self._most_careful(gains)
+            best = self._most_careful(gains if turns else self._of_largest_cause(gains))
             alone = gains[best] >= ALONE_SHARE * rest or sum(gains.values()) >= SUM_SHARE * rest
             group: tuple[int, ...] = (best,)
             if gains[best] < least or not alone:
@@ -111,6 +115,11 @@ class Planner:
             remaining = [fix for fix in remaining if fix not in chosen]
             self.on_turn(len(remaining))
         return self._needed(turns)
+
+    def _of_largest_cause(self, gains: Mapping[int, float]) -> Mapping[int, float]:
+        """The gains of fixes that work on what limits the step, where one is comparable to the best; else all."""
+        least = COMPARABLE_SHARE * max(gains.values())
+        return {fix: gain for fix, gain in gains.items() if fix in self.answers and gain >= least} or gains
 
     def _most_careful(self, gains: Mapping[int, float]) -> int:
         """The fix that brings most; of several that bring the same, the one that takes least away."""

@@ -136,3 +136,13 @@ def test_of_two_fixes_that_bring_the_same_the_one_that_takes_least_away_is_taken
     """The optimizer alone, and a graph around the whole step, both leave the device's time: the first is enough."""
     both = Planner(gain=lambda s: 40.0 * bool(s), scale=100.0, order=[0, 1], most=[90.0, 45.0], promise=[90.0, 45.0])
     assert [t.fix for t in both.plan([0, 1])] == [1]
+
+
+def test_a_fix_of_the_largest_cause_begins_the_plan_where_it_saves_about_as_much() -> None:
+    def order(mine: float) -> list[int]:
+        worth = {0: 10.0, 1: mine, 2: 9.0}
+        made = Planner(lambda s: sum(worth[i] for i in s), 100.0, [0, 1, 2], answers=frozenset({1}))
+        return [t.fix for t in made.plan([0, 1, 2])]
+
+    assert order(8.5) == [1, 0, 2]
+    assert order(7.0) == [0, 2, 1]
