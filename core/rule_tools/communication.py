@@ -7,11 +7,13 @@ import re
 import numpy as np
 
 from core.figures.lookup import view_of
+from core.intervals import coverage, subtract
+from core.intervals import union as span_union
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
 from core.rule_tools.intervals import outside_ns, union
 from core.sets import among, distinct
-from core.tables import FLAG_COMMUNICATION, I32, I64
+from core.tables import FLAG_COMMUNICATION, I32, I64, Bool
 
 # Searched in lower-case names.
 _NAME = re.compile(r"^nccl|rccl|allreduce_|reducescatter_|allgather_|multimem_all_reduce|cross_device_reduce")
@@ -46,6 +48,40 @@ def exposed_ns(facts: Facts, comm: I32, once: bool = True) -> I64:
             start[1:] = np.minimum(np.maximum(start[1:], np.maximum.accumulate(end)[:-1]), end[1:])
         out[rows] = outside_ns(union(sl.start_ns[beside], trace.end_ns[beside]), start, end)
     return out
+
+
+def hidden_share(facts: Facts, comm: I32, alone_ns: I64, early: Bool) -> float:
+    """Share of the exposed time of collectives that the computation between them, in a step, could hide.
+
+    What can be asked for early (weights) hides behind the computation since the one before it, what is needed late
+    (gradients) behind that up to the one after it, as far as no collective runs beside that; all of a device together
+    hide no more than there is.
+
+    Parameters
+    ----------
+    alone_ns
+        int64[k], `exposed_ns` of each.
+    early
+        bool[k], which of them can be asked for early.
+    """
+    sl, trace, device = facts.trace.slices, facts.trace, view_of(facts.trace).device
+    every, step_of = collectives(facts), facts.figures.step_of
+    other = trace.device_ids[~among(trace.device_ids, every)]
+    hidden = 0
+    for one in distinct(device[comm]):
+        beside, sent = other[device[other] == one], every[device[every] == one]
+        computes = span_union(sl.start_ns[beside], trace.end_ns[beside])
+        free = subtract(computes, span_union(sl.start_ns[sent], trace.end_ns[sent]))
+        found = 0
+        for which in (early, ~early):
+            rows = ((device[comm] == one) & which).nonzero()[0]
+            rows = rows[sl.start_ns[comm[rows]].argsort(kind="stable")]
+            start, end, step = sl.start_ns[comm[rows]], trace.end_ns[comm[rows]], step_of[comm[rows]]
+            room = coverage(free, end[:-1], start[1:]) * (step[1:] == step[:-1])
+            took = alone_ns[rows][1:] if which is early else alone_ns[rows][:-1]
+            found += int(np.minimum(room, took).sum())
+        hidden += min(found, free.total_ns)
+    return hidden / max(int(alone_ns.sum()), 1)
 
 
 def exposed_of_step_ns(facts: Facts, comm: I32, alone_ns: I64) -> tuple[float, float]:

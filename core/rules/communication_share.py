@@ -46,7 +46,7 @@ from core.rule_tools.collective_kinds import (
     shards_weights,
     with_gradients,
 )
-from core.rule_tools.communication import collectives, exposed_ns, exposed_of_step_ns, sent_bytes
+from core.rule_tools.communication import collectives, exposed_ns, exposed_of_step_ns, hidden_share, sent_bytes
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import COLLECTIVES, need
@@ -62,6 +62,7 @@ RULE = Rule(
         Param("min_share", 0.1, "share of the step", "the threshold of torch-tb-profiler"),
         Param("few_bytes", 256, "bytes", "a barrier or a metric: no layer's gradients are so small"),
         Param("left", 0.5, "of the exposed time", "how much can be hidden is unknown; half is assumed"),
+        Param("least_left", 0.1, "of that of weights", "kernels run slower beside a collective"),
     ),
 )
 _MOST_READ = 1000  # collectives whose sizes are read
@@ -69,7 +70,7 @@ _HIDDEN = (
     "In each step collectives ran {step_total_ms:time}, {step_exposed_ms:time} of it with no computation beside them, "
     "most of that in {kind} ({count} {count|collective|collectives} in {steps} {steps|step|steps}). "
     "Part of that may be waiting for a slower rank. The "
-    "saving assumes that half of what {what} takes can be hidden."
+    "saving assumes that {hidden_pct:.0f} % of what {what} takes can be hidden."
 )
 _NEEDED = (
     "In each step collectives ran {step_total_ms:time}, {step_exposed_ms:time} of it with no computation beside them, "
@@ -154,6 +155,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     tiny = len(mine) <= _MOST_READ and bool((sent_bytes(facts, mine) <= ctx.params["few_bytes"]).all())
     fix, hidden, what = (_TINY, np.zeros(len(comm), dtype=bool), "") if tiny else _advice(facts, comm, kinds, kind)
     effect = tuple(int(c) for c in comm[hidden & (exposed_ns(facts, comm, once=False) > 0)])
+    left = ctx.params["left"]
+    if fix is _FSDP:  # layer by layer: the trace shows what there is to hide it behind
+        room = hidden_share(facts, comm[hidden], alone[hidden], kinds[hidden] == ALL_GATHER)
+        left = max(1.0 - room, ctx.params["least_left"])
     return [
         suggestion(
             ctx,
@@ -186,10 +191,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "step_exposed_ms": exposed / 1e6,
                 "kind": kind,
                 "what": what,
+                "hidden_pct": 100 * (1 - left),
             },
             anchors=comm,
             at=-1,
-            effects=[Effect(EffectKind.SCALE_DEVICE, effect, ctx.params["left"])] if effect else (),
+            effects=[Effect(EffectKind.SCALE_DEVICE, effect, left)] if effect else (),
         )
     ]
 

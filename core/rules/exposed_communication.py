@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.intervals import subtract, union
 from core.kinds import SliceKind
 from core.rule_tools.collective_kinds import DDP, Kinds, kinds_of, marked, shards_weights, with_gradients
 from core.rule_tools.communication import collectives, exposed_ns, sent_bytes, step_time_ns
@@ -66,28 +67,34 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     plain = ~among(facts.kernels, comm)
     back = facts.kernels[inside & plain]
     parts: list[I32] = []
+    room: dict[int, int] = {}  # per step: computation of its backward pass beside which nothing is sent, ns
+    busy = union(trace.slices.start_ns[comm], trace.end_ns[comm])
     for row in facts.step_rows:
         mine = back[ctx.figures.step_of[back] == row]
         if not len(mine):
             continue
         end = int(trace.end_ns[mine].max())
+        room[row] = subtract(union(trace.slices.start_ns[mine], trace.end_ns[mine]), busy).total_ns
         parts.append(sent[(ctx.figures.step_of[sent] == row) & (trace.slices.start_ns[sent] >= end)])
     ids = np.concatenate(parts) if parts else sent[:0]
     ids = ids[sent_bytes(facts, ids) > ctx.params["few_bytes"]]  # read from the file: asked of few
     if len(parts) > 1 and len(parts[0]) and not any(map(len, parts[1:])):
         return []  # the first iteration of DistributedDataParallel: then it rebuilds its buckets in the order of use
-    exposed = int(exposed_ns(facts, ids).sum()) if len(ids) else 0
+    alone = exposed_ns(facts, ids) if len(ids) else np.zeros(0, dtype=np.int64)
+    exposed = int(alone.sum())
     whole = step_time_ns(facts)
     if exposed < ctx.params["min_share"] * whole:
         return []
+    hidden = sum(min(room[row], int(alone[ctx.figures.step_of[ids] == row].sum())) for row in room)
+    left = max(ctx.params["left"], 1.0 - hidden / exposed)
     return [
         suggestion(
             ctx,
             RULE.id,
             "Gradients are sent after backward: {share_pct:.0f} % of the step",
             "Nothing runs beside these collectives for {step_exposed_ms:time} of each step ({count} "
-            "{count|collective|collectives} in {steps} {steps|step|steps}). Sent layer by layer, most of it would hide "
-            "behind the computation; the saving assumes that {left_pct:.0f} % of it stays.",
+            "{count|collective|collectives} in {steps} {steps|step|steps}). Sent layer by layer, as much of it as "
+            "the backward pass takes would hide; the saving assumes that {left_pct:.0f} % of it stays.",
             _fix(facts, comm, kinds),
             [evidence(facts, "Collectives after the backward pass", len(ids), "", ids)],
             values={
@@ -95,11 +102,11 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "count": len(ids),
                 "steps": max(facts.n_steps, 1),
                 "step_exposed_ms": facts.per_step(exposed) / 1e6,
-                "left_pct": 100 * ctx.params["left"],
+                "left_pct": 100 * left,
             },
             anchors=ids,
             at=-1,
-            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(ids.tolist()), ctx.params["left"])],
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(ids.tolist()), left)],
         )
     ]
 

@@ -16,7 +16,7 @@ from core.rule_tools.communication import collectives, exposed_ns, step_time_ns
 from core.rule_tools.facts import Facts
 from core.suggestions import Outcome, Suggestion
 from core.trace import Trace
-from tests.core.rules.cases_device import _ranks
+from tests.core.rules.cases_device import _ranks, _reduce
 from tests.core.rules.kit import built, run_rule, steps
 from tests.trace_builder import TraceBuilder
 
@@ -27,7 +27,9 @@ SCATTER = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage
 STEP_US = 4000.0
 
 
-def _layers(kernel: str, *, above: str = "", backward: bool = False, mark: str = "", **args: Any) -> Trace:
+def _layers(
+    kernel: str, *, above: str = "", backward: bool = False, mark: str = "", product_us: float = 60, **args: Any
+) -> Trace:
     """Three steps of 24 layers: a product, then a collective that nothing overlaps; perhaps a backward pass."""
     builder = steps(3, STEP_US)
     for i in range(3):
@@ -40,12 +42,34 @@ def _layers(kernel: str, *, above: str = "", backward: bool = False, mark: str =
                 builder.op("autograd::engine::evaluate_function: MmBackward0", at, 30)
             else:
                 builder.op("aten::mm", at, 30)
-            builder.launch("gemm", at + 5, 5, at + 10, 60)
+            builder.launch("gemm", at + 5, 5, at + 10, product_us)
             if above:
                 builder.range(above, at + 40, 30)
             builder.op("record_param_comms", at + 41, 20)
             builder.launch(kernel, at + 45, 5, at + 75, 60, stream=20, In_msg_nelems=256, dtype="Half", **args)
     return built(builder)
+
+
+@pytest.mark.parametrize("kernel", [GATHER, SCATTER])
+@pytest.mark.parametrize(("product_us", "hidden_pct"), [(60, 90), (30, 100 * 23 / 48), (6, 100 * 23 / 240)])
+def test_of_sharded_weights_as_much_can_be_hidden_as_is_computed_beside(
+    kernel: str, product_us: float, hidden_pct: float
+) -> None:
+    """Each of 24 collectives of 60 us, but the first or last of a step, has the product next to it."""
+    trace = _layers(kernel, backward=True, mark="FullyShardedDataParallel.forward", product_us=product_us)
+    found = _share(trace)
+    assert found.values["hidden_pct"] == pytest.approx(hidden_pct, rel=0.01)
+    (effect,) = found.effects
+    assert effect.factor == pytest.approx(1 - hidden_pct / 100, rel=0.01)
+
+
+@pytest.mark.parametrize(("backward_us", "left_pct"), [(2800, 30), (1500, 50), (600, 80)])
+def test_no_more_of_the_gradients_can_be_hidden_than_the_backward_pass_takes(
+    backward_us: float, left_pct: float
+) -> None:
+    trace = _reduce(3000, backward_us + 10, backward_us)
+    (found,) = run_rule("exposed-communication", trace).suggestions
+    assert found.values["left_pct"] == pytest.approx(left_pct)
 
 
 def _share(trace: Trace) -> Suggestion:
