@@ -333,7 +333,8 @@ class Loop(QObject):
         iteration = self.project.get(number) if self.project else None
         run = read_run(Path(iteration.run_folder)) if iteration else None
         if run is None or run.trace is None:
-            self._session.raise_error(TraceError(self.tr("This round has no trace that can be opened.")))
+            why = " ".join(w for w in (run.failure.title, run.failure.hint) if w) if run is not None else ""
+            self._session.raise_error(TraceError(self.tr("This round has no trace that can be opened."), hint=why))
             return
         document = self.document_of(run)
         if document is not None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QPushButton
 from core.errors import TraceError
 from core.judging import judge
 from core.project import Iteration, Project
+from core.run_folder import read_run
 from core.take_over import base_of, taken_over
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import button
@@ -27,10 +28,11 @@ CUT_OFF = (PLANNED, "interrupted", "stopped", "killed", "failed")
 
 class RoundButtons(QFrame):
     """``again`` and ``repeat`` are there where the copy can run, ``both`` where its result is unclear; ``take`` where
-    its changes can go into the user's, ``undo`` where they are there.
+    its changes can go into the user's, ``undo`` where they are there. ``back`` leads away from one that failed.
     """
 
     again: QPushButton | None = None
+    back: QPushButton | None = None
     both: QPushButton | None = None
     repeat: QPushButton | None = None
     take: QPushButton | None = None
@@ -48,14 +50,23 @@ class RoundButtons(QFrame):
         figures, parent = iteration.figures, project.get(iteration.parent)
         goes_on = newest and (bool(figures.rules) if figures.left is None else figures.left > 0)
         words = self.tr("Go on: what its trace suggests next") if goes_on else self.tr("Open its trace")
-        if iteration.is_measured or iteration.state != "running":
+        run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
+        failed = iteration.state == "failed" and not iteration.is_good
+        if run is not None and run.trace is not None and (iteration.is_measured or iteration.state != "running"):
             row.addWidget(button(words, partial(loop.open_iteration, number), "primary" if goes_on else ""))
+        if failed and iteration.parent is not None:
+            self.back = button(
+                self.tr("Go on from round {number}").format(number=iteration.parent),
+                partial(loop.open_iteration, iteration.parent),
+                "primary",
+            )
+            row.addWidget(self.back)
         if iteration.parent is not None and iteration.is_good:
             words = self.tr("Compare with round {number}").format(number=iteration.parent)
             row.addWidget(button(words, partial(compare, iteration.parent, number)))
         there = bool(iteration.copy) and Path(iteration.copy).is_dir()
         if there and iteration.state in CUT_OFF and not iteration.is_good:
-            self.again = button(self.tr("Run it now"), partial(loop.run_again, number), "primary")
+            self.again = button(self.tr("Run it now"), partial(loop.run_again, number), "" if failed else "primary")
             row.addWidget(self.again)
         elif iteration.run_folder and iteration.is_measured and (there or not iteration.copy):
             tip = self.tr("Runs the same code once more and adds a row: two runs of the same code differ too.")

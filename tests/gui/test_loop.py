@@ -236,7 +236,11 @@ def test_copy_that_fails_is_told(window, loop, run_folder, tmp_path):
     capture.ended.emit()
     assert load_project(loop.project.folder).iterations[1].state == "failed"
     window.session.ask("rounds")
-    name = window.pages["iterations"].model.index(1, 0).data()
+    page = window.pages["iterations"]
+    page.choose(1)
+    shown_buttons = {b.text(): b.property("role") for b in page.below.findChildren(QPushButton) if not b.isHidden()}
+    assert shown_buttons == {"Go on from round 0": "primary", "Run it now": None}  # there is no trace to open
+    name = page.model.index(1, 0).data()
     assert name == "(the script failed) Let the device check it (train.py:5)"
 
 
