@@ -12,6 +12,7 @@ _RUN = re.compile(
     r"^\d{4}-\d\d-\d\d_(\d\d)-(\d\d)-\d\d_(.+?)(?:-round-(\d+)(?:-round-\d+-again)?)?(-\d+)?$"
 )  # folder of a run (`profiling.manifest`)
 _BETWEEN = " ,_-.·/("  # what stands between words is left out before dots
+_WORDS = 8  # that are looked at at both ends of a name
 _PLAIN = re.compile(r"^trace(-rank\d+)?$")
 
 
@@ -100,12 +101,14 @@ def cut_whole(name: str, width: Callable[[str], int], room: int, *, at_end: bool
     """
     if width(name) <= room:
         return name
-    tails = [found.start() for found in re.finditer(r"(?<=[_.-])[^\W_]", name)]
+    words = [found.start() for found in re.finditer(r"(?<=[_.-])[^\W_]", name)]
     if not at_end and " " not in name:
-        pairs = [(name[:head].rstrip(_BETWEEN), name[tail:]) for tail in tails for head in tails if head < tail]
+        ends = [(head, tail) for head in words[:_WORDS] for tail in words[-_WORDS:] if head < tail]
+        pairs = [(name[:head].rstrip(_BETWEEN), name[tail:]) for head, tail in ends]
         fitting = [(a, b) for a, b in pairs if a and width(f"{a}…{b}") <= room]
         if fitting:
-            return "…".join(max(fitting, key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[0]))))
+            head, tail = max(fitting, key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[0])))
+            return f"{head}…{tail}"
     longest = next((k for k in range(len(name), 0, -1) if width(name[:k].rstrip(_BETWEEN) + "…") <= room), 0)
     return _to_word(name[:longest]) + "…"
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWi
 from gui import text
 from gui.models.code_context import CodeLine
 from gui.text_size import px
-from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff
+from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff, comments_above
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Clamped, button, label, restyle
 
@@ -243,7 +243,8 @@ class Card(QFrame):
                 box.addWidget(label(text.breakable(words), "dim", wrap=True))
             elif body.code:
                 box.addWidget(label(self.tr("The fix as an example"), "dim", wrap=True))
-            box.addWidget(CodeDiff(body.before, body.after, self.tr("The fix as code")))
+            sides = comments_above(body.before), comments_above(body.after)
+            box.addWidget(CodeDiff(*sides, self.tr("The fix as code")))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Open."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt
@@ -16,7 +17,9 @@ from gui.models.code_context import CodeLine
 
 MAX_LINES = 60
 EDGES_PX = QSize(18, 10)  # border and padding of both sides, as the style sheet sets them
+NARROW_COLUMNS = 40  # that a card beside the timeline has room for
 MAX_INDENT = 16  # columns: deeper lines are wrapped no further in
+_COMMENTED = re.compile(r"( *)(\S.*?) {2,}(# .*)")  # indent, code, and the comment behind it
 
 
 def diff_lines(before: str, after: str) -> list[str]:
@@ -42,6 +45,15 @@ def hunk_lines(diff: str) -> list[str]:
         elif lines or not line.startswith(("---", "+++")):
             lines.append(f"{line[:1]} {line[1:]}" if line else "")
     return lines
+
+
+def comments_above(code: str) -> str:
+    """Code in which the comment behind a long line stands above it: wrapped, it would be torn from what it is about."""
+    lines: list[str] = []
+    for line in code.splitlines():
+        found = _COMMENTED.fullmatch(line) if len(line) > NARROW_COLUMNS else None
+        lines += [found[1] + found[3], found[1] + found[2]] if found is not None else [line]
+    return "\n".join(lines)
 
 
 def without_common_indent(lines: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QTextEdit, QVBoxLayout,
 from pytestqt.qtbot import QtBot
 
 from gui import theme
-from gui.widgets.code import CodeDiff, without_blank_ends, without_common_indent
+from gui.widgets.code import CodeDiff, comments_above, without_blank_ends, without_common_indent
 
 OLD = "            weights = torch.tensor([0.2, 0.8, 1.0, 3.0], dtype=torch.float32).to(device)"
 NEW = "            weights = torch.tensor([0.2, 0.8, 1.0, 3.0], dtype=torch.float32, device=device)"
@@ -67,3 +67,22 @@ def test_blank_lines_around_a_change_are_left_out() -> None:
 
 def test_the_indentation_that_all_lines_share_takes_no_room() -> None:
     assert without_common_indent(["-     a", "+       b", "", "…", "      c"]) == ["- a", "+   b", "", "…", "  c"]
+
+
+def test_the_comment_behind_a_long_line_of_an_example_stands_above_it() -> None:
+    code = "for x in y:\n    print((running / 50).item())    # one wait in 50 steps\n    a = b  # short\n"
+    assert comments_above(code).splitlines() == [
+        "for x in y:",
+        "    # one wait in 50 steps",
+        "    print((running / 50).item())",
+        "    a = b  # short",
+    ]
+    assert comments_above("") == ""
+
+
+def test_examples_of_a_card_keep_code_and_comment_apart_in_a_narrow_plan(qapp: QApplication) -> None:
+    before, after = "x = 1\n", "cache[:, :, t:t + 1] = value_of_it      # allocated once: torch.empty(batch)\n"
+    made = CodeDiff(comments_above(before), comments_above(after), "fix")
+    lines = made.toPlainText().splitlines()
+    assert [line for line in lines if "#" in line] == ["+ # allocated once: torch.empty(batch)"]
+    assert "+ cache[:, :, t:t + 1] = value_of_it" in lines
