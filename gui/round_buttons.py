@@ -13,6 +13,7 @@ from core.judging import judge
 from core.project import Iteration, Project
 from core.run_folder import read_run
 from core.take_over import base_of, taken_over
+from gui.round_pace import disturbed_before
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import button
 
@@ -81,7 +82,9 @@ class RoundButtons(QFrame):
         """The cure of a result that the machine left open."""
         parent = project.get(iteration.parent)
         found = judge(parent, iteration, project.iterations) if parent is not None else None
-        if found is None or found.is_gain is not None and found.outcome != "unclear" or "same_code" in found.reasons:
+        if found is None or "same_code" in found.reasons:
+            return
+        if found.is_gain is not None and found.outcome != "unclear" and not disturbed_before(found, project.iterations):
             return
         words = self.tr("Measure both again")
         tip = self.tr("Runs round {parent} and this one once more, one after the other, and adds a row of each.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from core.change_range import CALM_PCT, is_too_busy, shortest_step
+from core.change_range import CALM_PCT, is_calm, is_too_busy, shortest_step
 from core.judging import Judgement
 from core.project import Figures, Iteration
 from core.run_folder import RunRecord
@@ -36,14 +37,14 @@ def disturbed(figures: Figures) -> str:
     return words.format(share=text.percent(figures.waited_pct or 0.0), time=text.duration(least))
 
 
-def pace_words(found: Judgement) -> list[str]:
+def pace_words(found: Judgement, rounds: Sequence[Iteration] = ()) -> list[str]:
     """What the machine did while steps were timed, and between which bounds the change lies; where that matters."""
+    sentences = _all_disturbed(found, rounds)
     if "pace" not in found.reasons or found.range_pct is None:
-        return []
-    sentences = []
+        return sentences
     before, after = found.waited_pct or (0.0, 0.0)
     if is_too_busy(max(before, after)):
-        return [_too_busy(is_too_busy(before), is_too_busy(after))]
+        return [*sentences, _too_busy(is_too_busy(before), is_too_busy(after))]
     if max(before, after) > CALM_PCT or found.pace_pct is None:
         words = translate(
             "iterations",
@@ -61,6 +62,30 @@ def pace_words(found: Judgement) -> list[str]:
         else translate("iterations", "These runs cannot tell the change. Measure both again.")
     )
     return [*sentences, words.format(low=text.change(found.range_pct[0]), high=text.change(found.range_pct[1]))]
+
+
+def disturbed_before(found: Judgement, rounds: Sequence[Iteration]) -> list[Iteration]:
+    """The runs of the code before, where there are several and other programs left none of them alone."""
+    olds = [i for i in rounds if i.number in found.baseline]
+    some = found.measure != "wall" or len(olds) < 2 or any(is_calm(i.figures) for i in olds)
+    return [] if some else olds
+
+
+def _all_disturbed(found: Judgement, rounds: Sequence[Iteration]) -> list[str]:
+    """That the mean of disturbed runs counts, as there is no other, and the cure."""
+    olds = disturbed_before(found, rounds)
+    if not olds:
+        return []
+    which = (
+        translate("iterations", "Both runs of the code before were disturbed by other programs")
+        if len(olds) == 2
+        else translate("iterations", "All {count} runs of the code before were disturbed by other programs")
+    ).format(count=len(olds))
+    words = translate(
+        "iterations",
+        "{which}, so that their mean counts. Measure both again while nothing else runs: then only that run counts.",
+    )
+    return [words.format(which=which)]
 
 
 def _too_busy(before: bool, after: bool) -> str:

@@ -67,7 +67,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         if is_same_code(parent, last)
         else _prediction(found, last),
         *_why_of(found.reasons),
-        *pace_words(found),
+        *pace_words(found, project.iterations),
         *_between_runs(found),
         *start_words(found, _run(parent), _run(last)),
         *[words for one in (parent, last) for words in untimed_words(one, _run(one))][:1],

@@ -339,3 +339,22 @@ def test_why_a_step_was_not_timed_is_told_with_the_cure(tmp_path, count, spec, t
         assert told in said
     timed = replace(first, figures=replace(first.figures, wall_ns=2e6))
     assert "unknown" not in said_of(Project(tmp_path, "train.py", (timed,)), 0)
+
+
+def test_where_no_run_of_the_code_before_was_left_alone_that_is_told_with_the_cure(window, loop, tmp_path):  # noqa: F811
+    first, again = disturbed(0, 5.6e6, 40.0), disturbed(2, 6.2e6, 30.0, parent=0, again=0)
+    fixed = disturbed(1, 3.0e6, 2.0, parent=0, copy=str(tmp_path), predicted_ns=3.0e6)
+    said = said_of(Project(tmp_path, "train.py", (first, fixed, again)), 1)
+    assert "5.90 ms, the mean of rounds 0 and 2, to 3.00 ms" in said
+    assert (
+        "Both runs of the code before were disturbed by other programs, so that their mean counts. Measure both" in said
+    )
+    loop.show_project(Project(tmp_path, "train.py", (first, replace(fixed, run_folder=str(tmp_path)), again)))
+    window.session.pageRequested.emit("iterations")
+    window.pages["iterations"].choose(1)
+    assert window.pages["iterations"].both is not None
+    quiet = disturbed(3, 5.0e6, 1.0, parent=0, again=0)
+    said = said_of(Project(tmp_path, "train.py", (first, fixed, again, quiet)), 1)
+    assert "went from 5.00 ms in round 3 to 3.00 ms" in said
+    assert "were disturbed" not in said
+    assert "their mean" not in said_of(Project(tmp_path, "train.py", (first, fixed)), 1)
