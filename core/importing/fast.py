@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -27,15 +28,18 @@ from core.importing.kineto import CATEGORIES, MEMORY_EVENT, PROFILER_SPAN
 from core.importing.numbers import needs_text, times_ns
 from core.importing.records import PHASES, TextTimes, events_of, phases_of
 from core.importing.spans import spans_of, times_of_text
-from core.kinds import SliceKind
+from core.kinds import HOST_CALLS, SliceKind
 from core.tables import I32, I64, U8, Bool
 
 _X, _S, _T, _F, _I, _M, _C, _B, _E, _ASYNC_B, _ASYNC_E = map(ord, "XstfiMCBEbe")
 
 
-_SLICE_PHASES = (_X, _B, _E, _ASYNC_B, _ASYNC_E)
+_IS_SLICE = np.isin(np.arange(256), (_X, _B, _E, _ASYNC_B, _ASYNC_E))  # by phase
+_IS_ARROW = np.isin(np.arange(256), (_S, _F, _T))
 _DEVICE_KINDS = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET, SliceKind.DEVICE_RANGE, SliceKind.DEVICE_SYNC,
                  SliceKind.OTHER)  # fmt: skip
+_ON_DEVICE = np.isin(np.arange(256), _DEVICE_KINDS)  # by kind
+_IS_CALL = np.isin(np.arange(256), HOST_CALLS)
 
 
 _TAIL_BYTES = 256  # of a piece: what follows its last event
@@ -79,18 +83,20 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
 
 def _columns(events: list[Any], phases: Any, body: bytes, base: int) -> EventColumns:
     starts, lengths = spans_of(body, len(events))
-    time_col, good, dur_col, stated = _times(events, body)
+    in_slices = _IS_SLICE[phases]
+    time_col, good, dur_col = _times(events, in_slices, body)
     out = EventColumns(strings=[], events=len(events))
     strings = _Strings()
     timed = good | (phases == _M) | (phases == 0)
     if not phases.all():
-        _note_no_phase(out, events, np.flatnonzero(phases == 0), stated, body, starts)
+        _note_no_phase(out, events, np.flatnonzero(phases == 0), body, starts)
     if not timed.all():
         lost = np.flatnonzero(~timed)
         if phases[lost[0]] in (_S, _T, _F):
             raise Irregular  # its name, which was not read, is told
         out.note("no-time", events[int(lost[0])].name, len(lost))
-    rows = _Rows(phases, timed, time_col, dur_col, starts + base, lengths)
+        dur_col, in_slices = dur_col[timed[in_slices]], in_slices & timed
+    rows = _Rows(phases, in_slices, timed, time_col, dur_col, starts + base, lengths)
     _slices(out, events, strings, rows)
     _flows(out, events, strings, rows)
     _instants(out, events, strings, rows)
@@ -100,30 +106,25 @@ def _columns(events: list[Any], phases: Any, body: bytes, base: int) -> EventCol
     return out
 
 
-def _times(events: list[Any], body: bytes) -> tuple[I64, Bool, I64, Bool]:
-    """Times, which of them are usable, durations, and where both are stated."""
+def _times(events: list[Any], in_slices: Bool, body: bytes) -> tuple[I64, Bool, I64]:
+    """Times, which of them are usable, and durations of the slices alone."""
     n = len(events)
-    if n and isinstance(events[0], TextTimes):
-        stated = np.fromiter((e.ts == e.ts and e.dur == e.dur for e in events), np.bool_, n)  # not those that are NaN
-        return *times_of_text(body), stated
-    time = np.fromiter(map(attrgetter("ts"), events), np.float64, n)
-    dur = np.fromiter(map(attrgetter("dur"), events), np.float64, n)
-    stated = np.isfinite(time) & np.isfinite(dur)
-    if needs_text(time[np.isfinite(time)]):
-        return *times_of_text(body), stated
+    time = None if n and isinstance(events[0], TextTimes) else np.fromiter(map(attrgetter("ts"), events), np.float64, n)
+    if time is None or needs_text(time[np.isfinite(time)]):
+        time_ns, good, every = times_of_text(body)
+        return time_ns, good, every[in_slices]
     time_ns, good = times_ns(time)
-    dur_ns, dur_good = times_ns(dur)
+    slices = compress(events, in_slices.tobytes())
+    dur_ns, dur_good = times_ns(np.fromiter(map(attrgetter("dur"), slices), np.float64, int(in_slices.sum())))
     dur_ns[~dur_good | (dur_ns < 0)] = NO_DURATION
-    return time_ns, good, dur_ns, stated
+    return time_ns, good, dur_ns
 
 
-def _note_no_phase(
-    out: EventColumns, events: list[Any], odd: NDArray[np.intp], spans: Bool, body: bytes, starts: I64
-) -> None:
+def _note_no_phase(out: EventColumns, events: list[Any], odd: NDArray[np.intp], body: bytes, starts: I64) -> None:
     """Count the events without a phase that is known."""
     held = [events[i] for i in odd.tolist()]
     unnamed = np.fromiter((event.ph is None for event in held), np.bool_, len(held))
-    if bool((unnamed & spans[odd]).any()):
+    if any(map(_is_timed, compress(held, unnamed.tobytes()))):
         raise Irregular  # a slice whose phase is taken for granted
     for event in compress(held, (~unnamed).tobytes()):
         if event.ph and event.ph[0] in PHASES:
@@ -139,14 +140,22 @@ def _note_no_phase(
         out.note("no-phase", held[int(np.argmax(rest))].name, int(rest.sum()))
 
 
+def _is_timed(event: Any) -> bool:
+    """Whether an event states when it began and how long it took."""
+    if isinstance(event, TextTimes):
+        return bool(event.ts == event.ts and event.dur == event.dur)  # neither is NaN
+    return math.isfinite(event.ts) and math.isfinite(event.dur)
+
+
 @dataclass(frozen=True)
 class _Rows:
     """Columns over all events of the piece."""
 
     phase: U8
+    in_slices: Bool  # those with a time that is usable
     timed: Bool
     time: I64
-    dur: I64
+    dur: I64  # of the slices alone
     start: I64
     length: I32
 
@@ -171,33 +180,22 @@ class _Strings:
 
 
 def _slices(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows) -> None:
-    mask = np.isin(rows.phase, _SLICE_PHASES) & rows.timed
-    chosen = list(compress(events, mask.tobytes()))
+    chosen = list(compress(events, rows.in_slices.tobytes()))
+    at, durations = np.flatnonzero(rows.in_slices), rows.dur
     category, name, pid, tid = strings.of(chosen, "cat", "name", "pid", "tid")
     used = strings.values()
     held = np.flatnonzero(np.bincount(category, minlength=1)).tolist()
     span = [i for i in held if used[i].lower() == PROFILER_SPAN]
     if span:
-        hidden = np.isin(category, span) & (rows.phase[mask] == _X)
-        if hidden.any():
-            out.note("profiler-span", chosen[int(np.argmax(hidden))].name, int(hidden.sum()))
-        mask[np.flatnonzero(mask)[hidden]] = False
-        chosen = list(compress(chosen, (~hidden).tobytes()))
-        category, name, pid, tid = (column[~hidden] for column in (category, name, pid, tid))
-    args = list(map(attrgetter("args"), chosen))
+        shown = ~np.isin(category, span) | (rows.phase[at] != _X)
+        if not shown.all():
+            out.note("profiler-span", chosen[int(np.argmin(shown))].name, len(shown) - int(shown.sum()))
+        chosen = list(compress(chosen, shown.tobytes()))
+        at, durations = at[shown], durations[shown]
+        category, name, pid, tid = (column[shown] for column in (category, name, pid, tid))
     kind_of = np.zeros(max(len(used), 1), np.uint8)
     kind_of[held] = [int(CATEGORIES.get(used[i].lower(), SliceKind.OTHER)) for i in held]
-    kinds = kind_of[category]
-    on_device = np.isin(kind_of, _DEVICE_KINDS)[category]
-    calls = on_device | (kinds == SliceKind.RUNTIME) | (kinds == SliceKind.DRIVER)
-    external = _ints("external", args, kinds != SliceKind.PYTHON)
-    if bool((external[calls] < 0).any()):
-        external = np.where(external < 0, _ints("external_2021", args, calls & (external < 0)), external)
-    copies = _ints("bytes", args, on_device)
-    sized = on_device & (kinds != SliceKind.KERNEL)
-    if bool((copies[sized] < 0).any()):
-        copies = np.where(copies < 0, _ints("size", args, sized), copies)
-    durations, phase = rows.dur[mask], rows.phase[mask]
+    phase = rows.phase[at]
     invalid = (durations == NO_DURATION) & (phase == _X)
     if invalid.any():
         out.note("no-duration", chosen[int(np.argmax(invalid))].name, int(invalid.sum()))
@@ -207,18 +205,35 @@ def _slices(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows
         name=name,
         pid=pid,
         tid=tid,
-        time_ns=rows.time[mask],
+        time_ns=rows.time[at],
         dur_ns=durations,
-        correlation=_ints("correlation", args, calls),
-        external=external,
-        copy_bytes=copies,
-        device=_ints("device", args, on_device).astype(np.int32),
-        stream=_ints("stream", args, on_device),
-        order=_ints("python_id", args, kinds == SliceKind.PYTHON),
+        **_numbers(list(map(attrgetter("args"), chosen)), kind_of[category]),
         async_id=_async_ids(chosen, phase),
-        start=rows.start[mask],
-        length=rows.length[mask],
+        start=rows.start[at],
+        length=rows.length[at],
     )
+
+
+def _numbers(args: list[Any], kinds: U8) -> dict[str, Any]:
+    """Columns of the arguments of slices of these kinds: -1 where a kind has none."""
+    on_device = _ON_DEVICE[kinds]
+    calls = _IS_CALL[kinds] | on_device
+    device_args = list(compress(args, on_device.tobytes()))
+    external = _ints("external", args, kinds != SliceKind.PYTHON)
+    if bool((external[calls] < 0).any()):
+        external = np.where(external < 0, _ints("external_2021", args, calls & (external < 0)), external)
+    copies = _spread("bytes", device_args, on_device)
+    sized = on_device & (kinds != SliceKind.KERNEL)
+    if bool((copies[sized] < 0).any()):
+        copies = np.where(copies < 0, _ints("size", args, sized), copies)
+    return {
+        "correlation": _ints("correlation", args, calls),
+        "external": external,
+        "copy_bytes": copies,
+        "device": _spread("device", device_args, on_device).astype(np.int32),
+        "stream": _spread("stream", device_args, on_device),
+        "order": _ints("python_id", args, kinds == SliceKind.PYTHON),
+    }
 
 
 def _async_ids(events: list[Any], phase: U8) -> I64:
@@ -239,17 +254,22 @@ def _flow_ids(events: list[Any]) -> I64:
 
 def _ints(name: str, args: list[Any], where: Bool) -> I64:
     """int64[n] of an argument, -1 outside ``where``."""
-    values = np.full(len(args), -1, np.int64)
-    size = int(where.sum())
-    if size == len(args):
-        return np.fromiter(map(attrgetter(name), args), np.int64, size)
-    if size:
-        values[where] = np.fromiter(map(attrgetter(name), compress(args, where.tobytes())), np.int64, size)
+    return _spread(name, args if where.all() else list(compress(args, where.tobytes())), where)
+
+
+def _spread(name: str, args: list[Any], where: Bool) -> I64:
+    """int64[n] of an argument of those that ``where`` chooses, -1 elsewhere."""
+    found = np.fromiter(map(attrgetter(name), args), np.int64, len(args))
+    if len(args) == len(where):
+        return found
+    values = np.full(len(where), -1, np.int64)
+    if len(args):
+        values[where] = found
     return values
 
 
 def _flows(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows) -> None:
-    mask = ((rows.phase == _S) | (rows.phase == _F) | (rows.phase == _T)) & rows.timed
+    mask = _IS_ARROW[rows.phase] & rows.timed
     chosen = list(compress(events, mask.tobytes()))
     n = len(chosen)
     if not n:
