@@ -321,6 +321,8 @@ def connect(recorder, finder, hooks):
     def handle(event, args):
         if event == "script_step":
             recorder.marks_steps = False
+        if not recorder.yielded and finder.begins_to_train(event, recorder.number):
+            recorder.tools["last"].begin_anew(recorder)
         action = getattr(finder, event)(*args)
         if event == "script_done" and finder.source == "":
             recorder.marks_steps = True
@@ -333,7 +335,7 @@ def connect(recorder, finder, hooks):
             return
         if recorder.phase == "whole" and recorder.config["step_source"] != "whole":
             recorder.drop_whole()
-        if finder.source not in ("", "module", "backward"):
+        if finder.settled:
             hooks.narrow()
         recorder.on_action(action, finder.source)
 

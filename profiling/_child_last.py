@@ -1,4 +1,4 @@
-"""The last step of a loop: nothing follows that would end it, or it was none.
+"""The last step of a loop: nothing follows that would end it, or it was none; and steps that were all none.
 
 Runs in the user's interpreter: standard library only, Python 3.8.
 """
@@ -27,6 +27,22 @@ def end_step(recorder):
         session.end_step()
     recorder.in_step = False
     recorder.count(now)
+
+
+def begin_anew(recorder):
+    """What was recorded so far was no training, which begins now: as if nothing had been; a trace is written anew."""
+    with recorder.lock:
+        session, recorder.session, recorder.kept = recorder.session, None, None
+        if session is not None and session.running:
+            session.stop()
+        if recorder.phase == "sync":
+            recorder.watch.stop()
+        if recorder.ranges is not None:
+            recorder.ranges.wake()
+        recorder.clock.reset()
+        recorder.number, recorder.cycle, recorder.in_step = 0, 0, False
+        recorder.traces, recorder.step_times, recorder.wall = [], [], []
+        recorder.to("idle")
 
 
 def drop_step(recorder):

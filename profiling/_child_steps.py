@@ -13,6 +13,8 @@ PAUSE = "pause"  # the open step ends here; what follows (evaluation, the end of
 FETCHES_WITHOUT_STEP = 64
 # An optimizer that stepped this often while another one never did: the other one is not part of the loop.
 STEPS_WITHOUT_OTHERS = 6
+FETCHED_AHEAD = 3  # fetches up to a loader's end, without any sign of training: more are no batches fetched ahead
+SIGNS = ("backward", "zeroed", "stepped")  # events of training alone
 MOST_PATIENCE = 200  # once the other one has stepped, what lies between its steps tells; but never longer than this
 # So many optimizer steps after one fetch: the loader does not drive the loop (full-batch training).
 STEPS_WITHOUT_FETCH = 8
@@ -50,8 +52,30 @@ class StepFinder:
         self._worked = True  # an optimizer has stepped since the script's last mark
         self._zeroed = False  # an optimizer's zero_grad was seen
         self._trains = False  # a backward call was seen
+        self._untrained = False  # a loader or a module told the steps; None: and it was seen whether they train
         self._forwards = 0
         self._called = set()  # outermost modules called in the open step
+
+    @property
+    def settled(self):
+        """Whether what tells the steps is known for good, so that no first sign of training is waited for."""
+        if self.source in ("", "module", "backward"):
+            return False
+        return self.source != "loader" or self.forced != "auto" or bool(self.ever_stepped)
+
+    def begins_to_train(self, event, steps):
+        """Whether so many ``steps`` were no training (statistics, an evaluation), which begins now; forgets them."""
+        if event not in SIGNS or not self._untrained:
+            return False
+        self._untrained = None
+        if not steps or self.forced != "auto" or self.source not in ("loader", "module"):
+            return False
+        self.source, self._driver, self.in_step, self._since, self._forwards = "", None, False, {}, 0
+        self._lookahead = _Lookahead()
+        return True
+
+    def _without_training(self):
+        self._untrained = True if self._untrained is False else self._untrained
 
     # What the hooks report; each answers BEGIN, STEP, PAUSE or None ---------------------------------------------
 
@@ -114,6 +138,9 @@ class StepFinder:
         self._steps_since_fetch = 0
         if self.forced == "loader" or self._nobody_trains():
             return self._fetch_without_optimizer(loader, ending)
+        if ending and self._fetches_since > FETCHED_AHEAD and not (self._trains or self.ever_stepped):
+            self._last_loader, self._fetches_since = None, 0  # all batches were collected before anybody trains
+            return None
         if self._driver in (None, loader):
             self._lookahead.fetched(first, ending)
         self._exhausted = ending and not self._since  # loaders that fetch ahead (accelerate) end one step early
@@ -156,6 +183,7 @@ class StepFinder:
         if self.forced == "auto" and (self._last_loader is not None or self.optimizers and not self._only_calls()):
             return self.activity()
         self.source = "module"
+        self._without_training()
         if self.in_step and module not in self._called:
             self._called.add(module)
             return None
@@ -187,6 +215,7 @@ class StepFinder:
         if loader != self._driver:
             return None
         self.source = "loader"
+        self._without_training()
         if ending:
             return self._pause() if self.in_step else None
         return self._boundary() if self.in_step else self._begin()

@@ -107,6 +107,7 @@ class Gathered:
 
     def _take_other(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "trace":
+            self.traces = [known for known in self.traces if known.get("path") != event.get("path")]  # written anew
             self.traces.append(event)
         elif kind == "notice":
             values = event.get("values")

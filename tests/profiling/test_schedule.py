@@ -30,3 +30,22 @@ def test_windows_follow_each_other_as_the_schedule_says_and_operators_have_their
     counted = [e for e in events if "flops" in e.get("args", {})]
     assert {(e["name"], e["args"]["flops"]) for e in counted} >= {("aten::addmm", 2 * 16 * 64 * 32)}
     assert sum(e["name"] == "aten::addmm" for e in counted) == 3
+
+
+STATISTICS_FIRST = """
+import torch
+from torch.utils.data import DataLoader
+loader = DataLoader(torch.randn(60, 4), batch_size=2)
+mean = sum(batch.mean() for batch in loader)
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+for batch in loader:
+    o.zero_grad(); ((batch - mean) @ w).sum().backward(); o.step()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=STATISTICS_FIRST, measure_wall=False)
+def test_a_pass_over_the_loader_before_training_does_not_take_the_window(seen: Seen) -> None:
+    assert seen.result.manifest["steps"]["count"] == 30
+    assert [row["path"] for row in seen.result.manifest["traces"]] == ["trace.json"]
+    assert (len(seen.steps), seen.count("Optimizer.step#SGD.step")) == (5, 5)

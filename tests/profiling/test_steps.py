@@ -250,3 +250,45 @@ def test_after_the_scripts_own_profiler_steps_are_found_as_without_it() -> None:
     assert play(finder, ("script_done",)) == [f"script_done:{DROP}"]  # nothing ran after the last mark
     assert play(finder, *[("stepped", 1)] * 3) == [f"stepped:{BEGIN}", f"stepped:{STEP}", f"stepped:{STEP}"]
     assert finder.source == "optimizer"
+
+
+@pytest.mark.parametrize("batches", [5, 80])
+def test_batches_that_are_collected_first_are_no_steps(batches: int) -> None:
+    finder = StepFinder()
+    for key in (1, 2):
+        finder.optimizer_made(key)
+    collected = [("fetch", "x", False, n == 0) for n in range(batches)] + [("fetch", "x", True)]
+    seen = len(play(finder, *collected))
+    assert (seen > 1) == (batches > 64)  # so many, and it looks as if nobody trained
+    assert finder.begins_to_train("zeroed", seen) == (batches > 64)
+    turn = [("zeroed",), *[("stepped", 1)] * 5, ("zeroed",), ("stepped", 2)]
+    answers = play(finder, *turn * 8)
+    assert [a.partition(":")[2] for a in answers if not a.endswith(BEGIN)] == [STEP] * 8
+    assert finder.source == "optimizer"
+
+
+def test_training_that_begins_after_a_pass_over_the_loader_is_what_counts() -> None:
+    finder = StepFinder()
+    look = [("fetch", "x", False, True), *[("fetch", "x")] * 9, ("fetch", "x", True)]
+    assert len(play(finder, *look)) == 11
+    finder.optimizer_made(1)
+    assert not finder.settled
+    play(finder, ("fetch", "x", False, True))
+    assert finder.begins_to_train("zeroed", 10)
+    train = [("zeroed",), ("backward",), ("stepped", 1)]
+    answers = play(finder, *train, *(("fetch", "x"), *train) * 8, ("fetch", "x", True))
+    assert [a.partition(":")[2] for a in answers] == [BEGIN] + [STEP] * 8 + [PAUSE]
+    assert finder.settled
+    assert not finder.begins_to_train("stepped", 9)
+
+
+def test_a_loop_that_trains_from_its_first_step_on_is_not_begun_anew() -> None:
+    finder = StepFinder()
+    iteration = [("fetch", "x"), ("forward", 1), ("backward",)]
+    assert play(finder, ("fetch", "x", False, True)) == [f"fetch:{BEGIN}"]
+    assert not finder.begins_to_train("backward", 0)
+    assert play(finder, ("backward",), *iteration) == [f"fetch:{STEP}"]
+    assert not finder.begins_to_train("backward", 1)
+    forced = StepFinder("loader")
+    play(forced, ("fetch", "x", False, True), ("fetch", "x"))
+    assert not forced.begins_to_train("zeroed", 1)
