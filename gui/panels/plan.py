@@ -30,7 +30,7 @@ from gui.widgets.outcomes import OutcomeList
 from gui.widgets.sticky_actions import StickyActions
 
 OPEN_MS = 20  # from the shown plan to its first open card
-LOW_PX = 260  # of the panel: with the bars, less than a card would be seen
+LOW_PX = 300  # of the panel: with the bars, less than a card would be seen
 LEAD_PX = 50  # more, with words above the cards
 SPARE_PX = 440  # with the words under the bars, little of the first card would be seen
 
