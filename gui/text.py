@@ -222,10 +222,14 @@ def verdict_meaning(word: str) -> str:
             "text", "Healthy: the device works most of the time, and no fix that was found saves much."
         ),
         "host_bound": translate(
-            "text", "Host-bound: the device waits because the CPU launches its work too slowly. Do less on the CPU."
+            "text",
+            "Host-bound: the device waits because the CPU launches its work too slowly, or does something else "
+            "(Python, compiling, collecting garbage). Do less on the CPU.",
         ),
         "device_bound": translate(
-            "text", "Device-bound: the device is busy nearly all the time. Only less or faster device work helps."
+            "text",
+            "Device-bound: the device is busy most of the time, and what it idles has no one large cause that a fix "
+            "would remove. Only less or faster device work helps much.",
         ),
         "input_bound": translate(
             "text", "Input-bound: the step waits for its data. Load and prepare the next batch sooner."

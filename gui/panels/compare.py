@@ -290,17 +290,21 @@ class ComparePage(QWidget):
         def own(sides: list[Side | None]) -> list[float]:
             return [0.0 if s is None else float((s.self_per_step_ns if per_step else s.self_ns) or 0) for s in sides]
 
+        tip = (
+            self.tr("Per step, in both.") if per_step else self.tr("Of the whole recording: steps are unknown in one.")
+        )
+        alone = self.tr("Without what ran inside. {tip}").format(tip=tip)
         before, after = [r.before for r in rows], [r.after for r in rows]
         better = [0 if r.state == SAME else -1 if r.delta_ns > 0 else 1 if r.delta_ns < 0 else 0 for r in rows]
         return [
             Column(self.tr("Name"), "name", [r.name for r in rows]),
-            Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows], better=better),
-            Column(self.tr("Before"), "ns", times(before)),
-            Column(self.tr("After"), "ns", times(after)),
-            Column(self.tr("Calls before"), "count", calls(before)),
-            Column(self.tr("Calls after"), "count", calls(after)),
-            Column(self.tr("Own time before"), "ns", own(before)),
-            Column(self.tr("Own time after"), "ns", own(after)),
+            Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows], tip, better),
+            Column(self.tr("Before"), "ns", times(before), tip),
+            Column(self.tr("After"), "ns", times(after), tip),
+            Column(self.tr("Calls before"), "count", calls(before), tip),
+            Column(self.tr("Calls after"), "count", calls(after), tip),
+            Column(self.tr("Own time before"), "ns", own(before), alone),
+            Column(self.tr("Own time after"), "ns", own(after), alone),
             Column(self.tr("State"), "text", [states[r.state] for r in rows]),
         ]
 

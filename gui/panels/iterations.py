@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
-from core.judging import Judgement, is_same_code, judge
-from core.project import AppliedFix, Iteration, Project
+from core.judging import is_same_code, judge
+from core.project import Iteration, Project
 from core.results import ResultCheck
 from core.round_checks import checks_of
 from core.run_folder import read_run
-from gui import round_chart, round_words, text
+from gui import round_chart, round_tips, round_words
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.round_buttons import PLANNED, RoundButtons
@@ -220,8 +220,11 @@ class IterationsPage(QWidget):
             Column(self.tr("Sync points"), "count", [_known(f.sync_points) for f in figures], self.tr("per step")),
         ]
         on_gpu = any(f.gpu_busy_pct is not None or f.sync_points is not None for f in figures)
-        sustained = Column(self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures])
-        wall = Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures])
+        tips = round_tips.tips()
+        sustained = Column(
+            self.tr("Sustained step"), "ns", [_known(f.sustained_ns) for f in figures], tips["sustained"]
+        )
+        wall = Column(self.tr("Without profiler"), "ns", [_known(f.wall_ns) for f in figures], tips["wall"])
         first, last = (
             (wall, sustained) if round_words.plain_counts(project) else (sustained, wall)
         )  # what was judged first
@@ -233,23 +236,32 @@ class IterationsPage(QWidget):
             Column(self.tr("Round"), "count", [i.number for i in rounds]),
             *([] if in_turn else [Column(self.tr("From round"), "text", made_from, from_tip)]),
             first,
-            Column(self.tr("Predicted"), "text", [round_words.signed(j.predicted_pct if j else None) for j in judged]),
-            Column(self.tr("Measured"), "text", [round_words.signed(j.measured_pct if j else None) for j in judged]),
+            Column(
+                self.tr("Predicted"),
+                "text",
+                _changes([j.predicted_pct if j else None for j in judged]),
+                tips["predicted"],
+            ),
+            Column(
+                self.tr("Measured"), "text", _changes([j.measured_pct if j else None for j in judged]), tips["measured"]
+            ),
             Column(
                 self.tr("Prediction"),
                 "text",
                 [
-                    self._outcome(j) if i.is_measured and i.again is None else ""
+                    round_tips.outcome(j) if i.is_measured and i.again is None else ""
                     for j, i in zip(judged, rounds, strict=True)
                 ],
+                tips["prediction"],
             ),
             Column(
                 self.tr("Same losses"),
                 "text",
                 [round_words.same_in_short(checks[i.number], parent if i.is_good else None) for i, parent in pairs],
+                tips["losses"],
             ),
             last,
-            Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures]),
+            Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures], tips["host"]),
             *(of_gpu if on_gpu else ()),  # a run on the CPU alone has neither
         ]
 
@@ -268,7 +280,7 @@ class IterationsPage(QWidget):
             state = states.get(iteration.state, iteration.state)
         else:
             state = ""
-        name = "; ".join(_short(fix) for fix in iteration.fixes) or self.tr("as it was")
+        name = "; ".join(round_tips.short(fix) for fix in iteration.fixes) or self.tr("as it was")
         if len(iteration.fixes) > 1:
             name = self.tr("{count} fixes: {names}").format(count=len(iteration.fixes), names=name)
         project = self.project()
@@ -286,16 +298,6 @@ class IterationsPage(QWidget):
         rounds = project.iterations if self._loop is not None and project is not None else ()
         if self._loop is not None and any(self._loop.rounds.is_awaited(i) for i in rounds):
             self._loop.look_again()
-
-    def _outcome(self, found: Judgement | None) -> str:
-        if found is None:
-            return ""
-        return {
-            "right": self.tr("held"),
-            "better": self.tr("too low by {off} points").format(off=round_words.points(found.off_by_pct)),
-            "worse": self.tr("too high by {off} points").format(off=round_words.points(found.off_by_pct)),
-            "unclear": self.tr("unclear"),
-        }.get(found.outcome, text.unknown())
 
     # One round ---------------------------------------------------------------------------------------------------
 
@@ -382,11 +384,8 @@ def _sides(diff: str) -> tuple[str, str]:
     return "\n".join(before).lstrip("⋯\n"), "\n".join(after).lstrip("⋯\n")
 
 
-def _short(fix: AppliedFix) -> str:
-    """What was done, in the first words of its summary; the place where the title could not tell it."""
-    words = fix.summary.partition(":")[0].partition(",")[0].rstrip(".")
-    place = PurePath(fix.place.replace("\\", "/")).name
-    return f"{words} ({place})" if place and words else words or fix.title
+def _changes(shares: list[float | None]) -> list[str]:
+    return [round_words.signed(share) for share in shares]
 
 
 def _known(value: float | None) -> float:

@@ -32,6 +32,7 @@ WIDE_PX = 1300
 ELLIPSIS = "…"
 LOW_PX = 746  # height of the page: the word stands beside its sentence
 VERY_LOW_PX = 640  # the sentence has one line, and the bar no line of names
+ROUGH_PCT = 10.0  # as `core.pricing.POOR_REPLAY_PCT`: a replay further off than this gives rough savings
 LOWEST_PX = 420  # the main figures stand beside the word; what the sentence says, the bar shows
 ROLES = {
     "healthy": "saved",
@@ -254,8 +255,8 @@ class VerdictBand(QFrame):
                 tr("Host step"),
                 ns(summary.step_ns),
                 tr(
-                    "How long the CPU spent in one ProfilerStep (mean). Where the CPU runs ahead of the device, this "
-                    "is only the time to enqueue a step."
+                    "How long the CPU spent in one step (mean of those that count). Where the CPU runs ahead of the "
+                    "device, this is only the time to enqueue a step."
                 )
                 + figure_words.host_steps(analysis.figures),
                 reasons.host_step(trace, analysis),
@@ -263,7 +264,7 @@ class VerdictBand(QFrame):
             Shown(
                 tr("Wall, no profiler"),
                 ns(wall),
-                tr("One step by the clock, measured without the profiler."),
+                tr("One step by the clock: some steps before the recording were timed without the profiler."),
                 reasons.wall(run),
             ),
         ]
@@ -287,7 +288,10 @@ class VerdictBand(QFrame):
                 tr("{device} busy").format(device=devices_word(trace)),
                 text.percent(summary.gpu_busy_pct),
                 (
-                    tr("Share of the host steps (without warm-up) in which at least one kernel, copy or memset ran.")
+                    tr(
+                        "Share of the host steps, without warm-up and outliers, in which at least one kernel, copy or "
+                        "memset ran."
+                    )
                     if summary.steps and not summary.inferred
                     else tr("Share of the whole recording in which at least one kernel, copy or memset ran.")
                 )
@@ -316,7 +320,14 @@ class VerdictBand(QFrame):
                 "How far to trust it is unknown: telling that takes four counted steps of one loop, of which one half "
                 "foretells the other."
             )
-        own = self.tr("All steps replayed together give their own time within {error}: close to 0 by construction.")
+        own = (
+            self.tr("All steps replayed together give their own time within {error}: close to 0 by construction.")
+            if abs(summary.replay_error_pct) <= ROUGH_PCT
+            else self.tr(
+                "All steps replayed together miss their own time by {error}: what waits for what is not fully "
+                "understood here, so savings are rough."
+            )
+        )
         return "\n" + note + "\n" + own.format(error=text.percent(abs(summary.replay_error_pct)))
 
     def _show_budget(self, figures: Figures) -> None:

@@ -214,6 +214,10 @@ def test_copy_is_made_and_run_with_the_same_options(window, loop, run_folder, tm
     page = window.pages["iterations"]
     assert "the prediction held" in page.words.text()
     assert page.model.rowCount() == 2
+    columns = range(page.model.columnCount())
+    heads = {page.model.headerData(c, Qt.Orientation.Horizontal): c for c in columns}
+    tip = page.model.headerData(heads["Measured"], Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert "without the profiler, where both rounds have it" in tip
 
 
 def test_a_run_from_elsewhere_is_shown_before_it_is_run(window, loop, run_folder, tmp_path):

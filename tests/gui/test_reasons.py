@@ -10,6 +10,7 @@ import pytest
 
 from core.analysis import Analysis, analyze
 from core.importing.ranks import merge
+from core.pricing import POOR_REPLAY_PCT
 from core.run_folder import RunRecord
 from core.trace import Trace
 from gui import figure_reasons as reasons
@@ -17,7 +18,7 @@ from gui import figure_words, text
 from gui.main_window import MainWindow
 from gui.models import range_stats
 from gui.panels import selection
-from gui.panels.verdict import VerdictBand
+from gui.panels.verdict import ROUGH_PCT, VerdictBand
 from gui.session import Document
 from tests.gui.conftest import cpu_only, known_analysis, training
 from tests.trace_builder import TraceBuilder
@@ -130,13 +131,16 @@ def test_the_sustained_step_says_which_error_is_a_measure_of_accuracy(
 ) -> None:
     whole = known_analysis(trace)
     tips = []
-    for held_out in (3.4, None):
-        summary = replace(whole.figures.summary, replay_error_pct=0.0, held_out_error_pct=held_out)
+    for held_out, error in ((3.4, 0.0), (None, 24.0)):
+        summary = replace(whole.figures.summary, replay_error_pct=error, held_out_error_pct=held_out)
         show(trace, replace(whole, figures=replace(whole.figures, summary=summary)))
         tips.append({s.name: s.explanation() for s in band_of(window)._shown}["Sustained step"])
     assert "it gives the other half's time within 3.4" in tips[0]
     assert "close to 0 by construction" in tips[0]
     assert "telling that takes four counted steps" in tips[1]
+    assert "miss their own time by 24" in tips[1]  # which is not close to 0
+    assert "so savings are rough" in tips[1]
+    assert ROUGH_PCT == POOR_REPLAY_PCT
 
 
 def test_each_verdict_is_explained(window: MainWindow, document: Document) -> None:
