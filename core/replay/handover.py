@@ -19,6 +19,7 @@ from core.tables import F64, I32, I64
 
 _PAUSE_NS = 50_000  # a pause of a thread longer than this divides its bursts, and is a wait when something explains it
 _AT_ONCE_NS = 50_000  # waking a thread up takes no longer
+_ROUNDING_NS = 2  # begin and duration are rounded each
 _USUAL_SHARE = 0.3  # of the bursts of a lane that the main lane must be seen to wait for
 
 
@@ -103,11 +104,12 @@ def _joins(edges: I64, ends: I64, waits: Spans) -> list[tuple[int, int]]:
     """
     if not len(edges) or not len(ends):
         return []
-    after = edges.searchsorted(ends, side="left")
+    after = edges.searchsorted(ends - _ROUNDING_NS, side="left")
     inside = (after > 0) & (after < len(edges))
     before_ns = edges[np.maximum(after - 1, 0)]
     after_ns = edges[np.minimum(after, len(edges) - 1)]
     waited = inside & (after_ns - ends <= _AT_ONCE_NS) & (ends - before_ns >= _PAUSE_NS) & ~contains(waits, ends)
     if np.count_nonzero(waited) < max(2, _USUAL_SHARE * len(ends)):
         return []
-    return list(zip(before_ns[waited].tolist(), ends[waited].tolist(), strict=True))
+    until_ns = np.minimum(ends, after_ns) - _ROUNDING_NS  # in the step that ends with it, if one does
+    return list(zip(before_ns[waited].tolist(), until_ns[waited].tolist(), strict=True))

@@ -113,3 +113,18 @@ def test_a_loop_that_changes_its_thread_is_one_loop(tmp_path: Path) -> None:
     trace = open_trace(builder.write(tmp_path / "trace.json"))
     replay = Replay(trace, compute_figures(trace))
     assert [trace.threads.tid[part.graph.lanes.main_thread] for part in replay.parts] == ["100"]
+
+
+def test_a_step_that_ends_as_soon_as_the_other_thread_does(tmp_path: Path) -> None:
+    def step(m: Machine, number: int) -> None:
+        for _ in range(10):
+            m.kernel_op("aten::mm", us=10, host_us=20)
+        with m.background("autograd"):
+            for _ in range(10):
+                m.kernel_op("aten::mm_backward", us=10, host_us=35, stream=20)
+            extra(m, "theirs", 200)
+        for _ in range(6):
+            m.kernel_op("aten::mm", us=10, host_us=35)
+        m.join("autograd")
+
+    check(step, tmp_path, [("theirs",)])
