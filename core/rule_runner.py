@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,6 +44,16 @@ class LoadedRule:
     error: str = ""
     details: str = ""
     own: bool = False  # of the user's
+
+    @cached_property
+    def defaults(self) -> Mapping[str, float]:
+        """Values of its parameters where nobody sets any."""
+        return {p.name: p.default for p in self.rule.params}
+
+    @cached_property
+    def needs(self) -> int:
+        """What it needs, as a plain number: a flag takes ten times as long to look into."""
+        return self.rule.needs.value
 
 
 def load_rules(
@@ -173,9 +183,9 @@ def run_rules(
     for at, item in enumerate(_ours_first(tuple(extra_folders), partial(report, 1.0, ""))):
         tell = partial(report, min(at / len(ours), 1.0), item.rule.id)
         tell()
-        values = {p.name: p.default for p in item.rule.params}
-        if params and item.rule.id in params:
-            values |= params[item.rule.id]
+        values = item.defaults
+        if item.own or (params and item.rule.id in params):
+            values = {**values, **(params or {}).get(item.rule.id, {})}
         context = RuleContext(trace, figures, values, finder, shared)
         result = _run_own(item, context, missing, tell) if item.own else _run_one(item, context, missing)
         if item.own and result.outcome is Outcome.FAILED:
@@ -199,7 +209,7 @@ def _silent(fraction: float, what: str) -> None:
 
 
 def _run_own(
-    item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str], meanwhile: Callable[[], None]
+    item: LoadedRule, ctx: RuleContext, missing: Mapping[int, str], meanwhile: Callable[[], None]
 ) -> RuleResult:
     """Run a rule of the user's, which may hang: when its time is up it is left out, and the others go on."""
     try:
@@ -212,17 +222,19 @@ def _left_out(error: TookTooLong) -> str:
     return f"{error}, left out"
 
 
-def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[Needs, str]) -> RuleResult:
+def _run_one(item: LoadedRule, ctx: RuleContext, missing: Mapping[int, str]) -> RuleResult:
     rule = item.rule
     if item.module is None:
         return RuleResult(rule, Outcome.FAILED, item.error, details=item.details)
     if not len(ctx.trace.slices):
         return RuleResult(rule, Outcome.NOT_CHECKED, "The trace holds no slices.")
-    lacking = [reason for need, reason in missing.items() if need in rule.needs]
+    lacking = [reason for need, reason in missing.items() if need & item.needs]
     if lacking:
         return RuleResult(rule, Outcome.NOT_CHECKED, " ".join(lacking))
     try:
         found = item.module.check(ctx)
+        if found == []:
+            return RuleResult(rule, Outcome.CLEAN)
         wrong = [s for s in found if not isinstance(s, Suggestion)]
         if wrong:
             raise TypeError(f"check returned {type(wrong[0]).__name__}, not Suggestion")
@@ -261,8 +273,8 @@ def _check_portable(item: LoadedRule, found: Iterable[Suggestion]) -> None:
         raise TypeError("a suggestion must hold plain values only, none of a class that the rule file defines")
 
 
-def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
-    """What this trace lacks, each with the reason and how to record it."""
+def _missing_reasons(trace: Trace, figures: Figures) -> dict[int, str]:
+    """What this trace lacks, each (as in `LoadedRule.needs`) with the reason and how to record it."""
     kinds = set(np.flatnonzero(np.bincount(trace.slices.kind)).tolist())
     out: dict[Needs, str] = {}
     if not trace.has_device_work:
@@ -292,7 +304,7 @@ def _missing_reasons(trace: Trace, figures: Figures) -> dict[Needs, str]:
             out[need] = f"The script ended before the chosen steps; what is recorded of it is without {option}."
     if len({int(r) for r in trace.processes.rank if r >= 0}) < 2:
         out[Needs.RANKS] = "Only one rank is open. Open the traces of several ranks together."
-    return out
+    return {need.value: reason for need, reason in out.items()}
 
 
 def _no_device_reason(trace: Trace, kinds: set[int]) -> str:

@@ -86,7 +86,7 @@ class SourceFinder:
             slice_id = int(trace.links.launch_of[slice_id])
             if slice_id < 0:
                 return -1
-        if trace.slices.kind[slice_id] == SliceKind.PYTHON:
+        if trace.slices.kind[slice_id] == int(SliceKind.PYTHON):
             return slice_id
         thread = int(trace.tracks.thread_id[trace.slices.track_id[slice_id]])
         return self._innermost(thread, TrackKind.CPU_PYTHON, int(trace.slices.start_ns[slice_id]))
@@ -108,9 +108,9 @@ class SourceFinder:
         thread = np.where(host >= 0, trace.tracks.thread_id[sl.track_id[np.maximum(host, 0)]], -1)
         at = np.full(len(ids), -1, dtype=np.int32)
         for one in distinct(thread[thread >= 0]).tolist():
-            mine = np.flatnonzero(thread == one)
+            mine = (thread == one).nonzero()[0]
             at[mine] = self._innermost_all(one, TrackKind.CPU_PYTHON, sl.start_ns[host[mine]])
-        is_python = (host >= 0) & (sl.kind[np.maximum(host, 0)] == SliceKind.PYTHON)
+        is_python = (host >= 0) & (sl.kind[np.maximum(host, 0)] == int(SliceKind.PYTHON))
         at[is_python] = host[is_python]
         return at
 
@@ -118,13 +118,13 @@ class SourceFinder:
         """int32[len(slice_ids)]: as `user_frame` for many slices at once."""
         ids = np.asarray(slice_ids, dtype=np.int32)
         found = self.frames_around(ids)
-        todo = np.flatnonzero(found >= 0)
+        todo = (found >= 0).nonzero()[0]
         while len(todo):
             names = self._trace.slices.name_id[found[todo]]
             todo = todo[~among(names, [name for name in distinct(names).tolist() if self._is_user(name)])]
             found[todo] = self._trace.slices.parent_id[found[todo]]
             todo = todo[found[todo] >= 0]
-        for row in np.flatnonzero(found < 0).tolist() if len(self._trace.links.backward) else ():
+        for row in (found < 0).nonzero()[0].tolist() if len(self._trace.links.backward) else ():
             found[row] = self.user_frame(int(ids[row]))
         return found
 
@@ -160,7 +160,7 @@ class SourceFinder:
         if track < 0:
             return -1
         first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])
-        at = first + int(np.searchsorted(trace.slices.start_ns[first:end], time_ns, side="right")) - 1
+        at = first + int(trace.slices.start_ns[first:end].searchsorted(time_ns, side="right")) - 1
         while at >= first and int(trace.end_ns[at]) <= time_ns:
             at = int(trace.slices.parent_id[at])
         return at if at >= first else -1
@@ -175,9 +175,9 @@ class SourceFinder:
         if track < 0:
             return np.full(len(times_ns), -1, dtype=np.int32)
         first, end = int(trace.tracks.first_id[track]), int(trace.tracks.end_id[track])
-        at = np.searchsorted(trace.slices.start_ns[first:end], times_ns, side="right").astype(np.int32) + (first - 1)
+        at = trace.slices.start_ns[first:end].searchsorted(times_ns, side="right").astype(np.int32) + (first - 1)
         while True:
-            over = np.flatnonzero((at >= first) & (trace.end_ns[np.maximum(at, 0)] <= times_ns))
+            over = ((at >= first) & (trace.end_ns[np.maximum(at, 0)] <= times_ns)).nonzero()[0]
             if not len(over):
                 return np.where(at >= first, at, -1).astype(np.int32)
             at[over] = trace.slices.parent_id[at[over]]
@@ -191,7 +191,7 @@ class SourceFinder:
             slice_id = int(links.launch_of[slice_id])
         ordered = links.backward[links.backward_order]
         while slice_id >= 0:
-            at = int(np.searchsorted(ordered, slice_id))
+            at = int(ordered.searchsorted(slice_id))
             if at < len(ordered) and int(ordered[at]) == slice_id:
                 return int(links.forward[links.backward_order[at]])
             slice_id = int(trace.slices.parent_id[slice_id])
@@ -344,7 +344,7 @@ class SourceFinder:
         return None
 
     def _has_old_stacks(self) -> bool:
-        if bool((self._trace.slices.kind == SliceKind.PYTHON).any()):
+        if bool((self._trace.slices.kind == int(SliceKind.PYTHON)).any()):
             return False
         return has_call_stacks(self._trace)
 

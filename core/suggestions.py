@@ -202,7 +202,8 @@ def numbered(found: Iterable[Suggestion]) -> tuple[Suggestion, ...]:
     suggestions = list(found)
     same: dict[str, list[int]] = {}
     for at, suggestion in enumerate(suggestions):
-        same.setdefault(replace(suggestion, ordinal=1).key, []).append(at)
+        first = suggestion if suggestion.ordinal == 1 else replace(suggestion, ordinal=1)
+        same.setdefault(first.key, []).append(at)
     for places in same.values():
         places.sort(key=lambda at: (min((i for e in suggestions[at].evidence for i in e.slices), default=-1), at))
         for number, at in enumerate(places, 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.kinds import SliceKind
 from core.tables import I64
 from core.trace import Trace
@@ -45,7 +46,7 @@ def usual_dur_ns(trace: Trace, step_start_ns: I64, step_end_ns: I64, ids: I64) -
         seen = of_steps[of_steps > 0]
         if len(seen) < LEAST_STEPS:
             continue
-        middle = int(np.median(seen))
+        middle = int(sets.median(seen))
         if np.count_nonzero(seen / TIMES > middle) <= max(1, RARELY * len(seen)):
             usual[row] = middle
     held = dur[mine] / TIMES > usual[name]

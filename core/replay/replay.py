@@ -218,7 +218,7 @@ class ProcessReplay:
         if not self.repeated or not len(rows) or (own.sync_wait_ns[rows] <= 0).any():
             return 0.0
         # The mean alone may hold what an outlier beside a counted step took; the median alone is one of two lengths.
-        period_ns = min(float(np.mean(own.period_ns[rows])), float(np.median(own.period_ns[rows])))
+        period_ns = min(float(np.mean(own.period_ns[rows])), sets.median(own.period_ns[rows]))
         return 100.0 * (1.0 - self.now.step_ns / period_ns)
 
     def _step_ends(self) -> tuple[I32, I32]:

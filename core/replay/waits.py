@@ -133,7 +133,7 @@ def call_cost(view: View, work: Work) -> int:
     kernels = view.named(launches, view.names.launch)
     if not len(kernels):
         return _DEFAULT_CALL_NS
-    return int(np.median(view.trace.slices.dur_ns[kernels]))
+    return int(sets.median(view.trace.slices.dur_ns[kernels]))
 
 
 def _sync_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: int) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View
 from core.tables import I32, I64, Bool
 
@@ -194,7 +195,7 @@ def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> t
     typical = max(0, min(typical, 50_000))
     queued = launched & ~empty & (launch + typical < before)
     gaps = (start - before)[queued]
-    usual_gap = int(np.clip(np.median(gaps), 0, 5_000)) if len(gaps) else _DEFAULT_GAP_NS
+    usual_gap = int(min(max(sets.median(gaps), 0), 5_000)) if len(gaps) else _DEFAULT_GAP_NS
     latency = np.where(queued, np.minimum(typical, delay), delay)
     has_before = before > np.iinfo(np.int64).min
     spare = np.where(has_before, start - np.where(has_before, before, 0), usual_gap)

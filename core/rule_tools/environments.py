@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core import sets
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
 from core.sets import among
@@ -86,10 +87,10 @@ def _find(facts: Facts) -> Rollout | None:
         return None
     gap_start, gap_end = trace.end_ns[calls[:-1]], sl.start_ns[calls[1:]]
     same = step_of[calls[:-1]] == step_of[calls[1:]]
-    usual = float(np.median((gap_end - gap_start)[same]))
+    usual = sets.median((gap_end - gap_start)[same])
     near = same & (gap_end - gap_start <= FAR_APART * usual)
     between = starts.searchsorted(gap_start[near]), starts.searchsorted(gap_end[near])
-    if not len(between[0]) or np.median(between[1] - between[0]) < 1:
+    if not len(between[0]) or sets.median(between[1] - between[0]) < 1:
         return None  # nothing is asked of a model between two calls
     return Rollout(
         calls=calls,

@@ -14,7 +14,7 @@ from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.rule_tools.arguments import Arguments
 from core.rule_tools.name_index import KindIndex
-from core.sets import distinct
+from core.sets import among, distinct
 from core.suggestions import NotChecked, RuleContext
 from core.tables import I32, I64, Bool
 from core.trace import Trace
@@ -40,6 +40,7 @@ class Facts(Arguments):
         self._matches: dict[object, I32] = {}
         self._tracks: dict[tuple[int, int], tuple[int, I64]] = {}
         self._ranges: dict[int, list[int]] = {}
+        self._sums: dict[int | None, I64] = {}
         self._paths: dict[int, list[int]] = {}
         self.memo: dict[str, Any] = {}  # results that several rules share, by name
 
@@ -162,8 +163,13 @@ class Facts(Arguments):
 
     def on_launching_thread(self, ids: I32) -> Bool:
         """bool[len(ids)]: which CPU slices are on a thread that launches device work."""
-        on: Bool = np.isin(self.trace.tracks.thread_id[self.trace.slices.track_id[ids]], list(self.launching_threads))
+        on: Bool = self._launching_tracks[self.trace.slices.track_id[ids]]
         return on
+
+    @cached_property
+    def _launching_tracks(self) -> Bool:
+        """bool[n_tracks]: which tracks are of a thread that launches device work."""
+        return among(self.trace.tracks.thread_id, list(self.launching_threads))
 
     @cached_property
     def launching_threads(self) -> frozenset[int]:
@@ -259,7 +265,7 @@ class Facts(Arguments):
         sl, threads = self.trace.slices, self.trace.tracks.thread_id
         out = np.zeros(len(ids), dtype=bool)
         of_range, of_id = threads[sl.track_id[ranges]], threads[sl.track_id[ids]]
-        for thread in np.unique(of_range):
+        for thread in distinct(of_range):
             own = ranges[of_range == thread]
             own = own[sl.start_ns[own].argsort(kind="stable")]
             ends = np.maximum.accumulate(self.trace.end_ns[own])
@@ -326,12 +332,12 @@ class Facts(Arguments):
 
     def _device_sums(self, kind: int | None) -> I64:
         """int64: duration of the device work (of one kind) before each entry of the launch table, and of all."""
-        held = self.memo.get(key := f"device sums {kind}")
+        held = self._sums.get(kind)
         if held is None:
             work, sl = self.trace.links.launched, self.trace.slices
-            took = sl.dur_ns[work] if kind is None else np.where(sl.kind[work] == kind, sl.dur_ns[work], 0)
-            held = self.memo[key] = np.concatenate([[0], took.cumsum()])
-        return held  # type: ignore[no-any-return]
+            took = sl.dur_ns[work] if kind is None else np.where(sl.kind[work] == int(kind), sl.dur_ns[work], 0)
+            held = self._sums[kind] = np.concatenate([[0], took.cumsum()])
+        return held
 
     def in_first_step(self, ids: I32) -> I32:
         """Those of ``ids`` in the first counted step that has any; all of them without steps.

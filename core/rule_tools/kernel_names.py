@@ -61,6 +61,11 @@ def is_library(name: str) -> bool:
     return bool(_LIBRARY.search(name.lower()))
 
 
+def _is_collective(lower: str) -> bool:
+    # Every name that the pattern knows holds one of these, and looking for them takes a tenth of its time.
+    return ("ccl" in lower or "reduce" in lower or "gather" in lower) and bool(_COLLECTIVE.search(lower))
+
+
 def kernels_by_name(facts: Facts) -> list[tuple[str, np.ndarray, int]]:
     """Kernels that count, collectives left out, by name: (name, slice ids, summed ns), the longest sum first."""
     held = facts.memo.get("kernels by name")
@@ -71,7 +76,7 @@ def kernels_by_name(facts: Facts) -> list[tuple[str, np.ndarray, int]]:
         held = [
             (name, run, int(took[run].sum()))
             for at, name in enumerate(index.names)
-            if not _COLLECTIVE.search(name.lower()) and len(run := index.rows((at,)))
+            if not _is_collective(name.lower()) and len(run := index.rows((at,)))
         ]
         held.sort(key=lambda item: -item[2])
         facts.memo["kernels by name"] = held

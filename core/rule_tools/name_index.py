@@ -10,6 +10,8 @@ import numpy as np
 from core.tables import I32, I64
 from core.trace import Trace
 
+_NOTHING = np.empty(0, dtype=np.int32)
+
 
 class NameIndex:
     """Slices of one kind, sorted by name once: a look-up by name costs what it finds, not the trace.
@@ -56,10 +58,7 @@ class NameIndex:
     def rows(self, places: Iterable[int]) -> I32:
         """int32[k]: slices with the names at these positions of `names`, ascending."""
         ordered, bounds, _ = self._runs
-        found = [ordered[bounds[at] : bounds[at + 1]] for at in places]
-        if len(found) == 1:
-            return found[0]
-        return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.int32)
+        return _together([ordered[bounds[at] : bounds[at + 1]] for at in places])
 
 
 class NamesOfKinds:
@@ -83,10 +82,18 @@ class NamesOfKinds:
 
     def rows(self, places: Iterable[int]) -> I32:
         """As `NameIndex.rows`."""
-        found = [part.rows((at,)) for place in places for part, at in self._held[place]]
-        if len(found) == 1:
-            return found[0]
-        return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.int32)
+        return _together([part.rows((at,)) for place in places for part, at in self._held[place]])
+
+
+def _together(found: list[I32]) -> I32:
+    """Slices of several names, ascending; those of one name are."""
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        return _NOTHING
+    rows: I32 = np.concatenate(found)
+    rows.sort()
+    return rows
 
 
 class KindIndex:
@@ -95,7 +102,7 @@ class KindIndex:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._single: dict[int, NameIndex] = {}
-        self._several: dict[tuple[int, ...], NamesOfKinds] = {}
+        self._several: dict[tuple[int, ...], NameIndex | NamesOfKinds] = {}
 
     def of(self, kinds: tuple[int, ...]) -> NameIndex | NamesOfKinds:
         """Slices of these kinds by name."""
@@ -103,12 +110,15 @@ class KindIndex:
             return self._one(kinds[0])
         found = self._several.get(kinds)
         if found is None:
-            found = self._several[kinds] = NamesOfKinds(self._trace, [self._one(kind) for kind in kinds])
+            parts = [self._one(kind) for kind in kinds]
+            held = [part for part in parts if len(part.ids)] or parts[:1]
+            found = held[0] if len(held) == 1 else NamesOfKinds(self._trace, held)
+            self._several[kinds] = found
         return found
 
     def _one(self, kind: int) -> NameIndex:
         found = self._single.get(kind)
         if found is None:
-            ids = (self._trace.slices.kind == kind).nonzero()[0].astype(np.int32)
+            ids = (self._trace.slices.kind == int(kind)).nonzero()[0].astype(np.int32)
             found = self._single[kind] = NameIndex(self._trace, ids)
         return found

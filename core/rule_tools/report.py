@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from core.rule_tools.facts import Facts, facts_of, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
 from core.rule_tools.sync_classes import Occurrence, classify, host_time_ns, is_last_of_all
 from core.rule_tools.uneven import SENTENCE, uneven
-from core.sets import distinct
+from core.sets import changes, distinct
 from core.suggestions import Effect, EffectKind, Evidence, Fix, RuleContext, SourceRef, Suggestion
 from core.tables import I32
 
@@ -389,7 +390,7 @@ def parts_by_frame(ctx: RuleContext, facts: Facts, ids: I32) -> dict[str, I32]:
     frames = ctx.source.user_frames(ids)
     names = np.where(frames >= 0, ctx.trace.slices.name_id[np.maximum(frames, 0)], -1)
     order = names.argsort(kind="stable")
-    cut = np.diff(names[order]).nonzero()[0] + 1
-    parts = [part for part in np.split(order, cut) if len(part)]
+    cut = [*changes(names[order]).nonzero()[0].tolist(), len(order)]
+    parts = [order[first:last] for first, last in pairwise(cut)]
     parts.sort(key=lambda part: int(part[0]))
     return {ctx.trace.strings[int(names[part[0]])]: ids[part] for part in parts}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from core import sets
 from core.rule_tools.facts import Facts
 from core.rule_tools.sync_classes import Occurrence, host_time_ns
 from core.suggestions import Evidence
@@ -42,7 +43,7 @@ def uneven(facts: Facts, occurrences: Sequence[Occurrence]) -> tuple[dict[str, A
             calls.setdefault(row, []).extend(one.calls)
     every = np.asarray(list(took.values()), dtype=np.float64)
     worst = max(took, key=lambda row: took[row])
-    typical = float(np.median(every))
+    typical = sets.median(every)
     if took[worst] <= MOST_SHARE * every.sum() or took[worst] <= TIMES_TYPICAL * typical:
         return {}, ()
     number = int(facts.figures.steps.number[worst])

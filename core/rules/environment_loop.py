@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.rule_tools.environments import rollout
 from core.rule_tools.facts import facts_of
 from core.rule_tools.host_functions import place_of
@@ -70,7 +71,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if found is None or found.loop_ns < ctx.params["min_share"] * facts.window_ns:
         return []
     dur = ctx.trace.slices.dur_ns
-    small = float(np.median(dur[found.ops])) <= 1e3 * ctx.params["small_us"]
+    small = sets.median(dur[found.ops]) <= 1e3 * ctx.params["small_us"]
     longest = int(found.calls[np.argmax(dur[found.calls])])
     place, _ = place_of(ctx.trace, longest)
     effects = [Effect(EffectKind.SCALE_HOST, tuple(found.calls.tolist()), 1.0 / ctx.params["workers"], assumed=True)]

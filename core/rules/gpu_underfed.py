@@ -32,6 +32,8 @@ from typing import Any
 
 import numpy as np
 
+from core import sets
+from core.figures.lookup import of_kinds
 from core.intervals import coverage, union
 from core.kinds import GapCause, SliceKind
 from core.rule_tools.environments import is_of_environment
@@ -86,7 +88,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     inside = gaps.step_id >= 0
     length = (gaps.end_ns - gaps.start_ns)[inside]
-    unknown = np.isin(gaps.cause[inside], (GapCause.UNKNOWN, GapCause.PYTHON))
+    unknown = of_kinds(gaps.cause[inside], (GapCause.UNKNOWN, GapCause.PYTHON))
     values: dict[str, Any] = {
         "busy_pct": busy,
         "python_pct": 100.0 * length[gaps.cause[inside] == int(GapCause.PYTHON)].sum() / max(length.sum(), 1),
@@ -100,7 +102,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return [found]
     if busy >= ctx.params["max_busy_pct"]:
         return []
-    if len(facts.kernels) >= 20 and float(np.median(ctx.trace.slices.dur_ns[facts.kernels])) <= 25e3:
+    if len(facts.kernels) >= 20 and sets.median(ctx.trace.slices.dur_ns[facts.kernels]) <= 25e3:
         return []  # short kernels: launching them is what takes the time, and that has a rule of its own
     if not length.sum() or length[unknown].sum() < ctx.params["min_unknown"] * length.sum():
         return []

@@ -35,9 +35,10 @@ from typing import Any
 
 import numpy as np
 
+from core import sets
 from core.engine_steps import engine_steps
 from core.figures.device import busy_windows
-from core.figures.lookup import view_of
+from core.figures.lookup import of_kinds, view_of
 from core.figures.steps import step_source
 from core.kinds import HOST_CALLS, GapCause, SliceKind
 from core.rule_tools.collective_kinds import DDP, marked
@@ -144,7 +145,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         raise NotChecked("The use of the GPU is unknown in this trace.")
     if len(kernels) < ctx.params["min_kernels"] or busy >= ctx.params["max_busy_pct"]:
         return []
-    typical_us = float(np.median(ctx.trace.slices.dur_ns[kernels])) / 1e3
+    typical_us = sets.median(ctx.trace.slices.dur_ns[kernels]) / 1e3
     by_launch, blamed = _idle_by_launching(facts)
     by_launch -= host_compute(facts).idle_ns  # that is no launching: it has a rule of its own
     share = by_launch / max(_device_time_ns(facts), 1)
@@ -301,7 +302,7 @@ def _idle_by_launching(facts: Facts) -> tuple[int, list[int]]:
 def _by_launching(facts: Facts) -> Bool:
     """bool[k]: gaps of the counted steps in which the CPU was launching or in Python."""
     gaps = facts.figures.gaps
-    inside: Bool = np.isin(gaps.cause, (GapCause.LAUNCH, GapCause.PYTHON))
+    inside = of_kinds(gaps.cause, (GapCause.LAUNCH, GapCause.PYTHON))
     if facts.n_steps:
         inside &= (gaps.step_id >= 0) & facts.use_steps[np.maximum(gaps.step_id, 0)]
     return inside

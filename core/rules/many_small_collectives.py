@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.rule_tools.collective_kinds import DDP, FSDP, barriers, kinds_of, marked, with_gradients
 from core.rule_tools.communication import collectives, message_bytes
 from core.rule_tools.facts import Facts, facts_of
@@ -57,7 +58,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     known = [s for s in sizes if s is not None]
     if not known:
         raise NotChecked("The collectives do not say how large their messages are. Record with a newer torch.")
-    typical = float(np.median(known))
+    typical = sets.median(np.asarray(known))
     if typical >= ctx.params["max_bytes"]:
         return []
     return [

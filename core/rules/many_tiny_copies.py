@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.figures.lookup import of_kinds
 from core.kinds import CopyDirection, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
@@ -51,7 +52,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts, trace = facts_of(ctx), ctx.trace
     copies = facts.work[trace.slices.kind[facts.work] == int(SliceKind.MEMCPY)]
     size, way = trace.slices.copy_bytes[copies], trace.slices.direction[copies]
-    tiny = (size >= 0) & (size < ctx.params["max_bytes"]) & np.isin(way, (CopyDirection.HTOD, CopyDirection.DTOH))
+    tiny = (size >= 0) & (size < ctx.params["max_bytes"]) & of_kinds(way, (CopyDirection.HTOD, CopyDirection.DTOH))
     blocking = {c for items in classify(ctx, facts).values() for o in items for c in o.copies}
     copies = np.asarray([int(c) for c in copies[tiny] if int(c) not in blocking], dtype=np.int32)
     calls = distinct(trace.links.launch_of[copies]) if len(copies) else copies

@@ -94,7 +94,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     attention = np.asarray(sorted(op for ops in find_attention(facts) for op in ops), dtype=np.int32)
     every = every[~(facts.inside(every, attention) | among(every, attention))]
     ops = facts.in_first_step(every)
-    longest = ops[np.argsort(-facts.device_ns(ops), kind="stable")[: int(ctx.params["look_at"])]].tolist()
+    longest = ops[(-facts.device_ns(ops)).argsort(kind="stable")[: int(ctx.params["look_at"])]].tolist()
     facts.read_args(longest)
     half = [op for op in longest if any("Half" in t or "BFloat16" in t for t in facts.types(op))]
     need(half, "none of the longest matrix products is in half precision.")
@@ -173,7 +173,7 @@ def _pace(products: Sequence[_Product], odd: Sequence[_Product], min_part: float
 
 def _in_each_step(facts: Facts, every: I32, first: I32, odd: Sequence[int]) -> I32:
     """int32[k]: the same products in all steps: those at the same places of steps with as many products."""
-    places = np.flatnonzero(among(first, odd))
+    places = among(first, odd).nonzero()[0]
     rows = facts.figures.step_of[every]
     steps = [every[rows == row] for row in distinct(rows).tolist()]
     found: I32 = np.concatenate([ops[places] for ops in steps if len(ops) == len(first)])

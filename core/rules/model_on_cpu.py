@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.host_compute import host_compute
@@ -69,7 +70,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     on_cpu = len(facts.matching(r"^aten::(_?mkldnn|thnn_conv|_slow_conv)", SliceKind.CPU_OP)) > 0
     if len(trace.memory) and bool((trace.memory.device >= 0).any()):
         raise NotChecked("Memory of the GPU was used, but its work was not recorded.")
-    typical = float(np.median(trace.slices.dur_ns[heavy]))  # the first one may load a library
+    typical = sets.median(trace.slices.dur_ns[heavy])  # the first one may load a library
     if not on_cpu and typical < ctx.params["min_typical_us"] * 1e3:
         raise NotChecked("The operators are as short as launches: they may have run on the GPU without being recorded.")
     return [

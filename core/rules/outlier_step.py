@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import view_of
 from core.figures.rounds import loop_rounds, waits_for_batches
 from core.figures.steps import far, keeps_pace, update_rounds
@@ -125,7 +126,7 @@ def _different(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
     steps = ctx.figures.steps
     length = (steps.end_ns - steps.start_ns).astype(float)
     need(len(length) >= _FEWEST, "fewer than four steps tell no outlier. Record more steps.")
-    median = float(np.median(length))
+    median = sets.median(length)
     own = ctx.figures.step_figures
     paced = keeps_pace(steps, own.period_ns, own.device_end_ns, own.sync_wait_ns, ctx.params["times"])
     paced |= update_rounds(view_of(ctx.trace), steps, ctx.figures.step_of, ctx.params["times"])[0]
@@ -214,7 +215,7 @@ def _took(facts: Facts, rows: list[int]) -> I32:
         return np.zeros(0, dtype=np.int32)
     whole = np.bincount(name, weights=np.where(long, slices.dur_ns[ids], 0))[most] / len(rows)
     extra = np.bincount(name, weights=~long)[most] == 0
-    extra &= float(length[rows].mean()) - whole >= float(np.median(length[others])) / 2  # no step's own name
+    extra &= float(length[rows].mean()) - whole >= sets.median(length[others]) / 2  # no step's own name
     one = most[extra][whole[extra].argmax()] if extra.any() else most[whole.argmin()]
     found: I32 = ids[long & (name == one)]
     longest_first: I32 = found[(-slices.dur_ns[found]).argsort(kind="stable")][:_MOST_ROWS]

@@ -26,8 +26,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-import numpy as np
-
+from core import sets
 from core.figures.steps import UNWRITTEN
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
@@ -47,7 +46,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     kernels = ctx.figures.step_figures.kernels
     need(len(kernels) >= 3, "fewer than three steps were recorded. Record more steps.")
-    median = float(np.median(kernels[kernels > 0])) if kernels.any() else 0.0
+    median = sets.median(kernels[kernels > 0]) if kernels.any() else 0.0
     cut = [row for row in (0, len(kernels) - 1) if kernels[row] < ctx.params["min_share"] * median]
     if cut and cut[-1] > 0:  # where the CPU ran ahead when the recording ended, the work of several is missing
         before = range(len(kernels) - 2, 0, -1)

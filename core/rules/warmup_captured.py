@@ -24,8 +24,7 @@ schedule of the reference article; NVIDIA Nsight Systems leaves the initial gap 
 
 from __future__ import annotations
 
-import numpy as np
-
+from core import sets
 from core.figures.lookup import view_of
 from core.figures.rounds import loop_rounds
 from core.rule_tools.facts import facts_of
@@ -51,7 +50,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     length = (steps.end_ns - steps.start_ns).astype(float)
     need(len(length) >= 3, "fewer than three steps were recorded. Record more steps.")
     need(not steps.inferred.any(), "no step is marked, and those worked out from other marks leave the start out.")
-    median = float(np.median(length[1:]))
+    median = sets.median(length[1:])
     paced, _ = loop_rounds(view_of(ctx.trace), ctx.figures, ctx.params["times"])
     if length[0] < ctx.params["times"] * median or not median or paced[0]:
         return []
