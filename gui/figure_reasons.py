@@ -11,6 +11,9 @@ from core.kinds import HOST_CALLS
 from core.own_run import no_steps_cure, no_steps_reason
 from core.run_folder import RunRecord
 from core.trace import Trace
+from core.words import fill
+
+TIMED_STEPS, PREPARED_STEPS = 3, 1  # as `profiling._child_clock` and its recorder: at least so many before a window
 
 
 def _tr(words: str) -> str:
@@ -57,9 +60,27 @@ def wall(run: RunRecord | None) -> str:
     """Why the time without the profiler is unknown."""
     if run is None:
         return _tr("Needs a run started from StepLens: it times some steps without the profiler.")
-    return _tr(
-        "This run timed no steps without the profiler: it was told not to, or the loop was too short for it to do so."
+    why = untimed(run)
+    return _tr("Not timed: {why}").format(why=why) if why else _tr("This run timed no steps without the profiler.")
+
+
+def untimed(run: RunRecord) -> str:
+    """Why a run timed no steps without the profiler, and what to do about it; empty where that is not known."""
+    schedule = run.spec.get("schedule")
+    if run.spec.get("measure_wall") is False:
+        return _tr("it was not to be timed. Profile the script anew, with that option.")
+    if not isinstance(schedule, dict) or run.steps_made is None:
+        return ""
+    asked = {name: value for name, value in schedule.items() if type(value) is int and value >= 0}
+    active = asked.get("active", 1)
+    needed = asked.get("skip", 0) + asked.get("warmup", 0) + TIMED_STEPS + PREPARED_STEPS + active
+    if run.steps_made >= needed:
+        return ""
+    words = _tr(
+        "the script made {made} {made|step|steps}, and it takes {needed} to time some and record {active} after that. "
+        "Let it make more steps, or profile it anew with fewer to skip and to record."
     )
+    return fill(words, {"made": run.steps_made, "needed": needed, "active": active})
 
 
 def no_device(trace: Trace) -> str:

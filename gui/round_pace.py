@@ -11,12 +11,11 @@ from core.change_range import CALM_PCT, is_calm, is_too_busy, shortest_step
 from core.judging import Judgement
 from core.project import Figures, Iteration
 from core.run_folder import RunRecord
-from core.words import fill
 from gui import text
+from gui.figure_reasons import untimed
 
 translate = QCoreApplication.translate
 STARTS_SLOWLY_NS, STARTS_TIMES = 2e9, 10.0  # a first step that takes so much longer, and so many steps, is told
-TIMED_STEPS, PREPARED_STEPS = 3, 1  # as `profiling._child_clock` and its recorder: at least so many before a window
 MOST_TOLD_PCT = 500.0  # a change that may be larger is not put into figures
 
 
@@ -127,30 +126,11 @@ def start_words(found: Judgement, before: RunRecord | None, after: RunRecord | N
 
 def untimed_words(iteration: Iteration, run: RunRecord | None) -> list[str]:
     """Why a round has no time of a step without the profiler, and what to do about it; nothing where it has one."""
-    if (
-        run is None
-        or iteration.figures.wall_ns
-        or not iteration.is_good
-        or not isinstance(run.spec.get("schedule"), dict)
-    ):
+    why = untimed(run) if run is not None and not iteration.figures.wall_ns and iteration.is_good else ""
+    if not why:
         return []
-    told = translate("iterations", "In round {number} the step without the profiler is unknown:").format(
-        number=iteration.number
-    )
-    if run.spec.get("measure_wall") is False:
-        why = translate("iterations", "it was not to be timed. Profile the script anew, with that option.")
-        return [f"{told} {why}"]
-    asked = {name: value for name, value in run.spec["schedule"].items() if type(value) is int and value >= 0}
-    active = asked.get("active", 1)
-    needed = asked.get("skip", 0) + asked.get("warmup", 0) + TIMED_STEPS + PREPARED_STEPS + active
-    if run.steps_made is None or run.steps_made >= needed:
-        return []
-    why = translate(
-        "iterations",
-        "the script made {made} {made|step|steps}, and it takes {needed} to time some and record {active} after that. "
-        "Let it make more steps, or profile it anew with fewer to skip and to record.",
-    )
-    return [f"{told} {fill(why, {'made': run.steps_made, 'needed': needed, 'active': active})}"]
+    words = translate("iterations", "In round {number} the step without the profiler is unknown: {why}")
+    return [words.format(number=iteration.number, why=why)]
 
 
 def rounded(steps: float) -> int:
