@@ -16,7 +16,7 @@ from gui.settings import Settings
 from gui.text_size import px
 from gui.widgets.labels import button, label, plain_tip
 from gui.widgets.split_share import SplitShare
-from gui.widgets.tabs import EndsWhole
+from gui.widgets.tabs import BesideTabs, EndsWhole
 
 SIDE_PX, SIDE_MIN_PX, SIDE_WIDE_PX = 384, 280, 480
 BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what both have, and at most
@@ -173,7 +173,7 @@ class DocumentPage(QWidget):
         views.setMenu(self._views)
         tall = button("⇕", self.toggle_tall, "flat", self.tr("Taller, and back (Shift+Q)"))
         tall.setAccessibleName(self.tr("Make the views under the timeline taller, and back"))
-        corner = QWidget()
+        corner = BesideTabs(self.bottom.tabBar())
         row = QHBoxLayout(corner)
         row.setContentsMargins(0, 0, 6, 0)
         row.setSpacing(0)

@@ -45,6 +45,19 @@ class EndsWhole(QTabBar):
         return words + " " * ((room_px - metrics.horizontalAdvance(words)) // max(metrics.horizontalAdvance(" "), 1))
 
 
+class BesideTabs(QWidget):
+    """What stands at the end of the line of tabs, in its middle: Qt puts it at the lower edge as high as it is."""
+
+    def __init__(self, tabs: QTabBar) -> None:
+        super().__init__()
+        self._tabs = tabs
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As high as the tabs."""
+        size = super().sizeHint()
+        return QSize(size.width(), max(size.height(), self._tabs.sizeHint().height()))
+
+
 class DocumentTabs(EndsWhole):
     """One tab per trace or page. With many of them the bar scrolls; a title never shrinks to a letter and dots.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
@@ -173,3 +173,18 @@ def test_in_the_lowest_page_the_main_figures_stand_beside_the_word(qapp: QApplic
     settle()
     assert verdict.height() == usual
     dispose(window)
+
+
+@pytest.mark.parametrize("percent", [100, 200])
+def test_the_buttons_beside_the_tabs_stand_in_the_middle_of_their_line(small: MainWindow, percent: int) -> None:
+    text_size.choose(small.session, small.settings, percent)
+    settle()
+    page = small.current_page()
+    assert page is not None
+    bar = page.bottom.tabBar()
+    corner = page.bottom.cornerWidget(Qt.Corner.TopRightCorner)
+    middles = {made.mapTo(page, made.rect().center()).y() for made in corner.findChildren(QPushButton)}
+    line = bar.mapTo(page, bar.rect().center()).y()
+    text_size.choose(small.session, small.settings, 100)
+    assert middles
+    assert all(abs(middle - line) <= 2 for middle in middles), (middles, line)
