@@ -211,7 +211,13 @@ def _device(view: View) -> list[DoctorNote]:
         notes.append(_note("orphan-kernels/no-launches", orphans, orphans=len(orphans)))
     elif len(orphans) or len(lost):
         examples = np.concatenate((orphans[: _EXAMPLES // 2], lost[: _EXAMPLES // 2]))
-        key = "orphan-kernels/most" if len(orphans) > _LOST_SHARE * len(every) else "orphan-kernels"
+        key = (
+            "orphan-kernels"
+            if len(orphans) and len(lost)
+            else f"orphan-kernels/{'work' if len(orphans) else 'launches'}"
+        )
+        if len(orphans) > _LOST_SHARE * len(every):
+            key = "orphan-kernels/most"
         notes.append(_note(key, examples, orphans=len(orphans), launches=len(lost)))
     early = trace.slices.start_ns[links.launched] < trace.slices.start_ns[links.launched_by] - _SKEW_NS
     if early.any():

@@ -130,10 +130,21 @@ TEXTS: Mapping[str, NoteText] = {
         "Such work is counted as work, but in no step and under no operator.",
         "Usually they lie at the border of the recording; record more steps, or with larger profiler buffers.",
     ),
+    "orphan-kernels/work": NoteText(
+        "info",
+        "{orphans} {orphans|piece of device work has|pieces of device work have} no launch in the trace.",
+        "Such work is counted as work, but in no step and under no operator.",
+        "Usually it lies at the border of the recording; record more steps, or with larger profiler buffers.",
+    ),
+    "orphan-kernels/launches": NoteText(
+        "info",
+        "{launches} {launches|launch has|launches have} no device work in the trace.",
+        "The device was a little busier than it seems.",
+        "Usually they lie at the border of the recording; record more steps, or with larger profiler buffers.",
+    ),
     "orphan-kernels/most": NoteText(
         "info",
-        "{orphans} {orphans|piece of device work has|pieces of device work have} no launch in the trace; "
-        "{launches} {launches|launch has|launches have} no device work in it.",
+        "{orphans} {orphans|piece of device work has|pieces of device work have} no launch in the trace.",
         "Such work is counted as work, but in no step and under no operator.",
         "So much does not lie at the border of the recording: the calls that launched it, or what links them to it, "
         "were not recorded. Record with a newer torch, and a newer profiler of this device.",

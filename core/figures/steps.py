@@ -22,6 +22,7 @@ _LIKE_RATIO = 1.15  # a step that is longer than one that counts by less is of i
 BESIDE_OUTLIER = "beside an outlier: the next step, far longer than the others, began its device work late"
 _ENDED = "truncated: the recording ended before all of its device work was written"
 UNWRITTEN = "truncated: the recording ended before much of its device work was written"
+_NO_DURATION = "unfinished: its range has no valid duration"
 LOST = "lost: most of its device work is not in the trace"
 _LOST_SHARE = 0.5  # of the launches of a step between others
 _CLOSE_SHARE = 0.02  # of an iteration: ranges that lie no further apart are whole iterations themselves
@@ -269,6 +270,8 @@ def choose_counted(
     for i in lacking.nonzero()[0] if lacking is not None else ():
         why[i] = "truncated: the time from its range to the next iteration is not known"
     duration = steps.end_ns - steps.start_ns
+    for i in (duration <= 0).nonzero()[0] if count > 1 else ():
+        why[i] = why[i] or _NO_DURATION
     if count > 1:
         _mark_truncated(why, kernels, has_device, lost)
         whole = np.flatnonzero([not reason for reason in why])

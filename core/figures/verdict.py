@@ -242,6 +242,7 @@ def _unexplained(budget: Budget, share_pct: float, held_lead_ns: float, has_stac
     held, rest = (float(budget.idle_by_cause_ns.get(cause, 0)) for cause in (GapCause.QUEUED, GapCause.UNKNOWN))
     period, busy = float(budget.period_ns or 1), float(budget.busy_ns or 0)
     if held <= rest:
+        share_pct *= rest / max(held + rest, 1.0)  # what was launched already is no riddle that stacks would solve
         return _verdict("unknown", "unknown_cause" if has_stacks else "unknown_no_stacks", share_pct=share_pct)
     if held_lead_ns > held / 2 and period > held_lead_ns:
         lead_pct, rest_pct = 100.0 * held_lead_ns / period, 100.0 * busy / (period - held_lead_ns)

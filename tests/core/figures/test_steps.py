@@ -27,7 +27,7 @@ def steady(durations: list[int], kernels: list[int] | None = None) -> TraceBuild
         builder.step(i, at, dur)
         for k in range(kernels[i] if kernels else 2):
             builder.launch("k", at=at + 1 + 25 * k, call=3, start=at + 5 + 25 * k, dur=20)
-        at += dur
+        at += max(dur, 100)
     return builder
 
 
@@ -85,6 +85,13 @@ def test_warm_up_truncated_and_outlier_steps_are_left_out_and_say_why():
     figures = compute_figures(steady([900, 100, 100, 500, 100, 100], [2, 2, 2, 2, 2, 1]).build()).step_figures
     assert figures.counted.tolist() == [False, True, True, False, True, False]
     assert [why.split(":")[0] for why in figures.why_not] == ["warm-up", "", "", "outlier", "", "truncated"]
+
+
+def test_a_step_without_a_valid_duration_is_in_no_mean():
+    figures = compute_figures(steady([100, 100, -1, 100, 100]).build())
+    assert figures.step_figures.counted.tolist() == [True, True, False, True, True]
+    assert figures.step_figures.why_not[2].startswith("unfinished")
+    assert (figures.summary.step_ns, figures.summary.step_median_ns) == (100 * US, 100 * US)
 
 
 def test_when_no_step_is_faultless_the_least_bad_count():

@@ -123,6 +123,28 @@ def test_where_most_launches_are_lost_how_busy_the_device_was_is_unknown():
     assert (figures.summary.gpu_busy_pct, figures.summary.kernel_busy_pct) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("orphans", "lost", "words"),
+    [
+        (0, 2, "2 launches have no device work in the trace."),
+        (1, 0, "1 piece of device work has no launch in the trace."),
+        (1, 1, "1 piece of device work has no launch in the trace; 1 launch has no device work in it."),
+    ],
+)
+def test_only_what_there_is_of_work_without_launch_and_launches_without_work_is_told(
+    orphans: int, lost: int, words: str
+):
+    builder = TraceBuilder()
+    for k in range(20):
+        builder.launch("k", at=30 * k, call=5, start=30 * k + 8, dur=20)
+    for k in range(orphans):
+        builder.kernel("k", 700 + 30 * k, 20)
+    for k in range(lost):
+        builder.runtime("cudaLaunchKernel", 800 + 30 * k, 5, correlation=90 + k)
+    note = next(n for n in compute_figures(builder.build()).doctor if n.code == "orphan-kernels")
+    assert note.title == words
+
+
 def test_orphans_are_counted_as_the_rule_of_that_name_counts_them():
     """A piece without a valid duration is one, too."""
     builder = TraceBuilder().op("aten::mm", 0, 50).kernel("whole", 5, 20)
@@ -309,6 +331,9 @@ def test_idling_with_work_launched_is_told_from_idling_without():
     unexplained = judge(budget(30, unknown=70), has_stacks=False)
     assert unexplained is not None
     assert "with_stack=True" in unexplained.text
+    partly = judge(budget(30, queued=30, unknown=40), has_stacks=False)
+    assert partly is not None
+    assert partly.text.startswith("For 40 % of the time")  # the rest was launched already: no stacks would tell more
     held = judge(budget(30, queued=60, unknown=10))
     assert held is not None
     assert (held.code, held.values["held_pct"]) == ("unknown", 60.0)
