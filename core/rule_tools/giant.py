@@ -10,6 +10,17 @@ from core.suggestions import Suggestion
 SENTENCE = (
     "The only step that is marked holds about {in_step} iterations: what is said of a step is of all of them together."
 )
+# Labels of times per step, as they are where that step is no iteration: a reader would take them for those of one.
+IN_THE_STEP = {
+    "Time in the loader per step": "Time in the loader in all of the step",
+    "Wait per step": "Wait in all of the step",
+    "GPU idle for the loader, per step": "GPU idle for the loader in all of the step",
+    "GPU idle during them, per step": "GPU idle during them in all of the step",
+    "Time per step with no computation beside them": "Time in all of the step with no computation beside them",
+    "Time per step in which only they ran": "Time in all of the step in which only they ran",
+    "Time in them per step": "Time in them in all of the step",
+    "Time outside operators per step": "Time outside operators in all of the step",
+}
 
 
 def iterations_in_step(figures: Figures) -> int:
@@ -25,4 +36,5 @@ def with_iterations(found: Suggestion, figures: Figures) -> Suggestion:
     inside = iterations_in_step(figures)
     if not inside or found.informational:
         return found
-    return replace(found, values={**found.values, "in_step": inside}, more=(*found.more, SENTENCE))
+    shown = tuple(replace(one, label=IN_THE_STEP.get(one.label, one.label)) for one in found.evidence)
+    return replace(found, values={**found.values, "in_step": inside}, more=(*found.more, SENTENCE), evidence=shown)

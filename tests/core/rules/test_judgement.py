@@ -413,6 +413,7 @@ def test_a_card_about_a_marked_step_of_several_iterations_says_so(rounds: int) -
         builder.op("aten::mm", at + 820, 60).launch("gemm", at + 830, 5, at + 840, 100)
     (found,) = run_rule("loader-without-workers", built(builder)).suggestions
     assert ("holds about 5 iterations" in found.explanation) is (rounds == 6)
+    assert [e.label for e in found.evidence if "per step" in e.label] == [] or rounds == 1
 
 
 def test_of_several_ranks_the_evidence_is_of_the_one_that_idles_longest(tmp_path: Path) -> None:

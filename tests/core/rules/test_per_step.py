@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from core.figures.compute import compute_figures
 from core.kinds import GapCause
+from core.rule_tools import giant
 from core.rule_tools.report import PER_STEP
 from core.suggestions import Suggestion
 from core.trace import Trace
@@ -59,6 +63,17 @@ def test_a_time_of_all_steps_in_a_sentence_is_told_per_step_as_well() -> None:
 
 def test_every_label_that_is_told_per_step_says_so() -> None:
     assert all("per step" in label for label in PER_STEP.values())
+
+
+def test_every_time_per_step_has_words_for_a_step_of_several_iterations() -> None:
+    """Rules give their labels as constants; those that `PER_STEP` makes are of several steps."""
+    of_several = {*PER_STEP.values(), "GPU idle per step until the next launch", "CPU time inside them per step"}
+    labels = set()
+    for file in [*Path(giant.__file__).parent.glob("*.py"), *(Path(giant.__file__).parents[1] / "rules").glob("*.py")]:
+        labels |= set(re.findall(r'"([A-Z][^"{}.]*per step[^"{}.]*)"', file.read_text(encoding="utf-8")))
+    labels = {label for label in labels if "No steps are marked" not in label} - of_several
+    assert labels == set(giant.IN_THE_STEP)
+    assert not any("per step" in words for words in giant.IN_THE_STEP.values())
 
 
 def test_the_loader_idles_the_device_for_as_long_as_the_budget_says() -> None:
