@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import platform
 import sys
@@ -22,6 +23,7 @@ from gui.said import spoken
 from gui.widgets.labels import button, heading, label
 
 log = logging.getLogger(__name__)
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 class ChanceError(TraceError):
@@ -61,6 +63,12 @@ def as_text(error: BaseException) -> ErrorText | None:
             tr("errors", "There is not enough memory for this."),
             "",
             tr("errors", "Close other traces or programs, or record fewer steps."),
+        )
+    if isinstance(error, OSError) and error.errno in FULL:
+        return ErrorText(
+            tr("errors", "There is no space left on the disk."),
+            visible_code(str(error.filename or "")),
+            tr("errors", "Delete old runs, or choose another folder for them in Settings; then try again."),
         )
     if isinstance(error, OSError):
         return ErrorText(

@@ -283,10 +283,10 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterabl
     write_atomically(backup, data)
     applied = AppliedEdit(edit, backup, tuple(keys))
     note = {"format": NOTE_FORMAT, **asdict(edit), "path": str(edit.path), "keys": applied.keys}
-    write_atomically(applied.note, json.dumps(note).encode())
     try:
+        write_atomically(applied.note, json.dumps(note).encode())
         write_atomically(edit.path, changed)
-    except TraceError:  # in a folder that cannot be written
+    except TraceError:  # in a folder that cannot be written, or on a full disk
         applied.note.unlink(missing_ok=True)
         backup.unlink(missing_ok=True)
         raise

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import gc
 import sys
 import threading
@@ -561,6 +562,10 @@ def test_an_error_one_can_act_on_is_no_crash() -> None:
     assert shown == errors.ErrorText("t", "d", "h")
     assert errors.as_text(FileNotFoundError(2, "No such file", "x.json")) is not None
     assert errors.as_text(ValueError("bug")) is None
+    full = errors.as_text(OSError(errno.ENOSPC, "No space left on device", "copy/x.py"))
+    assert full is not None
+    assert "no space left" in full.title
+    assert "old runs" in full.hint
 
 
 def test_without_a_screen_the_program_says_so_and_ends() -> None:

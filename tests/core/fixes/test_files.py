@@ -209,6 +209,22 @@ def test_a_change_that_cannot_be_written_leaves_no_backup(project, tmp_path, mon
     assert list((tmp_path / "kept").iterdir()) == []
 
 
+def test_a_disk_that_fills_up_in_between_leaves_no_backup_without_its_note(project, tmp_path, monkeypatch):
+    real = files.write_atomically
+
+    def fail(path, data):
+        if path.name.endswith(files.NOTE_END):
+            raise TraceError(f"{path}: cannot be written: No space left on device.")
+        real(path, data)
+
+    monkeypatch.setattr(files, "write_atomically", fail)
+    edit = edit_of(project)
+    with pytest.raises(TraceError, match="No space left"):
+        apply_to_file(edit, tmp_path / "backups")
+    assert read_source(edit.path) == edit.before
+    assert list((tmp_path / "backups").iterdir()) == []
+
+
 def test_undo_does_without_the_backup_and_twice_is_once(project, tmp_path):
     """The run's folder was deleted, or another window has undone it."""
     script = project / "train.py"
