@@ -16,6 +16,7 @@ from core.importing.decoders import Decoder, Future, Read
 from core.importing.dicts import DROPPING
 from core.importing.ends import note_rest, read_footer
 from core.importing.gather import Gathering
+from core.importing.packed import BLOCK_BYTES
 from core.importing.pieces import PieceResult, walk_piece
 from core.importing.scan import (
     EVENT_LIMIT_BYTES,
@@ -25,7 +26,7 @@ from core.importing.scan import (
     foreign,
     last_border,
 )
-from core.importing.streams import BLOCK_BYTES, Text
+from core.importing.streams import Text
 
 _BORDER_WINDOW_BYTES = 1 << 16  # an event's border is looked for in as much of a piece's end
 WASTE_LIMIT = 100_000  # entries without use, each looked at by itself: as many as nearly all of a file is no trace

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from core.errors import TraceError
+from core.importing.packed import BLOCK_BYTES
 from core.importing.repair import Unreadable, parse_event
-from core.importing.streams import BLOCK_BYTES, Text
+from core.importing.streams import Text
 from core.trace import TraceSource
 
 _BLOCKS = 48

@@ -5,40 +5,16 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import struct
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
-
-import zstandard
+from typing import Any
 
 from core.errors import TraceError
-from core.importing.gzips import header_end, salvaged
+from core.importing.packed import BLOCK_BYTES, ByteStream, Gunzip, Note, Unzip, Unzstd
 
-_inflate: Any = zlib
-try:  # several times faster than zlib where there is a wheel for it
-    from isal import isal_zlib
-
-    _inflate = isal_zlib
-except ImportError:  # pragma: no cover - depends on the machine
-    pass
-
-BLOCK_BYTES = 1 << 20
-_BOMB_RATIO = 400  # real traces shrink by 10 to 60
-_BOMB_FLOOR_BYTES = 256 << 20
 _MAX_LAYERS = 4
-_KEPT_BYTES = 1 << 20  # compressed, where it is no file that can be read again
-Note = Callable[[str, str, int], None]
-
-
-class ByteStream(Protocol):
-    """Anything with ``read(n)``; empty bytes at the end."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return up to ``size`` bytes, none at the end."""
-        ...
 
 
 class Text:
@@ -134,22 +110,40 @@ def _unreadable(path: Path, error: OSError) -> TraceError:
 def _unwrap(file: io.BufferedReader, path: Path, note: Note) -> tuple[ByteStream, bool]:
     """Peel layers until text comes out; returns the stream and whether anything was peeled."""
     stream: ByteStream = file
+    kinds: list[type[Gunzip | Unzstd | Unzip]] = []
     for layer in range(_MAX_LAYERS):
         peeked = _Peeked(stream)
         head = peeked.head
         if head[:2] == b"\x1f\x8b":
-            stream = _Gunzip(peeked, path, note, is_file=stream is file)
+            kind: type[Gunzip | Unzstd | Unzip] = Gunzip
         elif head[:4] == b"\x28\xb5\x2f\xfd":
-            stream = _Unzstd(peeked, path, note)
+            kind = Unzstd
         elif head[:4] == b"PK\x03\x04" and stream is file:
-            stream = _unzip(file, path, note)
+            kind = Unzip
         else:
             return _decoded(peeked, note, layer > 0)
+        again = partial(_again, path, tuple(kinds))
+        stream = kind(file if kind is Unzip else peeked, path, note, again)
+        kinds.append(kind)
         if layer == 1:
             note("compressed-twice", "", 1)
     raise TraceError(
         f"{path.name} is compressed more than {_MAX_LAYERS - 1} times over.", "", "Unpack it until a .json comes out."
     )
+
+
+@contextmanager
+def _again(path: Path, kinds: Sequence[type[Gunzip | Unzstd | Unzip]]) -> Iterator[ByteStream]:
+    """What comes out of the outer layers of a file, from its beginning once more; what is odd about them is known."""
+    with path.open("rb") as file:
+        stream: Any = file
+        for number, kind in enumerate(kinds):
+            stream = kind(stream, path, _silent, partial(_again, path, tuple(kinds[:number])))
+        yield stream
+
+
+def _silent(code: str, example: str, count: int) -> None:
+    del code, example, count
 
 
 def _decoded(peeked: _Peeked, note: Note, wrapped: bool) -> tuple[ByteStream, bool]:
@@ -189,200 +183,6 @@ class _Peeked:
             data, self._left = self._left[:size], self._left[size:]
             return data
         return self._stream.read(size)
-
-
-class _Guard:
-    """Refuses what grows out of all proportion (a bomb)."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.consumed = self.produced = 0
-
-    def check(self) -> None:
-        if self.produced > _BOMB_FLOOR_BYTES and self.produced > _BOMB_RATIO * max(self.consumed, 1):
-            raise TraceError(
-                f"{self._path.name} unpacks to more than {_BOMB_RATIO} times its size; no trace does.",
-                f"It was given up after {self.produced >> 20} MB of text.",
-                "Unpack it yourself if you trust it, and open what comes out.",
-            )
-
-
-class _Gunzip:
-    """gzip with several members, a wrong checksum, padding or a cut: whatever can be read is."""
-
-    def __init__(self, source: ByteStream, path: Path, note: Note, is_file: bool) -> None:
-        self._source, self._note = source, note
-        self._guard = _Guard(path)
-        self._buffer = b""
-        self._file = path if is_file else None
-        self._member_at = 0  # where the member's compressed data begins
-        self._member = b""  # all of it so far, while that is little
-        self._saved: Iterator[bytes] = iter(())  # of a damaged member
-        self._inflater: Any = None
-        self._crc = 0
-        self._size = 0
-        self._done = False
-
-    def read(self, size: int, /) -> bytes:
-        while not self._done:
-            if self._inflater is None and not self._next_member():
-                break
-            data = self._inflate(size)
-            if data:
-                self._crc = _inflate.crc32(data, self._crc)
-                self._size += len(data)
-                self._guard.produced += len(data)
-                self._guard.check()
-                return data
-        return next(filter(None, self._saved), b"")
-
-    def _fill(self) -> bool:
-        more = self._source.read(1 << 18)
-        self._guard.consumed += len(more)
-        self._buffer += more
-        keeps = self._file is None and 0 < len(self._member) < _KEPT_BYTES
-        self._member = self._member + more if keeps else b""
-        return bool(more)
-
-    def _inflate(self, size: int) -> bytes:
-        """Return some more text of the current member; at its end, check it and make ready for the next."""
-        if not self._buffer and not self._fill():
-            self._note("gzip-truncated", "", 1)
-            self._done = True
-            return b""
-        try:
-            data: bytes = self._inflater.decompress(self._buffer, size)
-        except Exception as error:  # noqa: BLE001 - isal and zlib raise errors of their own
-            self._note("gzip-truncated", str(error), 1)
-            self._done = True
-            self._saved = self._salvaged()
-            return b""
-        if self._inflater.eof:
-            self._buffer = self._inflater.unused_data
-            self._pending_end(data)
-        else:
-            self._buffer = self._inflater.unconsumed_tail
-        return data
-
-    def _salvaged(self) -> Iterator[bytes]:
-        """What lies between the text that is known and the damage: it was lost with the inflater."""
-        if self._file is None:
-            yield from salvaged(io.BytesIO(self._member).read, self._size)
-            return
-        with self._file.open("rb") as file:
-            file.seek(self._member_at)
-            yield from salvaged(file.read, self._size)
-
-    def _pending_end(self, data: bytes) -> None:
-        crc = _inflate.crc32(data, self._crc)
-        size = self._size + len(data)
-        while len(self._buffer) < 8 and self._fill():
-            pass
-        if len(self._buffer) < 8:
-            self._note("gzip-truncated", "the checksum is missing", 1)
-            self._done = True
-            return
-        want_crc, want_size = struct.unpack("<II", self._buffer[:8])
-        if want_crc != crc or want_size != size & 0xFFFFFFFF:
-            self._note("gzip-checksum", "", 1)
-        self._buffer = self._buffer[8:]
-        self._inflater = None
-
-    def _next_member(self) -> bool:
-        """Skip a member's header; False when there is no further member."""
-        self._crc = self._size = 0
-        while len(self._buffer) < 1024 and self._fill():
-            pass
-        if self._buffer[:2] != b"\x1f\x8b":
-            rest = self._buffer.lstrip(b"\x00")
-            if rest:
-                self._note("gzip-trailing-bytes", "", len(rest))
-            self._done = True
-            return False
-        end = self._header_end()
-        if end < 0:
-            self._note("gzip-truncated", "", 1)
-            self._done = True
-            return False
-        self._member = self._buffer = self._buffer[end:]
-        self._member_at = self._guard.consumed - len(self._buffer)
-        self._inflater = _inflate.decompressobj(wbits=-15)
-        return True
-
-    def _header_end(self) -> int:
-        while True:
-            end = header_end(self._buffer)
-            if end >= 0 or len(self._buffer) > 1 << 20 or not self._fill():
-                return end
-
-
-class _Unzstd:
-    def __init__(self, source: ByteStream, path: Path, note: Note) -> None:
-        self._note = note
-        self._guard = _Guard(path)
-        counted: Any = _Counted(source, self._guard)
-        self._reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-            counted, read_across_frames=True
-        )
-
-    def read(self, size: int, /) -> bytes:
-        try:
-            data = self._reader.read(size)
-        except zstandard.ZstdError as error:
-            self._note("gzip-truncated", str(error), 1)
-            return b""
-        self._guard.produced += len(data)
-        self._guard.check()
-        return data
-
-
-class _Counted:
-    def __init__(self, source: ByteStream, guard: _Guard) -> None:
-        self._source, self._guard = source, guard
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._source.read(size if size > 0 else BLOCK_BYTES)
-        self._guard.consumed += len(data)
-        return data
-
-
-def _unzip(file: io.BufferedReader, path: Path, note: Note) -> ByteStream:
-    """Text of the one trace in a zip file."""
-    try:
-        archive = zipfile.ZipFile(file)
-        inside = [i for i in archive.infolist() if not i.is_dir() and _looks_like_trace(i.filename)]
-        if len(inside) != 1:
-            names = ", ".join(i.filename for i in inside[:5]) or "no .json file"
-            raise TraceError(
-                f"{path.name} is a zip file without exactly one trace in it.",
-                f"It holds {names}.",
-                "Unpack it and open the traces, or the folder that holds them.",
-            )
-        if inside[0].file_size > _BOMB_FLOOR_BYTES and inside[0].file_size > _BOMB_RATIO * inside[0].compress_size:
-            raise TraceError(f"{path.name} unpacks to more than {_BOMB_RATIO} times its size; no trace does.")
-        return _ZipMember(archive.open(inside[0]), note)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise TraceError(
-            f"{path.name} is a damaged or encrypted zip file.", str(error), "Copy it again, or unpack it yourself."
-        ) from error
-
-
-def _looks_like_trace(name: str) -> bool:
-    return name.lower().endswith((".json", ".json.gz", ".json.zst")) and "__MACOSX" not in name
-
-
-class _ZipMember:
-    def __init__(self, stream: Any, note: Note) -> None:
-        self._stream, self._note = stream, note
-
-    def read(self, size: int, /) -> bytes:
-        try:
-            return bytes(self._stream.read(size))
-        except zipfile.BadZipFile:
-            self._note("gzip-checksum", "", 1)
-        except (EOFError, zlib.error) as error:
-            self._note("gzip-truncated", str(error), 1)
-        return b""
 
 
 class _Recoded:
