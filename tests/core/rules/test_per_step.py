@@ -67,7 +67,11 @@ def test_every_label_that_is_told_per_step_says_so() -> None:
 
 def test_every_time_per_step_has_words_for_a_step_of_several_iterations() -> None:
     """Rules give their labels as constants; those that `PER_STEP` makes are of several steps."""
-    of_several = {*PER_STEP.values(), "GPU idle per step until the next launch", "CPU time inside them per step"}
+    of_several = {
+        *PER_STEP.values(),
+        "GPU idle per step until the next launch",
+        "GPU idle per step until the next launch, in the rank that idles longest",
+    }
     labels = set()
     for file in [*Path(giant.__file__).parent.glob("*.py"), *(Path(giant.__file__).parents[1] / "rules").glob("*.py")]:
         labels |= set(re.findall(r'"([A-Z][^"{}.]*per step[^"{}.]*)"', file.read_text(encoding="utf-8")))
