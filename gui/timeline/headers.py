@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QPointF, QRect, QRectF, QSize
-from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPen, QPixmap
 
 from gui.timeline.frame import Frame
 from gui.timeline.header import TEXT_PX, paint_grounds, paint_header, stuck
@@ -55,9 +55,19 @@ class HeaderColumn:
             else:  # no room for a line: the row below says the name
                 above[row.pinned] = None
         painter.setClipping(False)
+        self._gaps(painter, frame, rows)
         painter.fillRect(QRectF(frame.left_px - 1, 0, 1, frame.height_px), frame.palette.line)
         if top:
             painter.fillRect(QRectF(0, top - 1, frame.left_px, 1), frame.palette.line)
+
+    @staticmethod
+    def _gaps(painter: QPainter, frame: Frame, rows: list[Row]) -> None:
+        """A dashed line where rows were left out, as there may be no room for the words."""
+        for row in rows if frame.layout.aside else ():
+            y = frame.row_y(row)
+            if frame.layout.left_out_above(row) and not row.pinned and y >= frame.layout.pinned_px:
+                painter.setPen(QPen(frame.palette.accent, 2, Qt.PenStyle.DotLine))
+                painter.drawLine(QPointF(4, y), QPointF(frame.left_px - 4, y))
 
     def _paint_row(self, painter: QPainter, frame: Frame, row: Row, same: bool, note: str) -> None:
         if frame.vector:  # texts as text

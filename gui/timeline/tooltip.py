@@ -132,6 +132,10 @@ def header_lines(frame: Frame, row: Row) -> list[str]:
     if row.kind is RowKind.SLICES and row.lanes > row.shown_lanes and row.expanded:
         words = _tr("{shown} of {lanes} lanes; the wheel scrolls them, dragging the lower border shows more")
         lines.append(words.format(shown=row.shown_lanes, lanes=row.lanes))
+    left_out = frame.layout.left_out_above(row)
+    if left_out:
+        words = _tr("{count} {count|row|rows} above left out for want of room; right click shows hidden rows")
+        lines.append(text.counted(words, left_out))
     return lines if len(lines) > 1 or len(row.title) > 16 else []
 
 

@@ -14,6 +14,7 @@ from gui import text_size
 from gui.main_window import MainWindow
 from gui.screenshot import dispose, picture_window, settle
 from gui.timeline import navigation
+from gui.timeline.tooltip import header_lines
 from gui.timeline.view import TimelineView
 from gui.tour_story import sample
 from tests.shared import needs_shared, trace_path
@@ -199,6 +200,13 @@ def test_rows_left_out_between_them_are_told_and_come_back(window: MainWindow) -
     aside = rows.aside
     assert aside
     assert sum(rows.left_out_above(row) for row in rows.scrolled) == len(aside)
+    frame = view.canvas.frame()
+    below = next(row for row in rows.scrolled if rows.left_out_above(row))
+    assert "left out" in header_lines(frame, below)[-1]
+    ratio, y = view.canvas.ratio(), frame.row_y(below)
+    picture = view.canvas.grab().toImage()
+    line = {picture.pixelColor(round(x * ratio), round(y * ratio)).name() for x in range(6, frame.left_px - 6)}
+    assert frame.palette.accent.name() in line
     view.reveal(int(view.document.trace.tracks.first_id[rows.by_key[next(k for k in aside if k[0] == "t")].track_id]))
     assert not rows.aside
     view.document.show_suggestion(0)
