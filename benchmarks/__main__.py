@@ -8,7 +8,7 @@ import sys
 
 import benchmarks
 
-_NO_COMMANDS = ("__main__", "browser", "generate", "measure", "perfetto", "synthetic")
+_NO_COMMANDS = ("__main__", "browser", "generate", "measure", "perfetto", "repeated", "synthetic")
 
 
 def main(arguments: list[str]) -> None:

