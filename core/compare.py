@@ -121,6 +121,16 @@ class Comparison:
         return comparable_step(self.before, self.after)
 
     @property
+    def timeless(self) -> tuple[str, ...]:
+        """Which of ``before`` and ``after`` have no step time at all."""
+        sides = {"before": (self.before, self.wall_ns[0]), "after": (self.after, self.wall_ns[1])}
+        known = {
+            side: (wall, summary.sustained_step_ns, summary.period_ns, summary.step_ns)
+            for side, (summary, wall) in sides.items()
+        }
+        return tuple(side for side, times in known.items() if not any(times))
+
+    @property
     def step_change_pct(self) -> float | None:
         """Change of the step time (`step` says which one), in percent of before; negative is faster."""
         pair = self.step

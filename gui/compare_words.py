@@ -19,7 +19,7 @@ def headline(found: Comparison) -> tuple[str, str]:
         "slower": (translate("compare", "Slower"), "wait"),
         "same": (translate("compare", "No difference"), ""),
         "unclear": (translate("compare", "Unclear"), "warn"),
-        "unknown": (translate("compare", "Unknown"), "warn"),
+        "unknown": (translate("compare", "Unknown whether faster"), "warn"),
     }[found.outcome]
 
 
@@ -29,7 +29,17 @@ def what_changed(found: Comparison) -> str:
     new = sum(c.state == NEW for c in found.suggestions)
     counts = translate("compare", "Suggestions: {gone} vanished, {new} appeared.").format(gone=gone, new=new)
     if found.step is None:
-        return translate("compare", "No step time is known on both sides.") + " " + counts
+        lacks = {
+            (): translate("compare", "No step time of one kind is known of both traces."),
+            ("before",): translate("compare", "The trace before has no step time."),
+            ("after",): translate("compare", "The trace after has no step time."),
+        }
+        neither = translate(
+            "compare",
+            "Neither trace has a step time, so the tables compare the whole recordings. Call prof.step() after each "
+            "iteration in both.",
+        )
+        return lacks.get(found.timeless, neither) + " " + counts
     words = translate("compare", "The {kind} went from {before} to {after} ({change}).")
     return words.format(**_pair(found.step)) + " " + counts
 

@@ -71,6 +71,16 @@ def report(before: Trace, after: Trace, found: Comparison, page: Page = PLAIN) -
     return "\n".join(line.rstrip() for section in sections for line in section) + "\n"
 
 
+_TIMELESS = {
+    (): "No step time of one kind is known of both traces, so whether it became faster is unknown.",
+    ("before",): "The trace before has no step time, so whether it became faster is unknown.",
+    ("after",): "The trace after has no step time, so whether it became faster is unknown.",
+    (
+        "before",
+        "after",
+    ): "Neither trace has a step time, so whether it became faster is unknown. Call prof.step() after "
+    "each iteration in both.",
+}
 _TITLES = (
     ("Sync points (waiting)", "sync_points"),
     ("Ranges", "ranges"),
@@ -87,7 +97,7 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
         yield from (page.paint(line, "yellow") for line in page.wrap(_differs(found)))
     pair = found.step
     if pair is None:
-        yield from page.wrap("No step time is known on both sides, so whether it became faster is unknown.")
+        yield from page.wrap(_TIMELESS[found.timeless])
         return
     outcome = found.outcome
     if outcome == "same":

@@ -152,7 +152,10 @@ class ComparePage(QWidget):
         if before is None or after is None or before is after:
             self._pair = None
             several = len(self._session.documents) > 1
+            same = several and before is not None and before is after
             words = self.tr("Choose the trace to compare with: no two of those that are open are of the same program.")
+            if same:
+                words = self.tr("Before and after are one and the same trace: choose another one for one of them.")
             self._clear(words if several else self.tr("Open two traces to compare them."))
             return
         if self._pair != (before, after):

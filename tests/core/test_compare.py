@@ -118,6 +118,11 @@ def test_what_no_step_is_known_of_is_not_called_per_step(pair):
     assert "Per step\n" in comparing.report(before[0], after[0], one)
     neither = replace(one, after=Summary(gpu_busy_pct=50.0))
     text = comparing.report(before[0], after[0], neither)
+    assert found.timeless == () and one.timeless == ("before",)
+    assert "The trace before has no step time" in comparing.report(
+        before[0], after[0], replace(one, wall_ns=(None, 1.0))
+    )
+    assert "Neither trace has a step time" in text
     assert "Per step" not in text and "Whole traces (no steps are known)\n" in text
 
 

@@ -579,6 +579,19 @@ def test_compare_needs_two(window, loop, run_folder):
     assert "Open two traces" in window.pages["compare"].words.text()
 
 
+def test_a_trace_beside_itself_is_said_to_be_that(window, loop, run_folder, tmp_path):
+    shown(window, run_folder, 1_000_000.0)
+    shown(window, make_run(tmp_path / "runs" / "2", tmp_path / "project" / "train.py"), 900_000.0)
+    window.session.pageRequested.emit("compare")
+    page = window.pages["compare"]
+    page.before.setCurrentIndex(0)
+    page.after.setCurrentIndex(0)
+    assert "one and the same trace" in page.words.text()
+    page.after.setCurrentIndex(1)
+    finish()
+    assert "one and the same" not in page.words.text()
+
+
 def test_next_passes_over_what_is_for_later(window, loop, run_folder):
     others = tuple(replace(SUGGESTION, rule_id=rule) for rule in ("host-list-index", "scalar-read-back"))
     document = shown(window, run_folder, 1_000_000.0, (SUGGESTION, *others))
