@@ -337,6 +337,7 @@ def connect(recorder, finder, hooks):
             recorder.drop_whole()
         if finder.settled:
             hooks.narrow()
+        recorder.in_earnest = finder.in_earnest
         recorder.on_action(action, finder.source)
 
     def on_event(event, args):

@@ -52,7 +52,7 @@ class Recorder:
         self.yielded = False  # the script's own profiler has the floor
         self.script_number = 0  # of the script's own profiler, in the name of the mark that it ended last
         self.marks_steps = True  # False: the script's own prof.step() marks them
-        self.in_step, self.source, self.traces = False, "", []
+        self.in_step, self.source, self.traces, self.in_earnest = False, "", [], True
         self.step_times = []  # (number, phase, microseconds)
         self.wall = []  # (steps, microseconds, pace)
         self.stepped_at = 0.0  # when an optimizer last stepped in the open step, or a call that makes a step ended
@@ -229,7 +229,7 @@ class Recorder:
 
     def _finish_windows(self):
         self.to(DONE)
-        if self.config["stop_after_window"]:
+        if self.config["stop_after_window"] and self.in_earnest:
             self.report.send("ending", reason="window")
             if threading.current_thread() is not threading.main_thread():
                 import signal

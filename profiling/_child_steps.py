@@ -74,6 +74,13 @@ class StepFinder:
         self._lookahead = _Lookahead()
         return True
 
+    @property
+    def in_earnest(self):
+        """Whether the steps are worth ending the script for, where that is wished: not those of a pass over the data
+        in which no model is called, or that comes before the training for which an optimizer was made.
+        """
+        return self.forced != "auto" or not self._untrained or bool(self._forwards and not self.optimizers)
+
     def _without_training(self):
         self._untrained = True if self._untrained is False else self._untrained
 

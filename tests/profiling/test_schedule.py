@@ -40,6 +40,7 @@ mean = sum(batch.mean() for batch in loader)
 w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
 for batch in loader:
     o.zero_grad(); ((batch - mean) @ w).sum().backward(); o.step()
+print("end")
 """
 
 
@@ -48,4 +49,11 @@ for batch in loader:
 def test_a_pass_over_the_loader_before_training_does_not_take_the_window(seen: Seen) -> None:
     assert seen.result.manifest["steps"]["count"] == 30
     assert [row["path"] for row in seen.result.manifest["traces"]] == ["trace.json"]
+    assert (len(seen.steps), seen.count("Optimizer.step#SGD.step")) == (5, 5)
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=STATISTICS_FIRST, measure_wall=False, stop_after_window=True)
+def test_a_script_is_ended_after_the_steps_of_training(seen: Seen) -> None:
+    assert (seen.result.outcome, seen.stdout) == ("ok", "")
     assert (len(seen.steps), seen.count("Optimizer.step#SGD.step")) == (5, 5)

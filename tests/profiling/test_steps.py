@@ -292,3 +292,15 @@ def test_a_loop_that_trains_from_its_first_step_on_is_not_begun_anew() -> None:
     forced = StepFinder("loader")
     play(forced, ("fetch", "x", False, True), ("fetch", "x"))
     assert not forced.begins_to_train("zeroed", 1)
+
+
+def test_a_script_is_ended_for_steps_of_training_or_of_a_model() -> None:
+    looked, run, before = StepFinder(), StepFinder(), StepFinder()
+    for finder in (looked, run):
+        play(finder, ("fetch", "x", False, True), ("fetch", "x"))
+    play(run, ("forward", 1))
+    before.optimizer_made(1)
+    play(before, *(("fetch", "x"), ("forward", 1)) * 70)
+    assert [finder.in_earnest for finder in (looked, run, before, StepFinder("loader"))] == [False, True, False, True]
+    before.begins_to_train("zeroed", 70)
+    assert before.in_earnest
