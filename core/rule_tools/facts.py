@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import islice
@@ -14,13 +13,15 @@ from core.figures.model import Figures
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.rule_tools.arguments import Arguments
 from core.rule_tools.name_index import KindIndex
+from core.rule_tools.name_patterns import matching
 from core.sets import among, distinct
 from core.suggestions import NotChecked, RuleContext
-from core.tables import I32, I64, Bool
+from core.tables import FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, Bool
 from core.trace import Trace
 
 # Looking a member up in its class takes longer than comparing.
 _CPU_OP, _CPU_RANGES = int(SliceKind.CPU_OP), int(TrackKind.CPU_RANGES)
+_NO_TIME = FLAG_NO_DURATION | FLAG_UNFINISHED
 _KEPT = 1 << 16  # slices whose ranges or operators are kept at a time
 
 
@@ -64,7 +65,8 @@ class Facts(Arguments):
         key = (pattern, kinds)
         found = self._matches.get(key)
         if found is None:
-            found = self._matches[key] = self.where(re.compile(pattern).search, *kinds)
+            index = self._by_kind.of(kinds)
+            found = self._matches[key] = index.rows(matching(pattern, index.names, index.text))
         return found
 
     def ops(self, *names: str) -> I32:
@@ -276,8 +278,10 @@ class Facts(Arguments):
 
     @cached_property
     def work(self) -> I32:
-        """int32[k]: device work that counts (launched in a counted step; all, without steps)."""
-        return self.in_steps(self.trace.device_ids)
+        """int32[k]: device work that counts: launched in a counted step (all, without steps), and of known duration."""
+        every = self.trace.device_ids
+        odd = (self.trace.slices.flags[every] & _NO_TIME) != 0
+        return self.in_steps(every[~odd] if odd.any() else every)
 
     @cached_property
     def kernels(self) -> I32:

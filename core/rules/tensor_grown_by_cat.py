@@ -164,7 +164,8 @@ def _report(ctx: RuleContext, facts: Facts, found: dict[int, tuple[_Key, int]], 
         else "A tensor is grown by `torch.cat`: {share_pct:.0f} % of the time",
         "{count} {count|call|calls} of `aten::cat` {count|copies|copy} all that a tensor holds, {shortest} to "
         "{longest} long, to add {added} {added|element|elements} to its dimension {axis}: {took_ms:time} in all. A "
-        "tensor allocated once takes the new piece alone. The saving assumes that {left_pct:.0f} % of the time is left, by the share of what is new.",
+        "tensor allocated once takes the new piece alone. The saving assumes that {left_pct:.0f} % of the time is "
+        "left, by the share of what is new.",
         _CACHE if rank == 4 and axis else _COLLECTED,
         [
             evidence(facts, "Calls of aten::cat", len(ops), "", ops),

@@ -511,3 +511,13 @@ def test_operators_on_the_cpu_that_idle_the_gpu_are_no_slow_launching(us: int, p
         assert analysis.suggestions[0].rule_id == "model-on-cpu"
         assert analysis.suggestions[0].saving.ns == pytest.approx(4 * 1e3 * us, rel=0.1)
         assert "launch-bound" not in {s.rule_id for s in analysis.suggestions}
+
+
+def test_kernels_without_a_valid_duration_are_in_no_mean_of_a_rule() -> None:
+    builder = steps(4)
+    for i in range(4):
+        for k in range(12):
+            at = i * 1000 + 20 + 60 * k
+            builder.op("aten::add", at, 50).launch("k", at + 5, 5, at + 12, 8 if k % 3 == 0 else -1)
+    (found,) = run_rule("launch-bound", built(builder), {"min_kernels": 4}).suggestions
+    assert (found.values["count"], found.values["typical_us"]) == (16, 8.0)
