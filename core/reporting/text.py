@@ -321,9 +321,9 @@ def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFin
         return
     per_step = ""
     if summary.sync_points_per_step is not None:
-        per_step = f", {count(summary.sync_points_per_step)} per step"
+        per_step = f" in all; {count(summary.sync_points_per_step)} per step"
         if summary.sync_wait_ns_per_step is not None:
-            per_step += f" waiting {duration(summary.sync_wait_ns_per_step)}"
+            per_step += f", waiting {duration(summary.sync_wait_ns_per_step)}"
     yield from page.title(f"Sync points: {grouped(len(syncs))}{per_step}")
     groups = sync_groups(trace, analysis.figures)
     yield page.paint(f"  {'waiting':>9} {'calls':>6}  call, operator, place", "dim")

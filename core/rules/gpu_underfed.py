@@ -59,20 +59,19 @@ RULE = Rule(
 )
 _NAMED_TITLE = "The GPU works {busy_pct:.0f} % of the time: the CPU is in {function}"
 _IN_PYTHON = (
-    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle "
-    "time the CPU ran code outside any operator, {python_pct:.0f} % of it in Python. Either that code is slow, "
+    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. For most of the "
+    "idle time the CPU ran code outside any operator, {python_pct:.0f} % of it in Python. Either that code is slow, "
     "or there is simply too little work per step."
 )
 _ANYWHERE = (
-    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. Most of the idle "
-    "time the CPU ran code outside any operator; which, the recording does not tell. Either that code is "
+    "The GPU is used only {busy_pct:.0f} % of the time, and no wait, loader or launch explains it. For most of the "
+    "idle time the CPU ran code outside any operator; which, the recording does not tell. Either that code is "
     "slow, or there is simply too little work per step."
 )
 _NAMED_WHY = (
     "The GPU is used {busy_pct:.0f} % of the time: in the rest the CPU is in Python, mostly in {place}. "
-    "{python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:time} per step "
-    "in "
-    "{place} alone ({share_pct:.0f} % of it): nothing is queued until that code is "
+    "For {python_pct:.0f} % of the GPU's idle time the CPU ran Python code outside any operator, {each_ms:time} per "
+    "step in {place} alone ({share_pct:.0f} % of it): nothing is queued until that code is "
     "done. The saving assumes that it is done beside the step."
 )
 

@@ -167,7 +167,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         "The typical one of {count} {count|kernel|kernels} lasts {typical_us:time}, but the CPU spends "
         "{host_us:time} in "
         "operators for each kernel that it starts. So the GPU finishes its work and waits for the next launch: "
-        "{idle_pct:.0f} % of the time it was idle until the CPU, still in operators or Python, launched more. The "
+        "for {idle_pct:.0f} % of the time it was idle until the CPU, still in operators or Python, launched more. The "
         "saving assumes that "
         "a graph leaves {left_pct:.0f} % of the CPU's part.",
         usual,
