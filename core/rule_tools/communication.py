@@ -20,13 +20,19 @@ _NAME = re.compile(r"^nccl|rccl|allreduce_|reducescatter_|allgather_|multimem_al
 _BYTES = {"Float": 4, "float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Long": 8, "Int": 4, "Byte": 1, "Char": 1}
 
 
+def _is_collective(name: str) -> bool:
+    lower = name.lower()
+    # Every name that the pattern knows holds one of these, and looking for them takes a tenth of its time.
+    return ("ccl" in lower or "reduce" in lower or "gather" in lower) and bool(_NAME.search(lower))
+
+
 def collectives(facts: Facts) -> I32:
     """int32[k]: kernels of collectives among the work that counts."""
     held = facts.memo.get("collectives")
     if held is None:
         kernels = facts.kernels
         flagged = (facts.trace.slices.flags[kernels] & FLAG_COMMUNICATION) != 0
-        named = among(kernels, facts.where(lambda n: _NAME.search(n.lower()), SliceKind.KERNEL))
+        named = among(kernels, facts.where(_is_collective, SliceKind.KERNEL))
         held = facts.memo["collectives"] = kernels[flagged | named]
     return held  # type: ignore[no-any-return]
 

@@ -51,6 +51,11 @@ class NameIndex:
         return tuple(self._trace.strings[n] for n in self.name_ids.tolist())
 
     @cached_property
+    def text(self) -> str:
+        """All names, one a line."""
+        return "\n".join(self.names)
+
+    @cached_property
     def place(self) -> dict[str, int]:
         """Position of each name in `names`."""
         return {name: at for at, name in enumerate(self.names)}
@@ -74,6 +79,11 @@ class NamesOfKinds:
         self._held = [held[name_id] for name_id in ordered]
         self.names = tuple(trace.strings[name_id] for name_id in ordered)
         self.place = {name: at for at, name in enumerate(self.names)}
+
+    @cached_property
+    def text(self) -> str:
+        """All names, one a line."""
+        return "\n".join(self.names)
 
     @property
     def ids(self) -> I32:
