@@ -26,7 +26,7 @@ class Group:
     """Base of the column groups: knows how to put pieces together and how to take rows."""
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
+        return len(getattr(self, _dtypes(type(self))[0][0]))
 
     def rows(self: _G, index: Any) -> _G:
         """Return the rows that ``index`` (mask, slice or row numbers) selects."""

@@ -37,6 +37,7 @@ HEADER_LIMIT_BYTES = 64 << 20
 _DEEPEST = 20_000  # far more than any parser reads
 _VAIN_BYTES = 2 << 20  # of text before a key that only looks like that of the events
 _NEAR_BYTES = 1 << 16
+_NEAR_END_BYTES = 1 << 11
 _LEAST_BYTES = 512
 _REACHES = 4  # how often a text may be looked through for such ends
 _REACH_BYTES = 2 << 20  # how far behind the next border an event may end (lists of objects in its arguments)
@@ -91,17 +92,25 @@ def last_border(text: bytes) -> int:
 
     Where no event is in sight, the end of any list or object, or an entry that holds nothing, will do as one.
     """
+    found = _last_border_within(text, _NEAR_END_BYTES)  # an event is mostly far shorter
+    if found >= 0:
+        return found
     window = 1 << 16
     while True:
-        found = -1
-        for border in BORDER.finditer(text, max(len(text) - window, 0)):
-            found = border.end()
+        found = _last_border_within(text, window)
         if found >= 0:
             return found
         if window >= len(text) or _ends_in_filler(text):
             break
         window *= 16
     for border in _OTHER_BORDER.finditer(text, max(len(text) - 4096, 0)):
+        found = border.end()
+    return found
+
+
+def _last_border_within(text: bytes, window: int) -> int:
+    found = -1
+    for border in BORDER.finditer(text, max(len(text) - window, 0)):
         found = border.end()
     return found
 
