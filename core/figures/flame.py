@@ -263,10 +263,10 @@ def _merged(trace: Trace, rows: _Rows, unlinked: int, progress: Progress) -> Fla
     calls = np.bincount(node_of, minlength=count)
     columns = (rows.name_id[example], rows.kind[example], total, own, calls, longest.astype(np.int64), wait)
     progress(0.95, "")
-    return _laid_out(parent, bounds, columns, unlinked)
+    return laid_out(parent, bounds, columns, unlinked)
 
 
-def _laid_out(parent: I64, bounds: list[int], columns: tuple[I64, ...], unlinked: int) -> FlameGraph:
+def laid_out(parent: I64, bounds: list[int], columns: tuple[I64, ...], unlinked: int) -> FlameGraph:
     """Order the nodes of each level below their parents, the widest first; narrow ones are left out."""
     name, kind, total, own, calls, longest, wait = columns
     keep = total * (1_000_000 // CUT_PER_MILLION) >= max(int(total[0]), 1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from core.figures.call_paths import Layers
-from core.figures.flame import FlameGraph
+from core.figures.flame import THREAD_KIND, FlameGraph
 from core.files import write_atomically
 from core.tables import Bool
 from gui import jobs, names, text
@@ -22,6 +23,7 @@ from gui.widgets.choice import Choice
 from gui.widgets.empty import EmptyState
 from gui.widgets.flame_view import FlameView
 from gui.widgets.labels import Elided, button, named
+from gui.widgets.sandwich import SandwichDialog
 
 WHOLE, RANGE = -2, -1  # stretches that are no step
 MOST_STEPS = 200
@@ -42,6 +44,7 @@ class FlamePanel(QWidget):
         self._thread_chosen = self._stretch_chosen = False
         self.view = FlameView()
         self.view.opened.connect(self._open)
+        self.view.sandwiched.connect(self.show_sandwich)
         self.view.currentChanged.connect(lambda _node: self._say_status())
         self.view.zoomChanged.connect(self._zoomed)
         self.status = Elided("", "dim")
@@ -116,9 +119,10 @@ class FlamePanel(QWidget):
         row = QHBoxLayout(self._controls)
         row.setContentsMargins(16, 5, 8, 4)
         row.setSpacing(8)
-        self.more = button("⋯", None, "flat", self.tr("Save or copy the graph as folded stacks"))
+        self.more = button("⋯", None, "flat", self.tr("Callers and callees; save or copy the graph as folded stacks"))
         self.more.setAccessibleName(self.tr("More"))
         menu = QMenu(self.more)
+        menu.addAction(self.tr("Callers and callees of the chosen box"), self.show_sandwich)
         menu.addAction(self.tr("Save as folded stacks…"), self.save_folded)
         menu.addAction(self.tr("Copy as folded stacks"), self.copy_folded)
         self.more.setMenu(menu)
@@ -243,6 +247,17 @@ class FlamePanel(QWidget):
         self._full.hide()
         self.empty.say(words)
         self.empty.show()
+
+    def show_sandwich(self) -> None:
+        """Show what calls the function of the box under the pointer or the keys, and what it calls."""
+        graph, node, trace = self.view.graph, self.view.current, self._document.trace
+        if graph is None or self._asked is None or node <= 0 or int(graph.kind[node]) >= THREAD_KIND:
+            self._session.set_status(self.tr("Click a box first: its callers and callees are shown then."))
+            return
+        shown = SandwichDialog(trace, graph, node, device=self._asked.device, parent=self.window())
+        shown.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        shown.opened.connect(self._document.go_to_slice)
+        shown.show()
 
     # Folded stacks --------------------------------------------------------------------------------------------
 

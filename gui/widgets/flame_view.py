@@ -22,6 +22,7 @@ class FlameView(FlameBoxes):
     zoomChanged = Signal()
     currentChanged = Signal(int)  # box under the pointer or the keys, -1 none
     opened = Signal(int)  # node whose slowest slice is asked for
+    sandwiched = Signal()  # callers and callees of the current box are asked for
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,6 +182,8 @@ class FlameView(FlameBoxes):
                 self.zoom_to(self._cursor)
         elif key in (Qt.Key.Key_Escape, Qt.Key.Key_Backspace):
             self.back()
+        elif key == Qt.Key.Key_C and event.modifiers() == Qt.KeyboardModifier.NoModifier:
+            self.sandwiched.emit()
         elif key == Qt.Key.Key_Home:
             self.whole()
         else:

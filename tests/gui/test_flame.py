@@ -20,6 +20,7 @@ from gui.commands import COMMANDS
 from gui.panels.flame import RANGE, FlamePanel
 from gui.screenshot import settle
 from gui.session import Document, Session, TimeRange
+from gui.widgets.sandwich import SandwichDialog
 from tests.gui.conftest import cpu_only, known_analysis, training
 from tests.trace_builder import TraceBuilder
 
@@ -292,3 +293,25 @@ def test_names_cannot_break_the_folded_format(make: Callable[[Trace], FlamePanel
     panel = make(TraceBuilder(gpu=None).op("a;b\nc 7", 0, 100).build())
     panel.copy_folded()
     assert QApplication.clipboard().text() == "a,b c 7 100\n"
+
+
+def test_callers_and_callees_of_the_chosen_box(make: Callable[[Trace], FlamePanel]) -> None:
+    made = TraceBuilder()
+    for at, caller in ((0, "linear"), (1000, "attend")):
+        made.op(caller, at, 500).op("mm", at + 10, 300).op("fill", at + 20, 100)
+    panel = make(made.build())
+    panel.show_sandwich()
+    assert not panel.window().findChildren(SandwichDialog)
+    panel.view.zoom_to(node_named(panel, "mm"))
+    QTest.keyClick(panel.view, Qt.Key.Key_C)
+    (dialog,) = panel.window().findChildren(SandwichDialog)
+    trace = panel._document.trace
+    names = []
+    for view in (dialog.callers, dialog.callees):
+        assert view.graph is not None
+        names.append({trace.strings[int(i)] for i in view.graph.name_id})
+    assert names == [{"mm", "linear", "attend"}, {"mm", "fill"}]
+    dialog.grab()
+    dialog.callers.opened.emit(0)
+    assert trace.name(panel._document.selected_slice) == "mm"
+    dialog.close()

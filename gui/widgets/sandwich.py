@@ -1,0 +1,73 @@
+"""Callers and callees of one function in a window of their own: what calls it above, what it calls below."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QDialog, QSplitter, QVBoxLayout, QWidget
+
+from core.figures.flame import FlameGraph
+from core.figures.sandwich import callees, callers
+from core.trace import Trace
+from gui import text
+from gui.models.flame_query import FlameWords
+from gui.text_size import px
+from gui.widgets.flame_view import FlameView
+from gui.widgets.labels import Elided, heading, label
+
+SIZE_PX = 860, 560
+
+
+class SandwichDialog(QDialog):
+    """Both directions from one box of a flame graph; a double click opens the slowest call of a box.
+
+    Signals
+    -------
+    opened(slice_id)
+    """
+
+    opened = Signal(int)
+
+    def __init__(self, trace: Trace, graph: FlameGraph, node: int, *, device: bool, parent: QWidget | None) -> None:
+        super().__init__(parent)
+        words = FlameWords(trace, graph, "", device=device)
+        self.setWindowTitle(self.tr("Callers and callees"))
+        self.resize(px(SIZE_PX[0]), px(SIZE_PX[1]))
+        name = heading("", 2)
+        name.setText(text.elided(words.short(node), 80))
+        name.setToolTip(text.elided(words.full(node), 300))
+        self.callers, self.callees = FlameView(), FlameView()
+        both = QSplitter()
+        both.setOrientation(both.orientation().Vertical)
+        both.setChildrenCollapsible(False)
+        calls, called = self.tr("What calls it: a box is called by those below it"), self.tr("What it calls")
+        none_calls, calls_none = self.tr("Nothing that is shown calls it."), self.tr("It calls nothing that is shown.")
+        for view, made, said, nothing in (
+            (self.callers, callers(graph, node), calls, none_calls),
+            (self.callees, callees(graph, node), called, calls_none),
+        ):
+            if len(made) == 1:
+                said = nothing
+            view.setAccessibleName(said)
+            about = FlameWords(trace, made, "", device=device)
+            view.name_of, view.words_of = about.short, about.about
+            view.show_graph(made)
+            view.opened.connect(lambda at, made=made: self._open(made, at))
+            view.currentChanged.connect(lambda at, about=about: self._say(about, at))
+            part = QWidget()
+            column = QVBoxLayout(part)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.addWidget(label(said, "dim"))
+            column.addWidget(view, 1)
+            both.addWidget(part)
+        self.status = Elided("", "dim")
+        box = QVBoxLayout(self)
+        box.addWidget(name)
+        box.addWidget(both, 1)
+        box.addWidget(self.status)
+
+    def _say(self, about: FlameWords, node: int) -> None:
+        self.status.set_text(about.about(node).replace("\n", " · ") if node >= 0 else "")
+
+    def _open(self, graph: FlameGraph, node: int) -> None:
+        if int(graph.longest[node]) >= 0:
+            self.opened.emit(int(graph.longest[node]))
