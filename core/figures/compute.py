@@ -162,9 +162,8 @@ def final_verdict(
     if verdict is not None:
         if len(trace.sources) > 1:
             return verdict
-        in_turn = judge_in_turn(
-            verdict, figures.budget, _single(figures.extra, "any_device_busy_ns"), len(view.devices)
-        )
+        together_ns = _single(figures.extra, "any_device_busy_ns")
+        in_turn = judge_in_turn(verdict, figures.budget, together_ns, len(view.devices), waits_saving_pct)
         return judge_uneven(in_turn, figures.busy_by_device_pct)
     launches = bool(len(view.named(view.host_calls, view.names.launch)))
     names_device = bool(trace.meta.devices) or launches

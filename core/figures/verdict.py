@@ -285,14 +285,23 @@ def judge_uneven(verdict: Verdict, busy_pct: Mapping[int, float]) -> Verdict:
     return _verdict("device_bound", "one_device", device=device, busy_pct=most, rest_pct=mean)
 
 
-def judge_in_turn(verdict: Verdict, budget: Budget, any_busy_ns: float | None, devices: int) -> Verdict:
+def judge_in_turn(
+    verdict: Verdict,
+    budget: Budget,
+    any_busy_ns: float | None,
+    devices: int,
+    waits_saving_pct: float | None = None,
+) -> Verdict:
     """Say that several devices of a program never work at once, where one or another always does.
 
-    Each then idles with work launched that waits for another one's, as in a model whose parts lie on several devices.
+    Each then idles with work launched that waits for another one's, as in a model whose parts lie on several devices;
+    not where the waits of the CPU are what keeps them apart.
     """
     if verdict.code in ("communication_bound", "healthy") or not any_busy_ns or not budget.period_ns:
         return verdict
     each, together = float(budget.busy_ns or 0) / budget.period_ns, min(any_busy_ns / budget.period_ns, 1.0)
+    if (waits_saving_pct or 0.0) >= 100.0 * WON_BACK_SHARE * (1.0 - each):
+        return verdict
     if together < DEVICE_BOUND_SHARE or each * devices > IN_TURN_SHARE * together:
         return verdict
     return _verdict("device_bound", "in_turn", together_pct=100.0 * together, each_pct=100.0 * each)

@@ -292,26 +292,37 @@ def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[tuple[I32, I32],
         own = launched[lane_of_work == lane]
         own = own[work.launch_ns[own].argsort(kind="stable")]
         at = np.sort(slices.start_ns[calls[lane_of_call == lane]])
-        edges, first = _follow(work, own, at)
+        edges, first, tied = _follow(work, own, at)
         found.append(edges)
-        around.append(_from_before(work, own, first))
+        around.append(_from_before(work, own, first, tied))
     (waiting, waited), (first, last) = (np.concatenate(parts, axis=1).astype(np.int32) for parts in (found, around))
     return (waiting, waited), (first, last)
 
 
-def _from_before(work: Work, own: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Pieces that nothing was launched before, each with the last piece of another stream of its device."""
+def _from_before(work: Work, own: np.ndarray, first: np.ndarray, tied: set[tuple[int, int]]) -> np.ndarray:
+    """Pieces that nothing was launched before, each with the last piece of another stream of its device.
+
+    Without any, that of a device which ``tied`` says to wait for it or to be waited for.
+    """
     rows = []
+    stream = work.stream[own]
+    device = work.stream_device[stream]
     for piece in first.tolist():
-        stream = work.stream[own]
-        other = (stream != work.stream[piece]) & (work.stream_device[stream] == work.stream_device[work.stream[piece]])
+        here = int(work.stream_device[work.stream[piece]])
+        other = (stream != work.stream[piece]) & (device == here)
+        if not other.any():
+            other = np.array([(here, there) in tied for there in device.tolist()], dtype=bool)
         if other.any():
-            rows.append((piece, int(own[other.nonzero()[0][-1]])))
+            rows.append((piece, int(own[np.flatnonzero(other)[-1]])))
     return np.array(rows, dtype=np.int64).reshape(-1, 2).T
 
 
-def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.ndarray]:
-    """For one lane: the first launch after each stream wait with what it waits for; the first of all apart."""
+def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.ndarray, set[tuple[int, int]]]:
+    """For one lane: the first launch after each stream wait with what it waits for; the first of all apart.
+
+    Last, both ways, the devices of which one is seen to wait for the other. Where nothing of its own device can be what
+    a launch waits for, it is what was launched last on a device tied to it so.
+    """
     at = sets.distinct(work.launch_ns[own].searchsorted(calls_ns))
     at = at[at < len(own)]
     stream = work.stream[own]
@@ -328,10 +339,20 @@ def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.
         found[todo[other]] = back[other]
         before[todo] -= 1
         todo = todo[~other & (back > 0)]
-    alone = at[(found < 0) & (before <= 0)][:_LOOK_BACK]
+    alone = (found < 0) & (before <= 0)
     found = _released_by(work, own, at, found)
+    apart = (found >= 0) & (device[at] != device[found])
+    pairs = set(zip(device[at[apart]].tolist(), device[found[apart]].tolist(), strict=True))
+    tied = pairs | {(there, here) for here, there in pairs}
+    for one, there in sorted(tied):
+        places = (device == there).nonzero()[0]
+        index = places.searchsorted(at) - 1
+        last = places[np.maximum(index, 0)]
+        follows = (found < 0) & (device[at] == one) & (index >= 0) & (end[last] <= start[at] + TOLERANCE_NS)
+        found[follows] = last[follows]
+    first = own[at[alone & ((found < 0) | (device[at] == device[found]))]][:_LOOK_BACK]
     at, found = at[found >= 0], found[found >= 0]
-    return np.stack((own[at], own[found])), own[alone]
+    return np.stack((own[at], own[found])), first, tied
 
 
 def _released_by(work: Work, own: np.ndarray, at: np.ndarray, found: np.ndarray) -> np.ndarray:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis import analyze
+from core.importing import open_trace
 from core.suggestions import Effect, EffectKind
 from tests.core.replay.helpers import device_work_under, named, replay_of
 from tests.simulator import Machine, simulate
@@ -42,3 +44,26 @@ def test_work_that_another_device_releases_follows_it(back: bool, tmp_path: Path
     saved = replay.what_if([Effect(EffectKind.SCALE_DEVICE, work, 0.4)]).saved_ns / 1000
     assert now - then > 0.2 * now
     assert saved == pytest.approx(now - then, abs=0.02 * now)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_devices_that_only_a_read_back_keeps_apart_are_not_said_to_wait_for_each_other(
+    reads: bool, tmp_path: Path
+) -> None:
+    def program(m: Machine, number: int) -> None:
+        if not reads:
+            m.stream_wait(m.event_record(7, 1), 7, 0)
+        for _ in range(4):
+            m.kernel_op("aten::mm", 500)
+        if reads:
+            m.item()
+        else:
+            m.stream_wait(m.event_record(7, 0), 7, 1)
+        for _ in range(4):
+            m.kernel_op("aten::mm", 500, device=1)
+        m.stream_synchronize(device=1)
+
+    run = simulate(program, steps=8, stacks=False, sustained=False)
+    summary = analyze(open_trace(run.write(tmp_path / "t.json"))).figures.summary
+    assert ("in turn" in summary.verdict_text) is not reads
+    assert summary.verdict == ("sync_bound" if reads else "device_bound")
