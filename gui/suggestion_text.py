@@ -61,6 +61,8 @@ def _how_often(suggestion: Suggestion) -> str:
     if steps > 1 and suggestion.occurrences < steps:
         words = translate("plan", "{count} {count|time|times} in {steps} steps")
         return text.counted(words, suggestion.occurrences, steps=text.count(steps))
+    if steps > 1 and suggestion.occurrences == steps:
+        return translate("plan", "once per step")
     if steps > 1:
         return text.counted(translate("plan", "{count} {count|time|times} per step"), suggestion.occurrences / steps)
     return translate("plan", "{count} times").format(count=suggestion.occurrences) if suggestion.occurrences > 1 else ""

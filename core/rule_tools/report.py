@@ -41,12 +41,12 @@ SPENT_IN_ONE_STEP = (
     "of it waiting for the GPU."
 )
 MADE = (
-    "Making what is copied takes {made_ms:time} of CPU time more. In all, the fix frees the CPU for {gone_ms:time}, "
-    "the waiting included."
+    "Making what is copied takes {made_ms:time} of CPU time more. With what goes on around both, the fix frees the CPU "
+    "for {gone_ms:time}, the waiting included."
 )
 MADE_PER_STEP = (
-    "Making what is copied takes the CPU {made_ms:time} a step more. In all, the fix frees the CPU for {gone_ms:time} "
-    "a step, the waiting included."
+    "Making what is copied takes the CPU {made_ms:time} a step more. With what goes on around both, the fix frees the "
+    "CPU for {gone_ms:time} a step, the waiting included."
 )
 TOOK = "{took_ms:time}"  # by convention a time of all that a rule looked at
 TOOK_PER_STEP = "{took_ms:time} in {of_steps} {of_steps|step|steps} is {of_step_ms:time} per step."

@@ -44,7 +44,7 @@ def test_cards_stand_best_first_with_place_count_and_saving(window: MainWindow, 
         "Many small kernels",
         "Shapes were not recorded",
     ]
-    assert shown[0].place.text() == "train.py:14 · weighted_nll · 1 time per step"
+    assert shown[0].place.text() == "train.py:14 · weighted_nll · once per step"
     assert shown[0].saving.text() == text.saving(240_000)
     assert shown[1].saving.text() == text.saving(60_000)
     assert shown[2].saving.text() == ""
