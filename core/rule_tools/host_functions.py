@@ -18,8 +18,10 @@ from core.suggestions import RuleContext
 from core.tables import I32, I64, Bool
 from core.trace import Trace
 
-# What torch does around its operators, in Python.
-_OF_TORCH = re.compile(r"\btorch[/\\].*\.py\(-?\d+\): |^nn\.Module: |\btorch\._C\b")
+# What torch, or the launcher of this app, does around its operators, in Python; the collector has a rule of its own.
+_OF_TORCH = re.compile(
+    r"\btorch[/\\].*\.py\(-?\d+\): |^nn\.Module: |\btorch\._C\b|^<steplens>|^Python GC|^<built-in function collect>"
+)
 # Functions without a name of their own; Python up to 3.11 has frames for comprehensions.
 _INNER = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 _DEEPEST = 8  # of them one in another
@@ -119,13 +121,23 @@ def _outside_operators(facts: Facts, frames: I32) -> I64:
     of_frame, of_op = (trace.tracks.thread_id[sl.track_id[ids]] for ids in (frames, ops))
     for thread in distinct(of_frame).tolist():
         mine, run = frames[of_frame == thread], ops[of_op == thread]
-        busy = union(sl.start_ns[run], trace.end_ns[run])
+        start, end = _between_steps(facts, thread)
+        busy = union(np.concatenate((sl.start_ns[run], start)), np.concatenate((trace.end_ns[run], end)))
         outside[mine] = sl.dur_ns[mine] - coverage(busy, sl.start_ns[mine], trace.end_ns[mine])
     own = outside.copy()
     inner = frames[sl.parent_id[frames] >= 0]
     np.subtract.at(own, sl.parent_id[inner], outside[inner])
     found: I64 = np.maximum(own[frames], 0)
     return found
+
+
+def _between_steps(facts: Facts, thread: int) -> tuple[I64, I64]:
+    """Starts and ends of the times of a thread that lie in none of its counted steps, ns."""
+    steps = facts.figures.steps
+    mine = facts.use_steps & ((steps.thread_id == thread) | (steps.thread_id < 0))
+    inside = union(steps.start_ns[mine], steps.end_ns[mine])
+    first, last = facts.trace.span_ns
+    return np.append(min(first, 0), inside.end), np.append(inside.start, max(last, inside.end.max(initial=0)))
 
 
 def _through_torch(facts: Facts, frames: I32, holder: I32) -> Bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from core.analysis import analyze
 from core.suggestions import Outcome
 from core.trace import Trace
@@ -147,3 +149,21 @@ def test_on_a_cpu_a_script_s_own_code_is_named_and_its_comprehensions_are_part_o
     assert found.headline == "Python code of the script itself takes 45 % of the step"
     assert found.source is not None
     assert (found.source.line, found.occurrences) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("frame", "share"),
+    [
+        ("data.py(9): fetch", 59),  # it goes on after the step: 590 us of it lie in steps of a millisecond
+        ("<steplens>/hooks(181): __next__", 0),  # around a loader, whose time has rules of its own
+        ("<built-in function collect>", 0),
+        ("Python GC", 0),
+    ],
+)
+def test_on_a_cpu_only_time_of_the_steps_counts_and_only_that_of_no_other_rule(frame: str, share: int) -> None:
+    builder = TraceBuilder(gpu=None).python("train.py(1): <module>", 0, 9000)
+    for number in range(4):
+        at = 10 + number * 2000.0
+        builder.step(number + 2, at, 1000).op("aten::matmul", at + 5, 400).python(frame, at + 410, 1500)
+    titles = [s.headline for s in run_rule("python-work-in-step", built(builder)).suggestions]
+    assert titles == ([f"Python code of fetch takes {share} % of the step"] if share else [])
