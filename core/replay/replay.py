@@ -11,23 +11,22 @@ import numpy as np
 from core import memory, sets
 from core.figures.lookup import View, view_of
 from core.figures.model import Figures
-from core.intervals import Spans, intersect, span, union
-from core.kinds import SliceKind
+from core.intervals import Spans, span, union
 from core.replay.accuracy import held_out_error, in_turn, included, own_error
 from core.replay.batches import loader_chains
 from core.replay.bounds import Bounds
 from core.replay.change import Change, Changes
 from core.replay.engine import Compiler, Folder, Plan
 from core.replay.graph import Graph, build_graph
+from core.replay.loops import MIN_STEPS, main_threads
 from core.replay.overlap import overlapped
 from core.replay.pace import once, settle
 from core.replay.program import Program, make_program
 from core.suggestions import Effect
-from core.tables import I32, StepTable
+from core.tables import I32
 from core.trace import Trace
 
 MISSING_PCT = 20.0  # of the period: more than steps that are left out of the means make of it
-MIN_STEPS = 2  # one step says nothing about how steps overlap
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,9 @@ class ProcessReplay:
             self._crowded.append(frozenset())
             self._programs.pop((False, b""), None)
         self.error_pct = own_error(graph, self._folder, self.changes.nothing(), self.counted, self._pieces_in_order())
-        missing_pct = self._missing_pct(figures)
+        self.own_error_pct = self.error_pct
+        self.period_ns = self._period(figures)
+        missing_pct = 100.0 * (1.0 - self.now.step_ns / self.period_ns) if self.period_ns else 0.0
         self.contradicted = missing_pct > MISSING_PCT
         if self.contradicted:
             self.error_pct = max(self.error_pct, missing_pct)
@@ -210,16 +211,15 @@ class ProcessReplay:
         known = {i: int(own.period_ns[rows[i]]) for i in whole}
         return known or {i: int(own.dur_ns[rows[i]]) for i in self.counted if i < len(rows)}
 
-    def _missing_pct(self, figures: Figures) -> float:
-        """How much of the recorded period the replay lacks, %; 0 where the loop may run ahead or nothing is known."""
+    def _period(self, figures: Figures) -> float:
+        """Recorded period of a loop that cannot run ahead of its device, ns; 0 where it may, or nothing is known."""
         own = figures.step_figures
         rows = np.array([self.graph.step_rows[i] for i in self.counted], dtype=np.int64)
         rows = rows[own.period_ns[rows] > 0]
         if not self.repeated or not len(rows) or (own.sync_wait_ns[rows] <= 0).any():
             return 0.0
         # The mean alone may hold what an outlier beside a counted step took; the median alone is one of two lengths.
-        period_ns = min(float(np.mean(own.period_ns[rows])), sets.median(own.period_ns[rows]))
-        return 100.0 * (1.0 - self.now.step_ns / period_ns)
+        return min(float(np.mean(own.period_ns[rows])), sets.median(own.period_ns[rows]))
 
     def _step_ends(self) -> tuple[I32, I32]:
         """First block of each counted step, and the last one of its main lane."""
@@ -298,7 +298,7 @@ class Replay:
     def __init__(self, trace: Trace, figures: Figures) -> None:
         view = view_of(trace)
         self.parts: list[ProcessReplay] = []
-        for thread in _main_threads(view, figures):
+        for thread in main_threads(view, figures):
             graph = build_graph(view, figures, thread)
             if graph is not None and graph.block_count:
                 memory.give_back_between(len(trace.slices))
@@ -321,18 +321,22 @@ class Replay:
     @property
     def error_pct(self) -> float:
         """Largest replay error of the processes, %."""
-        return max(p.error_pct for p in self.parts)
+        return max(p.own_error_pct if self._is_held_up(p) else p.error_pct for p in self.parts)
 
     @property
     def contradicted(self) -> bool:
         """Whether the recording contradicts the pace of any process (see `ProcessReplay`)."""
-        return any(p.contradicted for p in self.parts)
+        return any(p.contradicted and not self._is_held_up(p) for p in self.parts)
 
     @property
     def held_out_pct(self) -> float | None:
         """How far steps are off that were predicted from the others, %: of the worst process; None where unknown."""
-        each = [p.held_out_pct for p in self.parts]
+        each = [p.held_out_pct for p in self.parts if not self._is_held_up(p)]
         return max((one for one in each if one is not None), default=None) if None not in each else None
+
+    def _is_held_up(self, part: ProcessReplay) -> bool:
+        """Whether a process takes longer than its own work, as it keeps the pace of the slowest one."""
+        return part.contradicted and (1.0 - MISSING_PCT / 100.0) * part.period_ns <= self.step_ns
 
     @property
     def step_ns(self) -> float:
@@ -370,31 +374,3 @@ class Replay:
     def with_effects(self, effects: Iterable[Effect]) -> float:
         """Sustained step time with the effects of fixes, ns."""
         return self.what_if(effects).step_ns
-
-
-def _main_threads(view: View, figures: Figures) -> list[int]:
-    """One thread per process, more where several run steps at once; without steps that which launches most."""
-    if len(figures.steps):
-        threads, counts = np.unique(figures.steps.thread_id, return_counts=True)
-        process = view.trace.threads.process_id[threads]
-        found: list[int] = []
-        for one in np.unique(process[threads >= 0]):
-            own, number = threads[process == one], counts[process == one]
-            main = int(own[np.argmax(number)])
-            beside = own[(own != main) & (number >= MIN_STEPS)].tolist()
-            found += [main, *(t for t in beside if _run_beside(figures.steps, main, t))]
-        return found
-    owners = view.thread[view.trace.links.launched_by]
-    if not len(owners):
-        owners = view.thread[view.host_calls]
-    if not len(owners):
-        owners = view.thread[view.by_kind(SliceKind.CPU_OP)]
-    owners = owners[owners >= 0]
-    return [int(np.bincount(owners).argmax())] if len(owners) else []
-
-
-def _run_beside(steps: StepTable, main: int, other: int) -> bool:
-    """Whether a thread runs steps while another one does: two loops at once, and not one that changes its thread."""
-    rows = [steps.thread_id == thread for thread in (main, other)]
-    of_main, of_other = (union(steps.start_ns[own], steps.end_ns[own]) for own in rows)
-    return 2 * intersect(of_main, of_other).total_ns >= of_other.total_ns

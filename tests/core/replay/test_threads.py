@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import orjson
 import pytest
 
 from core.figures.compute import compute_figures
@@ -128,3 +129,37 @@ def test_a_step_that_ends_as_soon_as_the_other_thread_does(tmp_path: Path) -> No
         m.join("autograd")
 
     check(step, tmp_path, [("theirs",)])
+
+
+def test_a_process_that_keeps_the_pace_of_another_is_no_error_of_the_replay(tmp_path: Path) -> None:
+    """A pipeline of two processes in one file: the second one waits for what the first hands over."""
+
+    def step(m: Machine, number: int) -> None:
+        for _ in range(10):
+            m.kernel_op("aten::mm", us=10, host_us=40)
+        extra(m, "ours", 300)
+        with m.background("stage 1"):
+            begin = m.now_us
+            for _ in range(20):
+                m.kernel_op("aten::mm", us=20, host_us=20, device=1)
+            m.stream_synchronize(device=1)
+            m._record("user_annotation", f"ProfilerStep#{number}", begin, {})
+        m.item()
+
+    run = simulate(step, steps=6)
+    document = run.to_dict()
+    (thread,) = [e["tid"] for e in document["traceEvents"] if "(stage 1)" in str(e.get("args"))]
+    for event in document["traceEvents"]:
+        if event["tid"] == thread:
+            event["pid"] = 5252
+    path = tmp_path / "two.json"
+    path.write_bytes(orjson.dumps(document))
+    trace = open_trace(path)
+    replay = Replay(trace, compute_figures(trace))
+    assert len(replay.parts) == 2
+    assert replay.error_pct < 1 and not replay.contradicted
+    assert replay.held_out_pct is not None and replay.held_out_pct < 1
+    assert replay.step_ns / 1000 == pytest.approx(run.sustained_step_us, rel=0.02)
+    true = run.sustained_step_us - simulate(step, fixes={"ours"}).sustained_step_us
+    found = replay.what_if([Effect(EffectKind.REMOVE_WORK, named(trace, "ours"))])
+    assert found.saved_ns / 1000 == pytest.approx(true, abs=0.02 * run.sustained_step_us)
