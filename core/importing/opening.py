@@ -140,9 +140,10 @@ def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Tr
     def reading() -> None:
         meter(0.8 * texts[-1].consumed_bytes / max(stat.st_size, 1), "Reading events")
 
-    count = worker_count(_text_size(path, stat.st_size), workers)
+    text_bytes = _text_size(path, stat.st_size)
+    count = worker_count(text_bytes, workers)
     if count:
-        with Pool(count) as pool:
+        with Pool(count, text_bytes) as pool:
             decoded = decode_text(open_text, pool, reading, note)
         memory.give_back()
     else:

@@ -32,6 +32,7 @@ from core.importing.slots import Slots
 
 MIN_BYTES = 128 << 20  # text below this is decoded before a worker has even started
 FORKED_MIN_BYTES = 8 << 20  # the same for workers that are forked
+_SMALL_PIECE_BYTES = 1 << 19  # a worker needs some seven times as much
 _PER_WORKER = 3  # pieces on their way
 _AHEAD = 2  # pieces that a worker has at a time: it begins the next one while its answer is being taken
 _STOP = b""
@@ -184,11 +185,15 @@ class Pool:
     ----------
     workers
         How many processes.
+    text_bytes
+        How long the text is, about: pieces of a short one are smaller, as what they need is much beside it.
     """
 
     piece_bytes = 2 << 20
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, text_bytes: int = MIN_BYTES) -> None:
+        if text_bytes < MIN_BYTES:
+            self.piece_bytes = min(self.piece_bytes, _SMALL_PIECE_BYTES)
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._processes: list[Any] = []
         self._threads: list[threading.Thread] = []
@@ -196,7 +201,7 @@ class Pool:
         self._slots: Slots | None = None
         pipes: list[Connection] = []
         with suppress(OSError, ValueError):
-            self._slots = Slots(_PER_WORKER * workers) if forks() else None
+            self._slots = Slots(_PER_WORKER * workers, self.piece_bytes * 3 // 2) if forks() else None
         with suppress(OSError, RuntimeError, ValueError):
             for number in range(workers):
                 pipes.append(self._start(number, pipes))

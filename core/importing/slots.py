@@ -10,12 +10,11 @@ import pickle
 from collections import deque
 from typing import Any
 
-SLOT_BYTES = 3 << 20  # pages that nothing is written to cost nothing
 _ALIGN = 64
 
 
 class Slots:
-    """Places for so many answers at a time; made before the workers are forked.
+    """Places for so many answers at a time, each of so many bytes; made before the workers are forked.
 
     Raises
     ------
@@ -23,8 +22,9 @@ class Slots:
         When the system has no such memory.
     """
 
-    def __init__(self, count: int) -> None:
-        self._memory = memoryview(mmap.mmap(-1, count * SLOT_BYTES))
+    def __init__(self, count: int, slot_bytes: int) -> None:
+        self._slot_bytes = slot_bytes
+        self._memory = memoryview(mmap.mmap(-1, count * slot_bytes))  # pages that nothing is written to cost nothing
         self._free = deque(range(count))
 
     def take(self) -> int:
@@ -40,11 +40,11 @@ class Slots:
         held: list[pickle.PickleBuffer] = []
         head = pickle.dumps(answer, protocol=5, buffer_callback=held.append)
         columns = [buffer.raw() for buffer in held]
-        at, places = slot * SLOT_BYTES, []
+        at, places = slot * self._slot_bytes, []
         for column in columns:
             places.append((at, column.nbytes))
             at += -(-column.nbytes // _ALIGN) * _ALIGN
-        if slot < 0 or at > (slot + 1) * SLOT_BYTES:
+        if slot < 0 or at > (slot + 1) * self._slot_bytes:
             return pickle.dumps((pickle.dumps(answer, protocol=5), []), protocol=5)
         for column, (start, size) in zip(columns, places, strict=True):
             self._memory[start : start + size] = column

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.importing import gather, slots
+from core.importing import gather
 from core.importing.columns import EventColumns, FlowColumns, MemoryColumns, group_of
 from core.importing.gather import Gathering
 from core.importing.slots import Slots
@@ -53,7 +53,7 @@ def test_more_rows_than_expected_find_room(monkeypatch):
 
 
 def test_an_answer_comes_out_of_its_slot_as_it_went_in():
-    places = Slots(2)
+    places = Slots(2, 1 << 20)
     columns = {name: [1, 2, 3] for name in MemoryColumns.__annotations__}
     answer = EventColumns(["a"], memory=group_of(MemoryColumns, columns), events=3)
     sent = [places.leave(slot, answer if slot else _piece([(5, "x")] * 9)) for slot in (1, 0, -1)]
@@ -63,9 +63,8 @@ def test_an_answer_comes_out_of_its_slot_as_it_went_in():
     assert places.find(sent[2]).memory.address.tolist() == [1, 2, 3]  # no slot was free
 
 
-def test_an_answer_too_large_for_its_slot_is_sent_whole(monkeypatch):
-    monkeypatch.setattr(slots, "SLOT_BYTES", 4096)
-    places = Slots(2)
+def test_an_answer_too_large_for_its_slot_is_sent_whole():
+    places = Slots(2, 4096)
     small = places.leave(1, _piece([(5, "x")] * 9))
     large = places.find(places.leave(0, _piece([(number, "x") for number in range(4096)])))
     assert large.flows.flow_id.tolist() == list(range(4096))
@@ -74,7 +73,7 @@ def test_an_answer_too_large_for_its_slot_is_sent_whole(monkeypatch):
 
 
 def test_slots_are_lent_once_each():
-    places = Slots(2)
+    places = Slots(2, 1 << 20)
     taken = [places.take() for _ in range(3)]
     assert sorted(taken) == [-1, 0, 1]
     places.give_back(taken[0])

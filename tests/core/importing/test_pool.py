@@ -98,8 +98,8 @@ def test_calling_off_ends_the_workers(path, monkeypatch):
     started = []
     original = Pool.__init__
 
-    def init(self, workers):
-        original(self, workers)
+    def init(self, *arguments):
+        original(self, *arguments)
         started.extend(process.pid for process in self._processes)
 
     monkeypatch.setattr(Pool, "__init__", init)
@@ -206,3 +206,9 @@ def test_forked_workers_end_with_a_killed_opener_in_the_midst_of_a_piece(path):
     assert {int(opener.stdout.readline()) for _ in range(2)} == {opener.pid}  # both are at work
     opener.kill()
     assert opener.communicate(timeout=120)[0] == ""
+
+
+def test_pieces_of_a_short_text_are_small():
+    """What the workers need beside the text counts there."""
+    with Pool(0, pool.MIN_BYTES - 1) as short, Pool(0, pool.MIN_BYTES) as long:
+        assert 4 * short.piece_bytes == long.piece_bytes == 2 << 20
