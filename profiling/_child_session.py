@@ -346,7 +346,10 @@ def _caller_lines(tree, is_users):
         caller = getattr(event.extra_fields, "caller", None)
         if caller is None:
             continue
-        name = caller.file_name
+        try:
+            name, function, callee = caller.file_name, caller.function_name, event.name
+        except UnicodeDecodeError:  # of code that is gone, as a compiler makes it: torch kept no copy of its names
+            continue
         if name not in kept:
             kept[name] = is_users(name)
         if not kept[name]:
@@ -355,8 +358,8 @@ def _caller_lines(tree, is_users):
         columns["dur_ns"].append(event.duration_time_ns)
         columns["file"].append(files.setdefault(kept[name], len(files)))
         columns["line"].append(caller.line_number)
-        columns["function"].append(functions.setdefault(caller.function_name, len(functions)))
-        columns["callee"].append(names.setdefault(event.name, len(names)))
+        columns["function"].append(functions.setdefault(function, len(functions)))
+        columns["callee"].append(names.setdefault(callee, len(names)))
     order = sorted(range(len(columns["start_ns"])), key=columns["start_ns"].__getitem__)
     columns = {key: [values[i] for i in order] for key, values in columns.items()}
     return {

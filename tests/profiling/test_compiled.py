@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
+from profiling._child_session import _caller_lines
 from profiling.outcome import hint_for
 from tests.profiling.runs import Seen
 
@@ -82,6 +84,25 @@ def test_a_missing_compiler_is_told_with_its_cure(title: str) -> None:
     assert hint.key == "hint-compiler"
     assert re.search(r"C\+\+ compiler", hint)
     assert "without torch.compile" in hint
+
+
+def test_calls_from_code_that_is_gone_are_left_out_of_the_lines_and_the_others_stay() -> None:
+    class Gone:
+        line_number = 3
+
+        @property
+        def file_name(self) -> str:
+            return b"\xa0q".decode("utf-8")
+
+    class Here(Gone):
+        file_name, function_name = "train.py", "main"  # type: ignore[assignment]
+
+    def event(caller: Gone, name: str) -> SimpleNamespace:
+        fields = SimpleNamespace(caller=caller)
+        return SimpleNamespace(children=[], extra_fields=fields, start_time_ns=5, duration_time_ns=2, name=name)
+
+    table = _caller_lines([event(Gone(), "a"), event(Here(), "b")], lambda name: f"/{name}")
+    assert (table["files"], table["callees"], table["calls"]["line"]) == (["/train.py"], ["b"], [3])
 
 
 def test_a_missing_triton_is_told() -> None:
