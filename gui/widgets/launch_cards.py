@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from gui.widgets.calm import CalmCombo, CalmSpin
 from gui.widgets.flow import FlowLayout
-from gui.widgets.labels import Elided, heading, label, named, plain_tip
+from gui.widgets.labels import form_text, heading, label, named, plain_tip
 from gui.widgets.wrapping_check import WrappingCheck
 from profiling.spec import Options, RunSpec, Schedule
 
@@ -176,7 +176,9 @@ class StepsCard(_Card):
             row.addWidget(pair)
         form.addRow(self.tr("Steps"), row)
         hint = self.tr("An evaluation every so many steps is seen only where its step is recorded: skip those before.")
-        form.addRow("", Elided(hint, "faint", at_end=True))
+        told = form_text("faint")
+        told.setText(hint)
+        form.addRow("", told)
 
     def _add_results(self, form: QFormLayout) -> None:
         """What is kept to compare results by."""
@@ -273,6 +275,8 @@ def align_labels(form: QFormLayout) -> None:
                 widget.setMinimumHeight(0)
                 widget.setText("")
                 widget.setText(words)
+                if not words:  # nothing to stand on a line with what has more lines in another width
+                    continue
             widget.setMinimumHeight(field.sizeHint().height())
 
 

@@ -129,7 +129,7 @@ class PythonAnswer(QWidget):
 
     def keep_room(self) -> None:
         """For a line and two, in the present size of texts."""
-        self.found.setMinimumHeight(self.found.fontMetrics().lineSpacing() + 2)
+        self.found.setMinimumHeight(self.found.fontMetrics().lineSpacing())
         self.remarks.setMinimumHeight(2 * self.remarks.fontMetrics().lineSpacing())
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name

@@ -21,6 +21,7 @@ from gui.panels.launch import LaunchPage
 from gui.panels.output import OutputPage, short_path
 from gui.panels.runs import RunsPage
 from gui.session import Session
+from gui.widgets.labels import FormText
 from gui.widgets.python_field import NOTE
 from gui.widgets.terminal import LONGEST_LINE, LineBuilder, Terminal
 from profiling import manifest
@@ -305,8 +306,10 @@ def test_remarks_about_a_python_are_one_below_the_other_with_their_cures(
         page.resize(width, 900)
         for _ in range(3):  # a width, the lines in it, and what stands below them
             QApplication.processEvents()
-        for shown in (page.answer.remarks, page.hint.remarks):
-            assert shown.height() == shown.heightForWidth(shown.width())  # no empty lines below
+        words = [text for text in page.steps.findChildren(FormText) if text.text().startswith("An evaluation")]
+        for shown in (page.answer.remarks, page.hint.remarks, *words):
+            assert shown.height() == shown.heightForWidth(shown.width())  # no empty lines below, none is cut
+        assert len(words) == 1
 
 
 def test_a_script_that_turns_on_what_spoils_its_times_is_told_before_it_runs(
