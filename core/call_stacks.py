@@ -8,6 +8,7 @@ import numpy as np
 
 from core.errors import TraceError
 from core.kinds import SliceKind
+from core.sets import distinct
 from core.tables import I64
 from core.trace import Trace
 
@@ -44,7 +45,7 @@ def _look(trace: Trace) -> bool:
         if name_id >= 0:
             named = near[trace.slices.name_id[near] == name_id]
             samples.append(named[:: max(len(named) // 4, 1)][:4])
-    wanted = np.unique(np.concatenate(samples))
+    wanted = distinct(np.concatenate(samples))
     wanted = wanted[trace.slices.event_start[wanted].argsort(kind="stable")]  # compressed files are read onwards
     try:
         return may_hold(trace, wanted, b"Call stack") and any(

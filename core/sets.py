@@ -45,6 +45,24 @@ def median(values: NDArray[Any]) -> float:
     return (float(ordered[low]) + float(ordered[high])) / 2
 
 
+def all_alike(value: float, count: int) -> NDArray[np.float64]:
+    """float64[count], read-only: one number held once, as `numpy.broadcast_to` does it."""
+    held = np.full(1, value)
+    held.setflags(write=False)
+    return np.ndarray((count,), np.float64, held, strides=(0,))
+
+
+def percentile(values: NDArray[Any], pct: float) -> float:
+    """`numpy.percentile` of finite numbers, of which there must be one: between two of them in proportion."""
+    ordered = values.copy()
+    ordered.sort()
+    place = (len(ordered) - 1) * (pct / 100)
+    low = int(place)
+    share = place - low
+    below, above = float(ordered[low]), float(ordered[min(low + 1, len(ordered) - 1)])
+    return below + (above - below) * share if share < 0.5 else above - (above - below) * (1 - share)
+
+
 def grouped(values: NDArray[_Number]) -> tuple[NDArray[_Number], NDArray[np.intp], NDArray[np.intp]]:
     """`numpy.unique` with the first place of each value, and the group of each entry."""
     order = values.argsort(kind="stable")

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from core import sets
 from core.call_stacks import has_call_stacks
 from core.engine_steps import engine_steps
 from core.figures.device import idle_launches
@@ -163,7 +164,7 @@ def _uneven(steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
     known = times[rows]
     if len(known) < _UNEVEN_STEPS:
         return []
-    low, middle, high = np.percentile(known, (25, 50, 75))
+    low, middle, high = (sets.percentile(known, pct) for pct in (25, 50, 75))
     if not middle or high - low < _UNEVEN_SHARE * middle or known.max() < _UNEVEN_RANGE * known.min():
         return []
     slices = steps.slice_id[rows]

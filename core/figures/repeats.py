@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import View, distinct
 from core.kinds import SliceKind
 from core.tables import F64, I32, I64
@@ -88,7 +89,7 @@ def _operators_between(view: View, marks: I32) -> F64:
         ops = ops[view.source[ops] == view.source[marks[0]]]
     between = start[marks].searchsorted(start[ops], side="right") - 1
     inside = (between >= 0) & (between < len(marks) - 1)
-    _, name = np.unique(view.trace.slices.name_id[ops[inside]], return_inverse=True)
+    _, _, name = sets.grouped(view.trace.slices.name_id[ops[inside]])
     counts = np.zeros((len(marks) - 1, int(name.max(initial=-1)) + 1))
     np.add.at(counts, (between[inside], name), 1.0)
     return counts

@@ -86,7 +86,7 @@ class Bounds:
         """When host time is removed, and how much, ns."""
         waits = self._graph.waits
         parts: list[tuple[Spans, float]] = []
-        if change.dropped.any():
+        if np.count_nonzero(change.dropped):
             gone = wait_spans(waits, (change.dropped & (change.pace > 0)).nonzero()[0])
             parts.append((intersect(gone, self._windows), 1.0))
         faster = ((change.pace < 1.0) & ~change.dropped).nonzero()[0]
@@ -101,9 +101,8 @@ class Bounds:
             for spans, speed in sorted(speeds, key=lambda pair: pair[1]):
                 if speed < 1.0 and id(spans) not in done:
                     rest = self._outside(lane, spans) if own else intersect(subtract(spans, taken), self._windows)
-                    for other in done.values():
-                        if self._meet(spans, other):
-                            rest = subtract(rest, other)
+                    met = [other for other in done.values() if self._meet(spans, other)]
+                    rest = subtract(rest, union_all(met)) if met else rest
                     parts.append((rest, 1.0 - speed))
                     done[id(spans)] = spans
         if not parts:

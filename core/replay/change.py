@@ -101,7 +101,7 @@ class Changes:
         self._touched: dict[int, tuple[Effect, _Touched]] = {}
         owned = (graph.work.launch_id >= 0).nonzero()[0].astype(np.int32)
         self._owned = owned[graph.work.launch_id[owned].argsort(kind="stable")]
-        self._ones, self._zeros = np.broadcast_to(1.0, len(graph.work)), np.broadcast_to(0.0, len(graph.work))
+        self._ones, self._zeros = (sets.all_alike(value, len(graph.work)) for value in (1.0, 0.0))
         self._is_copy: Bool = view.trace.slices.kind[graph.work.slice_id] == int(SliceKind.MEMCPY)
 
     def nothing(self) -> Change:
@@ -270,7 +270,7 @@ class Changes:
         lost = np.bincount(piece, weights=slices.dur_ns[ids] * (1.0 - effect.factor), minlength=len(work))
         hit = np.array(distinct(piece), dtype=np.int64)
         share = 1.0 - lost[hit] / np.maximum(work.dur_ns[hit], 1)
-        return _Touched(scaled=hit, scale=np.clip(share, 0.0, None))
+        return _Touched(scaled=hit, scale=np.maximum(share, 0.0))
 
     def _fuse(self, change: Change, effect: Effect) -> None:
         """Make one launch of all that each slice launches."""

@@ -38,7 +38,7 @@ def usual_dur_ns(trace: Trace, step_start_ns: I64, step_end_ns: I64, ids: I64) -
     step = step_start_ns.searchsorted(start, side="right") - 1
     inside = (step >= 0) & (start < step_end_ns[np.maximum(step, 0)])
     mine, step = mine[inside], step[inside]
-    names, name = np.unique(trace.slices.name_id[ids[mine]], return_inverse=True)
+    names, _, name = sets.grouped(trace.slices.name_id[ids[mine]])
     longest = np.zeros((len(names), len(step_start_ns)), dtype=np.int64)
     np.maximum.at(longest, (name, step), dur[mine])
     usual = np.full(len(names), np.iinfo(np.int64).max)

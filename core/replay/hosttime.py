@@ -47,7 +47,8 @@ def host_time(changes: Iterable[tuple[Spans, float]]) -> HostTime:
     edges = ascending(np.concatenate([a for spans, _ in changes for a in (spans.start, spans.end)]))
     speed = np.ones(len(edges) - 1)
     for spans, factor in changes:
-        inside = contains(spans, edges[:-1])
-        speed[inside] = np.minimum(speed[inside], factor)
-    host = np.concatenate(([0.0], (speed * np.diff(edges)).cumsum()))
-    return HostTime(edges, host + edges[0])
+        np.minimum(speed, factor, out=speed, where=contains(spans, edges[:-1]))
+    host = np.zeros(len(edges))
+    (speed * (edges[1:] - edges[:-1])).cumsum(out=host[1:])
+    host += edges[0]
+    return HostTime(edges, host)

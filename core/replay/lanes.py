@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import of_kinds
 from core.intervals import EMPTY, Spans, intersect, union, union_all
 from core.kinds import HOST_CALLS, SliceKind
@@ -105,7 +106,7 @@ def _handed_back(work: Spans, edges: I64) -> float:
     if not len(work) or not len(edges):
         return 1.0
     gap = edges.searchsorted(work.start, side="right")
-    numbers, first = np.unique(gap, return_index=True)
+    numbers, first, _ = sets.grouped(gap)
     last_end = np.maximum.reduceat(work.end, first)
     total = np.add.reduceat(work.dur_ns, first)
     goes_on = edges[np.minimum(numbers, len(edges) - 1)]

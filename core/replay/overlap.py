@@ -50,7 +50,7 @@ def overlapped(graph: Graph, moved: Bool, kinds: np.ndarray) -> Graph:
 
 
 def _with_copy_streams(work: Work, moved: Bool) -> Work:
-    devices, device_of = np.unique(work.stream_device, return_inverse=True)
+    devices, _, device_of = sets.grouped(work.stream_device)
     own = len(work.stream_track) + device_of[work.stream]
     return replace(
         work,

@@ -200,7 +200,7 @@ def _room(graph: Graph, blocks: I32, repeated: bool) -> list[Room]:
         half = sizes[own] // 2
         targets = own[np.minimum((upto + half).searchsorted(wanted + back * count), len(own) - 1)]
         asks = _now_and_then(sizes[own])
-        for one in np.unique(back[asks]).tolist():
+        for one in distinct(back[asks]):
             here = asks & (back == one)
             if repeated or one == 0:
                 found.append(Room(one, of_block[own[here]], targets[here]))

@@ -53,10 +53,10 @@ def blocked_launches(view: View, work: Work, lanes: Lanes, step_end_ns: I64, tol
     launched = (work.launch_id >= 0).nonzero()[0]
     dur = slices.dur_ns[work.launch_id[launched]]
     full = depth[launched] >= _NEARLY_FULL
-    usual = int(sets.median(dur[~full])) if not full.all() else int(np.percentile(dur, 10)) if len(dur) else 0
+    usual = int(sets.median(dur[~full])) if not full.all() else int(sets.percentile(dur, 10)) if len(dur) else 0
     least = np.where((depth >= deepest - _DEEPEST)[launched], _LONGER_NS, max(_BLOCKED_NS, _BLOCKED_SHARE * usual))
     blocked = launched[full & (dur - usual > least)]
-    call, first = np.unique(work.launch_id[blocked], return_index=True)
+    call, first, _ = sets.grouped(work.launch_id[blocked])
     piece = blocked[first]
     order = slices.start_ns[call].argsort(kind="stable")
     call, piece = call[order], piece[order]

@@ -76,7 +76,7 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
     ids, launch, thread = ids[keep], launch[keep], thread[keep]
     order = np.lexsort((slices.start_ns[ids], slices.track_id[ids]))
     ids, launch, thread = ids[order], launch[order], thread[order]
-    tracks, stream = np.unique(slices.track_id[ids], return_inverse=True)
+    tracks, _, stream = sets.grouped(slices.track_id[ids])
     heads, start, end, piece_of = _merge_graphs(launch, slices.start_ns[ids], trace.end_ns[ids])
     own, tracks = _split_overlaps(stream[heads], start, end, tracks)
     order = np.lexsort((start, own))
@@ -191,7 +191,7 @@ def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> t
     before = end_before(stream, end)
     delay = start - launch
     empty = launched & (launch >= before)
-    typical = int(np.percentile(delay[empty], 10)) if empty.any() else _DEFAULT_LATENCY_NS
+    typical = int(sets.percentile(delay[empty], 10)) if empty.any() else _DEFAULT_LATENCY_NS
     typical = max(0, min(typical, 50_000))
     queued = launched & ~empty & (launch + typical < before)
     gaps = (start - before)[queued]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.sets import among, changes, distinct, grouped, median, most_frequent
+from core.sets import all_alike, among, changes, distinct, grouped, median, most_frequent, percentile
 
 
 @pytest.mark.parametrize("far", [10, 10_000, 30_000_000])  # by a table, and by searching
@@ -36,7 +36,18 @@ def test_groups_and_counts_as_numpy_does_them():
         names, counts = np.unique(values, return_counts=True)
         assert most_frequent(values) == names[np.argmax(counts)]
         assert median(values) == np.median(values) == median(values.astype(np.float64))
+        for pct in (0, 10, 25, 50, 75, 99.5, 100):
+            assert percentile(values, pct) == np.percentile(values, pct)
+            assert percentile(values / 7, pct) == np.percentile(values / 7, pct)
         assert changes(values).tolist() == np.append(True, values[1:] != values[:-1]).tolist()
     assert not len(changes(values[:0]))
     assert np.isnan(median(values[:0]))
     assert [len(part) for part in grouped(values[:0])] == [0, 0, 0]
+
+
+def test_one_number_held_once():
+    held = all_alike(0.5, 4)
+    assert held.tolist() == [0.5] * 4
+    assert not held.flags.writeable
+    assert held.strides == (0,)
+    assert not len(all_alike(1.0, 0))
