@@ -200,6 +200,9 @@ def judge(
         if waits_saving_pct is not None and waits_saving_pct >= least:
             return _verdict("sync_bound", "sync_refill", share_pct=min(waits_saving_pct, 100.0 * sum(shares.values())))
         return _host(budget, 100.0 * shares[top])
+    nothing_won = waits_saving_pct is not None and waits_saving_pct < WAITS_LEAST_PCT
+    if top == "sync_bound" and nothing_won and shares["input_bound"] >= CAUSE_SHARE:
+        top = "input_bound"  # a loader that sets the pace takes up what the waits leave
     if top == "unknown":
         return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)
     return _simple(top, shares)

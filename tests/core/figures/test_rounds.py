@@ -271,3 +271,22 @@ def test_chance_makes_no_trend(seed: int):
     durations = np.random.default_rng(seed).integers(100, 180, 8 + 8 * seed).tolist()
     trace = loop(durations)
     assert more_words(trace, compute_figures(trace)) == ("", {})
+
+
+def test_where_the_loader_takes_up_what_waits_leave_it_is_the_verdict(tmp_path: Path):
+    """The device idles longer after waits than for the loader, whose processes set the pace all the same."""
+
+    def program(m: Machine, number: int) -> None:
+        m.loader(13_200, workers=4)
+        for _ in range(6):
+            m.kernel_op("aten::mm", 300)
+            m.item()
+            m.kernel_op("aten::add", 20, host_us=120)
+
+    run = simulate(program, steps=24, warmup=8)
+    trace = open_trace(run.write(tmp_path / "t.json"))
+    analysis = analyze(trace)
+    summary, idle = analysis.figures.summary, analysis.figures.budget.idle_by_cause_ns
+    assert idle[GapCause.SYNC] > idle[GapCause.LOADER]
+    assert summary.verdict == "input_bound"
+    assert summary.sustained_step_ns == pytest.approx(1000 * run.sustained_step_us, rel=0.03)
