@@ -60,7 +60,10 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(pairs, "no convolution is followed by a batch norm.")
     looked = pairs[: int(ctx.params["look_at"])]
     norms: list[int] = after[after >= 0][: len(looked)].tolist()
-    facts.read_args([*looked, *norms])
+    facts.read_args(looked)
+    if not any(_has_bias(facts.dims(c)) for c in looked):
+        return []
+    facts.read_args(norms)
     if any(_evaluates(facts, norm) for norm in norms):  # only what was looked at is known to train
         looked = [c for c, norm in zip(looked, norms, strict=True) if not _evaluates(facts, norm)]
         pairs = looked
