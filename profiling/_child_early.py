@@ -13,6 +13,7 @@ import time
 MOST_STEPS = 16  # a short loop's recording ends after this many steps ...
 MOST_SECONDS = 2.0  # ... or, once skip and warm-up are over, after this long and a few steps ...
 FEW_STEPS = 8
+MOST_COMPILING = 1  # step after the skipped ones that is not recorded because the compiler works in it
 SLOW_SECONDS = 10.0  # ... which are not waited for where they are slow
 LIGHT_SECONDS = 0.25  # any other loop's recording ends after a few steps, or skip and warm-up and this long
 LEFT_OUT = ("shapes", "memory", "flops", "modules")
@@ -87,7 +88,12 @@ def better(one, other):
 
 
 def leave_out(recorder):
-    """What comes now is no step's work: the early recording is cut, and begins anew where it holds no step."""
+    """What comes now is no step's work: the early recording is cut, and begins anew where it holds no step.
+
+    A program that compiles in step after step is recorded as it is: else it would never be.
+    """
+    if recorder.number > recorder.lead + MOST_COMPILING:
+        return
     with recorder.lock:
         session = recorder.session
         if recorder.phase == "early" and session is not None and session.may_stop_here():

@@ -68,6 +68,22 @@ def test_a_short_script_is_recorded_from_the_step_after_the_compiler(seen: Seen)
     assert seen.steps == ["ProfilerStep#1", "ProfilerStep#2"]
 
 
+EACH_STEP = (
+    SCRIPT.replace("range(14)", "range(20)")
+    .replace("net(torch.ones(2, 8))", "net(torch.ones(2 + i, 8))")
+    .replace("backend=backend)", "backend=backend, dynamic=False)")
+    .replace("graphs = []", "torch._dynamo.config.automatic_dynamic_shapes = False\ngraphs = []")
+)
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=EACH_STEP, whole_torch=True)
+def test_a_script_that_compiles_in_each_step_is_recorded_all_the_same(seen: Seen) -> None:
+    assert seen.result.outcome == "ok", seen.stderr
+    assert int(seen.stdout.split()[0]) > 3
+    assert len(seen.steps) == 5
+
+
 @pytest.mark.parametrize(
     "title",
     [
