@@ -32,6 +32,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.kinds import SliceKind
+from core.rule_tools.compiled import tried_by_compiler
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
@@ -65,6 +66,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
     backward = facts.matching(r"^autograd::engine::evaluate_function|Backward\d*$", SliceKind.CPU_OP)
     heavy = facts.in_steps(facts.matching(_HEAVY, SliceKind.CPU_OP))
+    heavy = heavy[~tried_by_compiler(facts, heavy)]
     if len(backward):
         return _beside_training(ctx, facts, heavy)
     # a dropout that draws random numbers: the model is in training mode, and the recording ends before its backward

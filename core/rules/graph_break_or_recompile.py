@@ -34,7 +34,7 @@ import numpy as np
 
 from core.intervals import coverage, union
 from core.kinds import SliceKind
-from core.rule_tools.compiled import REGION
+from core.rule_tools.compiled import COMPILING, REGION
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import COMPILED, need
@@ -56,14 +56,13 @@ _IDLE = (
     "cuts cost at most."
 )
 URL = "https://pytorch.org/docs/stable/torch.compiler_troubleshooting.html"
-_COMPILING = r"(dynamo_timed|compile_inner|_compile\.<locals>|compile_fx|convert_frame\.py.*_compile)"
 
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report breaks and recompilations."""
     facts = facts_of(ctx)
     kinds = (SliceKind.CPU_OP, SliceKind.RANGE)
-    compiling = facts.matching(_COMPILING, SliceKind.PYTHON, *kinds)
+    compiling = facts.matching(COMPILING, SliceKind.PYTHON, *kinds)
     need(bool(len(facts.matching(REGION, *kinds)) or len(compiling)), COMPILED)
     return [*_recompiles(ctx), *_breaks(ctx)]
 
@@ -122,7 +121,7 @@ def _idle_between(facts: Facts, regions: I32) -> int:
 
 def _recompiles(ctx: RuleContext) -> list[Suggestion]:
     facts = facts_of(ctx)
-    late = facts.in_steps(facts.matching(_COMPILING, SliceKind.PYTHON, SliceKind.CPU_OP, SliceKind.RANGE))
+    late = facts.in_steps(facts.matching(COMPILING, SliceKind.PYTHON, SliceKind.CPU_OP, SliceKind.RANGE))
     if facts.n_steps:
         rows = facts.figures.step_of[late]
         late = late[rows > int(facts.step_rows.min(initial=0))]

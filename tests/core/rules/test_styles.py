@@ -317,7 +317,7 @@ def test_looks_for_nan_below_the_nodes_of_the_backward_pass_are_anomaly_detectio
     assert not _found(run_rule("debug-mode-left-on", _nan_checks("train_step")))  # a check of the user's own
 
 
-def _evaluating(*, linked_all: bool, numbers: bool, in_steps: int = 4) -> Trace:
+def _evaluating(*, linked_all: bool, numbers: bool, in_steps: int = 4, compiler: str = "") -> Trace:
     """Each step trains on two layers; the first steps put two more layers through, as an evaluation does."""
     builder = steps(4, **CPU)
     number = 0
@@ -327,6 +327,9 @@ def _evaluating(*, linked_all: bool, numbers: bool, in_steps: int = 4) -> Trace:
             number += 1
             own = numbers or k < 2
             builder.op("aten::linear", at + 100 * k, 80, **({"Sequence number": number} if own else {}))
+            if k >= 2 and compiler:
+                add = builder.op if compiler == "PythonDispatchMode" else builder.python
+                add(compiler, at + 100 * k - 1, 83)
             if k < 2 or linked_all:
                 builder.autograd(at + 100 * k, builder.tid, at + 500 + 100 * k, builder.tid)
         for k in range(4):
@@ -341,6 +344,12 @@ def test_a_forward_pass_beside_the_training_whose_graph_nobody_uses() -> None:
     assert not _found(run_rule(rule, _evaluating(linked_all=True, numbers=True)))  # all of it is trained on
     assert not _found(run_rule(rule, _evaluating(linked_all=False, numbers=False)))  # under no_grad
     assert not _found(run_rule(rule, _evaluating(linked_all=False, numbers=True, in_steps=1)))  # once is a check
+
+
+@pytest.mark.parametrize("compiler", ["PythonDispatchMode", "torch/_dynamo/convert_frame.py(900): compile_inner"])
+def test_operators_that_the_compiler_tries_while_it_traces_are_no_forward_pass(compiler: str) -> None:
+    traced = _evaluating(linked_all=False, numbers=True, compiler=compiler)
+    assert not _found(run_rule("evaluation-with-gradients", traced))
 
 
 # ------------------------------------------------------------------------------ double precision, checkpoints
