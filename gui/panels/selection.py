@@ -88,13 +88,12 @@ class SelectionPanel(QWidget):
         self.table.refresh()
 
     def _words(self, stats: range_stats.RangeStats) -> str:
-        busy = text.percent(100 * stats.busy_ns / stats.wall_ns) if stats.busy_ns is not None else text.unknown()
-        parts = [
-            self.tr("{time} long").format(time=text.duration(stats.wall_ns)),
-            self.tr("{device} busy {share}").format(device=devices_word(self._document.trace), share=busy),
-            self._waits(stats),
-            text.counted(self.tr("{count} {count|slice|slices}"), stats.slices),
-        ]
+        trace = self._document.trace
+        parts = [self.tr("{time} long").format(time=text.duration(stats.wall_ns))]
+        if stats.busy_ns is not None or not trace.has_device_work:  # else no row of a device is among the chosen
+            busy = text.percent(100 * stats.busy_ns / stats.wall_ns) if stats.busy_ns is not None else text.unknown()
+            parts.append(self.tr("{device} busy {share}").format(device=devices_word(trace), share=busy))
+        parts += [self._waits(stats), text.counted(self.tr("{count} {count|slice|slices}"), stats.slices)]
         if stats.copies:
             parts.append(
                 text.counted(

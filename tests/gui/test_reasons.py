@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.analysis import Analysis, analyze
@@ -199,6 +200,19 @@ def test_without_calls_the_selection_does_not_deny_waits(
         analysis = document.analysis
         stats = range_stats.compute(document.trace, analysis.figures if analysis else None, 0, 10, ())
         assert words in panel._words(stats)
+
+
+def test_a_selection_without_a_row_of_a_device_says_nothing_about_it(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path
+) -> None:
+    document = show(unmarked().build(tmp_path / "rows.json"), None)
+    trace = document.trace
+    panel = selection.create(window.session, document)
+    assert isinstance(panel, selection.SelectionPanel)
+    on_host = tuple(np.flatnonzero(trace.tracks.device < 0).tolist())
+    for tracks, told in (((), True), (on_host, False)):
+        words = panel._words(range_stats.compute(trace, None, *trace.span_ns, tracks))
+        assert ("busy" in words) is told and "busy unknown" not in words
 
 
 def test_a_share_names_its_window_and_the_steps_it_is_a_mean_of(

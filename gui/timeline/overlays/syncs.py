@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QPixmap
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPen, QPixmap
 
 from core.kernel_names import short_op_name
 from gui import text
@@ -122,13 +122,19 @@ def _paint_bands(painter: QPainter, frame: Frame) -> None:
 def _label(painter: QPainter, frame: Frame, band: QRectF, slice_id: int, wait_ns: int) -> None:
     """Name of the call and its wait, on a ground that keeps it readable over the stripes."""
     painter.setFont(slice_font())
-    words = f"{short_op_name(frame.trace.name(slice_id))} · {text.duration(wait_ns)}"
     left = max(band.left(), frame.left_px) + 3
     room = band.right() - left - 3
+    words = label_words(painter.fontMetrics(), short_op_name(frame.trace.name(slice_id)), wait_ns, room - 6)
     width = min(painter.fontMetrics().horizontalAdvance(words) + 10, room)
     ground = blend(frame.palette.wait, frame.palette.lanes, 0.3 if frame.palette.dark else 0.16)
     painter.fillRect(QRectF(left, band.top() + 1, width, band.height() - 2), ground)
     draw_text(painter, QRectF(left + 4, band.top(), width - 6, band.height()), words, frame.palette.label)
+
+
+def label_words(metrics: QFontMetrics, name: str, wait_ns: int, room_px: float) -> str:
+    """Name of a call and its wait, or the name alone where half a number would be left of the wait."""
+    words = f"{name} · {text.duration(wait_ns)}"
+    return words if metrics.horizontalAdvance(words) <= room_px else name
 
 
 def _narrow_bands(painter: QPainter, frame: Frame, slices: NDArray[Any], x: NDArray[Any], width: NDArray[Any]) -> None:

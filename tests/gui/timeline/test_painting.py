@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtGui import QColor, QFontMetrics, QImage
+from PySide6.QtWidgets import QApplication
 
 from core.kinds import SliceKind, TrackKind
 from core.lod import LEVELS
+from gui import text
 from gui.session import Mark, TimeRange
 from gui.timeline.export import image_of
 from gui.timeline.frame import HEADER_PX
+from gui.timeline.labels import slice_font
+from gui.timeline.overlays.syncs import label_words
 from gui.timeline.palette import Look, fill, gap_colour, looks, palette
 from gui.timeline.view import TimelineView
 from tests.gui.conftest import training
@@ -293,3 +297,11 @@ def test_the_texts_of_the_legend_stand_beside_their_colours_in_a_picture_of_the_
     whole = image_of(view)
     part = whole.copy(QRect(view.canvas.pos(), view.canvas.size()))
     assert part == alone.convertToFormat(part.format())
+
+
+def test_a_wait_that_does_not_fit_its_label_is_left_out_whole(qapp: QApplication) -> None:
+    metrics = QFontMetrics(slice_font())
+    whole = f"cudaMemcpyAsync · {text.duration(5_270_000)}"
+    room = metrics.horizontalAdvance(whole)
+    assert label_words(metrics, "cudaMemcpyAsync", 5_270_000, room) == whole
+    assert label_words(metrics, "cudaMemcpyAsync", 5_270_000, room - 1) == "cudaMemcpyAsync"
