@@ -28,16 +28,19 @@ class Headings:
 
     def set_width(self, width_px: int) -> None:
         """Make the column so wide; 0 suits it to the room."""
-        self._width.chosen_px = header_px(max(self._canvas.wide(), width_px), max(width_px, 1)) if width_px else 0
+        self._take(header_px(self._canvas.wide(), max(width_px, 1)) if width_px else 0)
+
+    def _take(self, chosen_px: int) -> None:
+        self._width.chosen_px = chosen_px
         for bar in self._bars:
             bar.rescaled()
             bar.update()
         self._canvas.update()
 
     def restore(self, width_px: object) -> None:
-        """Take a kept width over; what is none is left out."""
+        """Take a kept width over as it is, since the view has its own room only later; what is none is left out."""
         if type(width_px) is int and 0 <= width_px <= WIDEST_PX:
-            self.set_width(width_px)
+            self._take(width_px)
 
     def widen(self, by_px: int) -> None:
         """Make the column wider or narrower."""

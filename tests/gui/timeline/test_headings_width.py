@@ -71,3 +71,14 @@ def test_the_width_is_within_the_timeline_and_kept_with_the_trace(view: Timeline
         view.restore_state({**state, "headings": wrong})
         assert view.canvas.head_px == kept
     view.render(QImage(view.size(), QImage.Format.Format_RGB32))
+
+
+def test_a_kept_width_is_the_same_whatever_room_there_was_when_it_came(view: TimelineView) -> None:
+    size = view.size()
+    view.headings.set_width(260)
+    for _ in range(2):
+        state = view.state()
+        view.resize(120, 90)
+        view.restore_state(state)
+        view.resize(size)
+        assert view.state()["headings"] == view.canvas.head_px == 260
