@@ -30,14 +30,14 @@ from core.kinds import CopyDirection, SliceKind
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
-from core.suggestions import Fix, Needs, Rule, RuleContext, Suggestion
+from core.suggestions import Fix, Needs, Param, Rule, RuleContext, Suggestion
 
 RULE = Rule(
     id="gloo-with-device-tensors",
     title="gloo moves GPU tensors",
     severity_floor="medium",
     needs=Needs.DEVICE,
-    params=(),
+    params=(Param("few_bytes", 64, "bytes", "a number that is read back for a log is not what is sent"),),
 )
 
 
@@ -47,6 +47,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(facts.matching(r"^gloo:", SliceKind.RANGE, SliceKind.CPU_OP), "the trace holds no communication by gloo.")
     sends = facts.in_steps(facts.matching(r"^gloo:", SliceKind.RANGE, SliceKind.CPU_OP))
     copies = trace.device_ids[trace.slices.direction[trace.device_ids] == int(CopyDirection.DTOH)]
+    size = trace.slices.copy_bytes[copies]
+    copies = copies[(size < 0) | (size > ctx.params["few_bytes"])]
     if not len(sends) or not len(copies):
         return []
     call = trace.links.launch_of[copies]

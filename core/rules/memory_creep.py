@@ -10,8 +10,8 @@ Sooner or later the memory is full. Often a list keeps losses together with thei
 
 Blind spots
 -----------
-Three steps cannot decide it. Optimizer state appears in the first step. On a CPU, where the first step is left out, four
-decide it if each adds about the same.
+Three steps cannot decide it. Optimizer state appears in the first step. On a CPU, where the first step is left out,
+four decide it if each adds about the same.
 
 How to fix
 ----------

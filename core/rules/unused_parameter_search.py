@@ -44,8 +44,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         )
     )
     frames = frames[~facts.inside(frames, frames)]
-    if not len(frames):
-        return []
+    if not len(frames) or (facts.n_steps > 1 and len(facts.rows_of(frames)) < 2):
+        return []  # a static graph is searched once
     return [
         suggestion(
             ctx,

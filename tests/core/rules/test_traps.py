@@ -153,3 +153,44 @@ def test_copies_that_run_ahead_of_their_step_do_not_make_its_work_look_longer() 
         builder.op("aten::mm", at + 20, 50).launch("gemm", at + 30, 5, 40 + 300 * i, 299)
     (found,) = run_rule("enqueue-time", built(builder)).suggestions
     assert found.values["device_ms"] == pytest.approx(0.3, rel=0.05)
+
+
+def test_a_number_that_is_read_back_before_gloo_sends_is_no_tensor_of_the_gpu_s() -> None:
+    """Counters and barriers of the CPU go by gloo beside a loss that is logged."""
+    builder = steps(3, 2000.0)
+    for number in range(3):
+        at = number * 2000.0 + 20
+        builder.op("aten::mm", at, 60).launch("gemm", at + 10, 5, at + 20, 100)
+        builder.op("aten::item", at + 100, 90).copy("DtoH (Device -> Pageable)", at + 105, 60, at + 125, 30, bytes=4)
+        builder.range("gloo:all_reduce", at + 200, 400)
+    not_found("gloo-with-device-tensors", built(builder))
+
+
+def test_loading_of_kernels_is_start_up_and_no_cost_of_the_profiler() -> None:
+    builder = TraceBuilder()
+    builder.op("aten::mm", 0, 50).launch("gemm", 10, 5, 20, 30).op("aten::mm", 9000, 50)
+    for k, name in enumerate(("Lazy Function Loading", "Runtime Triggered Module Loading")):
+        builder.slice("overhead", name, 100 + 4000 * k, 3000, 0, -1)
+    not_found("profiler-overhead", built(builder))
+
+
+def test_a_search_for_unused_parameters_in_the_first_step_alone_is_not_done_in_each() -> None:
+    """A static graph is searched once; what is said of each step is not true of it."""
+    builder = steps(4, 2000.0)
+    for number in range(4):
+        at = number * 2000.0 + 20
+        builder.python("torch/nn/parallel/distributed.py(1500): forward", at, 1500).op("aten::mm", at + 5, 60)
+        builder.launch("gemm", at + 10, 5, at + 20, 1000)
+    builder.python("torch/nn/parallel/distributed.py(500): _find_tensors", 1100, 300)
+    not_found("unused-parameter-search", built(builder))
+
+
+def test_an_index_between_tensors_of_the_cpu_is_no_copy_to_the_gpu() -> None:
+    builder = steps(3, 2000.0)
+    for number in range(3):
+        at = number * 2000.0 + 20
+        builder.op("aten::index", at, 90).op("aten::to", at + 5, 20)  # of the loader's batch, on the CPU
+        builder.op("aten::to", at + 100, 90)
+        builder.copy("HtoD (Pageable -> Device)", at + 105, 60, at + 125, 30, bytes=1 << 20)
+        builder.op("aten::mm", at + 300, 60).launch("gemm", at + 310, 5, at + 320, 100)
+    not_found("host-index-tensor", built(builder))
