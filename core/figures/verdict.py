@@ -181,7 +181,7 @@ def judge(
     if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
         return None
     busy, shares = _shares(budget, float(exposed_communication_ns or 0.0), sustained_ns)
-    top = _largest(shares)
+    top = _largest(shares, waits_saving_pct)
     alone = busy - shares["communication_bound"]
     if alone >= DEVICE_BOUND_SHARE or shares[top] < CAUSE_SHARE:
         copies = exposed_copy_ns / budget.period_ns
@@ -200,9 +200,6 @@ def judge(
         if waits_saving_pct is not None and waits_saving_pct >= least:
             return _verdict("sync_bound", "sync_refill", share_pct=min(waits_saving_pct, 100.0 * sum(shares.values())))
         return _host(budget, 100.0 * shares[top])
-    nothing_won = waits_saving_pct is not None and waits_saving_pct < WAITS_LEAST_PCT
-    if top == "sync_bound" and nothing_won and shares["input_bound"] >= CAUSE_SHARE:
-        top = "input_bound"  # a loader that sets the pace takes up what the waits leave
     if top == "unknown":
         return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)
     return _simple(top, shares)
@@ -226,9 +223,16 @@ def _shares(budget: Budget, exposed_ns: float, sustained_ns: float | None) -> tu
     return busy, shares
 
 
-def _largest(shares: Mapping[str, float]) -> str:
-    """Verdict with the largest share; unknown, where what nothing explains is nearly as large."""
+def _largest(shares: Mapping[str, float], waits_saving_pct: float | None) -> str:
+    """Verdict with the largest share; unknown, where what nothing explains is nearly as large.
+
+    A loader that sets the pace takes up what waits leave: where the replay without them wins back next to nothing, the
+    loader stands before them.
+    """
     top = max(shares, key=lambda code: shares[code])
+    nothing_won = waits_saving_pct is not None and waits_saving_pct < WAITS_LEAST_PCT
+    if top == "sync_bound" and nothing_won and shares["input_bound"] >= CAUSE_SHARE:
+        return "input_bound"
     return "unknown" if shares["unknown"] >= NEARLY_TOP * shares[top] else top
 
 
