@@ -13,7 +13,7 @@ import numpy as np
 
 from core import sets
 from core.figures.lookup import View
-from core.intervals import Spans, covered_before, intersect, meet, subtract, union, union_all
+from core.intervals import EMPTY, Spans, covered_before, intersect, meet, subtract, union, union_all
 from core.kinds import SliceKind, SyncKind
 from core.replay.change import Change
 from core.replay.graph import Graph
@@ -96,11 +96,10 @@ class Bounds:
             if not speeds:
                 continue
             more = (change.dropped & ~waits.depends & (waits.lane == lane)).nonzero()[0]
-            taken = union_all((self._waiting[lane], wait_spans(waits, more)))
-            own, done = not len(more), dict[int, Spans]()
+            taken, done = wait_spans(waits, more) if len(more) else EMPTY, dict[int, Spans]()
             for spans, speed in sorted(speeds, key=lambda pair: pair[1]):
                 if speed < 1.0 and id(spans) not in done:
-                    rest = self._outside(lane, spans) if own else intersect(subtract(spans, taken), self._windows)
+                    rest = subtract(self._outside(lane, spans), taken)
                     met = [other for other in done.values() if self._meet(spans, other)]
                     rest = subtract(rest, union_all(met)) if met else rest
                     parts.append((rest, 1.0 - speed))
