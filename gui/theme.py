@@ -293,7 +293,8 @@ QPushButton::menu-indicator { image: none; width: 0; }
 QLineEdit, QComboBox, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox { background: @card;
   border: 1px solid @border; border-radius: 6px; padding: 4px 8px; selection-background-color: @accent;
   selection-color: @on_accent; }
-QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus { border-color: @accent; }
+QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus {
+  border-color: @accent; }
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button { width: 0;
   border: none; }
 QComboBox::drop-down { border: none; width: 24px; }

@@ -122,6 +122,13 @@ class TopBar(QFrame):
         """Give the menu button its menu."""
         self.menu_button.setMenu(menu)
 
+    def say_hits(self, words: str) -> None:
+        """Say how many hits there are; the field beside them stays where it is while the number changes."""
+        self.hits.setText(words)
+        kept = self.hits.minimumWidth() if words and self.width() >= px(NARROW_PX) else 0
+        self.hits.setMinimumWidth(0)
+        self.hits.setMinimumWidth(max(kept, self.hits.sizeHint().width()) if words else 0)
+
     def flush_search(self) -> None:
         """Search for what was typed, now."""
         if self._timer.isActive():

@@ -263,16 +263,22 @@ class WindowActions(_Base):
         restyle(shown, "role", "warn" if wrong else "dim")
         shown.setToolTip(plain_tip(wrong.why if wrong else ""))
         if document is None or not document.search_text:
-            shown.setText("")
+            self.top.say_hits("")
             return
         if wrong:
-            shown.setText(wrong.short)
+            self.top.say_hits(wrong.short)
             return
         count = len(document.search_hits)
         if document.search_at >= 0:
-            shown.setText(self.tr("{number} of {count}").format(number=document.search_at + 1, count=text.count(count)))
+            self.top.say_hits(
+                self.tr("{number} of {count}").format(
+                    number=text.count(document.search_at + 1), count=text.count(count)
+                )
+            )
         else:
-            shown.setText(self.tr("1 hit") if count == 1 else self.tr("{count} hits").format(count=text.count(count)))
+            self.top.say_hits(
+                self.tr("1 hit") if count == 1 else self.tr("{count} hits").format(count=text.count(count))
+            )
 
     def track_finder(self) -> None:
         """Find a track by name and bring it into view."""

@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox, QWidget
 
+MARGINS_PX = 6, 0, 0, 0  # of a number's text: the style sheet's padding does not reach it
+
 if TYPE_CHECKING:
     _Field = QWidget
 else:
@@ -32,9 +34,17 @@ class _Calm(_Field):
 class CalmSpin(_Calm, QSpinBox):
     """A whole number."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.lineEdit().setTextMargins(*MARGINS_PX)
+
 
 class CalmDoubleSpin(_Calm, QDoubleSpinBox):
     """A number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lineEdit().setTextMargins(*MARGINS_PX)
 
 
 class CalmCombo(_Calm, QComboBox):

@@ -35,6 +35,13 @@ def wheel(widget: QWidget) -> QWheelEvent:
 
 
 @pytest.mark.parametrize("kind", [CalmSpin, CalmDoubleSpin])
+def test_numbers_stand_off_the_border_as_texts_do(qtbot: QtBot, kind: type[CalmSpin]) -> None:
+    box = kind()
+    qtbot.addWidget(box)
+    assert box.lineEdit().textMargins().left() >= 6
+
+
+@pytest.mark.parametrize("kind", [CalmSpin, CalmDoubleSpin])
 def test_numbers_follow_the_wheel_only_with_the_keyboard(qtbot: QtBot, kind: type[CalmSpin]) -> None:
     box = kind()
     qtbot.addWidget(box)

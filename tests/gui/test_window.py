@@ -655,3 +655,17 @@ def test_a_window_made_small_and_large_again_gives_the_plan_its_width_back(
         window.resize(width, 600)
         QApplication.processEvents()
     assert abs(page.horizontal.sizes()[-1] - wide) <= 2
+
+
+def test_the_search_field_stays_where_it_is_while_hits_are_counted(window: MainWindow, document: Document) -> None:
+    window.resize(1400, 800)
+    window.top.say_hits("12 345 of 12 345")
+    QApplication.processEvents()
+    place = window.top.search.geometry()
+    for words in ("7 hits", "1 of 7"):
+        window.top.say_hits(words)
+        QApplication.processEvents()
+        assert window.top.search.geometry() == place
+    window.top.say_hits("")
+    QApplication.processEvents()
+    assert window.top.hits.minimumWidth() == 0
