@@ -75,3 +75,20 @@ def test_what_only_resembles_an_environment_is_none(trace: Trace) -> None:
 def test_wrappers_are_one_environment() -> None:
     found = cards(moves("gymnasium/wrappers/common.py(90): step", inner="gymnasium/envs/classic.py(150): step"))
     assert found[RULE].occurrences == 48
+
+
+def test_on_a_gpu_the_loop_is_one_card_and_the_gpu_is_not_called_underfed_for_it() -> None:
+    builder = TraceBuilder()
+    for number in range(4):
+        at = number * 4000.0
+        builder.step(number, at, 4000).python("train.py(1): main", at, 3999)
+        for k in range(12):
+            start = at + 5 + 300 * k
+            builder.python("train.py(20): act", start, 95).op("aten::addmm", start + 2, 90)
+            builder.launch("gemm", at=start + 5, call=5, start=start + 15, dur=70)
+            builder.python("game.py(30): step", start + 97, 200)
+        builder.op("aten::mm", at + 3650, 300).launch("gemm", at=at + 3660, call=5, start=at + 3670, dur=280)
+    found = cards(builder.build())
+    assert found[RULE].occurrences == 48
+    assert (found[RULE].saving.pct or 0) > 30
+    assert "gpu-underfed" not in found
