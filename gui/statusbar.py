@@ -74,7 +74,8 @@ class StatusBar(QFrame):
         """Say what was copied, wherever in the window that was: nothing else shows it."""
         if not copied_here():
             return
-        words = text.elided(QGuiApplication.clipboard().text()[:2000], COPIED_LETTERS)
+        first, *more = QGuiApplication.clipboard().text()[:2000].strip().split("\n")
+        words = text.elided(first, COPIED_LETTERS) + (" …" if more and first else "")
         copied = self.tr("Copied: {words}").format(words=words) if words else self.tr("Copied")
         self._session.set_status(copied)
 

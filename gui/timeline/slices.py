@@ -22,6 +22,7 @@ from gui.timeline.labels import MIN_WIDTH_PX, NEW_PER_FRAME, PADDING_PX, LabelAt
 from gui.timeline.palette import fill
 from gui.timeline.rects import RectBatch
 from gui.timeline.row import SLICE_PX, SUMMARY_LANES, Row, RowKind
+from gui.timeline.waits import HATCH_FROM_PX, LABEL_FROM_PX, waits_in
 
 _CACHED_ROWS = 400
 PAD_REST, PAD_MOST = 0.2, 2.0  # shares of the view by which boxes reach beyond it, at least and at most
@@ -69,6 +70,28 @@ def _colour(code: int, dark: bool) -> QColor:
 def label_of(trace: Trace, slice_id: int) -> str:
     """Short name of a slice, as on the slice."""
     return short_op_name(brief_name(trace, slice_id))
+
+
+def beside_waits(
+    frame: Frame, ids: NDArray[Any], x: NDArray[Any], room: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Labels of blocked calls keep off the stripes over them: x and room, px, of the larger part that is free.
+
+    A wait that has a label of its own speaks for its call, which then has none.
+    """
+    if frame.figures is None:
+        return x, room
+    calls, waits = waits_in(frame.figures, ids)
+    start, length = frame.figures.syncs.wait_start_ns[waits], frame.figures.syncs.wait_ns[waits]
+    first = np.maximum(frame.x(start), frame.left_px - 2.0)
+    last = np.minimum(frame.x(start + length), frame.width_px + 2.0)
+    striped = np.flatnonzero(last - first >= HATCH_FROM_PX)
+    calls, first, last = calls[striped], first[striped], last[striped]
+    before, after = first - x[calls] - 2.0, x[calls] + room[calls] - last - PADDING_PX
+    later = after > before
+    x[calls] = np.where(later, last + PADDING_PX, x[calls])
+    room[calls] = np.where(last - first >= LABEL_FROM_PX, 0.0, np.maximum(before, after))
+    return x, room
 
 
 class SlicePainter:
@@ -202,7 +225,9 @@ class SlicePainter:
         wide = np.flatnonzero((width >= MIN_WIDTH_PX) & alone & (places[of, 3] > 0))
         at = np.maximum(left[wide], frame.left_px) + PADDING_PX
         middle = y[wide] + (frame.slice_px - SLICE_PX) // 2
-        return ids[seen][wide], at, middle, left[wide] + width[wide] - at - 2.0
+        room = left[wide] + width[wide] - at - 2.0
+        at, room = beside_waits(frame, ids[seen][wide], at, room)
+        return ids[seen][wide], at, middle, room
 
     def _summary(self, frame: Frame, group: Row) -> list[_Part]:
         """Outermost lanes of a collapsed group's members, a few pixels each."""
@@ -223,7 +248,7 @@ class SlicePainter:
     ) -> None:
         if frame.vector:
             painter.setFont(slice_font())
-            for i in range(len(ids)):
+            for i in np.flatnonzero(room > 0).tolist():
                 rect = QRectF(x[i], y[i], room[i], SLICE_PX)
                 draw_text(painter, rect, label_of(frame.trace, int(ids[i])), frame.palette.label)
             return

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from core.figures.model import Figures, GapTable, SyncTable
 from core.lanes import Lane, make_lane
 
+HATCH_FROM_PX = 5  # narrower waits are plain
+LABEL_FROM_PX = 60  # wider ones say how long they are
+
 _syncs: WeakKeyDictionary[SyncTable, tuple[Lane, NDArray[np.uint8]]] = WeakKeyDictionary()
+_calls: WeakKeyDictionary[SyncTable, tuple[NDArray[np.int32], NDArray[np.int32]]] = WeakKeyDictionary()
 _gaps: WeakKeyDictionary[GapTable, dict[int, Lane]] = WeakKeyDictionary()
 
 
@@ -23,6 +27,21 @@ def sync_lane(figures: Figures) -> tuple[Lane, NDArray[np.uint8]]:
         lane = make_lane(order, start, start + np.maximum(syncs.wait_ns[order], 0))
         _syncs[syncs] = (lane, (syncs.wait_ns > 0).astype(np.uint8))
     return _syncs[syncs]
+
+
+def waits_in(figures: Figures, ids: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
+    """Which of these slices wait: their positions, and the row of the sync table of each."""
+    syncs = figures.syncs
+    if syncs not in _calls:
+        rows = np.flatnonzero(syncs.wait_ns > 0).astype(np.int32)
+        rows = rows[np.argsort(syncs.slice_id[rows], kind="stable")]
+        _calls[syncs] = (syncs.slice_id[rows].astype(np.int32), rows)
+    calls, rows = _calls[syncs]
+    if not len(calls) or not len(ids):
+        return np.empty(0, np.intp), np.empty(0, np.int32)
+    at = np.minimum(np.searchsorted(calls, ids), len(calls) - 1)
+    hit = np.flatnonzero(calls[at] == ids)
+    return hit, rows[at[hit]]
 
 
 def gap_lane(figures: Figures, device: int) -> Lane:

@@ -75,7 +75,7 @@ def test_what_is_copied_is_said(window: MainWindow, document: Document, monkeypa
     assert window.session.status == ""
     monkeypatch.setattr(statusbar, "copied_here", lambda: True)  # the platform of the tests does not know it
     QGuiApplication.clipboard().setText("aten::mm  and\nmore")
-    assert window.session.status == "Copied: aten::mm and more"
+    assert window.session.status == "Copied: aten::mm and …"
     QGuiApplication.clipboard().setText("x" * 5_000)
     assert len(window.session.status) < 100
     picture = QImage(2, 2, QImage.Format.Format_RGB32)

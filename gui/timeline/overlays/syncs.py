@@ -18,10 +18,7 @@ from gui.timeline.labels import draw_text, slice_font
 from gui.timeline.palette import Palette, blend
 from gui.timeline.rects import draw_rects
 from gui.timeline.row import RowKind
-from gui.timeline.waits import sync_lane
-
-HATCH_FROM_PX = 5  # narrower waits are plain
-LABEL_FROM_PX = 60
+from gui.timeline.waits import HATCH_FROM_PX, LABEL_FROM_PX, sync_lane
 
 
 @lru_cache(maxsize=8)

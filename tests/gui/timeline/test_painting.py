@@ -15,11 +15,13 @@ from core.kinds import SliceKind, TrackKind
 from core.lod import LEVELS
 from gui import text
 from gui.session import Mark, TimeRange
+from gui.timeline import slices
 from gui.timeline.export import image_of
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.labels import slice_font
 from gui.timeline.overlays.syncs import label_words
 from gui.timeline.palette import Look, fill, gap_colour, looks, palette
+from gui.timeline.slices import beside_waits
 from gui.timeline.view import TimelineView
 from tests.gui.conftest import training
 from tests.gui.timeline.conftest import place
@@ -305,3 +307,26 @@ def test_a_wait_that_does_not_fit_its_label_is_left_out_whole(qapp: QApplication
     room = metrics.horizontalAdvance(whole)
     assert label_words(metrics, "cudaMemcpyAsync", 5_270_000, room) == whole
     assert label_words(metrics, "cudaMemcpyAsync", 5_270_000, room - 1) == "cudaMemcpyAsync"
+
+
+def test_labels_of_blocked_calls_keep_off_their_stripes(view: TimelineView, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = view.document.analysis.figures  # type: ignore[union-attr]
+    call = int(figures.syncs.slice_id[0])
+    start, wait = int(figures.syncs.wait_start_ns[0]), int(figures.syncs.wait_ns[0])
+    other = rows(view.document.trace, "aten::mm")[0]
+    ids = np.array([other, call], np.int32)
+
+    def labels(wait_px: float) -> tuple[list[float], list[float], float]:
+        width = wait * view.canvas.frame().lanes_px / wait_px
+        view.document.zoom_to(start - width / 2, start + width / 2)
+        frame = view.canvas.frame()
+        x = frame.x(start) - 50.0
+        at, room = beside_waits(frame, ids, np.full(2, x), np.full(2, 400.0))
+        return (at - x).tolist(), room.tolist(), float(frame.x(start + wait) - x)
+
+    moved, room, end = labels(30.0)
+    assert (moved[0], room[0]) == (0.0, 400.0)
+    assert moved[1] >= end and moved[1] + room[1] <= 400.0  # behind the stripes, where more is free
+    assert labels(300.0)[1] == [400.0, 0.0]  # the stripes have a label
+    monkeypatch.setattr(slices, "HATCH_FROM_PX", 1000)
+    assert labels(30.0)[1] == [400.0, 400.0]  # plain
