@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QBuffer, QByteArray, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QFont, QImage, QImageWriter, QPainter
+from PySide6.QtGui import QFont, QFontInfo, QImage, QImageWriter, QPainter
 
 from gui.session import Document, Session
 
@@ -130,16 +130,16 @@ def save_svg(timeline: TimelineView, path: Path) -> None:
     painter.fillRect(timeline.rect(), timeline.canvas.frame().palette.header)
     for part in (timeline.strip, timeline.minimap):  # of pictures that are kept, drawn as sharp as a saved one
         part.picture_scale = SHARP
-    for part in (timeline.strip, timeline.minimap):
-        part.render(painter, part.pos())
+    timeline.strip.render(painter, timeline.strip.pos())
+    for bar in (timeline.minimap, timeline.axis):  # a clip that is set while a widget is rendered stays behind there
+        painter.save()
+        painter.translate(bar.pos())
+        painter.scale(bar.scale, bar.scale)
+        bar.paint(painter)
+        painter.restore()
     for part in (timeline.strip, timeline.minimap):
         part.picture_scale = 0.0
         part.update()
-    painter.save()
-    painter.translate(timeline.axis.pos())
-    painter.scale(timeline.axis.scale, timeline.axis.scale)
-    timeline.axis.paint(painter)
-    painter.restore()
     painter.translate(timeline.canvas.pos())
     painter.scale(timeline.canvas.scale, timeline.canvas.scale)
     with _unpointed(timeline.canvas):
@@ -149,9 +149,10 @@ def save_svg(timeline: TimelineView, path: Path) -> None:
         timeline.canvas.paint_above(painter, frame)
     painter.end()
     # Where the font is not installed, and for Qt's own word for the usual one, a viewer takes one without serifs.
-    family = QFont().family()
+    family, own = QFont().family(), QFontInfo(QFont()).family()
+    first = f"{own}, " if own != family and own.replace(" ", "").isalnum() else ""
     text = bytes(written.data().data()).decode("utf-8")
-    text = text.replace(f'font-family="{family}"', f'font-family="{family}, sans-serif"')
+    text = text.replace(f'font-family="{family}"', f'font-family="{first}{family}, sans-serif"')
     path.write_text(text, encoding="utf-8")
 
 

@@ -97,10 +97,15 @@ class Minimap(Scaled):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
+        painter = self.own_painter()
+        self.paint(painter)
+        painter.end()
+
+    def paint(self, painter: QPainter) -> None:
+        """Draw the whole trace and the view in it with a painter of own pixels, whose clip is left behind."""
         pal = palette(self._session.dark)
         if self._ground is None or self._ground.devicePixelRatio() != self.ratio():
             self._ground = self._make_ground(pal)
-        painter = self.own_painter()
         painter.drawPixmap(QPointF(0, 0), self._ground)
         # A stretch may begin before the trace does, and must not cover the heading.
         painter.setClipRect(QRectF(self.head_px, 0, self.wide() - self.head_px, self.high()))
@@ -115,7 +120,6 @@ class Minimap(Scaled):
             x = self._x(chosen.start_ns)
             painter.fillRect(QRectF(x, 1, max(self._x(chosen.end_ns) - x, 2), self.high() - 3), soft)
         self._view_box(painter, pal)
-        painter.end()
 
     def _view_box(self, painter: QPainter, pal: Palette) -> None:
         view = self._document.viewport

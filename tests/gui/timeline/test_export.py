@@ -60,6 +60,14 @@ def test_in_vectors_no_ground_of_a_heading_lies_over_the_lanes(view: TimelineVie
     assert "clip-path" in text, "rows that are half scrolled away end below the pinned ones"
 
 
+def test_in_vectors_the_whole_trace_is_clipped_where_it_stands(view: TimelineView, tmp_path: Path) -> None:
+    save_svg(view, tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    left, top = view.minimap.head_px * view.minimap.scale, view.minimap.pos().y()
+    assert top > 0
+    assert any(f"M{left:g},{top:g} " in path for path in re.findall(r"<clipPath.*?</clipPath>", text, re.S))
+
+
 def test_pictures_have_nothing_that_follows_the_pointer(view: TimelineView, tmp_path: Path) -> None:
     view.document.zoom_to(0, 1_000_000)
     calm, svg = image_of(view), tmp_path / "calm.svg"
