@@ -109,9 +109,9 @@ def _unpriced(
 ) -> Analysis:
     """Return the suggestions with unknown savings."""
     floors = _floors(rule_results)
-    ordered = sorted(found, key=lambda suggestion: suggestion.informational)
-    plain = tuple(replace(s, severity=_severity(None, s, floors)) for s in ordered)
-    return Analysis(_finished(trace, figures, None, plain), plain, (), tuple(rule_results), notes or {})
+    plain = [replace(s, severity=_severity(None, s, floors)) for s in found]
+    plain = sorted(plain, key=lambda s: (s.informational, -_SEVERITIES.index(s.severity)))
+    return Analysis(_finished(trace, figures, None, plain), tuple(plain), (), tuple(rule_results), notes or {})
 
 
 class _Pricing:
@@ -235,12 +235,13 @@ class _Pricing:
 
         Savings that no measurement could tell apart are equal; then the fix that frees more of the CPU's time comes
         first: it is the one that the next change is most likely to uncover. Where no saving can be foretold, what it
-        costs (`Suggestion.costs_ns`) stands for it, among the plan's fixes too.
+        costs (`Suggestion.costs_ns`) stands for it, among the plan's fixes too. Of those that nothing is known of, the
+        severer comes first.
         """
         rank = {turn.fix: number for number, turn in enumerate(turns)}
         scale = self._replay.step_ns if self._usable else self._measured_ns
 
-        def key(i: int) -> tuple[bool, int, bool, int, int, int]:
+        def key(i: int) -> tuple[bool, int, bool, int, int, int, int]:
             saving, costs_ns = self._alone[i], self._found[i].costs_ns
             pct = 100.0 * costs_ns / scale if costs_ns and saving.ns is None and scale else saving.pct
             level = round(float(pct or 0.0) / NOTHING_PCT)
@@ -250,6 +251,7 @@ class _Pricing:
                 saving.ns is None and not costs_ns,
                 -level,
                 -(saving.freed_host_ns or 0),
+                -_SEVERITIES.index(_severity(saving.pct, self._found[i], self._floors)),
                 i,
             )
 

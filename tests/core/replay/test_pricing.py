@@ -126,6 +126,23 @@ def test_advice_without_an_effect_stays_unknown_and_notes_come_last(tmp_path: Pa
     assert advice.severity == "low"
 
 
+@pytest.mark.parametrize("without_device", [False, True])
+def test_of_fixes_without_a_number_the_severer_comes_first(tmp_path: Path, without_device: bool) -> None:
+    trace = open_trace(simulate(chain_step).write(tmp_path / "trace.json"))
+    results = [
+        RuleResult(
+            Rule(name, name, severity_floor=floor),
+            Outcome.FOUND,
+            suggestions=(suggestion(name, (), informational=name == "note"),),
+        )
+        for name, floor in (("note", "low"), ("mild", "low"), ("grave", "high"))
+    ]
+    if without_device:
+        trace = TraceBuilder().op("aten::mm", ts=0.0, dur=50.0).build()
+    analysis = price(trace, compute_figures(trace), results)
+    assert [s.rule_id for s in analysis.suggestions] == ["grave", "mild", "note"]
+
+
 @pytest.mark.parametrize(("costs_ns", "place", "severity"), [(1e9, 0, "high"), (0.5, 3, "low"), (None, 3, "low")])
 def test_what_only_costs_stands_among_the_plan_by_its_costs(
     tmp_path: Path, costs_ns: float | None, place: int, severity: str
