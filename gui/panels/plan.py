@@ -327,12 +327,12 @@ class PlanPanel(QWidget):
             if index == document.current_suggestion:
                 self._unfold(card)
                 QTimer.singleShot(0, card, partial(self._scroll_to, card))
-        counted = self._counted()
-        at = document.current_suggestion
+        counted, at = self._counted(), document.current_suggestion
         number = counted.index(at) + 1 if at in counted else 0
         self.at.setText(self.tr("{number} of {count}").format(number=number, count=len(counted)) if number else "")
-        self.previous.setEnabled(bool(self._cards))
-        self.next.setEnabled(bool(self._cards))
+        for arrow in (self.previous, self.next):
+            arrow.setEnabled(bool(self._cards))
+            arrow.setVisible(bool(counted) or document.analysis_running)
         self.ticked.show_count()
         self._show_plan()
 

@@ -197,6 +197,17 @@ def test_notes_are_apart_and_not_counted(window: MainWindow, document: Document)
     assert shown.at.text() == ""
 
 
+def test_without_a_card_there_is_nothing_to_step_through(
+    window: MainWindow, show: Callable[..., Document], trace: Trace
+) -> None:
+    known = known_analysis(trace)
+    for found, seen in ((known.suggestions, True), (known.suggestions[2:], False), ((), False)):
+        document = show(trace, Analysis(known.figures, found, (), known.rules))
+        shown = panel(window)
+        assert [shown.previous.isVisible(), shown.next.isVisible()] == [seen, seen]
+        window.session.close_document(document)
+
+
 def test_small_savings_are_shown_when_asked_for(
     window: MainWindow, show: Callable[..., Document], trace: Trace
 ) -> None:
