@@ -320,6 +320,7 @@ SEARCH_KEYS = (
     ("Alt+R  Alt+F", QT_TRANSLATE_NOOP("commands", "In the search field: regular expression, filter")),
     ("Ctrl+C", QT_TRANSLATE_NOOP("commands", "Copy all about the selected slice as text")),
     ("Enter  Ctrl+Enter  Esc", QT_TRANSLATE_NOOP("commands", "In the flame graph: zoom in, slowest call, back")),
+    ("C", QT_TRANSLATE_NOOP("commands", "In the flame graph: callers and callees")),
 )
 
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QMenu, QProgr
 
 from core.figures.call_paths import Layers
 from core.figures.flame import THREAD_KIND, FlameGraph
+from core.figures.sandwich import callees, callers
 from core.files import write_atomically
 from core.tables import Bool
 from gui import jobs, names, text
@@ -44,6 +45,7 @@ class FlamePanel(QWidget):
         self._thread_chosen = self._stretch_chosen = False
         self.view = FlameView()
         self.view.opened.connect(self._open)
+        self.view.offers_callers = True
         self.view.sandwiched.connect(self.show_sandwich)
         self.view.currentChanged.connect(lambda _node: self._say_status())
         self.view.zoomChanged.connect(self._zoomed)
@@ -114,7 +116,7 @@ class FlamePanel(QWidget):
         self.search.setAcceptDrops(False)  # files dropped on it are for the window
         self.search.setMaximumWidth(FIND_PX)
         self.search.textChanged.connect(self._find)
-        self.back = button(self.tr("Back"), self.view.back, "flat", self.tr("The box before (Esc, or a right click)"))
+        self.back = button(self.tr("Back"), self.view.back, "flat", self.tr("The box before (Esc)"))
         self._controls = QWidget()
         row = QHBoxLayout(self._controls)
         row.setContentsMargins(16, 5, 8, 4)
@@ -122,7 +124,7 @@ class FlamePanel(QWidget):
         self.more = button("⋯", None, "flat", self.tr("Callers and callees; save or copy the graph as folded stacks"))
         self.more.setAccessibleName(self.tr("More"))
         menu = QMenu(self.more)
-        menu.addAction(self.tr("Callers and callees of the chosen box"), self.show_sandwich)
+        menu.addAction(self.tr("Callers and callees of the chosen box"), lambda: self.show_sandwich(self.view.current))
         menu.addAction(self.tr("Save as folded stacks…"), self.save_folded)
         menu.addAction(self.tr("Copy as folded stacks"), self.copy_folded)
         self.more.setMenu(menu)
@@ -248,13 +250,22 @@ class FlamePanel(QWidget):
         self.empty.say(words)
         self.empty.show()
 
-    def show_sandwich(self) -> None:
-        """Show what calls the function of the box under the pointer or the keys, and what it calls."""
-        graph, node, trace = self.view.graph, self.view.current, self._document.trace
-        if graph is None or self._asked is None or node <= 0 or int(graph.kind[node]) >= THREAD_KIND:
+    def show_sandwich(self, node: int) -> None:
+        """Show what calls the function of a box, and what it calls."""
+        graph, asked = self.view.graph, self._asked
+        if graph is None or asked is None or node <= 0 or int(graph.kind[node]) >= THREAD_KIND:
             self._session.set_status(self.tr("Click a box first: its callers and callees are shown then."))
             return
-        shown = SandwichDialog(trace, graph, node, device=self._asked.device, parent=self.window())
+        jobs.run(
+            self,
+            lambda progress: (callers(graph, node), callees(graph, node)),
+            partial(self._sandwich_came, graph, node, asked.device),
+            self._session.raise_error,
+            key=f"flame-sandwich-{id(self)}",
+        )
+
+    def _sandwich_came(self, graph: FlameGraph, node: int, device: bool, both: tuple[FlameGraph, FlameGraph]) -> None:
+        shown = SandwichDialog(self._document.trace, graph, node, both, device=device, parent=self.window())
         shown.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         shown.opened.connect(self._document.go_to_slice)
         shown.show()

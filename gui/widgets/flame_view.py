@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QToolTip
+from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QMenu, QToolTip
 
 from core.figures.flame import FlameGraph
 from core.tables import Bool
@@ -17,16 +20,17 @@ ALONE = 0.85  # part of its caller's time with which a box is as good as the onl
 
 
 class FlameView(FlameBoxes):
-    """Boxes of a `FlameGraph`; a click makes one as wide as the view, a right click or Esc goes back."""
+    """Boxes of a `FlameGraph`; a click makes one as wide as the view, Esc goes back, a right click offers all."""
 
     zoomChanged = Signal()
     currentChanged = Signal(int)  # box under the pointer or the keys, -1 none
     opened = Signal(int)  # node whose slowest slice is asked for
-    sandwiched = Signal()  # callers and callees of the current box are asked for
+    sandwiched = Signal(int)  # node whose callers and callees are asked for
 
     def __init__(self) -> None:
         super().__init__()
         self._pressed = -1
+        self.offers_callers = False
         self.setFrameShape(FlameBoxes.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -118,10 +122,7 @@ class FlameView(FlameBoxes):
     # Pointer --------------------------------------------------------------------------------------------------
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """A click zooms, a right click goes back."""
-        if event.button() == Qt.MouseButton.RightButton:
-            self.back()
-            return
+        """A click zooms."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
         self._pressed = self.node_at(event.position().toPoint())
@@ -133,6 +134,33 @@ class FlameView(FlameBoxes):
         """Open what the first click was on: the boxes have moved since."""
         if event.button() == Qt.MouseButton.LeftButton and self._pressed >= 0:
             self.opened.emit(self._pressed)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer what can be done with the box under the pointer, or the one that the keys are at."""
+        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        node = self.node_at(event.pos()) if by_mouse else self._cursor
+        if self.graph is not None:
+            place = event.globalPos()
+            if not by_mouse:
+                place = self.viewport().mapToGlobal(self.box_of(node).center().toPoint())
+            self.menu(node).popup(place)
+
+    def menu(self, node: int) -> QMenu:
+        """Make the menu of a node; -1 for none, which leaves the ways back."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        on_box, gone_in = node > 0, len(self._trail) > 1
+        offered: list[tuple[str, str, Callable[[], object], bool]] = [
+            (self.tr("Zoom into the box"), "Enter", partial(self.zoom_to, node), on_box and node != self.zoomed),
+            (self.tr("Show its slowest call"), "Ctrl+Enter", partial(self.opened.emit, node), on_box),
+            (self.tr("Back"), "Esc", self.back, gone_in),
+            (self.tr("Show all"), "Home", self.whole, self.zoomed != 0),
+        ]
+        if self.offers_callers:
+            offered.insert(2, (self.tr("Callers and callees"), "C", partial(self.sandwiched.emit, node), on_box))
+        for title, keys, act, possible in offered:
+            menu.addAction(f"{title}\t{keys}", act).setEnabled(possible)
+        return menu
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Frame the box under the pointer."""
@@ -183,7 +211,7 @@ class FlameView(FlameBoxes):
         elif key in (Qt.Key.Key_Escape, Qt.Key.Key_Backspace):
             self.back()
         elif key == Qt.Key.Key_C and event.modifiers() == Qt.KeyboardModifier.NoModifier:
-            self.sandwiched.emit()
+            self.sandwiched.emit(self.current)
         elif key == Qt.Key.Key_Home:
             self.whole()
         else:

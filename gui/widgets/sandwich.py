@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QSplitter, QVBoxLayout, QWidget
 
 from core.figures.flame import FlameGraph
-from core.figures.sandwich import callees, callers
 from core.trace import Trace
 from gui import text
 from gui.models.flame_query import FlameWords
@@ -20,6 +19,15 @@ SIZE_PX = 860, 560
 class SandwichDialog(QDialog):
     """Both directions from one box of a flame graph; a double click opens the slowest call of a box.
 
+    Parameters
+    ----------
+    trace, graph, node
+        The box that it is about.
+    both
+        What `core.figures.sandwich.callers` and `callees` say of it.
+    device
+        Times are those of the device.
+
     Signals
     -------
     opened(slice_id)
@@ -27,7 +35,16 @@ class SandwichDialog(QDialog):
 
     opened = Signal(int)
 
-    def __init__(self, trace: Trace, graph: FlameGraph, node: int, *, device: bool, parent: QWidget | None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        graph: FlameGraph,
+        node: int,
+        both: tuple[FlameGraph, FlameGraph],
+        *,
+        device: bool,
+        parent: QWidget | None,
+    ) -> None:
         super().__init__(parent)
         words = FlameWords(trace, graph, "", device=device)
         self.setWindowTitle(self.tr("Callers and callees"))
@@ -36,14 +53,13 @@ class SandwichDialog(QDialog):
         name.setText(text.elided(words.short(node), 80))
         name.setToolTip(text.elided(words.full(node), 300))
         self.callers, self.callees = FlameView(), FlameView()
-        both = QSplitter()
-        both.setOrientation(both.orientation().Vertical)
-        both.setChildrenCollapsible(False)
+        parts = QSplitter(Qt.Orientation.Vertical)
+        parts.setChildrenCollapsible(False)
         calls, called = self.tr("What calls it: a box is called by those below it"), self.tr("What it calls")
         none_calls, calls_none = self.tr("Nothing that is shown calls it."), self.tr("It calls nothing that is shown.")
         for view, made, said, nothing in (
-            (self.callers, callers(graph, node), calls, none_calls),
-            (self.callees, callees(graph, node), called, calls_none),
+            (self.callers, both[0], calls, none_calls),
+            (self.callees, both[1], called, calls_none),
         ):
             if len(made) == 1:
                 said = nothing
@@ -58,11 +74,11 @@ class SandwichDialog(QDialog):
             column.setContentsMargins(0, 0, 0, 0)
             column.addWidget(label(said, "dim"))
             column.addWidget(view, 1)
-            both.addWidget(part)
+            parts.addWidget(part)
         self.status = Elided("", "dim")
         box = QVBoxLayout(self)
         box.addWidget(name)
-        box.addWidget(both, 1)
+        box.addWidget(parts, 1)
         box.addWidget(self.status)
 
     def _say(self, about: FlameWords, node: int) -> None:

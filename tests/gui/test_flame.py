@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QHelpEvent, QKeyEvent
+from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolTip
+from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 
 from core.figures.call_paths import Layers
 from core.kinds import SliceKind
@@ -53,7 +53,7 @@ def middle(panel: FlamePanel, node: int) -> QPoint:
     return panel.view.box_of(node).center().toPoint()
 
 
-def test_click_zooms_and_right_click_and_escape_go_back(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
+def test_click_zooms_and_escape_and_back_go_back(make: Callable[[Trace], FlamePanel], trace: Trace) -> None:
     panel = make(trace)
     view = panel.view
     loss = node_named(panel, "loss")
@@ -64,7 +64,7 @@ def test_click_zooms_and_right_click_and_escape_go_back(make: Callable[[Trace], 
     item = node_named(panel, "aten::item")
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle(panel, item))
     assert view.zoomed == item
-    QTest.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=QPoint(5, 5))
+    panel.back.click()
     assert view.zoomed == loss
     QTest.keyClick(view, Qt.Key.Key_Escape)
     assert view.zoomed == 0
@@ -300,10 +300,12 @@ def test_callers_and_callees_of_the_chosen_box(make: Callable[[Trace], FlamePane
     for at, caller in ((0, "linear"), (1000, "attend")):
         made.op(caller, at, 500).op("mm", at + 10, 300).op("fill", at + 20, 100)
     panel = make(made.build())
-    panel.show_sandwich()
+    panel.show_sandwich(0)
+    settle()
     assert not panel.window().findChildren(SandwichDialog)
     panel.view.zoom_to(node_named(panel, "mm"))
     QTest.keyClick(panel.view, Qt.Key.Key_C)
+    settle()
     (dialog,) = panel.window().findChildren(SandwichDialog)
     trace = panel._document.trace
     names = []
@@ -314,4 +316,33 @@ def test_callers_and_callees_of_the_chosen_box(make: Callable[[Trace], FlamePane
     dialog.grab()
     dialog.callers.opened.emit(0)
     assert trace.name(panel._document.selected_slice) == "mm"
+    dialog.close()
+
+
+def test_a_right_click_offers_what_can_be_done_with_a_box(make: Callable[[Trace], FlamePanel]) -> None:
+    panel = make(TraceBuilder(gpu=None).op("linear", 0, 500).op("mm", 10, 300).op("copy", 400, 50).build())
+    view, node = panel.view, node_named(panel, "mm")
+
+    def offered(at: int) -> dict[str, bool]:
+        return {action.text().split("\t")[0]: action.isEnabled() for action in view.menu(at).actions()}
+
+    assert offered(-1) == dict.fromkeys(offered(node), False)
+    assert [title for title, possible in offered(node).items() if possible] == [
+        "Zoom into the box",
+        "Show its slowest call",
+        "Callers and callees",
+    ]
+    before = view.zoomed
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=view.box_of(node).center().toPoint())
+    assert view.zoomed == before
+    view.menu(node).actions()[0].trigger()
+    assert view.zoomed == node and offered(node)["Back"] and not offered(node)["Zoom into the box"]
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(3, 3), QPoint(3, 3))
+    QApplication.sendEvent(view.viewport(), event)
+    (menu,) = (m for m in view.findChildren(QMenu) if m.isVisible())
+    next(action for action in menu.actions() if "Callers" in action.text()).trigger()
+    menu.close()
+    settle()
+    (dialog,) = panel.window().findChildren(SandwichDialog)
+    assert "Callers and callees" not in {action.text() for action in dialog.callers.menu(0).actions()}
     dialog.close()
