@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import get_ident
 from types import SimpleNamespace
 
 import pytest
@@ -20,8 +22,8 @@ Look = Callable[[float], list[str]]
 @pytest.fixture
 def stopping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, Look]:
     """A run that was asked to stop at second 100, and what is done to its processes by a second of the clock."""
-    now, done = [100.0], list[str]()
-    clock = SimpleNamespace(monotonic=lambda: now[0])
+    now, done, here = [100.0], list[str](), get_ident()  # of other tests, scripts run meanwhile in threads of their own
+    clock = SimpleNamespace(**{**vars(time), "monotonic": lambda: now[0] if get_ident() == here else time.monotonic()})
     monkeypatch.setattr(launcher, "time", clock)
     run = Run(RunSpec(sys.executable, script=__file__))
     run.folder = tmp_path
