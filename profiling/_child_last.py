@@ -3,10 +3,13 @@
 Runs in the user's interpreter: standard library only, Python 3.8.
 """
 
+import re
 import sys
 import time
 
 SOON = 0.5  # of the step: what follows its optimizer for longer than this is not of the loop any more
+TRAINING = re.compile(rb"backward|optim|zero_grad|autograd|\b(?:fit|train)\(|[Tt]rainer")  # words of training
+LARGEST_SOURCE_BYTES = 1_000_000
 AS_USUAL = 1.5  # times the step before: a step of calls that took longer was followed by something else
 
 
@@ -43,6 +46,23 @@ def begin_anew(recorder):
         recorder.number, recorder.cycle, recorder.in_step = 0, 0, False
         recorder.traces, recorder.step_times, recorder.wall = [], [], []
         recorder.to("idle")
+
+
+def never_trains(config):
+    """Whether no file of the user's that was imported speaks of training, which might come yet."""
+    seen = False
+    for module in list(sys.modules.values()):
+        name = getattr(module, "__dict__", {}).get("__file__")  # asking a lazy module may import it
+        path = config["is_users"](name) if isinstance(name, str) else ""
+        if path:
+            seen = True
+            try:
+                with open(path, "rb") as source:
+                    if TRAINING.search(source.read(LARGEST_SOURCE_BYTES)):
+                        return False
+            except OSError:
+                return False
+    return seen
 
 
 def drop_step(recorder):

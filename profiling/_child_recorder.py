@@ -229,7 +229,7 @@ class Recorder:
 
     def _finish_windows(self):
         self.to(DONE)
-        if self.config["stop_after_window"] and self.in_earnest:
+        if self.config["stop_after_window"] and (self.in_earnest or self.tools["last"].never_trains(self.config)):
             self.report.send("ending", reason="window")
             if threading.current_thread() is not threading.main_thread():
                 import signal

@@ -57,3 +57,19 @@ def test_a_pass_over_the_loader_before_training_does_not_take_the_window(seen: S
 def test_a_script_is_ended_after_the_steps_of_training(seen: Seen) -> None:
     assert (seen.result.outcome, seen.stdout) == ("ok", "")
     assert (len(seen.steps), seen.count("Optimizer.step#SGD.step")) == (5, 5)
+
+
+LOOKS_ONLY = """
+import torch
+from torch.utils.data import DataLoader
+for batch in DataLoader(torch.randn(80, 4), batch_size=2):
+    batch.sum()
+print("end")
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=LOOKS_ONLY, measure_wall=False, stop_after_window=True)
+def test_a_script_that_only_looks_at_the_data_is_ended_after_its_window(seen: Seen) -> None:
+    assert (seen.result.outcome, seen.stdout) == ("ok", "")
+    assert len(seen.steps) == 5
