@@ -36,11 +36,15 @@ class Early:
         self._recorder, self._loops, self._needed = recorder, loops, needed
         self._since = 0.0
         self._short = False
+        self.compiled_in = None  # step in which, or before whose first sign, the compiler worked
         self.foreseen = None  # steps that the loop will make, as far as its source tells
 
     def begin(self):
-        """Start to record."""
+        """Start to record, unless the compiler has just worked in this step: it goes on, in ``backward``."""
         recorder = self._recorder
+        if self.compiled_in == recorder.number:
+            return
+        recorder.to("early")
         self._since = time.perf_counter()
         self._short = self._is_short()
         changes = {} if self._short else dict.fromkeys(LEFT_OUT, False)
@@ -90,12 +94,16 @@ def better(one, other):
 def leave_out(recorder):
     """What comes now is no step's work: the early recording is cut, and begins anew where it holds no step.
 
-    A program that compiles in step after step is recorded as it is: else it would never be.
+    A program that compiles in step after step is recorded as it is: else it would never be. Within a backward pass
+    nothing may be cut: when it is over, torch puts the profiler that was on when it began in its place again.
     """
-    if recorder.number > recorder.lead + MOST_COMPILING:
+    in_backward = getattr(recorder.torch._C, "_current_graph_task_id", lambda: -1)() != -1
+    if recorder.number > recorder.lead + MOST_COMPILING or in_backward:
         return
     with recorder.lock:
         session = recorder.session
+        if recorder.phase in ("idle", "whole"):
+            recorder._early.compiled_in = recorder.number
         if recorder.phase == "early" and session is not None and session.may_stop_here():
             recorder.cut()
             recorder._left = max(1, recorder.lead - recorder.number)

@@ -137,7 +137,6 @@ class Recorder:
             self.to(WINDOW)
             self._open_window()
             return
-        self.to(EARLY)
         self._early.begin()
 
     _begin_whole = _begin_idle

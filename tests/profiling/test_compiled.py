@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 
+from profiling import _child_early
 from profiling._child_session import _caller_lines
 from profiling.outcome import hint_for
 from tests.profiling.runs import Seen
@@ -82,6 +84,37 @@ def test_a_script_that_compiles_in_each_step_is_recorded_all_the_same(seen: Seen
     assert seen.result.outcome == "ok", seen.stderr
     assert int(seen.stdout.split()[0]) > 3
     assert len(seen.steps) == 5
+
+
+IN_BACKWARD = """
+import torch
+twice = torch.compile(lambda gradient: gradient * 2, backend="eager")
+w = torch.nn.Parameter(torch.randn(4, 4)); o = torch.optim.SGD([w], lr=0.1)
+w.register_hook(lambda gradient: twice(gradient))
+for i in range(20):
+    (w @ w).sum().backward(); o.step(); o.zero_grad()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.launch(text=IN_BACKWARD, whole_torch=True)
+def test_a_backward_pass_that_compiles_leaves_the_profiler_as_it_was(seen: Seen) -> None:
+    assert (seen.result.outcome, seen.result.fault, seen.stderr) == ("ok", None, "")
+    assert len(seen.steps) == 5
+
+
+def test_a_step_that_was_compiled_before_its_first_sign_is_not_recorded_early() -> None:
+    made = []
+    recorder = SimpleNamespace(number=0, lead=4, phase="idle", session=None, lock=nullcontext(), to=made.append)
+    recorder.torch = SimpleNamespace(_C=SimpleNamespace(_current_graph_task_id=lambda: -1))
+    recorder._early = _child_early.Early(recorder, None, 20)
+    _child_early.leave_out(recorder)
+    recorder._early.begin()
+    assert made == []
+    recorder.number = 1
+    with pytest.raises(AttributeError):  # there is nothing to record with
+        recorder._early.begin()
+    assert made == ["early"]
 
 
 @pytest.mark.parametrize(
