@@ -34,7 +34,7 @@ class StatusBar(QFrame):
         self._session = session
         self._document: Document | None = None
         self.setObjectName("status")
-        self.counts = Elided("", "dim")
+        self.counts = Elided("", "dim", at_end=True)  # what was said last stands in front
         self.chip = button("", lambda: session.panelRequested.emit("import_report"), "chip")
         self.keys = label("", "faint")
         row = QHBoxLayout(self)

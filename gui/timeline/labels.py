@@ -30,6 +30,7 @@ def slice_font() -> QFont:
     """Font of the labels on slices."""
     font = QFont()
     font.setPixelSize(11)
+    font.setKerning(False)  # a text may be cut between any two letters: each is as wide as it is alone
     return font
 
 

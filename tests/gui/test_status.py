@@ -93,3 +93,10 @@ def test_the_keys_are_left_out_where_they_would_be_cut(window: MainWindow, docum
         assert bar.keys.isHidden() == (width == 420)
         assert bar.keys.isHidden() or bar.keys.geometry().right() <= width
         assert bar.keys.isHidden() or bar.keys.width() >= bar.keys.sizeHint().width()
+
+
+def test_what_is_said_stands_whole_in_front_of_the_facts(window: MainWindow, document: Document) -> None:
+    window.session.set_status("Text size: 200 %")
+    counts = window.status.counts
+    room_px = counts.fontMetrics().horizontalAdvance("Text size: 200 % · 12…")
+    assert counts.fitting(room_px).startswith("Text size: 200 % · ")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QColor, QFontMetrics, QImage
+from PySide6.QtGui import QColor, QFontMetrics, QFontMetricsF, QImage
 from PySide6.QtWidgets import QApplication
 
 from core.kinds import SliceKind, TrackKind
@@ -330,3 +330,9 @@ def test_labels_of_blocked_calls_keep_off_their_stripes(view: TimelineView, monk
     assert labels(300.0)[1] == [400.0, 0.0]  # the stripes have a label
     monkeypatch.setattr(slices, "HATCH_FROM_PX", 1000)
     assert labels(30.0)[1] == [400.0, 400.0]  # plain
+
+
+def test_a_cut_label_ends_between_two_letters(qapp: QApplication) -> None:
+    metrics = QFontMetricsF(slice_font())
+    for words in ("TimesformerForVideoClas", "AVAVAV To Ya"):
+        assert metrics.horizontalAdvance(words) == pytest.approx(sum(map(metrics.horizontalAdvance, words)), abs=0.01)
