@@ -27,20 +27,19 @@ HOLD_SECONDS = 0.05  # for the rest of a line; prompts and progress bars have no
 LONGEST_LINE = 1 << 16  # bytes held
 
 # Written to the script's stderr whenever a profiler starts or stops (by kineto of torch 2.13, and of torch 2.0 to 2.2),
-# where a CUDA build of torch finds no driver, and once where memory is recorded; nobody asked for it. The last one
-# may come in the middle of a progress bar's line. The ends of these lines are written apart: several ranks mix them up.
+# where a CUDA build of torch finds no driver, and once where memory is recorded; nobody asked for it. All of them may
+# come in the middle of a progress bar's line. The ends of these lines are written apart: several ranks mix them up.
 _KINETO_EVENT = (
     rb"(?:USDT:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ \w+\.cpp:\d+\] profiler_\w+?"
     rb"|STAGE:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ ActivityProfilerController\.cpp:\d+\] Completed Stage: [\w ]+?)"
     rb"(?=USDT:|STAGE:|\n)"
 )
 _KINETO_NOISE = re.compile(
-    rb"^(?P<events>(?:" + _KINETO_EVENT + rb")+)(?P<ends>\n+)"
-    rb"|^ERROR:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ (?:Cuda)?DeviceProperties\.cpp:\d+\] (?:cuda|gpu)GetDeviceCount failed "
+    rb"(?P<events>(?:" + _KINETO_EVENT + rb")+)(?P<ends>\n+)"
+    rb"|ERROR:\d{4}-\d\d-\d\d [\d:]+ \d+:\d+ (?:Cuda)?DeviceProperties\.cpp:\d+\] (?:cuda|gpu)GetDeviceCount failed "
     rb"with code \d+\n"
     rb"|\[(?:rank\d+\]: ?\[)?W[\d :.]*CPUAllocator\.cpp:\d+\] Memory block of unknown size was allocated before the "
-    rb"profiling started[^\n]*\n",
-    re.MULTILINE,
+    rb"profiling started[^\n]*\n"
 )
 
 Take = Callable[[str, bytes, str], None]

@@ -51,6 +51,9 @@ class Taken:
         self.reader.join(30)
 
 
+DEVICES = b"ERROR:2026-01-01 00:00:00 1:1 DeviceProperties.cpp:47] gpuGetDeviceCount failed with code 35"
+
+
 def test_bytes_and_characters_arrive_whole() -> None:
     taken = Taken()
     taken.write("stdout", "é".encode()[:1])
@@ -71,6 +74,14 @@ def test_the_profilers_lines_of_several_ranks_are_left_out_however_they_mix() ->
     taken.write("stderr", b"\nafter\n")
     taken.close()
     assert taken.of("stderr") == "before\n\nmiddle\nafter\n"
+
+
+def test_the_profilers_lines_are_left_out_behind_a_progress_bar_too() -> None:
+    taken = Taken()
+    for line in (b"USDT:2026-01-01 00:00:00 1:1 Sync.cpp:5] profiler_stop", DEVICES):
+        taken.write("stderr", b"\r 25%| 25 it" + line + b"\n")
+    taken.close()
+    assert taken.of("stderr") == "\r 25%| 25 it" * 2
 
 
 def test_what_is_written_in_turn_is_passed_on_in_turn() -> None:
