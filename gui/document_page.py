@@ -134,7 +134,8 @@ class DocumentPage(QWidget):
         self.bottom.tabBar().setDrawBase(False)  # document mode draws a line, and beside the tabs another
         self.bottom.setObjectName("bottom")
         self.bottom.setMinimumHeight(1)  # else that of what they hold
-        self.bottom.tabBar().setAccessibleName(self.tr("Views under the timeline"))
+        for part in (self.bottom, self.bottom.tabBar()):
+            part.setAccessibleName(self.tr("Views under the timeline"))
         self.bottom.tabBar().setUsesScrollButtons(True)
         self.bottom.setCornerWidget(self._corner(), Qt.Corner.TopRightCorner)
         self.bottom.tabBarClicked.connect(self._tab_clicked)

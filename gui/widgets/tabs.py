@@ -17,7 +17,7 @@ LAST_PX, ARROWS_PX = 60, 40
 
 
 class EndsWhole(QTabBar):
-    """Tabs that scroll; the title of one that the end of the bar cuts ends with dots."""
+    """Tabs that scroll; the title of one that an end of the bar cuts has dots there."""
 
     def end_px(self) -> int:
         """Where the tabs end: at the arrows, where there are some."""
@@ -37,6 +37,9 @@ class EndsWhole(QTabBar):
         if left < self.end_px() < left + needed:
             words = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, self.end_px() - left)
             words = self.kept_left(words, needed)
+        elif left < 0 < left + needed:
+            words = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideLeft, left + needed)
+            words = self.kept_left("", needed - self.fontMetrics().horizontalAdvance(words)) + words
         return words.replace("&", "&&")
 
     def kept_left(self, words: str, room_px: int) -> str:

@@ -169,6 +169,30 @@ def test_a_title_that_the_end_of_the_bar_cuts_ends_with_dots(qtbot: QtBot) -> No
         assert option.text == "Details"  # type: ignore[attr-defined]
 
 
+def test_a_title_that_the_beginning_of_the_bar_cuts_begins_with_dots(qtbot: QtBot) -> None:
+    bar = EndsWhole()
+    qtbot.addWidget(bar)
+    bar.setUsesScrollButtons(True)
+    titles = [f"Operators and more {n}" for n in range(6)]
+    for title in titles:
+        bar.addTab(title)
+    bar.show()
+    cut, wide = -1, bar.tabRect(0).width()
+    for width in range(2 * wide, 4 * wide, 9):
+        bar.resize(width, 40)
+        bar.setCurrentIndex(5)
+        settle()
+        cut = next((i for i in range(6) if bar.tabRect(i).left() < -40 and bar.tabRect(i).right() > 60), -1)
+        if cut >= 0:
+            break
+    option = QStyleOptionTab()
+    bar.initStyleOption(option, cut)
+    shown = str(option.text)  # type: ignore[attr-defined]
+    assert shown.strip().startswith("…") and titles[cut].endswith(shown.strip()[1:])
+    metrics = bar.fontMetrics()
+    assert abs(metrics.horizontalAdvance(shown) - metrics.horizontalAdvance(titles[cut])) <= 12  # blanks are rounded
+
+
 def test_a_tab_is_no_wider_than_the_bar(qtbot: QtBot) -> None:
     tabs = DocumentTabs()
     qtbot.addWidget(tabs)
