@@ -8,7 +8,12 @@ import json
 import os
 import re
 import threading
+import time
 
+STEP_MARK = re.compile(
+    rb'("user_annotation", "name": "ProfilerStep#(\d+)", "pid": \d+, "tid": \d+,\s*"ts": )([\d.]+)(, "dur": )([\d.]+)'
+)
+LATE_US = 20.0  # from when on a step's mark did not begin when its step did
 # Work of the device has the number of its operator, too, but no place among the events of the host.
 OPERATORS_ID = re.compile(rb'"External id": (\d+)(?=[^{}]*"Ev Idx")')
 
@@ -140,6 +145,7 @@ class Session:
         self.steps = []  # numbers of the complete steps in it
         self.left_out = []  # options that the user asked for and this recording goes without
         self.open_step = None
+        self._begun = {}  # step -> when it began, nanoseconds since the epoch
         self._no_step = None  # number in a mark of the script's own profiler that holds no step
 
     def prepare(self):
@@ -172,6 +178,7 @@ class Session:
         """Begin a step; ``marked``: with a ``ProfilerStep#number`` range, which else the script's profiler opens."""
         self.open_step = number
         if marked:
+            self._begun[number] = time.time_ns()
             self._marker = self._torch.profiler.record_function("ProfilerStep#%d" % number)
             self._marker.__enter__()
 
@@ -214,6 +221,8 @@ class Session:
             os.makedirs(os.path.dirname(path), exist_ok=True)  # it may have been deleted
             self._profile.export_chrome_trace(path)
             check_whole(path)
+            if self.with_stacks and self._begun and (2, 1) <= version_of(self._torch) < (2, 13):
+                set_marks_right(path, self._begun)
             words = dict(self._thread_words)
             if self._marker is not None:  # no tool shall count it as a step
                 words[b'"ProfilerStep#%d"' % self.open_step] = b'"unfinished step %d"' % self.open_step
@@ -312,6 +321,28 @@ def _reword(path, words):
         content = source.read()
     for old, new in words.items():
         content = content.replace(old, new)
+    _write_anew(path, content)
+
+
+def set_marks_right(path, begun):
+    """Let marks begin with their steps: with stacks, torch 2.5 moves them to the Python function that ends them."""
+    with open(path, "rb") as source:
+        content = source.read()
+    origin = int((re.findall(rb'"baseTimeNanoseconds": (\d+)', content) or [0])[-1])
+
+    def moved(found):
+        began = (begun.get(int(found.group(2)), 0) - origin) / 1e3
+        late = float(found.group(3)) - began
+        if began <= 0 or late < LATE_US:
+            return found.group()
+        return b"%s%.3f%s%.3f" % (found.group(1), began, found.group(4), float(found.group(5)) + late)
+
+    mended = STEP_MARK.sub(moved, content)
+    if mended != content:
+        _write_anew(path, mended)
+
+
+def _write_anew(path, content):
     with open(path + ".partial", "wb") as out:
         out.write(content)
     os.replace(path + ".partial", path)
@@ -329,9 +360,7 @@ def _write_flops(path, events):
 
     with open(path, "rb") as source:
         content = OPERATORS_ID.sub(told, source.read())
-    with open(path + ".partial", "wb") as out:
-        out.write(content)
-    os.replace(path + ".partial", path)
+    _write_anew(path, content)
 
 
 def _caller_lines(tree, is_users):
