@@ -39,6 +39,7 @@ class Gestures(QObject):
         self._last = QPointF()
         self._mode = ""  # "", pan, range, range-start, range-end, row, resize
         self._row: Row | None = None
+        self._clicked_id: int | None = None  # what the last click was on, -1 nothing
         self._anchor_ns = 0.0
         self._over_rows = False  # the stretch being selected takes the rows that the drag goes over
         self._rows_range: tuple[int, ...] = ()  # tracks of that stretch, none: all
@@ -315,7 +316,8 @@ class Gestures(QObject):
             return
         if self._document.selected_range is not None and not self._range_border(position.x()):
             self._document.select_range(None)
-        self._document.select(self._canvas.slice_at(position))
+        self._clicked_id = self._canvas.slice_at(position)
+        self._document.select(self._clicked_id)
 
     def _double(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
@@ -328,7 +330,10 @@ class Gestures(QObject):
             if row is not None and row.can_collapse and row.kind is not RowKind.GROUP:
                 self._view.toggle(row.key)
             return
-        slice_id = self._canvas.slice_at(self._canvas.inner(event.position()))
+        # The first click may have moved the rows: the details of what it was on take room.
+        slice_id, self._clicked_id = self._clicked_id, None
+        if slice_id is None:
+            slice_id = self._canvas.slice_at(self._canvas.inner(event.position()))
         if slice_id >= 0:
             self._document.select(slice_id)
             self._view.zoom_to_slice(slice_id)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QInputDevice, QNativeGestureEvent, QPointingDevice, QWheelEvent
+from PySide6.QtGui import QGuiApplication, QInputDevice, QMouseEvent, QNativeGestureEvent, QPointingDevice, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
@@ -103,6 +103,22 @@ def test_click_selects_and_a_click_beside_clears(view: TimelineView) -> None:
     frame = view.canvas.frame()
     QTest.mouseClick(view.canvas, LEFT, NONE, QPoint(int(frame.x(900_000)), int(place(view, item).y())))
     assert view.document.selected_slice == -1
+
+
+def test_a_double_click_means_what_the_first_click_was_on(view: TimelineView) -> None:
+    mm = rows(view.document.trace, "aten::mm")[2]
+    view.document.zoom_to(1_900_000, 2_200_000)
+    at = place(view, mm)
+    QTest.mouseClick(view.canvas, LEFT, NONE, at.toPoint())
+    assert view.document.selected_slice == mm
+    elsewhere = at + QPointF(0, 400)  # as where the details of the slice take room from the rows
+    assert view.canvas.slice_at(elsewhere) != mm
+    there = QPointF(view.canvas.mapToGlobal(elsewhere.toPoint()))
+    double = QMouseEvent(QEvent.Type.MouseButtonDblClick, elsewhere, there, LEFT, LEFT, NONE)
+    QApplication.sendEvent(view.canvas, double)
+    start, end = window_of(view)
+    assert view.document.selected_slice == mm
+    assert 1_900_000 < start < 2_020_000 < 2_080_000 < end < 2_200_000
 
 
 def test_double_click_zooms_to_the_slice(view: TimelineView) -> None:
