@@ -22,6 +22,8 @@ MOST_SAID = 3  # failures told in full under the table
 class RulesPanel(FiguresTable):
     """Opening a row shows the evidence of what the rule found."""
 
+    offers_callers = False  # its rows are rules
+
     def __init__(self, session: Session, document: Document) -> None:
         self.failures = button(document.tr("Copy failures"), self.copy_failures, "flat")
         self.failures.hide()

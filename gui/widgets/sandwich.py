@@ -2,18 +2,58 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QDialog, QSplitter, QVBoxLayout, QWidget
 
 from core.figures.flame import FlameGraph
+from core.figures.model import SyncTable
+from core.figures.sandwich import callees, callers
 from core.trace import Trace
-from gui import text
-from gui.models.flame_query import FlameWords
+from gui import jobs, text
+from gui.models.flame_query import FlameQuery, FlameWords, threads_of
+from gui.session import Document
 from gui.text_size import px
 from gui.widgets.flame_view import FlameView
 from gui.widgets.labels import Elided, heading, label
 
 SIZE_PX = 860, 560
+Found = tuple[FlameGraph, int, tuple[FlameGraph, FlameGraph]]
+
+
+def find_callers(trace: Trace, syncs: SyncTable | None, slice_id: int, progress: jobs.Progress) -> Found | None:
+    """Merge callers and callees of what a slice is a call of, over all threads; None where no thread called it."""
+    graph = FlameQuery(threads_of(trace), syncs=syncs).run(trace, progress)
+    same = (graph.name_id == trace.slices.name_id[slice_id]) & (graph.kind == trace.slices.kind[slice_id])
+    nodes = same.nonzero()[0]
+    if not len(nodes):
+        return None
+    node = int(nodes[0])
+    return graph, node, (callers(graph, node), callees(graph, node))
+
+
+def show_callers(owner: QWidget, document: Document, slice_id: int, say: Callable[[str], None]) -> None:
+    """Show callers and callees of what a slice is a call of, once they are worked out; or say that nothing is known."""
+
+    def came(found: Found | None) -> None:
+        if found is None:
+            say(QCoreApplication.translate("sandwich", "No call of it was found on a thread."))
+            return
+        graph, node, both = found
+        shown = SandwichDialog(document.trace, graph, node, both, device=False, parent=owner.window())
+        shown.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        shown.opened.connect(document.go_to_slice)
+        shown.show()
+
+    def failed(error: BaseException) -> None:
+        raise error
+
+    analysis = document.analysis
+    syncs = analysis.figures.syncs if analysis is not None and len(analysis.figures.syncs) else None
+    work = partial(find_callers, document.trace, syncs, slice_id)
+    jobs.run(owner, work, came, failed, key=f"callers-{id(owner)}")
 
 
 class SandwichDialog(QDialog):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from core.analysis import Analysis
 from core.figures.model import Figures, StatTable
+from core.kinds import DEVICE_WORK
 from gui.models.columns import Column, ColumnModel
 from gui.session import Document
 from gui.widgets.same_name import show_per_step
+from gui.widgets.sandwich import show_callers
 from gui.widgets.stat_box import stat_columns
 from gui.widgets.step_bars import StepBars
 from gui.widgets.table import TableBox
@@ -52,6 +55,8 @@ class FiguresTable(TableBox):
         Gets the slice of the row that was opened; None zooms to it.
     """
 
+    offers_callers = True
+
     def __init__(
         self,
         document: Document,
@@ -70,6 +75,7 @@ class FiguresTable(TableBox):
         self.bars.opened.connect(document.go_to_slice)
         self.top.insertWidget(self.top.count() - 1, self.bars)
         self.bars.hide()
+        self.table.row_actions = self._row_actions
         self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._row_chosen(now.row()))
         document.when_analysed(self.show_all)
         self.show_all()
@@ -95,6 +101,13 @@ class FiguresTable(TableBox):
         self.say(rows.note)
         self.set_empty(rows.empty, rows.advice)
         self.refresh()
+
+    def _row_actions(self, row: int) -> list[tuple[str, Callable[[], object]]]:
+        """What a row's menu offers: where calls on a thread stand behind it, who makes them and what they call."""
+        slice_id, slices = self.model.slice_of(row), self._document.trace.slices
+        if not self.offers_callers or slice_id < 0 or int(slices.kind[slice_id]) in DEVICE_WORK:
+            return []
+        return [(self.tr("Callers and callees"), partial(show_callers, self, self._document, slice_id, self.say))]
 
     def _row_chosen(self, row: int) -> None:
         """Show the time per step of what the row stands for."""

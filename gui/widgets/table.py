@@ -73,6 +73,7 @@ class Table(QTableView):
         head.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
         self.setSortingEnabled(True)
         head.sortIndicatorChanged.connect(self._sorted)
+        self.row_actions: Callable[[int], list[tuple[str, Callable[[], object]]]] = lambda row: []  # more in its menu
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
         self.doubleClicked.connect(self._opened)
@@ -175,13 +176,19 @@ class Table(QTableView):
     def _opened(self, index: QModelIndex) -> None:
         self._on_open(index.row())
 
-    def _menu(self, at: QPoint) -> None:
+    def menu(self, index: QModelIndex) -> QMenu:
+        """Make the menu of a row, or of the table where the index is none."""
         menu = QMenu(self)
-        index = self.indexAt(at)
         if index.isValid():
             menu.addAction(self.tr("Zoom to it"), lambda: self._opened(index))
+            for title, act in self.row_actions(index.row()):
+                menu.addAction(title, act)
         menu.addAction(self.tr("Copy rows"), self.copy_rows)
         menu.addAction(self.tr("Copy table as CSV"), self.copy_csv)
+        return menu
+
+    def _menu(self, at: QPoint) -> None:
+        menu = self.menu(self.indexAt(at))
         menu.exec(self.viewport().mapToGlobal(at))
         menu.deleteLater()
 

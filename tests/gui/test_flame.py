@@ -17,10 +17,12 @@ from core.figures.call_paths import Layers
 from core.kinds import SliceKind
 from core.trace import Trace
 from gui.commands import COMMANDS
+from gui.panels import kernels, operators
 from gui.panels.flame import RANGE, FlamePanel
 from gui.screenshot import settle
 from gui.session import Document, Session, TimeRange
 from gui.widgets.sandwich import SandwichDialog
+from gui.widgets.stat_panel import FiguresTable
 from tests.gui.conftest import cpu_only, known_analysis, training
 from tests.trace_builder import TraceBuilder
 
@@ -346,3 +348,27 @@ def test_a_right_click_offers_what_can_be_done_with_a_box(make: Callable[[Trace]
     (dialog,) = panel.window().findChildren(SandwichDialog)
     assert "Callers and callees" not in {action.text() for action in dialog.callers.menu(0).actions()}
     dialog.close()
+
+
+def test_rows_of_tables_offer_callers_and_callees(qtbot: Any) -> None:
+    trace = training().build()
+    session, document = Session(), Document(trace)
+    document.set_analysis(known_analysis(trace))
+    for panel_of, name in ((operators.create, "aten::mm"), (kernels.create, "")):
+        panel = panel_of(session, document)
+        qtbot.addWidget(panel)
+        settle()
+        assert isinstance(panel, FiguresTable)
+        model = panel.model
+        calls = [model.slice_of(row) for row in range(model.rowCount())]
+        row = next((k for k, item in enumerate(calls) if trace.name(item) == name), 0)
+        menu = panel.table.menu(model.index(row, 0))
+        offered = [action for action in menu.actions() if action.text() == "Callers and callees"]
+        assert len(offered) == bool(name), "device work is called by nobody"
+        for action in offered:
+            action.trigger()
+            settle()
+            (dialog,) = panel.window().findChildren(SandwichDialog)
+            assert dialog.callees.graph is not None
+            assert trace.strings[int(dialog.callees.graph.name_id[0])] == name
+            dialog.close()
