@@ -17,14 +17,14 @@ ICON_PX = 18
 LONGEST_US = 1e9
 
 
-def _sign(text: str, on: bool) -> QIcon:
+def _sign(text: str, on: bool, size_px: int = 12) -> QIcon:
     """A small sign drawn as text, in the accent colour while it is on."""
     pixmap = QPixmap(ICON_PX * 2, ICON_PX * 2)
     pixmap.setDevicePixelRatio(2)
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)
     font = QFont(theme.mono_font())
-    font.setPixelSize(12)
+    font.setPixelSize(size_px)
     font.setBold(True)
     painter.setFont(font)
     painter.setPen(QColor(theme.current().accent if on else theme.current().dim))
@@ -167,7 +167,7 @@ class SearchField(QLineEdit):
     def restyle(self) -> None:
         """Draw the signs in the colours of the theme."""
         self.regex_action.setIcon(_sign(".*", self.regex_action.isChecked()))
-        self.filter_action.setIcon(_sign("▾", self.query().filtered))
+        self.filter_action.setIcon(_sign("▾", self.query().filtered, 20))
 
     def query(self) -> Query:
         """What is searched for now."""
