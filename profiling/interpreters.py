@@ -125,8 +125,18 @@ def packages_of(path: str) -> Iterator[Path]:
 
 def _site(prefix: Path) -> Iterator[Path]:
     for pattern in ("lib/python3*/site-packages", "lib/python3*/dist-packages", "Lib/site-packages"):
-        yield from prefix.glob(pattern)
+        for folder in prefix.glob(pattern):
+            yield folder
+            yield from _named_in(folder)
     yield from (prefix / "local").glob("lib/python3*/dist-packages")
+
+
+def _named_in(folder: Path) -> Iterator[Path]:
+    """Folders that the ``.pth`` files of one add to it, as those of a torch built from its source do."""
+    for file in sorted(folder.glob("*.pth")):
+        for line in _text(file).splitlines():
+            if line and not line.startswith(("#", "import ", "import\t")):
+                yield folder / line.rstrip()
 
 
 def _sees_system(prefix: Path) -> bool:

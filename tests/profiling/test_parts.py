@@ -182,6 +182,20 @@ def test_environments_beside_the_script_come_first(tmp_path: Path) -> None:
     assert has_torch(str(bare)) is False
 
 
+def test_a_torch_that_is_built_from_its_source_is_found(tmp_path: Path) -> None:
+    packages = tmp_path / "venv" / "lib" / "python3.11" / "site-packages"
+    source = tmp_path / "pytorch"
+    for folder in (packages, source / "torch"):
+        folder.mkdir(parents=True)
+    (source / "torch" / "version.py").write_text("__version__ = '2.9.0a0+git1'\n")
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    python = str(tmp_path / "venv" / "bin" / "python")
+    (packages / "setup.pth").write_text("import other\n# torch\n")
+    assert torch_version(python) is None
+    (packages / "easy-install.pth").write_text(f"import other\n{source}\n")
+    assert torch_version(python) == "2.9.0a0"
+
+
 def test_what_has_torch_comes_before_an_environment_that_lacks_it(tmp_path: Path, monkeypatch: Any) -> None:
     bare = make_environment(tmp_path / "project" / ".venv", torch=False)
     good = make_environment(tmp_path / "here" / "venv", torch=True)
