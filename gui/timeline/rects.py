@@ -19,6 +19,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QPainter, QPixmap
 
 F64 = NDArray[np.float64]
+MOST_MOVES = 8  # addresses that are tried for an array
 
 
 def _internals() -> tuple[Any, Any]:
@@ -85,7 +86,13 @@ def _pixels(x: Any, y: Any, width: Any, height: Any) -> NDArray[np.int32]:
 
 
 def _draw(painter: QPainter, table: NDArray[np.int32]) -> None:
-    painter.drawRects(wrapinstance(table.ctypes.data, QRect), len(table))
+    kept: list[NDArray[np.int32]] = []
+    first = wrapinstance(table.ctypes.data, QRect)
+    while not isinstance(first, QRect) and len(kept) < MOST_MOVES:
+        kept.append(table)  # Python still knows an object of Qt's that stood at this address: another one is needed
+        table = table.copy()
+        first = wrapinstance(table.ctypes.data, QRect)
+    painter.drawRects(first, len(table))
 
 
 def draw_rects(painter: QPainter, rows: F64) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QColor, QFontMetrics, QFontMetricsF, QImage
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QFontMetricsF, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
 from core.kinds import SliceKind, TrackKind
 from core.lod import LEVELS
 from gui import text
 from gui.session import Mark, TimeRange
-from gui.timeline import slices
+from gui.timeline import rects, slices
 from gui.timeline.export import image_of
 from gui.timeline.frame import HEADER_PX
 from gui.timeline.labels import slice_font
@@ -336,3 +336,24 @@ def test_a_cut_label_ends_between_two_letters(qapp: QApplication) -> None:
     metrics = QFontMetricsF(slice_font())
     for words in ("TimesformerForVideoClas", "AVAVAV To Ya"):
         assert metrics.horizontalAdvance(words) == pytest.approx(sum(map(metrics.horizontalAdvance, words)), abs=0.01)
+
+
+def test_rectangles_are_drawn_where_something_else_of_qt_stood_at_their_address(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, seen = rects.wrapinstance, []
+
+    def wrapped(address: int, kind: type) -> object:
+        seen.append(address)
+        return QPoint() if len(seen) < 3 else made(address, kind)
+
+    monkeypatch.setattr(rects, "wrapinstance", wrapped)
+    image = QImage(20, 20, QImage.Format.Format_RGB32)
+    image.fill(QColor("white"))
+    painter = QPainter(image)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor("red"))
+    rects.draw_rects(painter, np.array([[2.0, 3.0, 10.0, 4.0]]))
+    painter.end()
+    assert image.pixelColor(5, 5) == QColor("red")
+    assert len(set(seen)) == 3
