@@ -107,6 +107,7 @@ class SandwichDialog(QDialog):
             about = FlameWords(trace, made, "", device=device)
             view.name_of, view.words_of = about.short, about.about
             view.show_graph(made)
+            view.verticalScrollBar().setValue(0)  # the function itself stands on top
             view.opened.connect(lambda at, made=made: self._open(made, at))
             view.currentChanged.connect(lambda at, about=about: self._say(about, at))
             part = QWidget()

@@ -372,3 +372,17 @@ def test_rows_of_tables_offer_callers_and_callees(qtbot: Any) -> None:
             assert dialog.callees.graph is not None
             assert trace.strings[int(dialog.callees.graph.name_id[0])] == name
             dialog.close()
+
+
+def test_callers_and_callees_begin_with_the_function_itself(make: Callable[[Trace], FlamePanel]) -> None:
+    made = TraceBuilder(gpu=None)
+    for depth in range(40):
+        made.op("again", depth, 1000 - 2 * depth)
+    made.op("left", 45, 100).op("right", 200, 100)
+    panel = make(made.build())
+    panel.show_sandwich(node_named(panel, "again"))
+    settle()
+    (dialog,) = panel.window().findChildren(SandwichDialog)
+    assert dialog.callees.graph is not None and dialog.callees.graph.levels > 30
+    assert dialog.callees.verticalScrollBar().value() == 0
+    dialog.close()
