@@ -160,6 +160,8 @@ class Hooks:
         def stepped(optimizer, args, kwargs):
             tell_outside("stepped", id(optimizer))
 
+        self._stepped = stepped
+
         @functools.wraps(original)
         def __init__(self, *args, **kwargs):
             original(self, *args, **kwargs)
@@ -244,10 +246,39 @@ class Hooks:
                 rules._recompile_re()
                 getattr(rules, "BUILTIN_INLINE_WHEN_CALLED", set()).add(_FILE_NAME)
         getattr(dynamo, "on_compile_start", lambda _: None)(self._before_compiling)
+        patcher = getattr(getattr(dynamo, "eval_frame", None), "TorchPatcher", None)
+        if hasattr(patcher, "patch") and self.torch.__version__.startswith(("2.0.", "2.1.", "2.2.")):
+            patcher.patch = staticmethod(self._hearing_steps(patcher.patch))
         if hasattr(dynamo, "disable"):
             self._apart = dynamo.disable(self._apart)
         if self._hook is not None and self._undo:
             self._let_pass(self._hook)
+
+    def _hearing_steps(self, patch):
+        """The compiler's ``patch``, of torch 2.0 to 2.2, takes hooks away from ``step``: hear of it all the same."""
+
+        def told(original):
+            @functools.wraps(original)
+            def step(optimizer, *args, **kwargs):
+                result = original(optimizer, *args, **kwargs)
+                self._stepped(optimizer, args, kwargs)
+                return result
+
+            return step
+
+        @functools.wraps(patch)
+        def patched(*args, **kwargs):
+            base = self.torch.optim.Optimizer
+            kinds = [
+                kind for kind in vars(self.torch.optim).values() if isinstance(kind, type) and issubclass(kind, base)
+            ]
+            hooked = {kind: kind.step for kind in kinds if getattr(kind.step, "hooked", False)}
+            patch(*args, **kwargs)
+            deaf = {kind: kind.step for kind in kinds if kind is not base and hooked.get(kind) is not kind.step}
+            for kind, step in deaf.items():
+                kind.step = told(step)
+
+        return patched
 
     def _before_compiling(self, *unused):
         """The compiler's own work is no training: recorded with stacks, it fills the memory and takes far longer.

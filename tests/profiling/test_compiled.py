@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiling import _child_early
+from profiling import _child_early, _child_hooks
 from profiling._child_session import _caller_lines
 from profiling.outcome import hint_for
 from tests.profiling.runs import Seen
@@ -101,6 +101,33 @@ for i in range(20):
 def test_a_backward_pass_that_compiles_leaves_the_profiler_as_it_was(seen: Seen) -> None:
     assert (seen.result.outcome, seen.result.fault, seen.stderr) == ("ok", None, "")
     assert len(seen.steps) == 5
+
+
+def test_optimizers_whose_hooks_an_old_compiler_takes_away_are_heard() -> None:
+    class Optimizer:
+        def step(self) -> str:
+            return "base"
+
+    class Plain(Optimizer):
+        def step(self) -> str:
+            return "plain"
+
+    class Heir(Plain):
+        pass
+
+    class Left(Optimizer):
+        def step(self) -> str:
+            return "left"
+
+    Left.step.hooked = True  # type: ignore[attr-defined]
+    told: list[object] = []
+    hooks = object.__new__(_child_hooks.Hooks)
+    optim = SimpleNamespace(Optimizer=Optimizer, Plain=Plain, Heir=Heir, Left=Left, other=1)
+    hooks.torch, hooks._stepped = SimpleNamespace(optim=optim), lambda optimizer, *_: told.append(optimizer)
+    hooks._hearing_steps(lambda: None)()
+    made = [Plain(), Heir(), Left(), Optimizer()]
+    assert [optimizer.step() for optimizer in made] == ["plain", "plain", "left", "base"]
+    assert told == made[:2]  # once each; torch's own hooks tell of the third
 
 
 def test_a_step_that_was_compiled_before_its_first_sign_is_not_recorded_early() -> None:
