@@ -22,29 +22,27 @@ F64 = NDArray[np.float64]
 MOST_MOVES = 8  # addresses that are tried for an array
 
 
-def _internals() -> tuple[Any, Any]:
-    """`wrapinstance` and `PrimitiveArray`, without pyqtgraph's plots and widgets, which nothing here uses.
+def _internals() -> Any:
+    """`wrapinstance`, without pyqtgraph's plots and widgets, which nothing here uses.
 
     These are 130 modules, 13 MB and the time of ten frames. The package stands empty in its place meanwhile; whoever
     imports it later gets it whole.
     """
-    names, found = ("pyqtgraph.Qt.compat", "pyqtgraph.Qt.internals"), find_spec("pyqtgraph")
+    name, found = "pyqtgraph.Qt.compat", find_spec("pyqtgraph")
     if "pyqtgraph" not in sys.modules and found is not None and found.submodule_search_locations:
         bare = sys.modules["pyqtgraph"] = ModuleType("pyqtgraph")
         bare.__path__ = list(found.submodule_search_locations)
         try:
-            compat, internals = map(import_module, names)
-            return compat.wrapinstance, internals.PrimitiveArray
+            return import_module(name).wrapinstance
         except Exception:  # noqa: BLE001, S110 - another version, which wants to be whole
             pass
         finally:
-            for name in [n for n in sys.modules if n == "pyqtgraph" or n.startswith("pyqtgraph.")]:
-                del sys.modules[name]
-    compat, internals = map(import_module, names)
-    return compat.wrapinstance, internals.PrimitiveArray
+            for loaded in [n for n in sys.modules if n == "pyqtgraph" or n.startswith("pyqtgraph.")]:
+                del sys.modules[loaded]
+    return import_module(name).wrapinstance
 
 
-wrapinstance, PrimitiveArray = _internals()
+wrapinstance = _internals()
 
 
 class RectBatch:
@@ -85,13 +83,19 @@ def _pixels(x: Any, y: Any, width: Any, height: Any) -> NDArray[np.int32]:
     return table
 
 
-def _draw(painter: QPainter, table: NDArray[np.int32]) -> None:
-    kept: list[NDArray[np.int32]] = []
-    first = wrapinstance(table.ctypes.data, QRect)
-    while not isinstance(first, QRect) and len(kept) < MOST_MOVES:
+def _first(table: NDArray[Any], kind: type) -> tuple[Any, NDArray[Any]]:
+    """The first row as an object of Qt's, and the table that it stands in, which has to live as long."""
+    kept: list[NDArray[Any]] = []
+    first = wrapinstance(table.ctypes.data, kind)
+    while not isinstance(first, kind) and len(kept) < MOST_MOVES:
         kept.append(table)  # Python still knows an object of Qt's that stood at this address: another one is needed
         table = table.copy()
-        first = wrapinstance(table.ctypes.data, QRect)
+        first = wrapinstance(table.ctypes.data, kind)
+    return first, table
+
+
+def _draw(painter: QPainter, table: NDArray[np.int32]) -> None:
+    first, table = _first(table, QRect)
     painter.drawRects(first, len(table))
 
 
@@ -101,19 +105,16 @@ def draw_rects(painter: QPainter, rows: F64) -> None:
         _draw(painter, _pixels(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]))
 
 
-_FRAGMENTS = PrimitiveArray(QPainter.PixmapFragment, 10)
-
-
 def draw_fragments(painter: QPainter, pixmap: QPixmap, target: F64, source: F64, scale: float) -> None:
     """Draw pieces of a pixmap: ``target`` float64[n, 2] centres, px; ``source`` float64[n, 4] in its own pixels."""
     n = len(target)
     if not n:
         return
-    _FRAGMENTS.resize(n)
-    table = _FRAGMENTS.ndarray()
+    table: NDArray[Any] = np.empty((n, 10), np.float64)
     table[:, 0:2] = target
     table[:, 2:6] = source
     table[:, 6:8] = scale
     table[:, 8] = 0.0
     table[:, 9] = 1.0
-    painter.drawPixmapFragments(*_FRAGMENTS.drawargs(), pixmap)  # type: ignore[call-arg]
+    first, table = _first(table, QPainter.PixmapFragment)
+    painter.drawPixmapFragments(first, n, pixmap)  # type: ignore[call-arg]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QFontMetricsF, QImage, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QFontMetricsF, QImage, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from core.kinds import SliceKind, TrackKind
@@ -356,4 +356,25 @@ def test_rectangles_are_drawn_where_something_else_of_qt_stood_at_their_address(
     rects.draw_rects(painter, np.array([[2.0, 3.0, 10.0, 4.0]]))
     painter.end()
     assert image.pixelColor(5, 5) == QColor("red")
+    assert len(set(seen)) == 3
+
+
+def test_pieces_of_a_picture_are_drawn_where_something_else_of_qt_stood_at_their_address(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, seen = rects.wrapinstance, []
+
+    def wrapped(address: int, kind: type) -> object:
+        seen.append(address)
+        return QPoint() if len(seen) < 3 else made(address, kind)
+
+    monkeypatch.setattr(rects, "wrapinstance", wrapped)
+    piece = QPixmap(4, 4)
+    piece.fill(QColor("red"))
+    image = QImage(20, 20, QImage.Format.Format_RGB32)
+    image.fill(QColor("white"))
+    painter = QPainter(image)
+    rects.draw_fragments(painter, piece, np.array([[5.0, 5.0], [15.0, 5.0]]), np.array([[0.0, 0.0, 4.0, 4.0]] * 2), 1.0)
+    painter.end()
+    assert [image.pixelColor(x, 5) == QColor("red") for x in (5, 10, 15)] == [True, False, True]
     assert len(set(seen)) == 3
