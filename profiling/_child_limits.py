@@ -44,7 +44,11 @@ def _own_counters(loop, number):
     call, target = loop.iter, loop.target
     while isinstance(call, ast.Call) and _name(call.func) in ("tqdm", "track") and call.args:
         call = call.args[0]
-    if not isinstance(call, ast.Call) or not call.args:
+    if not isinstance(call, ast.Call):
+        return {}
+    if _name(call.func) == "count" and isinstance(target, ast.Name) and len(call.args) < 2 and not call.keywords:
+        return {target.id: number(call.args[0]) if call.args else 0}
+    if not call.args:
         return {}
     if _name(call.func) == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
         given = call.args[1:2] + [word.value for word in call.keywords if word.arg == "start"]
