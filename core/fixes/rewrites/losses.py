@@ -48,6 +48,8 @@ FORMS = (
     Form("X * X.sigmoid()", "F.silu(X)"),
     Form("0.5 * X * (1 + (X / math.sqrt(2)).erf())", "F.gelu(X)"),
     Form("X * 0.5 * (1.0 + (X / math.sqrt(2.0)).erf())", "F.gelu(X)"),
+    Form("0.5 * X * (1 + (X / 1.4142135623730951).erf())", "F.gelu(X)"),
+    Form("X * 0.5 * (1 + (X / 1.4142135623730951).erf())", "F.gelu(X)"),
     Form("X * F.softplus(X).tanh()", "F.mish(X)"),
 )
 FUNCTIONS = {"exp", "log", "sum", "mean", "logsumexp", "softmax", "sigmoid", "erf", "abs", "pow", "square", "tanh",

@@ -464,6 +464,7 @@ FORMS = [
     ("torch.mean(torch.abs(x - y))", "F.l1_loss(x, y)"),
     ("x * torch.sigmoid(x)", "F.silu(x)"),
     ("0.5 * x * (1 + torch.erf(x / math.sqrt(2)))", "F.gelu(x)"),
+    ("0.5 * x * (1.0 + torch.erf(x / 1.4142135623730951))", "F.gelu(x)"),
     ("-x[torch.arange(len(t)), t].mean()", "F.nll_loss(x, t)"),
 ]
 
