@@ -63,6 +63,7 @@ def known_function(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("not a function")
     candidates = [scope, *_called_here(source, scope)]
     done = [text for function in candidates if (text := _rewrite(source, function))]
+    done = done or _rewrite_line(source, scope, place)
     if not done:
         raise NotApplicable("no known form fits its code")
     return (
@@ -101,6 +102,16 @@ def _rewrite(source: SourceText, function: FunctionNode) -> str:
             source.delete(statement)
         return result.partition("(")[0]
     return ""
+
+
+def _rewrite_line(source: SourceText, function: FunctionNode, place: Place) -> list[str]:
+    """Rewrite the one assignment at the place in the middle of a function, if all of its value is a known form."""
+    there = [s for s in function.body if isinstance(s, ast.Assign) and _foldable(s) and place.touches(s)]
+    result = match(source, there[0].value) if len(there) == 1 and isinstance(there[0], ast.Assign) else None
+    if result is None:
+        return []
+    source.replace(there[0].value, result)
+    return [result.partition("(")[0]]
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -490,6 +490,13 @@ def test_other_forms_stay(expression):
     assert propose(text, suggestion("hand-written-composite-op", text, "f"), "a.py") is None
 
 
+@pytest.mark.parametrize(("expression", "expected"), FORMS)
+def test_known_forms_in_the_middle_of_a_function(expression, expected):
+    text = f"{HEAD}import math\ndef f(x, y, t, g):\n    x = g(x)\n    x = {expression}  # here\n    return g(x) + 1\n"
+    after = changed("hand-written-composite-op", text, "f")
+    assert after == text.replace(expression, expected)
+
+
 def test_cross_entropy():
     text = (
         f"{HEAD}def f(x, t, w):  # here\n    pred = F.log_softmax(x, dim=1)\n    return F.nll_loss(pred, t, weight=w)\n"
