@@ -131,15 +131,21 @@ class Editor:
 
     def _start(self, path: Path, line: int) -> None:
         template = find_editor(self._settings)
-        if template:
-            program, *arguments = command_line(template, path, line)
-            if QProcess.startDetached(program, arguments, os.path.dirname(path))[0]:
-                return
-        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent))):
-            self._session.raise_error(
-                TraceError(
-                    translate("editor", "No editor was found."),
-                    str(path),
-                    translate("editor", "Set editor/command in the settings, for example: code --goto {file}:{line}"),
-                )
-            )
+        if template and _started(template, path, line):
+            return
+        if self._settings.get("editor/command"):
+            what, where = translate("editor", "The editor of the settings could not be started."), template
+        elif QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent))):
+            return
+        else:
+            what, where = translate("editor", "No editor was found."), str(path)
+        advice = translate("editor", "Set one under Settings, for example: code --goto {file}:{line}")
+        self._session.raise_error(TraceError(what, where, advice))
+
+
+def _started(template: str, path: Path, line: int) -> bool:
+    try:
+        program, *arguments = command_line(template, path, line)
+    except ValueError:  # a quote that is never closed
+        return False
+    return bool(program) and QProcess.startDetached(program, arguments, os.path.dirname(path))[0]

@@ -60,6 +60,18 @@ def test_cancel_opens_nothing(
     assert started == []
 
 
+@pytest.mark.parametrize("command", ['code "{file}', "'", '"" {file}', "no-such-program {file}:{line}"])
+def test_an_editor_that_cannot_be_started_is_named(
+    window: MainWindow, document: Document, settings: Settings, tmp_path: Path, command: str
+) -> None:
+    settings.set("editor/command", command)
+    settings.set("editor/allowed_folders", [str(tmp_path)])
+    script = tmp_path / "train.py"
+    script.write_text("x = 1\n")
+    window.session.ask("open_source", str(script), 1)
+    assert any(command in shown.text().replace("\u200b", "") for shown in window.banner.findChildren(QLabel))
+
+
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../etc/hosts.py", "gone.py", "\x00.py", "a.sh"])
 def test_what_is_no_source_file_is_refused(
     window: MainWindow, document: Document, started: list[list[str]], name: str
