@@ -23,6 +23,7 @@ BOTTOM_SHARE, BOTTOM_MAX_PX = 0.36, 340  # views under the timeline: of what bot
 LOW_SHARE, HIGH_SHARE = 0.24, 0.26  # where there is little height; and of a very high window, whatever the limit
 VERY_LOW_PX, TABS_PX = 270, 34  # below the first they are folded to their tabs, about so high
 LOW_PX = 440  # of timeline and views together
+ROWS_SHARE = 0.44  # in so low a page, of views that have rows to show
 TALL_SHARE = 0.7  # while they are made tall
 # Views that say nothing of one slice: they give way to its details. Tables stay, one goes through them slice by slice.
 ABOUT_THE_WHOLE = ("selection", "rules", "import_report")
@@ -240,6 +241,8 @@ class DocumentPage(QWidget):
             low = min(px(COMPACT_PX), bottom_px(whole_px))
         elif self._is_folded(whole_px):
             low = self.bottom.tabBar().sizeHint().height()
+        elif whole_px < px(LOW_PX) and not self._by_hand and self.shown_panel() != "details":
+            low = round(whole_px * ROWS_SHARE)
         else:
             self._bottom_share.give(whole_px)
             return
@@ -368,6 +371,8 @@ class DocumentPage(QWidget):
         if 0 <= index < len(self._tab_ids):
             self.panel(self._tab_ids[index])
             self._set_compact(self._has_nothing_to_show())
+            if self._laid_out:
+                self._share_out(sum(self.vertical.sizes()) or self._height_px)
             self._settings.set("window/bottom_tab", self._tab_ids[index])
 
 

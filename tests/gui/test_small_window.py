@@ -16,7 +16,7 @@ from core.analysis import analyze
 from core.importing import open_trace
 from core.kinds import TrackKind
 from gui import text_size
-from gui.document_page import bottom_px
+from gui.document_page import LOW_PX, VERY_LOW_PX, bottom_px
 from gui.main_window import MainWindow
 from gui.panels.plan import PlanPanel
 from gui.screenshot import dispose, picture_window, settle
@@ -72,6 +72,19 @@ def test_the_lower_views_take_a_share_that_suits_the_height() -> None:
         assert 0 < bottom_px(height) <= 0.5 * height
     assert bottom_px(390) < 0.3 * 390
     assert bottom_px(1950) > 340
+
+
+def test_views_with_rows_take_more_of_a_low_page_than_details(small: MainWindow) -> None:
+    page = small.current_page()
+    assert page is not None
+    page.document.select(0)
+    settle()
+    whole, details = sum(page.vertical.sizes()), page.vertical.sizes()[-1]
+    assert VERY_LOW_PX < whole < LOW_PX
+    page.show_panel("operators")
+    assert 0.4 * whole < page.vertical.sizes()[-1] < 0.5 * whole  # the timeline keeps the larger part
+    page.show_panel("details")
+    assert page.vertical.sizes()[-1] == pytest.approx(details, abs=2)
 
 
 @pytest.mark.parametrize("percent", [100, 150, 200])
