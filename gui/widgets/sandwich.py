@@ -34,13 +34,17 @@ def find_callers(trace: Trace, syncs: SyncTable | None, slice_id: int, progress:
     return graph, node, (callers(graph, node), callees(graph, node))
 
 
-def show_callers(owner: QWidget, document: Document, slice_id: int, say: Callable[[str], None]) -> None:
-    """Show callers and callees of what a slice is a call of, once they are worked out; or say that nothing is known."""
+def show_callers(owner: QWidget, document: Document, slice_id: int, say: Callable[[str], None], said: str = "") -> None:
+    """Show callers and callees of what a slice is a call of, once they are worked out; or say that nothing is known.
+
+    Meanwhile ``say`` tells that they are worked out, and after it ``said`` again.
+    """
 
     def came(found: Found | None) -> None:
         if found is None:
             say(QCoreApplication.translate("sandwich", "No call of it was found on a thread."))
             return
+        say(said)
         graph, node, both = found
         shown = SandwichDialog(document.trace, graph, node, both, device=False, parent=owner.window())
         shown.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -48,8 +52,10 @@ def show_callers(owner: QWidget, document: Document, slice_id: int, say: Callabl
         shown.show()
 
     def failed(error: BaseException) -> None:
+        say(said)
         raise error
 
+    say(QCoreApplication.translate("sandwich", "Callers and callees are worked out…"))
     analysis = document.analysis
     syncs = analysis.figures.syncs if analysis is not None and len(analysis.figures.syncs) else None
     work = partial(find_callers, document.trace, syncs, slice_id)

@@ -107,7 +107,8 @@ class FiguresTable(TableBox):
         slice_id, slices = self.model.slice_of(row), self._document.trace.slices
         if not self.offers_callers or slice_id < 0 or int(slices.kind[slice_id]) in DEVICE_WORK:
             return []
-        return [(self.tr("Callers and callees"), partial(show_callers, self, self._document, slice_id, self.say))]
+        show = partial(show_callers, self, self._document, slice_id, self.note.set_text, self.note.full_text())
+        return [(self.tr("Callers and callees"), show)]
 
     def _row_chosen(self, row: int) -> None:
         """Show the time per step of what the row stands for."""

@@ -365,9 +365,12 @@ def test_rows_of_tables_offer_callers_and_callees(qtbot: Any) -> None:
         menu = panel.table.menu(model.index(row, 0))
         offered = [action for action in menu.actions() if action.text() == "Callers and callees"]
         assert len(offered) == bool(name), "device work is called by nobody"
+        before = panel.note.full_text()
         for action in offered:
             action.trigger()
+            assert "worked out" in panel.note.full_text()
             settle()
+            assert panel.note.full_text() == before
             (dialog,) = panel.window().findChildren(SandwichDialog)
             assert dialog.callees.graph is not None
             assert trace.strings[int(dialog.callees.graph.name_id[0])] == name
