@@ -87,6 +87,7 @@ def price(
         made = replay() if replay is not None else Replay(trace, figures)
         if not made or _device_unseen(trace):
             return _unpriced(trace, figures, rule_results, found)
+        view_of(trace).let_go()  # of what the rules and the replay's graph needed, little is asked for again
         suggestions, plan = _Pricing(trace, figures, made, found, floors).run(tell)
     except Cancelled:
         raise

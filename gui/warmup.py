@@ -37,9 +37,13 @@ _begun, _ended = threading.Event(), threading.Event()
 
 
 def share_interpreter() -> None:
-    """Let the GUI thread have the interpreter soon when it asks for it, whatever else is at work."""
+    """Let the GUI thread have the interpreter soon when it asks for it, whatever else is at work.
+
+    Threads also share one heap, and large columns are handed back as soon as they are let go.
+    """
     sys.setswitchinterval(SWITCH_S)
     memory.share_arena()
+    memory.hand_back_large()
 
 
 def start() -> None:

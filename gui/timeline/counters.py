@@ -28,7 +28,7 @@ class Series:
     """Step function: ``value[i]`` holds from ``time_ns[i]`` on; 0 before the first."""
 
     time_ns: NDArray[np.int64]
-    value: NDArray[np.float64]
+    value: NDArray[np.float64] | NDArray[np.int32]
     peak: float
     unit: str  # "bytes", "count" or "number"
 
@@ -88,8 +88,7 @@ class CounterData:
             return None
         kept, column = self._queue, figures.queue_depth
         if kept is None or kept[0] is not column:
-            depth = column.astype(np.float64)
-            kept = self._queue = column, Series(figures.queue_time_ns, depth, float(depth.max()), "count")
+            kept = self._queue = column, Series(figures.queue_time_ns, column, float(column.max()), "count")
         return kept[1]
 
     def _make(self, row: Row) -> Series | None:
