@@ -226,15 +226,15 @@ class SourceFinder:
             return place
         return self._of_old_stack(slice_id)
 
-    def of_slices(self, slice_ids: Sequence[int], hint: str = "") -> SourceRef | None:
+    def of_slices(self, slice_ids: Sequence[int], hint: str = "", is_call: bool = False) -> SourceRef | None:
         """Place of several slices that are one fault: that of the first, with the lines of the others in its function.
 
         Where the lines are exact; with lines in doubt there is nothing to add to the first one's candidates.
         """
-        first = self.of_slice(slice_ids[0], hint)
+        first = self.of_slice(slice_ids[0], hint, is_call)
         if first is None or not first.exact:
             return first
-        others = [self.of_slice(one, hint) for one in slice_ids[1:]]
+        others = [self.of_slice(one, hint, is_call) for one in slice_ids[1:]]
         lines = {
             o.line for o in others if o is not None and o.exact and (o.file, o.function) == (first.file, first.function)
         }

@@ -80,7 +80,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "CPU time in them", took / 1e6, "ms", ids),
             ],
             values={
-                "what": trace.name(ids[0]).rsplit("/", 1)[-1].replace(": __init__", ""),
+                "what": _shown([trace.name(i) for i in ids]),
                 "count": len(ids),
                 "steps": len(np.unique(facts.figures.step_of[ids])),
                 "took_ms": took / 1e6,
@@ -90,8 +90,14 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             effects=[Effect(EffectKind.REMOVE_WORK, tuple(ids))],
         )
         # a constructor of the user's own is not the place: its call is
-        out.append(replace(made, source=ctx.source.of_slice(ids[0], "construct", is_call=True)))
+        out.append(replace(made, source=ctx.source.of_slices(ids, "construct", is_call=True)))
     return out
+
+
+def _shown(names: list[str]) -> str:
+    """Places of the constructors, each once: ``loss.py(214)``, ``loss.py(214), linear.py(96) and 2 more``."""
+    short = list(dict.fromkeys(name.rsplit("/", 1)[-1].replace(": __init__", "") for name in names))
+    return ", ".join(short[:2]) + (f" and {len(short) - 2} more" if len(short) > 2 else "")
 
 
 def _is_init(name: str) -> bool:

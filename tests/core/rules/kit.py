@@ -15,6 +15,7 @@ from core.figures.compute import compute_figures
 from core.importing import open_trace
 from core.rule_runner import LoadedRule, _missing_reasons, _run_one
 from core.source import SourceFinder
+from core.source_lines import LineRecord
 from core.suggestions import RuleContext, RuleResult
 from core.trace import Trace
 from tests.simulator import Machine, simulate
@@ -74,13 +75,17 @@ def work(m: Machine, us: float = 300.0, times: int = 3) -> None:
 
 
 def run_rule(
-    rule_id: str, trace: Trace, params: Mapping[str, float] | None = None, roots: tuple[Path, ...] = ()
+    rule_id: str,
+    trace: Trace,
+    params: Mapping[str, float] | None = None,
+    roots: tuple[Path, ...] = (),
+    lines: LineRecord | None = None,
 ) -> RuleResult:
     """Run one rule as the runner does."""
     module = importlib.import_module("core.rules." + rule_id.replace("-", "_"))
     figures = compute_figures(trace)
     values = {p.name: p.default for p in module.RULE.params} | dict(params or {})
-    context = RuleContext(trace, figures, values, SourceFinder(trace, roots))
+    context = RuleContext(trace, figures, values, SourceFinder(trace, roots, lines))
     return _run_one(LoadedRule(module.RULE, module), context, _missing_reasons(trace, figures))
 
 

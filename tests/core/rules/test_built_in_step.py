@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core.source_lines import LineRecord
 from tests.core.rules.kit import built, run_rule
 from tests.trace_builder import TraceBuilder
 
@@ -35,3 +36,27 @@ def test_the_line_is_that_of_the_call_in_the_loop(tmp_path: Path, frame: str) ->
     (found,) = result.suggestions
     assert found.source is not None
     assert (found.source.line, found.source.function, found.source.exact) == (9, "<module>", True)
+
+
+def test_two_kinds_that_one_function_builds_are_both_named_with_their_lines() -> None:
+    names = ("normalization.py(188)", "linear.py(96)")
+    builder = TraceBuilder(gpu=None).python("train.py(1): fit", 0, 4000)
+    for number in range(4):
+        at = 10 + number * 900.0
+        builder.step(number + 2, at, 890)
+        for offset, name in zip((20, 120), names, strict=True):
+            builder.python(f"torch/nn/modules/{name}: __init__", at + offset, 60)
+    trace = built(builder)
+    made = [i for i in range(len(trace.slices.start_ns)) if trace.name(i).endswith("__init__")]
+    made.sort(key=lambda i: int(trace.slices.start_ns[i]))
+    lines = LineRecord(
+        [trace.meta.origin_ns + int(trace.slices.start_ns[i]) for i in made],
+        [trace.meta.origin_ns + int(trace.end_ns[i]) for i in made],
+        ["train.py"] * len(made),
+        [4 if "normalization" in trace.name(i) else 7 for i in made],
+        ["fit"] * len(made),
+    )
+    (found,) = run_rule("object-built-in-step", trace, lines=lines).suggestions
+    assert found.values["what"] == "normalization.py(188), linear.py(96)"
+    assert found.source is not None
+    assert (found.source.line, found.source.also, found.source.exact) == (4, (7,), True)
