@@ -32,7 +32,7 @@ import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
-from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
+from core.rule_tools.report import MOST_PLACES, evidence, group_by_frame, suggestion, total_ns
 from core.source_frames import is_user_frame
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 
@@ -90,7 +90,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             effects=[Effect(EffectKind.REMOVE_WORK, tuple(ids))],
         )
         # a constructor of the user's own is not the place: its call is
-        out.append(replace(made, source=ctx.source.of_slices(ids, "construct", is_call=True)))
+        out.append(replace(made, source=ctx.source.of_slices(ids[:MOST_PLACES], "construct", is_call=True)))
     return out
 
 

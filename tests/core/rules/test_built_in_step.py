@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from core.rule_tools.report import MOST_PLACES
+from core.source import SourceFinder
 from core.source_lines import LineRecord
+from core.suggestions import SourceRef
 from tests.core.rules.kit import built, run_rule
 from tests.trace_builder import TraceBuilder
 
@@ -60,3 +63,21 @@ def test_two_kinds_that_one_function_builds_are_both_named_with_their_lines() ->
     assert found.values["what"] == "normalization.py(188), linear.py(96)"
     assert found.source is not None
     assert (found.source.line, found.source.also, found.source.exact) == (4, (7,), True)
+
+
+def test_the_lines_of_many_objects_are_not_all_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = TraceBuilder(gpu=None).python("train.py(1): fit", 0, 4000)
+    for number in range(3):
+        builder.step(number + 2, 10 + number * 900.0, 890)
+        for k in range(20):
+            builder.python("torch/nn/modules/linear.py(96): __init__", 20 + number * 900.0 + k * 40, 30)
+    asked: list[int] = []
+
+    def of_slice(self: SourceFinder, slice_id: int, hint: str = "", is_call: bool = False) -> SourceRef:
+        if is_call:
+            asked.append(slice_id)
+        return SourceRef("train.py", 2, "fit", True)
+
+    monkeypatch.setattr(SourceFinder, "of_slice", of_slice)
+    assert run_rule("object-built-in-step", built(builder)).suggestions
+    assert 2 <= len(asked) <= MOST_PLACES
