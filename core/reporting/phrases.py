@@ -18,6 +18,7 @@ from core.plan_lead import lead
 from core.reporting.rounds_told import rounds_told
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
+from core.source import lines_in_words
 from core.suggestions import Saving, SourceRef, Suggestion
 from core.trace import Trace
 from core.unprofiled import WITHIN, Slowed, hidden_by, slowed
@@ -70,10 +71,13 @@ def printable(text: str) -> str:
 
 
 def place(source: SourceRef | None) -> str:
-    """Return ``file:line in function``; a line that is only the function's start says so."""
+    """Return ``file:line in function``; other lines that are meant, or could be, follow; a function's start says so."""
     if source is None:
         return ""
-    about = "" if source.exact else " (about)"
+    if source.exact:
+        about = f", also {lines_in_words(source.also)}" if source.also else ""
+    else:
+        about = f" (or {lines_in_words(source.candidates)})" if source.candidates else " (about)"
     return f"{cut(source.file)}:{source.line} in {cut(source.function)}{about}"
 
 

@@ -12,9 +12,9 @@ from core.analysis import Analysis, analyze
 from core.compare import compare
 from core.reporting import comparing, units
 from core.reporting.html import page as page_of
-from core.reporting.phrases import Amounts, printable
+from core.reporting.phrases import Amounts, place, printable
 from core.reporting.text import Page, clip, report
-from core.suggestions import Saving, Suggestion
+from core.suggestions import Saving, SourceRef, Suggestion
 from tests.core.reporting.cases import NOTE, SUGGESTION, training, with_suggestions
 from tests.trace_builder import TraceBuilder
 
@@ -274,3 +274,16 @@ def test_names_of_any_length_leave_reports_readable(word):
     assert len(page) < 100_000
     assert "…" in page
     assert len(comparing.report(trace, trace, compare(trace, found, trace, found))) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (SourceRef("a.py", 16, "forward", True), "a.py:16 in forward"),
+        (SourceRef("a.py", 16, "forward", True, also=(17,)), "a.py:16 in forward, also line 17"),
+        (SourceRef("a.py", 16, "forward", candidates=(17, 20)), "a.py:16 in forward (or lines 17 and 20)"),
+        (SourceRef("a.py", 14, "forward"), "a.py:14 in forward (about)"),
+    ],
+)
+def test_a_place_tells_all_its_lines(source: SourceRef, words: str) -> None:
+    assert place(source) == words
