@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,8 +151,8 @@ def analyze(
     progress
         Called with the fraction done and what is being done; may raise `Cancelled`, which ends the analysis.
     on_partial
-        Called with what is known so far after each stage but the last: figures first, then unpriced suggestions (those
-        of our own rules before the user's, however slow, have run). It may return the same figures in other memory.
+        Called after each stage but the last: figures first, then unpriced suggestions, or those of our own rules with
+        their prices before the user's, however slow, run. It may return the same figures in other memory.
     source
         Finds lines of code; one that reads no file when omitted.
     params
@@ -175,20 +176,20 @@ def analyze(
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
     view.let_go()
-    replay = replay_ahead(trace, figures)
+    priced, own_folders = partial(price, trace, figures, replay=replay_ahead(trace, figures)), tuple(extra_folders)
     results = run_rules(
         trace,
         figures,
         source=source,
-        on_result=_first_rules(figures, on_partial, len(load_rules()) if extra_folders else 0),
+        on_result=_first_rules(priced, on_partial, len(load_rules()) if own_folders else 0),
         progress=_part(report, FIGURES_END, RULES_END),
         params=params,
-        extra_folders=extra_folders,
+        extra_folders=own_folders,
     )
-    if on_partial is not None:
+    if on_partial and not own_folders:
         on_partial(_unpriced(figures, results))
     view.let_go()
-    analysis = price(trace, figures, results, _part(report, RULES_END, 1.0), replay)
+    analysis = priced(results, _part(report, RULES_END, 1.0))
     report(1.0, "")
     return analysis
 
@@ -197,14 +198,16 @@ def _unpriced(figures: Figures, results: Sequence[RuleResult]) -> Analysis:
     return Analysis(figures, tuple(s for r in results for s in r.suggestions), rules=tuple(results))
 
 
-def _first_rules(figures: Figures, on_partial: OnPartial | None, count: int) -> Callable[[RuleResult], None]:
-    """Gather outcomes of rules, and tell about the first ``count`` of them together."""
+def _first_rules(
+    priced: Callable[[Sequence[RuleResult]], Analysis], on_partial: OnPartial | None, count: int
+) -> Callable[[RuleResult], None]:
+    """Gather outcomes of rules, and tell about the first ``count`` of them together, with what their fixes save."""
     first: list[RuleResult] = []
 
     def collect(result: RuleResult) -> None:
         first.append(result)
         if on_partial is not None and len(first) == count:
-            on_partial(_unpriced(figures, first))
+            on_partial(priced(tuple(first)))
 
     return collect
 

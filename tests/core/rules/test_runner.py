@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import core.rules
-from core.analysis import analyze
+from core.analysis import Analysis, analyze
 from core.errors import Cancelled
 from core.figures.compute import compute_figures
 from core.rule_runner import load_rules, run_rules
@@ -168,13 +168,17 @@ def test_a_folder_that_is_not_there_is_no_error(tmp_path: Path) -> None:
 def test_ours_are_shown_before_the_users_have_run(tmp_path: Path) -> None:
     (tmp_path / "my_products.py").write_text(GOOD)
     trace = CASES["scalar-read-back"].found()
-    seen: list[set[str]] = []
-    analyze(trace, on_partial=lambda part: seen.append({r.rule.id for r in part.rules}), extra_folders=(tmp_path,))
-    assert [len(rules) for rules in seen] == [0, OURS, OURS + 1]
-    assert [("my-products" in rules) for rules in seen] == [False, False, True]
+    seen: list[Analysis] = []
+    last = analyze(trace, on_partial=seen.append, extra_folders=(tmp_path,))
+    assert [len(part.rules) for part in seen] == [0, OURS]
+    assert "my-products" in {r.rule.id for r in last.rules} - {r.rule.id for r in seen[1].rules}
+    ours = {s.rule_id: s.saving for s in last.suggestions if s.rule_id != "my-products"}
+    assert {s.rule_id: s.saving for s in seen[1].suggestions} == ours  # with what they save, and the verdict
+    assert any(saving.ns is not None for saving in ours.values())
+    assert seen[1].figures.summary.sustained_step_ns == last.figures.summary.sustained_step_ns is not None
     seen.clear()
-    analyze(trace, on_partial=lambda part: seen.append({r.rule.id for r in part.rules}))
-    assert [len(rules) for rules in seen] == [0, OURS]
+    analyze(trace, on_partial=seen.append)
+    assert [len(part.rules) for part in seen] == [0, OURS]
 
 
 HANGING = {
