@@ -338,43 +338,45 @@ def test_a_cut_label_ends_between_two_letters(qapp: QApplication) -> None:
         assert metrics.horizontalAdvance(words) == pytest.approx(sum(map(metrics.horizontalAdvance, words)), abs=0.01)
 
 
-def test_rectangles_are_drawn_where_something_else_of_qt_stood_at_their_address(
-    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, seen = rects.wrapinstance, []
+@pytest.fixture
+def addresses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Python knows something else of Qt's at the first two addresses that an array has."""
+    made, seen = rects.wrapinstance, list[int]()
 
     def wrapped(address: int, kind: type) -> object:
         seen.append(address)
         return QPoint() if len(seen) < 3 else made(address, kind)
 
     monkeypatch.setattr(rects, "wrapinstance", wrapped)
+    return seen
+
+
+def red_at_5(draw: Callable[[QPainter], None]) -> list[bool]:
+    """Whether a white picture is red at 5, 10 and 15 px of its fifth line when something was drawn."""
     image = QImage(20, 20, QImage.Format.Format_RGB32)
     image.fill(QColor("white"))
     painter = QPainter(image)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor("red"))
-    rects.draw_rects(painter, np.array([[2.0, 3.0, 10.0, 4.0]]))
+    draw(painter)
     painter.end()
-    assert image.pixelColor(5, 5) == QColor("red")
-    assert len(set(seen)) == 3
+    return [image.pixelColor(x, 5) == QColor("red") for x in (5, 10, 15)]
+
+
+def test_rectangles_are_drawn_where_something_else_of_qt_stood_at_their_address(
+    qapp: QApplication, addresses: list[int]
+) -> None:
+    table = np.array([[2.0, 3.0, 10.0, 4.0]])
+    assert red_at_5(lambda painter: rects.draw_rects(painter, table)) == [True, True, False]
+    assert len(set(addresses)) == 3
 
 
 def test_pieces_of_a_picture_are_drawn_where_something_else_of_qt_stood_at_their_address(
-    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+    qapp: QApplication, addresses: list[int]
 ) -> None:
-    made, seen = rects.wrapinstance, []
-
-    def wrapped(address: int, kind: type) -> object:
-        seen.append(address)
-        return QPoint() if len(seen) < 3 else made(address, kind)
-
-    monkeypatch.setattr(rects, "wrapinstance", wrapped)
     piece = QPixmap(4, 4)
     piece.fill(QColor("red"))
-    image = QImage(20, 20, QImage.Format.Format_RGB32)
-    image.fill(QColor("white"))
-    painter = QPainter(image)
-    rects.draw_fragments(painter, piece, np.array([[5.0, 5.0], [15.0, 5.0]]), np.array([[0.0, 0.0, 4.0, 4.0]] * 2), 1.0)
-    painter.end()
-    assert [image.pixelColor(x, 5) == QColor("red") for x in (5, 10, 15)] == [True, False, True]
-    assert len(set(seen)) == 3
+    target, source = np.array([[5.0, 5.0], [15.0, 5.0]]), np.array([[0.0, 0.0, 4.0, 4.0]] * 2)
+    drawn = red_at_5(lambda painter: rects.draw_fragments(painter, piece, target, source, 1.0))
+    assert drawn == [True, False, True]
+    assert len(set(addresses)) == 3
