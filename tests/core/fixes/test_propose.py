@@ -497,6 +497,21 @@ def test_known_forms_in_the_middle_of_a_function(expression, expected):
     assert after == text.replace(expression, expected)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    x = {form}\n    y = {form}\n",  # which of both was meant is not known
+        "    x += {form}\n",
+        "    x = {form} + 1\n",
+        "    x = g({form})\n",
+    ],
+)
+def test_a_line_whose_whole_value_is_not_the_one_known_form_stays(body):
+    body = body.format(form=FORMS[0][0])
+    text = f"{HEAD}import math\ndef f(x, y, t, g):\n    x = g(x)\n{body}    return g(x) + 1\n"
+    assert propose(text, suggestion("hand-written-composite-op", text, "f"), "a.py") is None
+
+
 def test_cross_entropy():
     text = (
         f"{HEAD}def f(x, t, w):  # here\n    pred = F.log_softmax(x, dim=1)\n    return F.nll_loss(pred, t, weight=w)\n"
