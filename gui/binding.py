@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from PySide6 import QtCore, QtGui, QtWidgets
 from PySide6.QtCore import QCoreApplication, QTimer
 
-SLICE_S = 0.004  # of a frame; the largest single class takes about as long again
+SLICE_S = 0.004  # of a frame; a single class may take longer
 LOOK_MS = 500
 PATIENCE_S = 10.0
 MODULES = (QtCore, QtGui, QtWidgets)  # pyqtgraph asks for every name of each
