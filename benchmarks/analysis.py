@@ -23,6 +23,7 @@ from typing import Any
 
 from benchmarks.generate import write_trace
 from benchmarks.measure import Missing, Sample, machine, run
+from benchmarks.window import spin, standing_window
 
 STAGES = ("load", "figures", "rules", "pricing")
 FIGURES_AND_PRICING, RULES = 0.25, 0.25  # budgets, as shares of the time to load
@@ -64,23 +65,14 @@ _WINDOW = "import sys; from benchmarks.analysis import open_in_window; open_in_w
 
 def open_in_window(path: str) -> None:
     """Open a trace in a window that stands open, and print what it took to the first painted frame, as JSON."""
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
     from PySide6.QtCore import QEvent, QObject, QTimer
     from PySide6.QtWidgets import QApplication, QWidget
 
     from gui import helpers, warmup
-    from gui.app import WARM_UP_MS, make_application, make_window
-    from gui.settings import MemorySettings
 
-    make_application()
-    warmup.share_interpreter()
-    window = make_window(MemorySettings(), dark=True)
-    window.resize(1600, 1000)
-    window.show()
-    _spin(WARM_UP_MS / 1000)
+    window = standing_window()
     warmup.finish()
-    _spin(0.5)
+    spin(0.5)
     # The opening alone, and all of it in this process: one that helps would begin with the figures at once.
     setattr(window.opener, "analyze", lambda document: None)  # noqa: B010
     setattr(helpers, "take", lambda progress, start_one=False: None)  # noqa: B010
@@ -99,7 +91,7 @@ def open_in_window(path: str) -> None:
     window.session.open([Path(path)])
     end = time.perf_counter() + LIMIT_S
     while not done and time.perf_counter() < end:
-        _spin(0.005)
+        spin(0.005)
     print(json.dumps({"seconds": done[0][1] - wall, "painted": done[0][0] - cpu, "painted_wall": done[0][1] - wall}))
     sys.stdout.flush()
     os._exit(0)
@@ -109,14 +101,6 @@ def _now() -> tuple[float, float]:
     """CPU time of this process and of those that it has waited for; and the time by the clock: s."""
     use = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in use), time.perf_counter()
-
-
-def _spin(seconds: float) -> None:
-    from PySide6.QtCore import QEventLoop, QTimer
-
-    loop = QEventLoop()
-    QTimer.singleShot(round(seconds * 1000), loop.quit)
-    loop.exec()
 
 
 def main(arguments: list[str]) -> None:

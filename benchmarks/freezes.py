@@ -19,8 +19,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
+from benchmarks.window import spin, standing_window
 
 BEAT_MS = 4
 LONG_S = 0.05
@@ -89,39 +88,24 @@ def _queued_s() -> float:
         return 0.0
 
 
-def _spin(seconds: float) -> None:
-    from PySide6.QtCore import QEventLoop, QTimer
-
-    loop = QEventLoop()
-    QTimer.singleShot(round(seconds * 1000), loop.quit)
-    loop.exec()
-
-
 def measure(path: Path | None, watch: bool = False, helper: bool = True) -> list[Gap]:
     """Gaps while a window opens a trace to the end of the diagnosis; None opens nothing for two seconds."""
-    from gui import helpers, jobs, warmup
-    from gui.app import WARM_UP_MS, make_application, make_window
-    from gui.settings import MemorySettings
+    from gui import helpers, jobs
 
-    make_application()
-    warmup.share_interpreter()
-    window = make_window(MemorySettings(), dark=True)
-    window.resize(1600, 1000)
-    window.show()
-    _spin(WARM_UP_MS / 1000)
+    window = standing_window()
     if helper:
         helpers.start()
     heart = Heart(watch)
     if path is None:
-        _spin(2.0)
+        spin(2.0)
     else:
         window.session.open([path])
         end = time.perf_counter() + LIMIT_S
         while time.perf_counter() < end:
-            _spin(0.2)
+            spin(0.2)
             if not window.opener.busy and not jobs.busy():
                 break
-        _spin(0.5)
+        spin(0.5)
     heart.stop()
     return heart.gaps
 

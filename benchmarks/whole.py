@@ -34,6 +34,7 @@ from benchmarks.load import ORJSON
 from benchmarks.measure import Missing, Sample, machine, run, tree, tree_cpu_seconds
 from benchmarks.perfetto import run_perfetto, static_files
 from benchmarks.repeated import write_repeated
+from benchmarks.window import spin, standing_window
 
 EVENTS_PER_MB = 3_570  # of `benchmarks.generate`
 LIMIT_S = 900.0
@@ -63,33 +64,23 @@ class _Marks:
 
 def measure(path: str) -> None:
     """Open a trace in a window and print what each stage took, as one JSON object (in a process of its own)."""
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.*=false")
-    from gui import binding, helpers, jobs, warmup
-    from gui.app import WARM_UP_MS, make_application, make_window
-    from gui.settings import MemorySettings
+    from gui import helpers, jobs, warmup
 
-    make_application()
-    warmup.share_interpreter()
-    window = make_window(MemorySettings(), dark=True)
-    binding.collect_here(window)
-    window.resize(1600, 1000)
-    window.show()
-    _spin(WARM_UP_MS / 1000)
+    window = standing_window()
     helpers.start()
     warmup.finish()
     ready = helpers.take(lambda fraction, what: None)  # the spare one, as it stands by a moment after the start
     if ready is not None:
         helpers.give_back(ready)
-    _spin(0.5)
+    spin(0.5)
     marks = _Marks()
     watch = _Watch(window, marks)
     window.session.open([Path(path)])
     end = time.perf_counter() + LIMIT_S
     while not watch.done and time.perf_counter() < end:
-        _spin(0.01)
+        spin(0.01)
     while jobs.busy() and time.perf_counter() < end:
-        _spin(0.01)
+        spin(0.01)
     found = len(watch.document.analysis.suggestions) if watch.document is not None else -1
     print(json.dumps({
         "seconds": marks.wall["shown"], "cpu": marks.cpu["shown"], "suggestions": found,
@@ -97,14 +88,6 @@ def measure(path: str) -> None:
     }), flush=True)  # fmt: skip
     helpers.close_all()
     os._exit(0)
-
-
-def _spin(seconds: float) -> None:
-    from PySide6.QtCore import QEventLoop, QTimer
-
-    loop = QEventLoop()
-    QTimer.singleShot(round(seconds * 1000), loop.quit)
-    loop.exec()
 
 
 class _Watch:
