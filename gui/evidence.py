@@ -26,16 +26,41 @@ def lead_of(trace: Trace, figures: Figures | None, suggestion: Suggestion) -> in
 
     It is the longest, or, where the evidence tells what is typical, one that is closest to the median of all.
     """
-    ids = _inside(trace, next((e.slices for e in suggestion.evidence if e.slices), ()))
-    every_ids = ids
+    ids = next((e.slices for e in suggestion.evidence if e.slices), ())
+    typical = any(is_typical(e.label) and e.slices for e in suggestion.evidence)
+    return lead_among(trace, figures, ids, shown=slices_of(suggestion), typical=typical)
+
+
+def is_typical(label: str) -> bool:
+    """Whether evidence with this label tells what is typical of its slices."""
+    return "ypical" in label
+
+
+def lead_among(
+    trace: Trace,
+    figures: Figures | None,
+    slice_ids: tuple[int, ...],
+    *,
+    shown: tuple[int, ...] | None = None,
+    kept: int = -1,
+    typical: bool = False,
+) -> int:
+    """Slice that stands for others, in a typical step of them (of ``shown``, if given and they are there); -1 none.
+
+    It is ``kept`` where that is one of them, else the longest, or, with ``typical``, one that is closest to the median
+    of all.
+    """
+    every = ids = _inside(trace, slice_ids)
     if not len(ids):
         return -1
     if figures is not None and len(figures.steps):
-        every = _inside(trace, slices_of(suggestion))
-        shown = ids[figures.step_of[ids] == _best_step(figures, figures.step_of[every])]
-        ids = shown if len(shown) else ids
-    if any("ypical" in e.label and e.slices for e in suggestion.evidence):
-        usual = np.median(trace.slices.dur_ns[every_ids])
+        own = figures.step_of[ids]
+        step = _best_step(figures, own if shown is None else figures.step_of[_inside(trace, shown)])
+        ids = ids[own == (step if step in own else _best_step(figures, own))]
+    if kept in ids:
+        return kept
+    if typical:
+        usual = np.median(trace.slices.dur_ns[every])
         return int(ids[np.argmin(np.abs(trace.slices.dur_ns[ids] - usual))])
     return int(ids[np.argmax(trace.slices.dur_ns[ids])])
 
@@ -55,20 +80,22 @@ def window_about(trace: Trace, slice_ids: tuple[int, ...]) -> tuple[float, float
     return middle - width / 2, middle + width / 2
 
 
-def window_of(trace: Trace, figures: Figures | None, slice_ids: tuple[int, ...]) -> tuple[float, float]:
+def window_of(trace: Trace, figures: Figures | None, slice_ids: tuple[int, ...], lead: int = -1) -> tuple[float, float]:
     """Window that shows the slices of one typical step and the device work they launched; without steps, of all.
 
     Parameters
     ----------
     slice_ids
         Evidence; those outside the trace are ignored.
+    lead
+        One of them that is to be seen in any case: its step is shown, or what is around it.
     """
     ids = _inside(trace, slice_ids)
     if not len(ids):
         return float(trace.span_ns[0]), float(trace.span_ns[1])
     if figures is not None and len(figures.steps):
         of_step = figures.step_of[ids]
-        step = _best_step(figures, of_step)
+        step = _best_step(figures, of_step) if lead < 0 else int(figures.step_of[lead])
         if step >= 0:
             ids = ids[of_step == step]
             first, last = int(trace.slices.start_ns[ids].min()), int(trace.end_ns[ids].max())
@@ -82,7 +109,7 @@ def window_of(trace: Trace, figures: Figures | None, slice_ids: tuple[int, ...])
                 return _padded(first, last, width)
             return _padded(min(first, start), max(last, end), 0.0)
     if len(ids) > 1:
-        ids = _densest(trace, ids)
+        ids = _densest(trace, ids, lead)
     return window_about(trace, tuple(int(i) for i in ids))
 
 
@@ -126,13 +153,13 @@ def _best_step(figures: Figures, of_step: np.ndarray) -> int:
     return int(pool[np.argmin(np.abs(dur[pool] - median))])
 
 
-def _densest(trace: Trace, ids: np.ndarray) -> np.ndarray:
-    """Of slices without steps: the longest one and those within ten times its length around it."""
-    longest = int(ids[np.argmax(trace.slices.dur_ns[ids])])
-    reach = max(int(trace.slices.dur_ns[longest]) * 10, MIN_WINDOW_NS)
+def _densest(trace: Trace, ids: np.ndarray, lead: int) -> np.ndarray:
+    """Of slices without steps: the lead, or the longest one, and those within ten times its length around it."""
+    middle = lead if lead >= 0 else int(ids[np.argmax(trace.slices.dur_ns[ids])])
+    reach = max(int(trace.slices.dur_ns[middle]) * 10, MIN_WINDOW_NS)
     start = trace.slices.start_ns[ids]
-    near = (start > trace.slices.start_ns[longest] - reach) & (start < trace.end_ns[longest] + reach)
-    picked: np.ndarray = ids[near]
+    near = (start > trace.slices.start_ns[middle] - reach) & (start < trace.end_ns[middle] + reach)
+    picked: np.ndarray = ids[near & (trace.slices.dur_ns[ids] <= reach)]
     return picked
 
 

@@ -123,13 +123,20 @@ class Document(QObject):
         self.zoom_to(*evidence.window_about(self.trace, (slice_id,)))
         self.select(slice_id)
 
-    def show_slices(self, slice_ids: tuple[int, ...]) -> None:
-        """Highlight slices and zoom to those of them that lie in one typical step (all, without steps)."""
+    def show_slices(self, slice_ids: tuple[int, ...], lead: int = -1, *, typical: bool = False) -> None:
+        """Highlight slices, zoom to those of them that lie in one typical step (all, without steps), and select one.
+
+        That is ``lead`` if given, else the one selected already, the longest, or with ``typical`` one like the median.
+        """
         if not slice_ids:
             return
-        steps = self.analysis.figures if self.analysis else None
-        self.zoom_to(*evidence.window_of(self.trace, steps, slice_ids))
+        figures = self.analysis.figures if self.analysis else None
+        if lead < 0:
+            kept = -1 if typical else self.selected_slice
+            lead = evidence.lead_among(self.trace, figures, slice_ids, kept=kept, typical=typical)
+        self.zoom_to(*evidence.window_of(self.trace, figures, slice_ids, lead))
         self.highlight(slice_ids)
+        self.select(lead)
 
     def set_search(self, text: str, hits: I32) -> None:
         """Take over the result of a search."""
@@ -176,10 +183,7 @@ class Document(QObject):
     def set_analysis(self, analysis: Analysis, *, gently: bool = False) -> None:
         """Take over figures and suggestions (may come in several instalments); the current suggestion is kept.
 
-        Parameters
-        ----------
-        gently
-            The slow listeners are called one in each turn of the event loop.
+        With ``gently`` the slow listeners are called one in each turn of the event loop.
         """
         self._slow.gently = gently
         self._read_old_keys(analysis)
@@ -215,12 +219,10 @@ class Document(QObject):
         """Make one suggestion the current one; zoom to its evidence in one typical step and highlight all of it."""
         suggestion = self.suggestion(index)
         self.current_suggestion = index if suggestion else -1
-        if suggestion is not None:
+        if suggestion is not None and self.analysis is not None:
             ids = evidence.slices_of(suggestion)
             if ids and not suggestion.is_about_recording:
-                self.show_slices(ids)
-                figures = self.analysis.figures if self.analysis else None
-                self.select(evidence.lead_of(self.trace, figures, suggestion))
+                self.show_slices(ids, evidence.lead_of(self.trace, self.analysis.figures, suggestion))
             else:
                 self.highlight(())
         self.suggestionChanged.emit()
@@ -383,9 +385,7 @@ class Session(QObject):
     # Services: what one part of the app does for another without either knowing the other -------------------
 
     def provide(self, name: str, handler: Callable[..., Any]) -> None:
-        """Offer a service: ``apply_fix(document, index)``, ``find_line(document, index)``, ``compare()``,
-        ``compare_documents(a, b)``, ``profile()``, ``learn()``, ``report(document, path)``.
-        """
+        """Offer a service, such as ``apply_fix(document, index)``, ``compare()``, ``report(document, path)``."""
         self._services[name] = handler
         self.servicesChanged.emit()
 

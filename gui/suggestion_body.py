@@ -11,6 +11,7 @@ from core.notebook_cells import cell_of
 from core.run_folder import kept_source
 from core.suggestions import Suggestion
 from gui import suggestion_text, text
+from gui.evidence import is_typical
 from gui.models import code_context
 from gui.session import ALLOWED, DISMISSED, DONE, LATER, SET_ASIDE, Document, Session
 from gui.widgets.card import Action, Body, Link
@@ -106,7 +107,8 @@ class BodyMaker(QObject):
             words = text.filled(e.label, suggestion.values)
             if e.value is not None:
                 words = f"{words}: {text.quantity(e.value, e.unit)}"
-            run = partial(self._document.show_slices, e.slices) if e.slices else None
+            show = partial(self._document.show_slices, e.slices, typical=is_typical(e.label))
+            run = show if e.slices else None
             links.append(Link(words, run))
         return links
 

@@ -98,6 +98,7 @@ def test_an_open_card_makes_the_case(window: MainWindow, document: Document, tra
     link = next(b for b in card.findChildren(QPushButton) if "Time waiting" in b.text())
     link.click()
     assert document.highlighted == tuple(rows(trace, "aten::item"))
+    assert document.selected_slice in rows(trace, "aten::item")  # what Details tell of is what was clicked
 
 
 def test_the_first_card_is_open_and_the_view_stays(window: MainWindow, document: Document, qtbot: QtBot) -> None:
