@@ -12,14 +12,14 @@ from core.analysis import Analysis
 from core.change_range import change_range
 from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
-from core.figures.stats import self_time
+from core.figures.stats import outermost_of_name, self_time
 from core.judging import GAIN_PCT, Judgement, is_shorter, judge, noise_of, with_pace
 from core.kinds import DEVICE_WORK, SliceKind
 from core.project import Figures as RoundFigures
 from core.project import figures_of
 from core.run_folder import RunRecord, run_of
 from core.same_program import Condition, differing, project_of, ran_same_code
-from core.suggestions import Suggestion
+from core.suggestions import SourceRef, Suggestion
 from core.tables import I64, Bool
 from core.trace import Trace
 
@@ -94,6 +94,11 @@ class SuggestionChange:
         found = self.after if self.after is not None else self.before
         assert found is not None
         return found
+
+    @property
+    def source(self) -> SourceRef | None:
+        """Where it is: as the newer of the two says, else the older."""
+        return next((s.source for s in (self.after, self.before) if s is not None and s.source is not None), None)
 
 
 @dataclass(frozen=True)
@@ -246,19 +251,24 @@ class _Names:
         if self.steps:
             inside = figures.step_of >= 0
             self.in_step[inside] = counted[figures.step_of[inside]]
-        self.own_ns: I64 = self_time(View(trace)) if self.steps else np.empty(0, np.int64)
+        self.view = View(trace)
+        self.own_ns: I64 = self_time(self.view) if self.steps else np.empty(0, np.int64)
 
     def stats(self, table: str, kinds: tuple[int, ...]) -> dict[str, Side]:
         """Return a side for each name of one of the figures' tables."""
         rows: StatTable = getattr(self.figures, table)
         slices, names = self.trace.slices, self.trace.strings
-        chosen = self.in_step & np.isin(slices.kind, kinds)
-        ids = slices.name_id[chosen]
-        calls = np.bincount(ids, minlength=len(names)) if self.steps else None
-        times = np.bincount(ids, slices.dur_ns[chosen], minlength=len(names)) if self.steps else None
-        on_device, own = table == "kernels", times
-        if times is not None and not on_device:
-            own = np.minimum(np.bincount(ids, self.own_ns[chosen], minlength=len(names)), times)
+        chosen = np.flatnonzero(self.in_step & np.isin(slices.kind, kinds) & self.view.valid).astype(np.int32)
+        ids, on_device = slices.name_id[chosen], table == "kernels"
+        calls = times = own = None
+        if self.steps:
+            calls = np.bincount(ids, minlength=len(names))
+            # What calls itself spends its time once, here as in all other tables.
+            spent = slices.dur_ns[chosen] if on_device else outermost_of_name(self.view, chosen)[1]
+            times = np.bincount(ids, spent, minlength=len(names))
+            own = times
+            if not on_device:
+                own = np.minimum(np.bincount(ids, self.own_ns[chosen], minlength=len(names)), times)
         sides = {}
         for i in range(len(rows)):
             name_id = int(rows.name_id[i])
@@ -302,7 +312,8 @@ def match_suggestions(before: Iterable[Suggestion], after: Iterable[Suggestion])
     """Pair suggestions by rule and place; the folder does not count, since runs are made from copies.
 
     Several at one place are told apart by their operators and by their order in the trace. What is left is paired by
-    rule and function, since two versions of a script often have names of their own.
+    rule and function, since two versions of a script often have names of their own; then by rule and operators, where
+    one of the traces has no place, since it was recorded without stacks.
     """
     left, right = _by_place(before), _by_place(after)
     for old in [key for key in left if key not in right]:
@@ -311,6 +322,7 @@ def match_suggestions(before: Iterable[Suggestion], after: Iterable[Suggestion])
         same_file = [key for key in others if key[1] == file]
         if function and (same_file or len(others) == 1):
             right[old] = right.pop((same_file or others)[0])
+    _pair_placeless(left, right)
     changes = [SuggestionChange(s, right.get(key)) for key, s in left.items()]
     changes += [SuggestionChange(None, s) for key, s in right.items() if key not in left]
     order: dict[str, int] = {GONE: 0, NEW: 1, SAME: 2}
@@ -318,6 +330,24 @@ def match_suggestions(before: Iterable[Suggestion], after: Iterable[Suggestion])
 
 
 _Place = tuple[str, str, str, str]  # rule, file, function, operators with the number among equals
+
+
+def _pair_placeless(left: dict[_Place, Suggestion], right: dict[_Place, Suggestion]) -> None:
+    """Give what is left of ``right`` the key of its counterpart, where one lacks places and they are as many."""
+    sides: tuple[dict[tuple[str, str], list[_Place]], ...] = ({}, {})
+    for side, own, other in ((sides[0], left, right), (sides[1], right, left)):
+        for key in own:
+            if key not in other:
+                side.setdefault((key[0], key[3].rpartition("#")[0]), []).append(key)
+    for group, olds in sides[0].items():
+        news = sides[1].get(group, [])
+        if len(olds) == len(news) and not (_have_places(olds) and _have_places(news)):
+            for old, new in zip(olds, news, strict=True):
+                right[old] = right.pop(new)
+
+
+def _have_places(keys: list[_Place]) -> bool:
+    return any(file or function for _, file, function, _ in keys)
 
 
 def _by_place(suggestions: Iterable[Suggestion]) -> dict[_Place, Suggestion]:

@@ -203,7 +203,7 @@ def _suggestions(found: Comparison, page: Page) -> Iterator[str]:
     yield from page.title(f"Suggestions: {', '.join(f'{counts[state]} {word}' for state, (word, _) in words.items())}")
     for change in found.suggestions:
         word, colour = words[change.state]
-        where = f" — {place(change.either.source)}" if change.either.source else ""
+        where = f" — {place(change.source)}" if change.source else ""
         first, *rest = page.wrap(f"{change.either.headline}{where}", " " * 16, f"  {word:<14}")
         yield page.paint(first, colour)
         yield from (page.paint(line, colour) for line in rest)

@@ -314,7 +314,7 @@ class ComparePage(QWidget):
     def _suggestions(self, found: Comparison) -> list[Column]:
         states = {NEW: self.tr("appeared"), GONE: self.tr("vanished"), SAME: self.tr("still there")}
         changes = found.suggestions
-        places = [text.place(c.either.source.file, c.either.source.line) if c.either.source else "" for c in changes]
+        places = [text.place(c.source.file, c.source.line) if c.source else "" for c in changes]
 
         def savings(sides: list[Suggestion | None]) -> list[float]:
             return [float(NOT_ASKED) if s is None else -1.0 if s.saving.ns is None else s.saving.ns for s in sides]

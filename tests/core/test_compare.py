@@ -43,6 +43,16 @@ def test_operators(pair):
     assert row(found.operators, "aten::mm").state == SAME  # three steps instead of four: the same per step
 
 
+def test_what_calls_itself_spends_its_time_once_per_step_as_in_all_tables():
+    builder = TraceBuilder()
+    for n in range(4):
+        builder.step(n, n * 1000.0, 900).op("aten::div", n * 1000.0 + 10, 100).op("aten::div", n * 1000.0 + 20, 60)
+    side = analysed(builder)
+    div = row(compare(*side, *side).operators, "aten::div").before
+    assert (div.calls, div.total_ns) == (8, 400_000)
+    assert (div.calls_per_step, div.total_per_step_ns, div.self_per_step_ns) == (2.0, 100_000, 100_000)
+
+
 def test_kernels(pair):
     gemm = row(pair[2].kernels, "gemm")
     assert gemm.state == "changed"
@@ -109,6 +119,22 @@ def test_suggestions_of_a_script_with_another_name_are_paired_by_function():
     assert [c.state for c in match_suggestions([SUGGESTION], [renamed])] == [SAME]
     second = replace(renamed, source=replace(renamed.source, file="other.py"))
     assert [c.state for c in match_suggestions([SUGGESTION], [renamed, second])] == [GONE, NEW, NEW]  # cannot be told
+
+
+def test_suggestions_whose_places_one_trace_lacks_are_paired_by_their_operators():
+    """A recording without stacks has no lines: its suggestions did not come and go for that."""
+    other = replace(SUGGESTION, values={**SUGGESTION.values, "op_path": "aten::nonzero"})
+    bare = [replace(s, source=None) for s in (other, SUGGESTION)]
+    for sides in (([SUGGESTION, other], bare), (bare, [SUGGESTION, other])):
+        found = match_suggestions(*sides)
+        assert [c.state for c in found] == [SAME, SAME]
+        for change in found:
+            assert change.before.values["op_path"] == change.after.values["op_path"]
+            assert change.source == SUGGESTION.source
+    assert [c.state for c in match_suggestions([SUGGESTION], [replace(other, source=None)])] == [GONE, NEW]
+    elsewhere = replace(SUGGESTION, source=replace(SUGGESTION.source, function="evaluate"))
+    several = match_suggestions([SUGGESTION, elsewhere], bare)  # which of the two went cannot be told
+    assert sorted(c.state for c in several) == [GONE, GONE, NEW, NEW]
 
 
 def test_what_no_step_is_known_of_is_not_called_per_step(pair):
