@@ -17,7 +17,7 @@ from gui.widgets.labels import plain_tip
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
-NOT_ASKED = -2  # of a copy nobody asks for its grid; -1 is unknown
+NOT_ASKED = -2  # of a copy nobody asks for its grid, nor for times of what one of two traces lacks; -1 is unknown
 MOST_LETTERS = 400  # of a name in a cell
 FORMATS: dict[str, Callable[[Any], str]] = {
     "ns": lambda v: text.duration(None if v < 0 else float(v)),
@@ -27,11 +27,14 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "pct": lambda v: text.percent(None if v < 0 else float(v)),
     "kernel_count": lambda v: "" if v <= NOT_ASKED else text.count(None if v < 0 else float(v)),
     "kernel_pct": lambda v: "" if v <= NOT_ASKED else text.percent(None if v < 0 else float(v)),
+    "side_ns": lambda v: "–" if v <= NOT_ASKED else text.duration(float(v)),
+    "side_count": lambda v: "–" if v <= NOT_ASKED else text.count(float(v)),
     "life": lambda v: text.lifetime(int(v)),
     "bytes": lambda v: text.size(float(v)),
     "text": str,
     "name": lambda v: text.elided(_whole(*_telling(str(v))), MOST_LETTERS),
 }
+_NEVER_NEGATIVE = frozenset(("ns", "side_ns", "saving_ns", "count", "side_count", "kernel_count", "pct", "kernel_pct"))
 SORT_ROLE = Qt.ItemDataRole.UserRole
 SHORT_ROLE = Qt.ItemDataRole.UserRole + 1  # what a cell must have room for: of a kernel's name what it does
 SHORT = 16  # letters that any cell has room for
@@ -180,7 +183,7 @@ class ColumnModel(QAbstractTableModel):
     def csv(self) -> str:
         """Shown rows with their raw values (ns, bytes), comma-separated, with a header."""
         lines = [",".join(_quoted(c.title + _unit(c.form)) for c in self._columns)]
-        lines += [",".join(_quoted(_raw(c.values[int(row)])) for c in self._columns) for row in self._shown]
+        lines += [",".join(_quoted(_raw(c.values[int(row)], c.form)) for c in self._columns) for row in self._shown]
         return "\n".join(lines) + "\n"
 
     @property
@@ -211,12 +214,14 @@ class ColumnModel(QAbstractTableModel):
         return self._order[np.asarray(keep, np.bool_)] if len(keep) else self._order
 
 
-def _raw(value: Any) -> str:
+def _raw(value: Any, form: str) -> str:
+    if form in _NEVER_NEGATIVE and value < 0:  # stands for what is unknown or not there
+        return ""
     return str(value.item() if isinstance(value, np.generic) else value)
 
 
 def _unit(form: str) -> str:
-    units = {"bytes": "bytes", "pct": "%", **dict.fromkeys(("ns", "signed_ns", "saving_ns", "life"), "ns")}
+    units = {"bytes": "bytes", "pct": "%", **dict.fromkeys(("ns", "side_ns", "signed_ns", "saving_ns", "life"), "ns")}
     return f" [{units[form]}]" if form in units else ""
 
 

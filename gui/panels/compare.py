@@ -27,6 +27,7 @@ from gui.widgets.labels import Elided, button, heading, label, named, restyle
 from gui.widgets.scrolled import scrolled
 from gui.widgets.table import TableBox
 
+NESTED = ("operators", "ranges")  # what others can run inside of
 TABS_PX, ROWS_PX = 420, 110  # of timelines and tables, and of the rows of one timeline, at least
 
 
@@ -197,12 +198,8 @@ class ComparePage(QWidget):
         self._fill_grid(self._rows(found))
         for field in ("operators", "kernels", "ranges", "sync_points"):
             box = self._tables[field]
-            box.model.replace(self._columns(getattr(found, field), found.per_step))
-            box.say(
-                self.tr("Times per step, largest difference first.")
-                if found.per_step
-                else self.tr("Times of the whole traces, since steps are unknown on one side.")
-            )
+            box.model.replace(self._columns(field, getattr(found, field), found.per_step))
+            box.say(self._note(field, found.per_step))
             box.set_empty(self.tr("Neither trace has any."))
             box.refresh()
         box = self._tables["suggestions"]
@@ -281,35 +278,48 @@ class ComparePage(QWidget):
         heads = [("", self.tr("before"), self.tr("after"), self.tr("change"))] if rows else []
         self.grid.show_rows([*heads, *rows])
 
-    def _columns(self, rows: tuple[Difference, ...], per_step: bool) -> list[Column]:
+    def _note(self, field: str, per_step: bool) -> str:
+        if field == "sync_points":
+            return (
+                self.tr("Time waited per step, largest difference first.")
+                if per_step
+                else self.tr("Time waited in the whole traces, since steps are unknown on one side.")
+            )
+        if per_step:
+            return self.tr("Times per step, largest difference first.")
+        return self.tr("Times of the whole traces, since steps are unknown on one side.")
+
+    def _columns(self, field: str, rows: tuple[Difference, ...], per_step: bool) -> list[Column]:
         states = {NEW: self.tr("new"), GONE: self.tr("gone"), CHANGED: self.tr("changed"), SAME: ""}
 
-        def times(sides: list[Side | None]) -> list[float]:
-            return [0.0 if s is None else float((s.total_per_step_ns if per_step else s.total_ns) or 0) for s in sides]
+        def values(sides: list[Side | None], field: str) -> list[float]:
+            return [float(NOT_ASKED) if s is None else float(getattr(s, field) or 0) for s in sides]
 
-        def calls(sides: list[Side | None]) -> list[float]:
-            return [0.0 if s is None else float((s.calls_per_step if per_step else s.calls) or 0) for s in sides]
-
-        def own(sides: list[Side | None]) -> list[float]:
-            return [0.0 if s is None else float((s.self_per_step_ns if per_step else s.self_ns) or 0) for s in sides]
-
+        times, calls, own = (
+            ("total_per_step_ns", "calls_per_step", "self_per_step_ns")
+            if per_step
+            else ("total_ns", "calls", "self_ns")
+        )
         tip = (
             self.tr("Per step, in both.") if per_step else self.tr("Of the whole recording: steps are unknown in one.")
         )
         alone = self.tr("Without what ran inside. {tip}").format(tip=tip)
         before, after = [r.before for r in rows], [r.after for r in rows]
         better = [0 if r.state == SAME else -1 if r.delta_ns > 0 else 1 if r.delta_ns < 0 else 0 for r in rows]
-        return [
+        columns = [
             Column(self.tr("Name"), "name", [r.name for r in rows]),
             Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows], tip, better),
-            Column(self.tr("Before"), "ns", times(before), tip),
-            Column(self.tr("After"), "ns", times(after), tip),
-            Column(self.tr("Calls before"), "count", calls(before), tip),
-            Column(self.tr("Calls after"), "count", calls(after), tip),
-            Column(self.tr("Own time before"), "ns", own(before), alone),
-            Column(self.tr("Own time after"), "ns", own(after), alone),
-            Column(self.tr("State"), "text", [states[r.state] for r in rows]),
+            Column(self.tr("Before"), "side_ns", values(before, times), tip),
+            Column(self.tr("After"), "side_ns", values(after, times), tip),
+            Column(self.tr("Calls before"), "side_count", values(before, calls), tip),
+            Column(self.tr("Calls after"), "side_count", values(after, calls), tip),
         ]
+        if field in NESTED:  # nothing runs inside a kernel or a wait
+            columns += [
+                Column(self.tr("Own time before"), "side_ns", values(before, own), alone),
+                Column(self.tr("Own time after"), "side_ns", values(after, own), alone),
+            ]
+        return [*columns, Column(self.tr("State"), "text", [states[r.state] for r in rows])]
 
     def _suggestions(self, found: Comparison) -> list[Column]:
         states = {NEW: self.tr("appeared"), GONE: self.tr("vanished"), SAME: self.tr("still there")}

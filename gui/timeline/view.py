@@ -62,7 +62,7 @@ class TimelineView(QWidget):
         self.canvas = Canvas(session, document, self.rows, prepared, self)
         self.gestures = Gestures(self)
         self.strip = StepStrip(session, document, self)
-        self._very_low = False  # there is no room for the whole trace
+        self._left_out: set[QWidget] = set()  # parts that there is no room for now
         self.minimap = Minimap(session, document, self.index, self.counters, self)
         self.axis = AxisBar(self)
         self.gestures.serve(self.strip, self.minimap, self.axis)
@@ -103,11 +103,14 @@ class TimelineView(QWidget):
         low = event.size().height() < self.canvas.outer(LOW_PX)
         self.strip.set_low(low)
         self.minimap.set_low(low)
-        very_low = event.size().height() < self.canvas.outer(VERY_LOW_PX)
-        if very_low != self._very_low and (self._very_low or self.minimap.isVisibleTo(self)):
-            self._very_low = very_low
-            self.minimap.setVisible(not very_low)
-        self.strip.setVisible(event.size().height() >= self.canvas.outer(LOWEST_PX))
+        for part, least_px in ((self.minimap, VERY_LOW_PX), (self.strip, LOWEST_PX)):
+            fits = event.size().height() >= self.canvas.outer(least_px)
+            if fits and part in self._left_out:
+                self._left_out.remove(part)
+                part.show()
+            elif not fits and part.isVisibleTo(self):  # what somebody else has hidden stays so
+                self._left_out.add(part)
+                part.hide()
 
     # Layout of the rows --------------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
 from core.importing import open_trace
@@ -10,10 +12,12 @@ from gui.main_window import MainWindow
 from gui.panels.compare import ComparePage
 from gui.screenshot import settle
 from gui.session import Document
+from gui.timeline.view import TimelineView
 from gui.tour_story import sample
 
 
-def test_both_timelines_are_in_view_and_can_be_shared_out(window: MainWindow) -> None:
+def compared(window: MainWindow) -> ComparePage:
+    """Two stages of the example side by side."""
     window.resize(1368, 842)
     for number in (0, 1):
         trace = open_trace(sample(number))
@@ -24,11 +28,35 @@ def test_both_timelines_are_in_view_and_can_be_shared_out(window: MainWindow) ->
     settle()
     page = window.findChild(ComparePage)
     assert page is not None
+    return page
+
+
+def test_what_one_side_lacks_takes_no_time_but_is_not_there(window: MainWindow, qtbot: QtBot) -> None:
+    page = compared(window)
+    qtbot.waitUntil(lambda: page.tabs.widget(1).model.total > 0)
+    states: list[str] = []
+    for place, own in ((1, True), (2, False), (3, True), (4, False)):  # nothing runs inside a kernel or a wait
+        model = page.tabs.widget(place).model
+        titles = [model.headerData(k, Qt.Orientation.Horizontal) for k in range(model.columnCount())]
+        assert ("Own time before" in titles) is own
+        for row in range(model.rowCount()):
+            cells = [model.index(row, k).data() for k in range(model.columnCount())]
+            there = {"gone": (True, False), "new": (False, True)}.get(cells[-1], (True, True))
+            assert tuple(cell != "–" for cell in cells[2:4]) == tuple(cell != "–" for cell in cells[4:6]) == there
+        states += [line.rsplit(",", 1)[1] for line in model.csv().splitlines()]
+        assert ",-2" not in model.csv()
+    assert "gone" in states
+
+
+def test_both_timelines_are_in_view_and_can_be_shared_out(window: MainWindow) -> None:
+    page = compared(window)
     assert page.timelines.count() == 2
     for place in (0, 1):
         shown = page.timelines.widget(place)
         assert shown is not None
         assert shown.visibleRegion().boundingRect().height() == shown.height() > 0
+    for view in page.timelines.findChildren(TimelineView):
+        assert not view.strip.isVisible() and not view.minimap.isVisible()  # of the whole trace: a step of each counts
     first, second = page.timelines.sizes()
     assert first == pytest.approx(second, abs=2)
     page.timelines.moveSplitter(first - 60, 1)
