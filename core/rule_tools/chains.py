@@ -1,16 +1,19 @@
 # ruff: noqa: SIM905  (word lists read better as text)
-"""Known chains of small operators that a built-in does at once."""
+"""Finding known chains of small operators among the operators that ran next to each other."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from core.kinds import SliceKind
+from core.kinds import SliceKind, TrackKind
+from core.recorded import has_shapes
 from core.rule_tools.facts import Facts
+from core.rule_tools.known_chains import CHAINS, Chain
+from core.source_frames import is_user_frame
 from core.tables import I32, I64
 
 # ops that only look at a tensor in another way, or that autograd puts in between: they do not break a chain
@@ -21,176 +24,10 @@ _VIEWS = frozenset(
         "aten::empty aten::as_strided aten::alias aten::result_type aten::lift_fresh aten::arange aten::_to_copy"
     ).split()
 )
+_NEAR = 6  # siblings before a chain in which `Chain.follows` is looked for
+_MOST_READ = 64  # chains whose arguments are read
 
-
-@dataclass(frozen=True)
-class Chain:
-    """One composite operation: the ops it is written with, in order (views between them are allowed)."""
-
-    what: str
-    ops: tuple[frozenset[str], ...]
-    keeps: int  # how many of its ops the built-in still needs
-    summary: str
-    before: str
-    after: str
-    url: str
-    hint: str = ""
-    risk: str = "Compare the results once; they may differ in the last digits."
-
-
-def _chain(*names: str) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(f"aten::{n}" for n in name.split("|")) for name in names)
-
-
-_UNBIASED = "std() and var() divide by n - 1 and layer_norm by n: results differ a little, by less the wider the layer."
-_DOCS = "https://pytorch.org/docs/stable/generated/torch.nn.functional."
-
-CHAINS = (  # longer ones first: an operator belongs to the first chain that holds it
-    Chain(
-        "log-softmax",
-        _chain("exp", "sum", "log", "sub"),
-        1,
-        "Use the built-in log_softmax.",
-        "x - x.exp().sum(-1).log().unsqueeze(-1)",
-        "F.log_softmax(x, dim=-1)",
-        _DOCS + "log_softmax.html",
-        "call:exp,log,sum",
-    ),
-    Chain(
-        "a negative log-likelihood loss",
-        _chain("index|gather", "neg", "index|index_select", "mul", "index|index_select", "sum", "div", "sum"),
-        2,
-        "Use the built-in nll_loss.",
-        "nll = -pred[rows, target]\nnll = nll * weight[target]\nnll = nll / weight[target].sum()\nloss = nll.sum()",
-        "loss = F.nll_loss(pred, target, weight=weight)",
-        _DOCS + "nll_loss.html",
-        "gather",
-    ),
-    Chain(
-        "a negative log-likelihood loss",
-        _chain("index|gather", "index|index_select", "mul", "sum", "neg", "index|index_select", "sum", "div"),
-        2,
-        "Use the built-in nll_loss.",
-        "picked = pred[rows, target]\nloss = -(weight[target] * picked).sum() / weight[target].sum()",
-        "loss = F.nll_loss(pred, target, weight=weight)",
-        _DOCS + "nll_loss.html",
-        "gather",
-    ),
-    Chain(
-        "a negative log-likelihood loss",
-        _chain("index|gather", "neg", "mean"),
-        1,
-        "Use the built-in nll_loss.",
-        "loss = -pred[rows, target].mean()",
-        "loss = F.nll_loss(pred, target)",
-        _DOCS + "nll_loss.html",
-        "gather",
-    ),
-    Chain(
-        "log-softmax",
-        _chain("exp", "sum", "div", "log"),
-        1,
-        "Use the built-in log_softmax.",
-        "e = x.exp()\nlogp = (e / e.sum(-1, keepdim=True)).log()",
-        "logp = F.log_softmax(x, dim=-1)",
-        _DOCS + "log_softmax.html",
-        "call:exp,log,sum",
-        "Where the exponentials overflow, the built-in still gives numbers: results can differ there.",
-    ),
-    Chain(
-        "softmax",
-        _chain("exp", "sum", "div"),
-        1,
-        "Use the built-in softmax.",
-        "e = x.exp()\np = e / e.sum(-1, keepdim=True)",
-        "p = F.softmax(x, dim=-1)",
-        _DOCS + "softmax.html",
-        "call:exp,sum",
-    ),
-    Chain(
-        "GELU",
-        _chain("mul", "div|mul", "erf", "add", "mul"),
-        1,
-        "Use the built-in gelu.",
-        "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
-        "F.gelu(x)",
-        _DOCS + "gelu.html",
-        "call:erf",
-    ),
-    Chain(
-        "GELU",
-        _chain("div|mul", "erf", "add", "mul"),
-        1,
-        "Use the built-in gelu.",
-        "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
-        "F.gelu(x)",
-        _DOCS + "gelu.html",
-        "call:erf",
-    ),
-    Chain(
-        "GELU",
-        _chain("pow", "mul", "add", "mul", "tanh", "add", "mul"),
-        1,
-        "Use the built-in gelu.",
-        "0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))",
-        'F.gelu(x, approximate="tanh")',
-        _DOCS + "gelu.html",
-        "call:tanh",
-    ),
-    Chain(
-        "layer norm",
-        _chain("mean", "sub", "pow", "mean", "add", "sqrt|rsqrt", "div|mul"),
-        1,
-        "Use the built-in layer_norm.",
-        "(x - x.mean(-1, keepdim=True)) / torch.sqrt(((x - mean) ** 2).mean(-1, keepdim=True) + eps)",
-        "F.layer_norm(x, x.shape[-1:], weight, bias, eps)",
-        _DOCS + "layer_norm.html",
-        "call:mean,sqrt",
-    ),
-    Chain(
-        "layer norm",
-        _chain("mean", "var", "sub", "add", "sqrt|rsqrt", "div|mul"),
-        1,
-        "Use the built-in layer_norm.",
-        "(x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True, unbiased=False) + eps)",
-        "F.layer_norm(x, x.shape[-1:], weight, bias, eps)",
-        _DOCS + "layer_norm.html",
-        "call:mean,var",
-        _UNBIASED,
-    ),
-    Chain(
-        "layer norm",
-        _chain("mean", "std", "sub", "mul", "add", "div", "add"),
-        1,
-        "Use the built-in layer_norm.",
-        "a * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + b",
-        "F.layer_norm(x, x.shape[-1:], weight, bias, eps)",
-        _DOCS + "layer_norm.html",
-        "call:mean,std",
-        _UNBIASED,
-    ),
-    Chain(
-        "layer norm",
-        _chain("mean", "std", "sub", "add", "div"),
-        1,
-        "Use the built-in layer_norm.",
-        "(x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)",
-        "F.layer_norm(x, x.shape[-1:], eps=eps)",
-        _DOCS + "layer_norm.html",
-        "call:mean,std",
-        _UNBIASED,
-    ),
-    Chain(
-        "RMS norm",
-        _chain("pow", "mean", "add", "rsqrt", "mul"),
-        1,
-        "Use the built-in rms_norm.",
-        "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight",
-        "F.rms_norm(x, x.shape[-1:], weight, eps)",
-        _DOCS + "rms_norm.html",
-        "call:rsqrt",
-    ),
-)
+__all__ = ["CHAINS", "Chain", "find_chains", "joined_rows", "sibling_rows", "sibling_rows_raw"]
 
 
 def find_chains(facts: Facts, chain: Chain) -> list[list[int]]:
@@ -198,8 +35,44 @@ def find_chains(facts: Facts, chain: Chain) -> list[list[int]]:
     key = f"chain {id(chain)}"  # comparing chains takes longer than looking for one; they live as long as the program
     held = facts.memo.get(key)
     if held is None:
-        held = facts.memo[key] = list(_find(facts, chain))
+        held = facts.memo[key] = [
+            ops
+            for ops in _find(facts, chain)
+            if _picks_one_each(facts, ops) and (not chain.in_sight or _is_of_user(facts, ops[-1]))
+        ]
     return held  # type: ignore[no-any-return]
+
+
+def _picks_one_each(facts: Facts, ops: list[int]) -> bool:
+    """Whether a chain that begins by picking elements picks one of each row; True of others, or where nothing says.
+
+    A mask picks rows or any number of elements, and the best five of each row are not its target's.
+    """
+    trace = facts.trace
+    if trace.name(ops[0]) not in ("aten::index", "aten::gather"):
+        return True
+    nonzero = trace.strings.id_of("aten::nonzero")
+    below = trace.slices.name_id[ops[0] + 1 : int(trace.slices.subtree_end[ops[0]])]
+    if nonzero >= 0 and (below == nonzero).any():
+        return False
+    read = facts.memo.setdefault("chains read", [0])
+    if read[0] >= _MOST_READ or not has_shapes(trace):
+        return True
+    read[0] += 1
+    reduced = next((op for op in reversed(ops) if trace.name(op) in ("aten::mean", "aten::sum")), ops[0])
+    shape, left = (facts.dims(op)[:1] for op in (ops[0], reduced))
+    if reduced == ops[0] or not shape or not left or not shape[0]:
+        return True
+    return any(math.prod(left[0]) * classes == math.prod(shape[0]) for classes in shape[0])
+
+
+def _is_of_user(facts: Facts, op: int) -> bool:
+    """Whether stacks show that the user's own code called an operator, not a library's."""
+    trace = facts.trace
+    at = facts.innermost(facts.thread_of(op), TrackKind.CPU_PYTHON, int(trace.slices.start_ns[op]))
+    while at >= 0 and trace.name(at).startswith("<built-in"):
+        at = int(trace.slices.parent_id[at])
+    return at >= 0 and is_user_frame(trace.name(at))
 
 
 def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
@@ -216,11 +89,30 @@ def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
             return
         starts = starts[facts.name_table(part)[names[starts + at]]]
     starts = starts[row[starts] == row[starts + len(wanted) - 1]]
+    starts = _in_place(facts, chain, starts, names, row)
     done = -1
     for first in starts.tolist():
         if first > done:
             done = first + len(wanted) - 1
             yield ops[first : done + 1].tolist()
+
+
+def _in_place(facts: Facts, chain: Chain, starts: I64, names: I32, row: I64) -> I64:
+    """Starts at which `Chain.follows` and `Chain.not_before` hold."""
+    if chain.not_before:
+        strings = facts.trace.strings
+        end = starts + len(chain.ops)
+        then = np.minimum(end, len(names) - 1)
+        bars = facts.name_table([i for n in chain.not_before if (i := strings.id_of(n)) >= 0])[names[then]]
+        starts = starts[~(bars & (end < len(names)) & (row[then] == row[starts]))]
+    if chain.follows:
+        shows = facts.name_table([i for n in chain.follows if (i := facts.trace.strings.id_of(n)) >= 0])
+        seen = np.zeros(len(starts), dtype=bool)
+        for back in range(1, _NEAR + 1):
+            at = np.maximum(starts - back, 0)
+            seen |= shows[names[at]] & (row[at] == row[starts]) & (starts >= back)
+        starts = starts[seen]
+    return starts
 
 
 def joined_rows(facts: Facts) -> tuple[I32, I64]:

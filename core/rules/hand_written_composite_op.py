@@ -2,9 +2,9 @@
 
 What it finds
 -------------
-Known chains of small operators at the same place: log-softmax (``exp``, ``sum``, ``log``, ``sub``), negative
-log-likelihood (``index``, ``neg``, ``mul``, ``div`` by a sum), softmax, GELU, layer norm; and no built-in of that
-name there.
+Known chains of small operators at the same place: log-softmax (``exp``, ``sum``, ``log``, ``sub``; ``log`` of a
+softmax), negative log-likelihood (``index`` or ``gather`` of log-probabilities, ``neg``, ``mean``; weighted, smoothed,
+or with one-hot targets), softmax, GELU, layer norm; and no built-in of that name there.
 
 Why it costs time
 -----------------
@@ -70,7 +70,7 @@ def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int
     kernels = facts.device_below_all(ops)
     host = total_ns(facts, ops)
     device = total_ns(facts, kernels) if len(kernels) else 0
-    saved = [op for one in members for op in one[chain.keeps :]]
+    saved = [op for one in members for op in (*one[: chain.drops], *one[chain.keeps :])]
     nodes = nodes_of_runs(facts, (one[chain.keeps :] for one in members))
     if nodes:  # an input that is used twice has its gradients added up: with one operator in its place it is used once
         nodes += sums_of_gradients(facts, nodes_of_runs(facts, (one[: chain.keeps] for one in members)))
