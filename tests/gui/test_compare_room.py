@@ -16,10 +16,10 @@ from gui.timeline.view import TimelineView
 from gui.tour_story import sample
 
 
-def compared(window: MainWindow) -> ComparePage:
+def compared(window: MainWindow, *stages: int) -> ComparePage:
     """Two stages of the example side by side."""
     window.resize(1368, 842)
-    for number in (0, 1):
+    for number in stages:
         trace = open_trace(sample(number))
         document = Document(trace)
         window.session.add_document(document)
@@ -32,7 +32,7 @@ def compared(window: MainWindow) -> ComparePage:
 
 
 def test_what_one_side_lacks_takes_no_time_but_is_not_there(window: MainWindow, qtbot: QtBot) -> None:
-    page = compared(window)
+    page = compared(window, 0, 6)
     qtbot.waitUntil(lambda: page.tabs.widget(1).model.total > 0)
     states: list[str] = []
     for place, own in ((1, True), (2, False), (3, True), (4, False)):  # nothing runs inside a kernel or a wait
@@ -49,7 +49,7 @@ def test_what_one_side_lacks_takes_no_time_but_is_not_there(window: MainWindow, 
 
 
 def test_both_timelines_are_in_view_and_can_be_shared_out(window: MainWindow) -> None:
-    page = compared(window)
+    page = compared(window, 0, 1)
     assert page.timelines.count() == 2
     for place in (0, 1):
         shown = page.timelines.widget(place)
