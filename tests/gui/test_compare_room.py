@@ -44,7 +44,7 @@ def test_what_one_side_lacks_takes_no_time_but_is_not_there(window: MainWindow, 
             there = {"gone": (True, False), "new": (False, True)}.get(cells[-1], (True, True))
             assert tuple(cell != "–" for cell in cells[2:4]) == tuple(cell != "–" for cell in cells[4:6]) == there
         states += [line.rsplit(",", 1)[1] for line in model.csv().splitlines()]
-        assert ",-2" not in model.csv()
+        assert ",-2.0," not in model.csv()
     assert "gone" in states
 
 
