@@ -1,6 +1,7 @@
 """The frozen column tables between import and analysis.
 
-Every column is a numpy array with the dtype stated here, ``writeable=False``. Times are int64 nanoseconds from the
+Every column is a numpy array with the dtype stated here, ``writeable=False``; one of `Whole` is int32 where all its
+numbers fit into it, else int64: look at it, do not calculate in it. Times are int64 nanoseconds from the
 trace's first event (the absolute origin is ``TraceMeta.origin_ns``); intervals are half-open ``[start, end)``; row
 numbers end in ``_id`` and are int32 with -1 for "none".
 """
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
+Whole = NDArray[np.int32] | NDArray[np.int64]
 U8 = NDArray[np.uint8]
 F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -52,13 +54,13 @@ class SliceTable(Table):
     depth: I32
     parent_id: I32
     subtree_end: I32
-    correlation_id: I64  # launch <-> device work, -1 absent
-    external_id: I64  # op <-> its launches, -1 absent
-    copy_bytes: I64  # memcpy/memset, -1 absent
+    correlation_id: Whole  # launch <-> device work, -1 absent
+    external_id: Whole  # op <-> its launches, -1 absent
+    copy_bytes: Whole  # memcpy/memset, -1 absent
     direction: U8  # CopyDirection
     host_memory: U8  # HostMemory
     flags: U8
-    event_start: I64  # byte offset of the event's JSON in the uncompressed text of its source, -1 none
+    event_start: Whole  # byte offset of the event's JSON in the uncompressed text of its source, -1 none
     event_bytes: I32  # its length
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.importing.aside import Alongside
-from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty
+from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty, narrow
 from core.importing.header import read_header
 from core.importing.kineto import UNNUMBERED_STEP, facts_of_names, step_number
 from core.importing.links import Launches, launches_of, make_links
@@ -43,8 +43,8 @@ from core.words import visible
 
 Tick = Callable[[], None]
 _WATCHER = "<steplens>/guard("  # how its frames are named, see `profiling._child_guard`
-_WIDE = ("correlation", "external", "copy_bytes")  # may have been held in 32 bits so far
-_NUMBERS = (*_WIDE, "start", "length")
+_WIDE = ("correlation", "external", "copy_bytes", "start")  # held in 32 bits where all their numbers allow it
+_NUMBERS = (*_WIDE, "length")
 _SIZED = np.isin(np.arange(256), (SliceKind.MEMCPY, SliceKind.MEMSET))
 _MANY = 1 << 16  # slices: a column of fewer is sorted before a thread has started
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
@@ -168,7 +168,7 @@ class _Taken:
         self._tick()
         column = getattr(self._slices, name)[self._order]
         setattr(self._slices, name, None)
-        return np.asarray(column, np.int64) if name in _WIDE else column
+        return narrow(column) if name in _WIDE else column
 
     def rest(self, kind: U8) -> tuple[dict[str, Any], tuple[U8, U8, Bool], Launches]:
         """Return all that needs no nesting: columns, facts of their names, launches."""

@@ -10,7 +10,7 @@ import orjson
 from core.errors import TraceError
 from core.importing.reader import FileReader
 from core.importing.streams import Text
-from core.tables import I32, I64
+from core.tables import I32, Whole
 from core.trace import Trace
 
 BLOCK_BYTES = 1 << 22
@@ -54,7 +54,7 @@ def event_texts(
             yield place, text
 
 
-def _of_file(trace: Trace, source: int, starts: I64, sizes: I32) -> Iterator[bytes]:
+def _of_file(trace: Trace, source: int, starts: Whole, sizes: I32) -> Iterator[bytes]:
     where = trace.sources[source]
     # One event read the ordinary way says in words when the file is not what it was.
     trace.reader.read(source, int(starts[0]), int(sizes[0]))

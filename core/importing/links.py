@@ -133,7 +133,7 @@ def _count_dangling(columns: EventColumns, flows: FlowColumns, slices: SliceTabl
     if not len(flows):
         return
     linked = device[launch_of[device] >= 0]
-    numbers = slices.correlation_id[linked]
+    numbers = slices.correlation_id[linked].astype(np.int64)  # arrows may be numbered as no int32 is
     by_number = bool(len(numbers)) and int(numbers.max()) >= 0
     low = int(flows.flow_id.min())
     span = int(flows.flow_id.max()) - low + 1

@@ -1,5 +1,7 @@
 """The builder of small traces and the loader agree with each other."""
 
+import numpy as np
+
 from core.kinds import SliceKind
 from tests.trace_builder import TraceBuilder, rows
 
@@ -31,3 +33,23 @@ def test_an_external_id_used_again_is_that_of_the_operator_that_runs():
     assert trace.links.op_of[list(calls)].tolist() == list(ops)
     assert trace.links.op_of[list(rows(trace, "gemm"))].tolist() == [ops[0], ops[1], ops[1]]
     assert trace.links.op_of[rows(trace, "cudaDeviceSynchronize")[0]] == -1
+
+
+def _with_arrow(correlation: int, flow_id: int):
+    builder = TraceBuilder().runtime("cudaLaunchKernel", 0, 5, correlation).kernel("gemm", 20, 20, correlation)
+    for phase, ts, lane in (("s", 0, 100), ("f", 20, 7)):
+        builder.event(ph=phase, cat="ac2g", name="ac2g", id=flow_id, pid=100, tid=lane, ts=ts)
+    return builder.build()
+
+
+def test_numbers_of_slices_are_held_in_32_bits_where_all_fit():
+    small, large = _with_arrow(5, 5), _with_arrow(1 << 40, 5)
+    for name in ("correlation_id", "external_id", "copy_bytes", "event_start"):
+        assert getattr(small.slices, name).dtype == np.int32
+    assert large.slices.correlation_id.dtype == np.int64
+    assert large.links.launch_of[rows(large, "gemm")[0]] == rows(large, "cudaLaunchKernel")[0]
+
+
+def test_arrows_may_be_numbered_as_no_correlation_is():
+    dangling = [_with_arrow(5, flow_id).report.repaired.get("dangling-flow", 0) for flow_id in (5, 1 << 41)]
+    assert dangling == [0, 1]
