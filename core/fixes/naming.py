@@ -51,13 +51,33 @@ def origin_of(source: SourceText, name: str) -> str:
     return ""
 
 
-def torch_name(source: SourceText) -> str:
-    """What the module calls torch; an import is added where there is none."""
+def torch_name(source: SourceText, at: ast.AST | None = None) -> str:
+    """What the module calls torch; an import is added where there is none.
+
+    Raises
+    ------
+    NotApplicable
+        When the name is something else at a place.
+    """
     name = imported_as(source, "torch")
     if not name:
         add_import(source, "import torch")
-        return "torch"
-    return name
+    check_visible(source, name or "torch", at)
+    return name or "torch"
+
+
+def check_visible(source: SourceText, name: str, at: ast.AST | None) -> None:
+    """Check that a name of the module's is not a parameter or variable of the functions around a place.
+
+    Raises
+    ------
+    NotApplicable
+        When it is.
+    """
+    root = name.partition(".")[0]
+    for above in (at, *source.parents(at)) if at is not None else ():
+        if root in local_names(above, imports=False):
+            raise NotApplicable(f"{root} is a name of the function's own here, and the module's name for torch")
 
 
 def torch_word(source: SourceText) -> str:
@@ -65,9 +85,20 @@ def torch_word(source: SourceText) -> str:
     return imported_as(source, "torch") or "torch"
 
 
-def functional_name(source: SourceText) -> str:
-    """What the module calls ``torch.nn.functional``; torch is imported where neither is known."""
-    return imported_as(source, "torch.nn.functional") or f"{torch_name(source)}.nn.functional"
+def functional_name(source: SourceText, at: ast.AST | None = None) -> str:
+    """What the module calls ``torch.nn.functional`` at a place; torch is imported where neither is known.
+
+    Raises
+    ------
+    NotApplicable
+        When the name is something else at the place.
+    """
+    name = imported_as(source, "torch.nn.functional")
+    try:
+        check_visible(source, name, at)
+    except NotApplicable:
+        name = ""
+    return name or f"{torch_name(source, at)}.nn.functional"
 
 
 def functional_word(source: SourceText) -> str:
@@ -143,19 +174,24 @@ def free_name(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def local_names(scope: ast.AST) -> set[str]:
+def local_names(scope: ast.AST, *, imports: bool = True) -> set[str]:
     """Parameters of a function and names it binds (empty for a module, whose names last)."""
-    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return set()
     arguments = scope.args
     names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
-    outside = {n for node in ast.walk(scope) if isinstance(node, ast.Global | ast.Nonlocal) for n in node.names}
-    bound = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    imported = {
-        (a.asname or a.name).partition(".")[0]
-        for n in ast.walk(scope)
-        if isinstance(n, ast.Import | ast.ImportFrom)
-        for a in n.names
-    }
-    return (names | bound | imported) - outside
+    outside: set[str] = set()
+    for node in ast.walk(scope):
+        match node:
+            case ast.Global() | ast.Nonlocal():
+                outside |= set(node.names)
+            case ast.Name(ctx=ast.Store()):
+                names.add(node.id)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if node is not scope:
+                names.add(node.name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
+            case ast.Import() | ast.ImportFrom() if imports:
+                names |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+    return names - outside

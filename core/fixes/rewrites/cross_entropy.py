@@ -43,7 +43,7 @@ def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
     elif loss.inner is not None:
         _take_scores(source, loss.inner, loss.call, scores)
     else:
-        source.replace(loss.call, f"{functional_name(source)}.cross_entropy({scores}{loss.rest})")
+        source.replace(loss.call, f"{functional_name(source, loss.call)}.cross_entropy({scores}{loss.rest})")
     if loss.assigned is not None:
         source.delete(loss.assigned)
     return (
@@ -126,7 +126,7 @@ def _take_scores(source: SourceText, inner: ast.Call, call: ast.Call, scores: st
     name = free_name(scores if scores.isidentifier() else "scores", names - {first.arg})
     others: list[ast.expr | ast.keyword] = [*inner.args[1:], *inner.keywords]
     rest = "".join(f", {source.of(a)}" for a in others)
-    source.replace(inner, f"{functional_name(source)}.cross_entropy({name}{rest})")
+    source.replace(inner, f"{functional_name(source, inner)}.cross_entropy({name}{rest})")
     source.rename(first, name)
     source.replace(call.args[0], scores)
 
@@ -200,6 +200,6 @@ def _is_log_softmax(source: SourceText, call: ast.Call) -> bool:
     only = own.body[0]
     if not isinstance(only, ast.Return) or only.value is None:
         return False
-    text = match(source, only.value) or ast.unparse(only.value)
+    text = match(source, only.value, [only.value]) or ast.unparse(only.value)
     name = own.args.args[0].arg
     return any(text.endswith(f"log_softmax({name}, {dim})") for dim in ("-1", "1", "dim=-1", "dim=1"))

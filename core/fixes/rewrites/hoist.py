@@ -262,7 +262,7 @@ def _on_device(source: SourceText, call: ast.Call) -> tuple[str, str]:
         text = source.of(creation)
         source.replace(call, f"{text[: text.rindex(')')].rstrip().rstrip(',')}, device={device})")
     else:
-        source.replace(call, f"{torch_name(source)}.full({_filled(source, creation)}, device={device})")
+        source.replace(call, f"{torch_name(source, call)}.full({_filled(source, creation)}, device={device})")
     return (
         "Create the constant on the device, where a kernel fills it, instead of copying it there.",
         "One small kernel per step stays; keeping the tensor from step to step would save that too.",

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core import syntax
 from core.fixes.naming import functional_name, functional_word, torch_word
-from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted, same
+from core.fixes.rewrites.evaluation import keeps_evaluations, places_of_effects, torch_words
+from core.fixes.rewrites.numbers import is_number
+from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted, names_read, same
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ FORMS = (
 )
 FUNCTIONS = {"exp", "log", "sum", "mean", "logsumexp", "softmax", "sigmoid", "erf", "abs", "pow", "square", "tanh",
              "unsqueeze", "squeeze", "gather", "neg"}  # fmt: skip
+_LETTERS = re.compile(r"\b([A-Z]+)\b")  # of a form's result
 
 
 def known_function(source: SourceText, place: Place) -> tuple[str, str]:
@@ -74,31 +78,41 @@ def known_function(source: SourceText, place: Place) -> tuple[str, str]:
 
 
 def _called_here(source: SourceText, function: FunctionNode) -> list[FunctionNode]:
-    """Functions of this file that a function calls."""
+    """Functions of this file that a function calls, and that are not handed arrays of numpy."""
     names = {dotted(c.func) for c in calls(function)}
+    for call in calls(source.tree):
+        given = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a)]
+        if any(
+            isinstance(n, ast.Attribute) and (n.attr == "numpy" or dotted(n.value) in ("np", "numpy")) for n in given
+        ):
+            names.discard(dotted(call.func))
     return [n for n in source.tree.body if isinstance(n, FunctionNode) and n.name in names and n is not function]
 
 
 def _rewrite(source: SourceText, function: FunctionNode) -> str:
     """Rewrite one function's straight-line end; return the built-in's name, "" where no form fits."""
     body = [s for s in function.body if not _is_text(s)]
-    start = len(body)
-    while start and isinstance(body[start - 1], ast.Assign | ast.Return) and _foldable(body[start - 1]):
-        start -= 1
-    steps = body[start:]
-    if not steps or not isinstance(steps[-1], ast.Return) or steps[-1].value is None:
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Return) or last.value is None:
         return ""
-    for first in range(len(steps)):  # the longest tail that fits a form
+    steps: list[tuple[ast.stmt, str, ast.expr]] = []
+    for statement in reversed(body[:-1]):
+        if (bound := _bound_name(statement)) is None:
+            break
+        steps.insert(0, (statement, *bound))
+    for first in range(len(steps) + 1):  # the longest tail that fits a form
+        tail = steps[first:]
         values: dict[str, ast.expr] = {}
-        for statement in steps[first:-1]:
-            assert isinstance(statement, ast.Assign)
-            values[dotted(statement.targets[0])] = _put(statement.value, values)
-        whole = _put(steps[-1].value, values)
-        result = match(source, whole)
+        for _, name, value in tail:
+            values[name] = _put(value, values)
+        before = [*(value for _, _, value in tail), last.value]
+        if values and (_binds_names(last.value) or _seen_elsewhere(function, set(values), [s for s, _, _ in tail])):
+            continue
+        result = match(source, _put(last.value, values), before)
         if result is None:
             continue
-        source.replace(steps[-1].value, result)
-        for statement in steps[first:-1]:
+        source.replace(last.value, result)
+        for statement, _, _ in tail:
             source.delete(statement)
         return result.partition("(")[0]
     return ""
@@ -106,11 +120,11 @@ def _rewrite(source: SourceText, function: FunctionNode) -> str:
 
 def _rewrite_line(source: SourceText, function: FunctionNode, place: Place) -> list[str]:
     """Rewrite the one assignment at the place in the middle of a function, if all of its value is a known form."""
-    there = [s for s in function.body if isinstance(s, ast.Assign) and _foldable(s) and place.touches(s)]
-    result = match(source, there[0].value) if len(there) == 1 and isinstance(there[0], ast.Assign) else None
+    there = [bound[1] for s in function.body if place.touches(s) and (bound := _bound_name(s)) is not None]
+    result = match(source, there[0], there) if len(there) == 1 else None
     if result is None:
         return []
-    source.replace(there[0].value, result)
+    source.replace(there[0], result)
     return [result.partition("(")[0]]
 
 
@@ -118,10 +132,33 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _foldable(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Assign):
-        return len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
-    return True
+def _bound_name(statement: ast.stmt) -> tuple[str, ast.expr] | None:
+    """Name and value of an assignment of one name, where names in the value mean what they do beside it."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0], statement.value
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        target, value = statement.target, statement.value
+    else:
+        return None
+    return (target.id, value) if isinstance(target, ast.Name) and not _binds_names(value) else None
+
+
+def _binds_names(value: ast.expr) -> bool:
+    """Whether an expression has names of its own, or binds one: what is put in place of a name could be another's."""
+    own = ast.Lambda | ast.NamedExpr | ast.comprehension | ast.Yield | ast.YieldFrom | ast.Await
+    return any(isinstance(node, own) for node in ast.walk(value))
+
+
+def _seen_elsewhere(function: FunctionNode, names: set[str], steps: list[ast.stmt]) -> bool:
+    """Whether somebody else sees names that a function's last statements bind: the module, or a function inside."""
+    inside = {node for step in steps for node in ast.walk(step)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Global | ast.Nonlocal) and names & set(node.names):
+            return True
+        nested = isinstance(node, FunctionNode | ast.Lambda | ast.ClassDef) and node is not function
+        if nested and node not in inside and names & names_read(node):
+            return True
+    return False
 
 
 def _put(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
@@ -139,16 +176,48 @@ def _put(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
 # Forms --------------------------------------------------------------------------------------------------------
 
 
-def match(source: SourceText, expression: ast.expr) -> str | None:
-    """Text of the built-in that an expression is a form of; None when it is none of the known ones."""
-    given = normal(expression, torch_word(source), functional_word(source))
+def match(source: SourceText, expression: ast.expr, before: Sequence[ast.expr]) -> str | None:
+    """Text of the built-in that an expression is a form of; None when it is none of the known ones.
+
+    Parameters
+    ----------
+    source, expression
+        The module; and the expression, which may be folded from several.
+    before
+        The expressions of the source that it stands for, in the order in which they are evaluated.
+
+    Returns
+    -------
+    str | None
+        A call that evaluates what has an effect as often as the source does, and in its order.
+    """
+    words = torch_words(source) | {"F"}
+    around = source.function_of(before[-1])
+    normal = _Normal(torch_word(source), functional_word(source))
+    given = normal.of(expression)
     for form in FORMS:
         bound: dict[str, ast.expr] = {}
-        pattern = normal(syntax.expression(form.pattern), "torch", "F")
-        if _fits(pattern, given, bound) and _allowed(bound) and not any(_is_number(source, bound.get(k)) for k in "AB"):
-            result = syntax.expression(form.result)
-            return ast.unparse(_put(result, {**bound, "F": syntax.expression(functional_name(source))}))
+        pattern = _Normal("torch", "F").of(syntax.expression(form.pattern))
+        if not _fits(pattern, given, bound, words) or not _allowed(bound):
+            continue
+        if any(is_number(source, bound.get(k), around) for k in "AB"):
+            continue
+        written = {name: normal.as_written(node) for name, node in bound.items()}
+        after = [written[name] for name in _LETTERS.findall(form.result) if name in written]
+        if keeps_evaluations(before, after, words):
+            texts = {name: _text(source, node) for name, node in written.items()}
+            texts["F"] = functional_name(source, before[-1])
+            return "".join(texts.get(part, part) for part in _LETTERS.split(form.result))
     return None
+
+
+def _text(source: SourceText, node: ast.expr) -> str:
+    """An expression as the source has it, where it stands there as a whole."""
+    text = source.of(node)
+    try:
+        return text if same(syntax.expression(f"({text})"), node) else ast.unparse(node)
+    except SyntaxError:
+        return ast.unparse(node)
 
 
 def _allowed(bound: Mapping[str, ast.expr]) -> bool:
@@ -167,28 +236,6 @@ def _allowed(bound: Mapping[str, ast.expr]) -> bool:
     return True
 
 
-def _is_number(source: SourceText, node: ast.expr | None) -> bool:
-    """Whether a value is a plain number, as far as the file tells: the built-in losses want two tensors."""
-    if node is None:
-        return False
-    try:
-        return isinstance(ast.literal_eval(node), int | float)
-    except (ValueError, TypeError):
-        name = dotted(node)
-    for above in ast.walk(source.tree):
-        if isinstance(above, ast.Assign) and any(name and dotted(t) == name for t in above.targets):
-            if isinstance(above.value, ast.Constant):
-                return True
-        elif isinstance(above, ast.arguments):
-            every = [*above.posonlyargs, *above.args]
-            defaults = dict(zip([a.arg for a in reversed(every)], reversed(above.defaults), strict=False))
-            defaults |= {a.arg: d for a, d in zip(above.kwonlyargs, above.kw_defaults, strict=True) if d is not None}
-            typed = any(a.arg == name and dotted(a.annotation) in ("float", "int") for a in (*every, *above.kwonlyargs))
-            if typed or isinstance(defaults.get(name), ast.Constant):
-                return True
-    return False
-
-
 def _is_batch_size(node: ast.expr, bound: Mapping[str, ast.expr]) -> bool:
     """``t.shape[0]``, ``len(t)`` or ``t.size(0)`` of one of the tensors."""
     text = ast.unparse(node)
@@ -196,42 +243,70 @@ def _is_batch_size(node: ast.expr, bound: Mapping[str, ast.expr]) -> bool:
     return any(text in (f"{t}.shape[0]", f"len({t})", f"{t}.size(0)", f"{t}.numel()") for t in tensors)
 
 
-def normal(node: ast.expr, torch: str, functional: str) -> ast.expr:
+class _Normal(ast.NodeTransformer):
     """One form for what can be written in several: functions as methods, ``dim=`` by position."""
 
-    class Normal(ast.NodeTransformer):
-        def visit_Call(self, call: ast.Call) -> ast.expr:  # noqa: N802
-            self.generic_visit(call)
-            base, _, last = dotted(call.func).rpartition(".")
-            if base in (torch, functional) and last in FUNCTIONS and call.args:
-                call = ast.Call(ast.Attribute(call.args[0], last, ast.Load()), call.args[1:], call.keywords)
-            elif base == functional:
-                call.func = ast.Attribute(ast.Name("F", ast.Load()), last, ast.Load())
-            if isinstance(call.func, ast.Attribute) and call.func.attr in FUNCTIONS and not call.args:
-                for keyword in call.keywords:
-                    if keyword.arg in ("dim", "axis", "exponent"):
-                        call.args, call.keywords = [keyword.value], [k for k in call.keywords if k is not keyword]
-                        break
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "neg" and not call.args:
-                return ast.UnaryOp(ast.USub(), call.func.value)
-            return call
+    def __init__(self, torch: str, functional: str) -> None:
+        self._torch, self._functional = torch, functional
+        self._written: dict[ast.AST, ast.expr] = {}  # what stood there, by what it became
 
-        def visit_Subscript(self, node: ast.Subscript) -> ast.expr:  # noqa: N802
-            self.generic_visit(node)
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-            if [ast.unparse(part) for part in parts] == [":", "None"]:
-                return ast.Call(ast.Attribute(node.value, "unsqueeze", ast.Load()), [ast.Constant(1)], [])
+    def of(self, node: ast.expr) -> ast.expr:
+        """The normal form of an expression."""
+        out = self.visit(copy.deepcopy(node))
+        assert isinstance(out, ast.expr)
+        return out
+
+    def as_written(self, node: ast.expr) -> ast.expr:
+        """A part of a normal form as it was before."""
+        before = self._written
+
+        class Back(ast.NodeTransformer):
+            def visit(self, node: ast.AST) -> ast.AST:
+                found = before.get(node)
+                return self.generic_visit(node) if found is None else found
+
+        out = Back().visit(node)
+        assert isinstance(out, ast.expr)
+        return out
+
+    def visit_Call(self, call: ast.Call) -> ast.expr:  # noqa: N802
+        written = copy.deepcopy(call)
+        self.generic_visit(call)
+        out = ast.copy_location(self._method(call), written)
+        self._written[out] = written
+        return out
+
+    def _method(self, call: ast.Call) -> ast.expr:
+        base, _, last = dotted(call.func).rpartition(".")
+        if base in (self._torch, self._functional) and last in FUNCTIONS and call.args:
+            call = ast.Call(ast.Attribute(call.args[0], last, ast.Load()), call.args[1:], call.keywords)
+        elif base == self._functional:
+            call.func = ast.Attribute(ast.Name("F", ast.Load()), last, ast.Load())
+        if isinstance(call.func, ast.Attribute) and call.func.attr in FUNCTIONS and not call.args:
+            for keyword in call.keywords:
+                if keyword.arg in ("dim", "axis", "exponent"):
+                    call.args, call.keywords = [keyword.value], [k for k in call.keywords if k is not keyword]
+                    break
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "neg" and not call.args:
+            return ast.UnaryOp(ast.USub(), call.func.value)
+        return call
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:  # noqa: N802
+        written = copy.deepcopy(node)
+        self.generic_visit(node)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        if [ast.unparse(part) for part in parts] != [":", "None"]:
             return node
+        out = ast.Call(ast.Attribute(node.value, "unsqueeze", ast.Load()), [ast.Constant(1)], [])
+        self._written[ast.copy_location(out, written)] = written
+        return out
 
-    out = Normal().visit(copy.deepcopy(node))
-    assert isinstance(out, ast.expr)
-    return out
 
-
-def _fits(pattern: ast.AST, given: ast.AST, bound: dict[str, ast.expr]) -> bool:
+def _fits(pattern: ast.AST, given: ast.AST, bound: dict[str, ast.expr], words: frozenset[str]) -> bool:
     if isinstance(pattern, ast.Name) and pattern.id.isupper() and pattern.id != "F" and isinstance(given, ast.expr):
         if pattern.id in bound:
-            return same(bound[pattern.id], given)
+            known = bound[pattern.id]
+            return same(known, given) and places_of_effects(known, words) == places_of_effects(given, words)
         bound[pattern.id] = given
         return True
     if type(pattern) is not type(given):
@@ -243,14 +318,16 @@ def _fits(pattern: ast.AST, given: ast.AST, bound: dict[str, ast.expr]) -> bool:
             continue
         left, right = getattr(pattern, name, None), getattr(given, name, None)
         if isinstance(left, list) and isinstance(right, list):
-            if len(left) != len(right) or not all(_fits_value(a, b, bound) for a, b in zip(left, right, strict=True)):
+            if len(left) != len(right) or not all(
+                _fits_value(a, b, bound, words) for a, b in zip(left, right, strict=True)
+            ):
                 return False
-        elif not _fits_value(left, right, bound):
+        elif not _fits_value(left, right, bound, words):
             return False
     return True
 
 
-def _fits_value(left: object, right: object, bound: dict[str, ast.expr]) -> bool:
+def _fits_value(left: object, right: object, bound: dict[str, ast.expr], words: frozenset[str]) -> bool:
     if isinstance(left, ast.AST) and isinstance(right, ast.AST):
-        return _fits(left, right, bound)
+        return _fits(left, right, bound, words)
     return left == right

@@ -27,9 +27,10 @@ def in_one_pass(source: SourceText, place: Place) -> tuple[str, str]:
     The operator reads the bytes and writes the floats: nothing lies in between. Its first argument is a plain number,
     which gives the result its type and is handed to the kernel by value: no tensor is made of it in each step.
     """
-    torch = torch_name(source)
+    scope = source.scope(place)
+    torch = torch_name(source, scope)
     found = []
-    for call in calls(source.scope(place)):
+    for call in calls(scope):
         batch = _converted(call, torch)
         if batch is not None:
             top, line = _folded(source, call)

@@ -34,7 +34,7 @@ def range_to_arange(source: SourceText, place: Place) -> tuple[str, str]:
     inner = _as_range(call)
     assert inner is not None
     arguments = ", ".join(source.of(a) for a in inner.args)
-    source.replace(call, f"{torch_name(source)}.arange({arguments}, device={device})")
+    source.replace(call, f"{torch_name(source, call)}.arange({arguments}, device={device})")
     return (
         "Make the index on the device with torch.arange.",
         "None for values: the same elements are picked. The tensor must be on the device that the index names.",
@@ -106,7 +106,7 @@ def assert_on_device(source: SourceText, place: Place) -> tuple[str, str]:
     if len(chosen) != 1:
         raise NotApplicable("no assertion on a tensor" if not chosen else "several assertions could be meant")
     statement = chosen[0]
-    torch = torch_name(source)
+    torch = torch_name(source, statement)
     message, left_out = "", statement.msg is not None
     if isinstance(statement.msg, ast.Constant) and isinstance(statement.msg.value, str):
         message, left_out = f", {source.of(statement.msg)}", False
@@ -139,7 +139,7 @@ def _text(source: SourceText, part: ast.expr) -> str:
     """A condition as a tensor: ``not`` becomes ``~``, a chained comparison one joined by ``&``."""
     if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
         inner = _text(source, part.operand)
-        return f"~({inner})" if _is_truth(part.operand) else f"{torch_name(source)}.logical_not({inner})"
+        return f"~({inner})" if _is_truth(part.operand) else f"{torch_name(source, part)}.logical_not({inner})"
     _check_stays_tensor(part)
     if isinstance(part, ast.Compare) and len(part.ops) > 1:
         values = [part.left, *part.comparators]
@@ -195,7 +195,7 @@ def _without_reads(source: SourceText, part: ast.expr, first: ast.expr, last: as
         if tensor is not None and isinstance(node, ast.Call):
             changes.append((*source.span(node), bracketed(source, tensor)))
         elif isinstance(node, ast.Attribute) and dotted(node.value) == "math":
-            changes.append((*source.span(node.value), torch_name(source)))
+            changes.append((*source.span(node.value), torch_name(source, part)))
     text = source.text
     out, at = "", start
     for begin, stop, new in sorted(changes):

@@ -124,7 +124,7 @@ def autocast(source: SourceText, place: Place) -> tuple[str, str]:
     between = block[block.index(step.first) : block.index(step.last) + 1]
     if any(isinstance(n, ast.Return | ast.Break | ast.Continue) for s in between for n in ast.walk(s)):
         raise NotApplicable("the step leaves its loop between the model and the loss")
-    torch = torch_name(source)
+    torch = torch_name(source, step.first)
     source.insert_line_before(
         step.first, f"with {torch}.autocast({_device_type(source, step)}, dtype={torch}.bfloat16):"
     )
@@ -163,7 +163,11 @@ def compile_model(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("something is compiled already")
     statement = _built(source, step)
     in_place = "state_dict" in source.text  # which has other names for what torch.compile returns
-    line = f"{step.model}.compile()" if in_place else f"{step.model} = {torch_name(source)}.compile({step.model})"
+    line = (
+        f"{step.model}.compile()"
+        if in_place
+        else f"{step.model} = {torch_name(source, statement)}.compile({step.model})"
+    )
     source.insert_line_after(statement, line)
     return "Compile the model: fewer and larger kernels, less work for the CPU.", (
         "The first steps take much longer, and every new shape compiles again. "
@@ -180,7 +184,7 @@ def channels_last(source: SourceText, place: Place) -> tuple[str, str]:
     step = find_step(source, place)
     if not step.call.args or isinstance(step.call.args[0], ast.Starred):
         raise NotApplicable("the model is called without a plain argument")
-    torch = torch_name(source)
+    torch = torch_name(source, step.first)
     layout = f".to(memory_format={torch}.channels_last)"
     source.insert_line_after(_built(source, step), f"{step.model} = {step.model}{layout}")
     batch = step.call.args[0]
