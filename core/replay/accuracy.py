@@ -131,6 +131,7 @@ def _run_all(
     """Run the whole recording once, each lane from the time at which it began."""
     graph = program.graph
     state = fresh_state(program, list(first))
+    state.streams = np.maximum(state.streams, graph.work.free_ns.astype(np.float64)).tolist()
     for row, (before, lag) in chains.items():
         if lag == float("-inf"):
             segment, slot = int(program.wait_segment[row]), len(graph.group_stream) + before

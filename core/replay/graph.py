@@ -19,7 +19,7 @@ from core.kinds import SliceKind
 from core.replay.lanes import Lanes, find_lanes
 from core.replay.releases import held_by_collectives
 from core.replay.waits import Waits, call_cost, find_waits, stream_waits
-from core.replay.work import Work, collect_work, explain
+from core.replay.work import Work, collect_work, explain, freed
 from core.tables import I32, I64, Bool, StepTable
 
 BLOCK_LAUNCHES = 32  # longest run of launches in one block: the queue's limit is checked once per block
@@ -108,12 +108,12 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     replayed = np.append(lanes.of_thread >= 0, False)
     work = collect_work(view, replayed, window)
     call_ns = call_cost(view, work)
-    waits = find_waits(view, figures, work, lanes, call_ns)
     edges, around = stream_waits(view, work, lanes)
     edges = _joined(edges, held_by_collectives(view, work, *edges))
     work = explain(work, *edges)
     if len(rows) > 1:
-        edges = _joined(edges, around)
+        edges, work = _joined(edges, around), freed(view, work)
+    waits = find_waits(view, figures, work, lanes, call_ns)
     starts = figures.steps.start_ns[list(rows)]
     ends = figures.steps.end_ns[list(rows)]
     bounds = sets.distinct(np.concatenate((starts, ends, [window[0], window[1]])))

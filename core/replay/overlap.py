@@ -10,7 +10,7 @@ from core import sets
 from core.kinds import SyncKind
 from core.replay.graph import Graph, group_pieces
 from core.replay.waits import Waits
-from core.replay.work import Work
+from core.replay.work import NEVER, Work
 from core.tables import Bool
 
 
@@ -59,6 +59,7 @@ def _with_copy_streams(work: Work, moved: Bool) -> Work:
         gap_ns=np.where(moved, 0, work.gap_ns),
         stream_track=np.concatenate((work.stream_track, np.full(len(devices), -1))).astype(np.int32),
         stream_device=np.concatenate((work.stream_device, devices)).astype(np.int32),
+        free_ns=np.append(work.free_ns, np.full(len(devices), NEVER)),
     )
 
 

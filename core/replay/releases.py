@@ -6,10 +6,9 @@ import numpy as np
 
 from core.figures.lookup import View
 from core.replay.waits import TOLERANCE_NS
-from core.replay.work import Work, end_before
+from core.replay.work import HELD_NS, Work, end_before
 from core.tables import I32
 
-HELD_NS = 20_000  # a queued piece that starts later than this after all else is held up by something
 _HANDED_OVER_NS = 10_000  # from the end of a collective to the start of what waited for it
 
 

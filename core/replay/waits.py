@@ -15,14 +15,12 @@ from core.intervals import Spans, union
 from core.kinds import GapCause, SliceKind, SyncKind
 from core.replay.handover import find_handovers
 from core.replay.lanes import Lanes
-from core.replay.queues import blocked_launches
+from core.replay.queues import DEFAULT_CALL_NS, blocked_launches
 from core.replay.work import Work
 from core.tables import F64, I32, I64
 
 # Clocks of host and device agree to about a microsecond; a sync may seem to return that much before its work ends.
 TOLERANCE_NS = 3_000
-# What a copy call costs its caller when it does not wait: where the trace has no such call to take it from.
-_DEFAULT_CALL_NS = 5_000
 # A loader call that is this much longer than the shortest one waited for its batch.
 _LOADER_WAIT_NS = 20_000
 STARVED_SHARE = (
@@ -132,7 +130,7 @@ def call_cost(view: View, work: Work) -> int:
     launches = np.array(distinct(work.launch_id), dtype=np.int32)
     kernels = view.named(launches, view.names.launch)
     if not len(kernels):
-        return _DEFAULT_CALL_NS
+        return DEFAULT_CALL_NS
     return int(sets.median(view.trace.slices.dur_ns[kernels]))
 
 

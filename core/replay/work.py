@@ -14,6 +14,9 @@ from core.tables import I32, I64, Bool
 GRAPH_NODES = 3
 # Kernels of one stream overlap by some microseconds (programmatic dependent launch); by more, they are not in line.
 OVERLAP_NS = 10_000
+# Work that starts later than this after its launch, and after all else of its stream, is held up by something.
+HELD_NS = 20_000
+NEVER = np.iinfo(np.int64).min
 _DEFAULT_GAP_NS = 1_000
 _DEFAULT_LATENCY_NS = 5_000
 
@@ -36,6 +39,7 @@ class Work:
     piece_of_each: I32  # piece of each of them
     stream_track: I32  # track id of each dense stream
     stream_device: I32
+    free_ns: I64  # per dense stream: until when launches of before the recording held it up, `NEVER` for not at all
 
     def __len__(self) -> int:
         return len(self.slice_id)
@@ -106,6 +110,7 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
         piece_of_each=back[piece_of[by_id]],
         stream_track=tracks.astype(np.int32),
         stream_device=view.device_of_track[tracks].astype(np.int32),
+        free_ns=np.full(len(tracks), NEVER, dtype=np.int64),
     )
 
 
@@ -127,6 +132,24 @@ def explain(work: Work, waiting: I32, waited: I32) -> Work:
     latency[waiting] = np.where(queued, np.minimum(work.typical_ns, start - launch), latency[waiting])
     gap[waiting] = np.where(queued, start - bound, gap[waiting])
     return replace(work, latency_ns=latency, gap_ns=gap)
+
+
+def freed(view: View, work: Work) -> Work:
+    """Return the work with what held up the first piece of a stream told from the latency of its launch.
+
+    The device may work off launches of the time before when a recording begins. In a loop the work of the step before
+    stands for that; as a latency it would come again in every pass, however fast the device became.
+    """
+    first = work.stream.searchsorted(np.arange(len(work.stream_track)))
+    first = first[work.launch_id[first] >= 0] if len(work) else first[:0]
+    call_ns = view.trace.slices.dur_ns[work.launch_id[first]]
+    first, call_ns = (part[work.latency_ns[first] > call_ns + HELD_NS] for part in (first, call_ns))
+    if not len(first):
+        return work
+    latency, free = work.latency_ns.copy(), work.free_ns.copy()
+    free[work.stream[first]] = work.start_ns[first] - work.gap_ns[first]
+    latency[first] = np.minimum(np.maximum(call_ns, work.typical_ns), work.latency_ns[first])
+    return replace(work, latency_ns=latency, free_ns=free)
 
 
 def _merge_graphs(launch: I32, start: I64, end: I64) -> tuple[I32, I64, I64, I32]:

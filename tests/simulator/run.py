@@ -81,6 +81,7 @@ def simulate(
     first_number: int = 2,
     header: dict[str, Any] | None = None,
     sustained: bool = True,
+    drained: bool = True,
 ) -> Run:
     """Simulate a loop.
 
@@ -99,13 +100,16 @@ def simulate(
         More top-level keys of the JSON.
     sustained
         Work out `Run.sustained_step_us` too (else it is 0).
+    drained
+        False: the device is not synchronised before the window opens, and works off launches of the time before.
     """
     machine = Machine(costs, fixes, stacks)
     number = first_number - warmup
     for _ in range(warmup):
         step(machine, number)
         number += 1
-    machine.device_synchronize()
+    if drained:
+        machine.device_synchronize()
     machine.recording = True
     starts, durations = [], []
     for _ in range(steps):

@@ -114,3 +114,20 @@ def test_of_very_many_blocked_launches_those_that_end_a_step_are_exact(
     waits = replay.parts[0].graph.waits
     assert len(waits) > 500 and len(waits.begin_blocks) < 50
     assert replay.error_pct < 100 * WITHIN
+
+
+def test_a_queue_that_was_full_when_the_recording_began_blocked_its_launches_too(tmp_path: Path) -> None:
+    """None of what filled it is recorded. With a quick device launching sets the pace, without what it was blocked."""
+
+    def quick_or_not(m: Machine, number: int) -> None:
+        del number
+        with m.range("slow", us=0.0):
+            kernels(m, 200, 1.0 if m.fixed("slow") else 15.0)
+
+    run = simulate(quick_or_not, steps=8, warmup=20, stacks=False, drained=False)
+    trace, replay = replay_of(run, tmp_path)
+    effect = Effect(EffectKind.SCALE_DEVICE, device_work_under(trace, named(trace, "slow")), 1 / 15)
+    true = run.sustained_step_us - sustained_us(quick_or_not, ("slow",))
+    assert replay.step_ns / 1000 == pytest.approx(run.sustained_step_us, rel=WITHIN)
+    assert replay.what_if([effect]).saved_ns / 1000 == pytest.approx(true, abs=WITHIN * run.sustained_step_us)
+    assert replay.error_pct < 100 * WITHIN
