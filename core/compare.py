@@ -18,7 +18,7 @@ from core.kinds import DEVICE_WORK, SliceKind
 from core.project import Figures as RoundFigures
 from core.project import figures_of
 from core.run_folder import RunRecord, run_of
-from core.same_program import Condition, differing, project_of, ran_same_code
+from core.same_program import Condition, differing, differing_recording, project_of, ran_same_code
 from core.suggestions import SourceRef, Suggestion
 from core.tables import I64, Bool
 from core.trace import Trace
@@ -115,8 +115,11 @@ class Comparison:
     suggestions: tuple[SuggestionChange, ...]
     wall_ns: tuple[float | None, float | None] = (None, None)  # steps without the profiler, where the runs measured it
     differs: tuple[Condition, ...] = ()  # script, device, ...: where they differ, a change of time says little
+    recording: Condition | None = None  # what was recorded in one of the two only
     repeat_pct: float | None = None  # by how much runs of the same code differ, where rounds of a project tell
-    noise: tuple[str, ...] = ()  # why they cannot tell: codes of `core.judging.noise_of`, `pace`, `same_code`, `repeat`
+    noise: tuple[
+        str, ...
+    ] = ()  # why they cannot tell: codes of `core.judging.noise_of`, `pace`, `same_code`, `repeat`, `recording`
 
     @property
     def step(self) -> tuple[str, float, float] | None:
@@ -201,7 +204,10 @@ def compare(
         match_suggestions(before_analysis.suggestions, after_analysis.suggestions),
         (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
         differing(before, after, runs),
+        differing_recording(before, after, runs),
     )
+    if compared.recording is not None and not all(compared.wall_ns):
+        return replace(compared, noise=("recording",))
     known = _rounds_of(runs)
     if not compared.differs and (ran_same_code(runs) or known is not None and "same_code" in known.reasons):
         return replace(compared, noise=("same_code",))

@@ -88,6 +88,7 @@ class RunRecord:
     recorded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cores: int | None = None  # of the machine
     steps_made: int | None = None  # by the script, in all
+    steps_from: str = ""  # what ended a step, in words; "" where none was found or the run does not say
     first_step_ns: float | None = None  # with all that it waits for: compilers, loaders that start, memory
 
     @property
@@ -152,6 +153,7 @@ def read_run(folder: Path) -> RunRecord | None:
         },
         cores if type(cores := _dict(values.get("environment")).get("cpu_count")) is int and cores > 0 else None,
         made if type(made := steps.get("count")) is int and made > 0 else None,
+        visible(str(steps.get("source_words") or "")) if steps.get("source") else "",
         _first_step(steps),
     )
 

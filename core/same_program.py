@@ -9,19 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from core.call_stacks import has_call_stacks
 from core.errors import TraceError
 from core.kinds import SliceKind
 from core.moved_run import source_root
 from core.project import COPIES, Project, load_project, project_folder
+from core.recorded import has_python_stacks, has_shapes
 from core.run_folder import RunRecord
 from core.trace import Trace
+from core.words import visible
 
 PRODUCTS = frozenset(("aten::linear", "aten::addmm", "aten::mm", "aten::matmul", "aten::bmm", "aten::conv2d"))
+
+CODES = ("script", "arguments", "environment", "steps", "device", "torch", "rank", "simulated", "shapes")
+RECORDED = ("stacks", "shapes", "memory")  # that any trace tells of itself
+RUN_OPTIONS = ("flops", "modules", "cuda_sync_events")  # that only a run's folder tells
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that differs: ``code`` is script, device, torch, rank, simulated or shapes; both values as words."""
+    """One thing that differs: ``code`` is one of `CODES`, or ``recording``; both values as words, "" for nothing."""
 
     code: str
     before: str
@@ -108,7 +115,8 @@ def _code_of(run: RunRecord | None) -> dict[str, Any]:
 def differing(before: Trace, after: Trace, runs: tuple[RunRecord | None, RunRecord | None]) -> tuple[Condition, ...]:
     """What differs between two traces beside the code that a fix changes; what one of them does not state is left out.
 
-    Scripts count where a run is known here. Shapes are those of the first matrix product or convolution of a step.
+    Scripts, their arguments, variables that were set and what ends a step count where a run is known here. Shapes are
+    those of the first matrix product or convolution of a step.
     """
     found = []
     programs = [program_of(run) for run in runs]
@@ -118,12 +126,72 @@ def differing(before: Trace, after: Trace, runs: tuple[RunRecord | None, RunReco
         sides_of = zip((before, after), runs, strict=True)
         names = [run.name if run is not None else trace.path.name for trace, run in sides_of]
         found.append(Condition("script", names[0], names[1]))
+    if runs[0] is not None and runs[1] is not None:
+        found += _differing_runs(runs[0], runs[1])
     sides = [_conditions(trace) for trace in (before, after)]
     for code in sides[0]:
         old, new = (side.get(code) for side in sides)
         if old is not None and new is not None and old != new:
             found.append(Condition(code, str(old), str(new)))
     return tuple(found)
+
+
+def differing_recording(
+    before: Trace, after: Trace, runs: tuple[RunRecord | None, RunRecord | None]
+) -> Condition | None:
+    """What was recorded in one of two traces only; None where it is the same.
+
+    A profiler that records more takes more of the step, and what needs the data is found in one trace only.
+    """
+    known = None not in runs
+    sides = [
+        _recorded(trace) + (_options(run) if known else ()) for trace, run in zip((before, after), runs, strict=True)
+    ]
+    if sides[0] == sides[1]:
+        return None
+    return Condition("recording", ", ".join(sides[0]), ", ".join(sides[1]))
+
+
+def _recorded(trace: Trace) -> tuple[str, ...]:
+    has = (has_python_stacks(trace) or has_call_stacks(trace), has_shapes(trace), bool(len(trace.memory)))
+    return tuple(name for name, there in zip(RECORDED, has, strict=True) if there)
+
+
+def _options(run: RunRecord | None) -> tuple[str, ...]:
+    chosen = run.spec.get("options") if run is not None else None
+    if not isinstance(chosen, dict):
+        return ()
+    return tuple(name.replace("_", " ") for name in RUN_OPTIONS if chosen.get(name) is True)
+
+
+def _differing_runs(before: RunRecord, after: RunRecord) -> list[Condition]:
+    """Arguments and names of variables of two runs, and what ended a step in them."""
+    found = []
+    words = _different_words(*(_texts(run.spec.get("argv")) for run in (before, after)))
+    if words[0] != words[1]:
+        found.append(Condition("arguments", *words))
+    names = [" ".join(sorted(_texts(run.spec.get("env")))) for run in (before, after)]
+    if names[0] != names[1]:
+        found.append(Condition("environment", *names))
+    if before.steps_from and after.steps_from and before.steps_from != after.steps_from:
+        found.append(Condition("steps", before.steps_from, after.steps_from))
+    return found
+
+
+def _texts(value: Any) -> list[str]:
+    return [visible(str(v)) for v in value] if isinstance(value, list | tuple) else []
+
+
+def _different_words(before: list[str], after: list[str]) -> tuple[str, str]:
+    """Two command lines without what they share at their ends; an option stays before its value."""
+    shortest = min(len(before), len(after))
+    first = next((i for i in range(shortest) if before[i] != after[i]), shortest)
+    most = shortest - first
+    last = next((i for i in range(most) if before[-1 - i] != after[-1 - i]), most)
+    differing = before[first : first + 1] + after[first : first + 1]
+    if first and before[first - 1].startswith("-") and not all(word.startswith("-") for word in differing):
+        first -= 1
+    return " ".join(before[first : len(before) - last]), " ".join(after[first : len(after) - last])
 
 
 def _conditions(trace: Trace) -> dict[str, Any]:
@@ -154,4 +222,6 @@ def _shapes(trace: Trace) -> str | None:
         dims = trace.args(int(ops[np.argmin(slices.start_ns[ops])])).get("Input Dims")
     except (TraceError, OSError):
         return None  # the file is gone: what it said cannot be told
+    while isinstance(dims, list) and dims and not dims[-1]:  # of inputs that are no tensors
+        dims = dims[:-1]
     return str(dims) if dims else None

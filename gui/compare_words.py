@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from core.compare import GONE, NEW, Comparison
+from core.same_program import Condition
 from gui import text
 
 translate = QCoreApplication.translate
@@ -41,7 +42,15 @@ def what_changed(found: Comparison) -> str:
         )
         return lacks.get(found.timeless, neither) + " " + counts
     words = translate("compare", "The {kind} went from {before} to {after} ({change}).")
-    return words.format(**_pair(found.step)) + " " + counts
+    return " ".join([words.format(**_pair(found.step)), *_steps(found), counts])
+
+
+def _steps(found: Comparison) -> list[str]:
+    """On how many steps the figures rest, where that differs."""
+    before, after = found.before.steps, found.after.steps
+    if before == after or not before or not after:
+        return []
+    return [translate("compare", "Steps recorded: {before} and {after}.").format(before=before, after=after)]
 
 
 def doubts(found: Comparison) -> str:
@@ -56,6 +65,9 @@ def doubts(found: Comparison) -> str:
         "spread": translate(
             "compare", "The steps of a run differ so much among themselves that this difference says little."
         ),
+        "recording": translate(
+            "compare", "So the recorded steps cannot tell which is faster: compare runs with the same options."
+        ),
         "pace": translate(
             "compare",
             "Other programs had the processor while steps were timed, or its own pace moved between the runs, by more "
@@ -68,6 +80,8 @@ def doubts(found: Comparison) -> str:
         ),
     }
     sentences = [_differing(found)] if found.differs else []
+    if found.recording is not None:
+        sentences.append(_recorded(found.recording))
     other = found.contradiction
     if other is not None:
         against = translate(
@@ -97,6 +111,9 @@ def _pair(pair: tuple[str, float, float]) -> dict[str, str]:
 def _differing(found: Comparison) -> str:
     names = {
         "script": translate("compare", "script"),
+        "arguments": translate("compare", "arguments"),
+        "environment": translate("compare", "variables that were set"),
+        "steps": translate("compare", "what ends a step"),
         "device": translate("compare", "device"),
         "torch": translate("compare", "torch version"),
         "rank": translate("compare", "rank"),
@@ -104,9 +121,20 @@ def _differing(found: Comparison) -> str:
         "shapes": translate("compare", "input shapes"),
     }
     each = translate("compare", "{what}: {before} and {after}")
-    sides = [(names[d.code], text.elided(d.before, 60), text.elided(d.after, 60)) for d in found.differs]
+    none = translate("compare", "none")
+    sides = [(names[d.code], *(text.elided(side, 60) or none for side in (d.before, d.after))) for d in found.differs]
     words = [each.format(what=what, before=before, after=after) for what, before, after in sides]
     said = translate(
         "compare", "They differ in more than a fix ({what}), so a change of time says little about the code."
     )
     return said.format(what="; ".join(words))
+
+
+def _recorded(found: Condition) -> str:
+    nothing = translate("compare", "nothing more")
+    said = translate(
+        "compare",
+        "What was recorded differs ({before} before; {after} after): the profiler takes another share of the step, and "
+        "a suggestion that needs what one lacks is only in the other.",
+    )
+    return said.format(before=found.before or nothing, after=found.after or nothing)

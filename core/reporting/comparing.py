@@ -12,6 +12,7 @@ from core.reporting.json import suggestion_values, summary_values, trace_values,
 from core.reporting.phrases import place, verdict_word
 from core.reporting.text import PLAIN, Page, clip
 from core.reporting.units import count, duration, percent
+from core.same_program import Condition
 from core.trace import Trace
 
 FORMAT = "steplens.comparison/1"
@@ -31,10 +32,21 @@ def document(before: Trace, after: Trace, found: Comparison) -> dict[str, Any]:
         "noise": list(found.noise),
         "wall_step_us": {"before": us(found.wall_ns[0]), "after": us(found.wall_ns[1])},
         "differs": [{"what": d.code, "before": d.before, "after": d.after} for d in found.differs],
+        "recording": _recording(found.recording),
         "per_step": found.per_step,
         **{name: [_row(row) for row in getattr(found, name)] for name in TABLES},
         "suggestions": [{"state": c.state, **suggestion_values(c.either)} for c in found.suggestions],
     }
+
+
+def _recording(found: Condition | None) -> dict[str, list[str]] | None:
+    if found is None:
+        return None
+    return {"before": _listed(found.before), "after": _listed(found.after)}
+
+
+def _listed(words: str) -> list[str]:
+    return words.split(", ") if words else []
 
 
 def _row(row: Difference) -> dict[str, Any]:
@@ -95,6 +107,8 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
     yield ""
     if found.differs:
         yield from (page.paint(line, "yellow") for line in page.wrap(_differs(found)))
+    if found.recording is not None:
+        yield from (page.paint(line, "yellow") for line in page.wrap(_recorded(found.recording)))
     pair = found.step
     if pair is None:
         yield from page.wrap(_TIMELESS[found.timeless])
@@ -107,7 +121,7 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
     word, colour = _OUTCOMES[outcome]
     if found.differs and outcome != "unclear":
         word, colour = ("Shorter" if outcome == "faster" else "Longer"), "dim"
-    text = f"{word}: {_went(pair)}."
+    text = f"{word}: {_went(pair)}.{_steps(found)}"
     yield from (page.paint(line, "bold", colour) for line in page.wrap(text))
     other = found.contradiction
     if other is not None:
@@ -124,11 +138,18 @@ _NOISE = {
     "repeat": "The rounds of this script show that runs of the same code differ by as much.",
     "same_code": "Both runs had the same sources and arguments: they differ by chance, and this is how much.",
     "spread": "The steps of a run differ so much among themselves that this difference says little.",
+    "recording": "So the recorded steps cannot tell which is faster: compare runs with the same options.",
     "pace": "Other programs had the processor while steps were timed, or its own pace moved between the runs, by more "
     "than this. Measure again.",
     "machine": "A step without the profiler took longer than one with it: other programs were busy, or the steps "
     "that were not recorded have more to do. Measure again.",
 }
+
+
+def _steps(found: Comparison) -> str:
+    """On how many steps the figures rest, where that differs."""
+    counts = (found.before.steps, found.after.steps)
+    return f" Steps recorded: {counts[0]} and {counts[1]}." if counts[0] != counts[1] and all(counts) else ""
 
 
 def _went(pair: tuple[str, float, float]) -> str:
@@ -142,6 +163,9 @@ def _went(pair: tuple[str, float, float]) -> str:
 
 _CODES = {
     "script": "the script",
+    "arguments": "the arguments",
+    "environment": "variables that were set",
+    "steps": "what ends a step",
     "device": "the device",
     "torch": "the torch version",
     "rank": "the rank",
@@ -151,8 +175,17 @@ _CODES = {
 
 
 def _differs(found: Comparison) -> str:
-    words = "; ".join(f"{_CODES[d.code]} ({clip(d.before, 60)}, {clip(d.after, 60)})" for d in found.differs)
+    words = "; ".join(
+        f"{_CODES[d.code]} ({clip(d.before, 60) or 'none'} and {clip(d.after, 60) or 'none'})" for d in found.differs
+    )
     return f"These two differ in more than a fix: {words}. A change of time says little about the code."
+
+
+def _recorded(found: Condition) -> str:
+    return (
+        f"What was recorded differs ({found.before or 'nothing more'} before; {found.after or 'nothing more'} after): "
+        "the profiler takes another share of the step, and a suggestion that needs what one lacks is only in the other."
+    )
 
 
 def _summary(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import orjson
 import pytest
@@ -12,6 +13,7 @@ from core.compare import GONE, NEW, SAME, Comparison, comparable_step, compare, 
 from core.figures.model import Summary
 from core.reporting import comparing, json
 from core.reporting.text import Page
+from core.run_folder import RunRecord
 from core.suggestions import SourceRef
 from tests.core.reporting.cases import SUGGESTION, analysed, training
 from tests.core.reporting.schema import COMPARISON, check
@@ -156,6 +158,28 @@ def noisy(found: Comparison) -> Comparison:
     """Two runs whose own steps differ much, and whose step times went opposite ways."""
     sides = [replace(found.before, sustained_step_ns=ns, step_ns=ns) for ns in (1_320_000_000, 1_130_000_000)]
     return replace(found, before=sides[0], after=sides[1], wall_ns=(381e6, 937e6), differs=(), noise=("spread",))
+
+
+def test_recorded_steps_cannot_tell_where_more_was_recorded_of_one():
+    """The profiler takes another share of the step then; a step without it still tells."""
+    bare, more = TraceBuilder(), TraceBuilder()
+    for n in range(5):
+        bare.step(n, n * 1000.0, 800).op("aten::mm", n * 1000.0 + 10, 700)
+        more.step(n, n * 1000.0, 950).op("aten::mm", n * 1000.0 + 10, 850).python("train.py(3): step", n * 1000.0, 940)
+    more.step(5, 5000.0, 950).op("aten::mm", 5010.0, 850)
+    before, after = analysed(more), analysed(bare)
+    found = compare(*before, *after)
+    assert (found.outcome, found.noise) == ("unclear", ("recording",))
+    said = " ".join(comparing.report(before[0], after[0], found, Page(width=200)).split())
+    assert "What was recorded differs (stacks before; nothing more after)" in said
+    assert "Steps recorded: 6 and 5." in said
+    values = orjson.loads(json.to_bytes(comparing.document(before[0], after[0], found)))
+    check(values, COMPARISON)
+    assert values["recording"] == {"before": ["stacks"], "after": []}
+    runs = [RunRecord(Path(f"/runs/{k}"), "t", "ok", None, wall, None) for k, wall in enumerate((700e3, 500e3))]
+    timed = compare(*before, *after, (runs[0], runs[1]))
+    assert timed.recording is not None
+    assert "recording" not in timed.noise
 
 
 def test_what_is_noise_is_unclear_as_it_is_for_a_round(pair):

@@ -9,12 +9,13 @@ import pytest
 
 from core.project import project_folder
 from core.run_folder import RunRecord
-from core.same_program import copy_of, differing, file_family, is_same_program
+from core.same_program import Condition, copy_of, differing, differing_recording, file_family, is_same_program
 from tests.core.reporting.cases import training
+from tests.trace_builder import TraceBuilder
 
 
-def run(script: str) -> RunRecord:
-    return RunRecord(Path("/runs/1"), Path(script).name, "ok", None, None, None, {"script": script})
+def run(script: str, **spec: object) -> RunRecord:
+    return RunRecord(Path("/runs/1"), Path(script).name, "ok", None, None, None, {"script": script, **spec})
 
 
 @pytest.fixture
@@ -57,3 +58,44 @@ def test_shapes_of_the_middle_step_are_compared(tmp_path):
         sides.append(made.build(tmp_path / f"{name}.json"))
     (found,) = differing(*sides, (None, None))
     assert (found.code, found.before, found.after) == ("shapes", "[[16, 8], [8, 4]]", "[[64, 8], [8, 4]]")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("--steps 16 --batch 8", "--steps 40 --batch 8", ("--steps 16", "--steps 40")),
+        ("--batch 8 --steps 16", "--batch 8 --steps 16 --amp", ("", "--amp")),
+        ("--lr 1 --fast", "--lr 1 --slow", ("--fast", "--slow")),
+        ("--batch=8 small", "--batch=32 small", ("--batch=8", "--batch=32")),
+        ("data 3 3", "data 3", ("3", "")),
+        ("", "--batch 8", ("", "--batch 8")),
+        ("--batch 8", "--batch 8", None),
+    ],
+)
+def test_arguments_are_told_by_what_differs_in_them(trace, before, after, told):
+    pair = tuple(run("/home/u/train.py", argv=words.split()) for words in (before, after))
+    found = differing(trace, trace, pair)
+    assert [(d.code, d.before, d.after) for d in found] == ([("arguments", *told)] if told else [])
+
+
+def test_variables_and_what_ends_a_step_are_told(trace):
+    pair = (
+        replace(run("/home/u/train.py", env=["OMP_NUM_THREADS", "A"]), steps_from="iterations of the data loader"),
+        replace(run("/home/u/train.py", env=["A"]), steps_from="calls of the optimizer"),
+    )
+    assert [(d.code, d.before, d.after) for d in differing(trace, trace, pair)] == [
+        ("environment", "A OMP_NUM_THREADS", "A"),
+        ("steps", "iterations of the data loader", "calls of the optimizer"),
+    ]
+    assert differing(trace, trace, (pair[0], replace(pair[0], steps_from=""))) == ()  # not said by an older run
+
+
+def test_what_only_one_of_two_recorded_is_told(tmp_path):
+    whole = training().op("aten::relu", 30.0, 2, **{"Input Dims": [[1]]}).build(tmp_path / "whole.json")
+    bare = TraceBuilder().step(0, 0, 900).op("aten::mm", 10, 5).build(tmp_path / "bare.json")
+    found = differing_recording(whole, bare, (None, None))
+    assert (found.code, found.before, found.after) == ("recording", "stacks, shapes", "")
+    assert differing_recording(whole, whole, (None, None)) is None
+    pair = (run("/home/u/train.py", options={"flops": True, "modules": False}), run("/home/u/train.py", options={}))
+    assert differing_recording(bare, bare, pair) == Condition("recording", "flops", "")
+    assert differing_recording(bare, bare, (pair[0], None)) is None
