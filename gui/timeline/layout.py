@@ -159,6 +159,10 @@ class Layout:
         """Row of a track, None when it has none."""
         return self._by_track.get(track_id)
 
+    def row_of(self, slice_id: int) -> Row | None:
+        """Row of a slice, None when its track has none."""
+        return self.row_of_track(int(self.index.trace.slices.track_id[slice_id]))
+
     def is_shown(self, row: Row) -> bool:
         """Row is among the visible ones."""
         return row.key in self._shown

@@ -53,30 +53,26 @@ def _device_row(layout: Layout, work: int) -> Row | None:
     return next((r for r in layout.scrolled if r.track_kind == TrackKind.DEVICE_STREAM), None)
 
 
-def _row(layout: Layout, slice_id: int) -> Row | None:
-    return layout.row_of_track(int(layout.index.trace.slices.track_id[slice_id]))
-
-
 def _open_lanes(layout: Layout, slices: list[int]) -> None:
-    """Show the lanes of all slices of one row, from the uppermost to the lowest."""
+    """Show the lanes of all slices of each row, from the uppermost to the lowest."""
     depth = layout.index.trace.slices.depth
-    row = _row(layout, slices[-1])
-    if row is None or row.is_python or not row.expanded:
-        return
-    lanes = [int(depth[i]) - row.skip_lanes for i in slices if _row(layout, i) is row]
-    first, wanted = max(min(lanes), 0), max(lanes) - max(min(lanes), 0) + 1
-    if row.max_lanes == row.default_lanes and row.shown_lanes < wanted <= MOST_LANES:
-        row.max_lanes = row.default_lanes = wanted
-    if wanted <= row.shown_lanes:
-        row.first_lane = min(max(row.first_lane, first + wanted - row.shown_lanes), first)
-    else:  # the call that blocks, rather than what it is in
-        row.first_lane = max(0, max(lanes) - row.shown_lanes + 1)
+    for row in dict.fromkeys(layout.row_of(i) for i in slices):
+        if row is None or row.is_python or not row.expanded:
+            continue
+        lanes = [int(depth[i]) - row.skip_lanes for i in slices if layout.row_of(i) is row]
+        first, wanted = max(min(lanes), 0), max(lanes) - max(min(lanes), 0) + 1
+        if row.max_lanes == row.default_lanes and row.shown_lanes < wanted <= MOST_LANES:
+            row.max_lanes = row.default_lanes = wanted
+        if wanted <= row.shown_lanes:
+            row.first_lane = min(max(row.first_lane, first + wanted - row.shown_lanes), first)
+        else:  # the call that blocks, rather than what it is in
+            row.first_lane = max(0, max(lanes) - row.shown_lanes + 1)
     layout.place()
 
 
 def _top(layout: Layout, slice_id: int) -> int:
     """Upper edge of a slice's lane among the scrolled rows, px; -1 when it is not there."""
-    row = _row(layout, slice_id)
+    row = layout.row_of(slice_id)
     lane = layout.lane_position(row, slice_id) if row is not None else -1
     if row is None or lane < 0 or row.pinned or not layout.is_shown(row):
         return -1
@@ -88,10 +84,10 @@ def _fold(layout: Layout, slices: list[int], low: Row, room_px: int) -> bool:
     before = [(row, row.expanded, row.max_lanes, row.default_lanes) for row in layout.rows], layout.module_lanes
     depth = layout.index.trace.slices.depth
     needed: dict[Row, int] = {}  # lanes of the rows of the slices, down to the last of them
-    for row, i in ((_row(layout, i), i) for i in slices):
+    for row, i in ((layout.row_of(i), i) for i in slices):
         if row is not None and not row.is_python and row.expanded:
             needed[row] = max(needed.get(row, 1), int(depth[i]) - row.skip_lanes - row.first_lane + 1)
-    own = {row.key for row in (_row(layout, i) for i in slices) if row is not None}
+    own = {row.key for row in (layout.row_of(i) for i in slices) if row is not None}
     first = min(row.y for row in layout.scrolled if row.key in own)
     between = [r for r in layout.scrolled if first < r.y < low.y and r.kind is RowKind.SLICES and r.key not in own]
 

@@ -86,14 +86,16 @@ class Revealer(QObject):
         launch = int(document.trace.links.launch_of[slice_id])
         if launch >= 0:  # work of a device: with the call that launched it
             call, work = launch, slice_id
-        if not anew and min(call, work) >= 0 and self._is_in_view(call) and self._is_in_view(work):
+        apart = call >= 0 and self._rows.row_of(call) is not self._rows.row_of(slice_id)  # a range around the call
+        needed = (call, work, slice_id) if apart else (call, work)
+        if not anew and min(call, work) >= 0 and all(self._is_in_view(i) for i in needed):
             self._both, self._left_px = slice_id, canvas.scroll_px
             return
         self.reveal(slice_id)
         if launch < 0 and not navigation.is_of_host(document.trace, slice_id):
             return
         version = self._rows.version
-        upper = (call,) if launch >= 0 else (slice_id, call)
+        upper = (call,) if launch >= 0 else (call, slice_id) if apart else (slice_id, call)
         scroll = pairing.show_both(self._rows, canvas.scroll_px, canvas.high(), upper, work)
         canvas.set_scroll(scroll)
         if self._rows.version != version:

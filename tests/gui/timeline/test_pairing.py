@@ -214,3 +214,28 @@ def test_rows_left_out_between_them_are_told_and_come_back(window: MainWindow) -
     text_size.choose(window.session, window.settings, 100)
     assert not rows.aside
     assert aside <= {row.key for row in rows.scrolled}
+
+
+@needs_shared
+@pytest.mark.parametrize("size", [(900, 600), (1440, 900)])
+def test_a_range_around_the_call_is_in_view_itself(qapp: QApplication, size: tuple[int, int]) -> None:
+    """It stands in a row of its own, whose lower lanes the call and its work did not need."""
+    trace = open_trace(trace_path("m38"))
+    window = picture_window(trace, analyze(trace), size)
+    view = timeline_of(window)
+    analysis = view.document.analysis
+    assert analysis is not None
+    unseen, ranges = [], 0
+    for index, suggestion in enumerate(analysis.suggestions):
+        inside = [e.slices for e in suggestion.evidence if e.label.startswith("Inside the range") and e.slices]
+        for slices in inside:
+            view.document.show_suggestion(index)
+            settle()
+            view.document.show_slices(slices)
+            settle()
+            ranges += 1
+            if not is_seen(view, view.document.selected_slice):
+                unseen.append(trace.name(view.document.selected_slice))
+    dispose(window)
+    assert ranges > 3
+    assert unseen == []
