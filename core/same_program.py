@@ -198,6 +198,8 @@ def _conditions(trace: Trace) -> dict[str, Any]:
     meta = trace.meta
     names = sorted({d.name for d in meta.devices if d.name})
     device = ", ".join(names) if names else "GPU" if trace.has_device_work else "CPU only"
+    if names and not trace.has_device_work:
+        device += " (no work of it recorded)"
     return {
         "device": device if names or not trace.has_device_work else None,
         "torch": meta.torch_version,

@@ -99,3 +99,12 @@ def test_what_only_one_of_two_recorded_is_told(tmp_path):
     pair = (run("/home/u/train.py", options={"flops": True, "modules": False}), run("/home/u/train.py", options={}))
     assert differing_recording(bare, bare, pair) == Condition("recording", "flops", "")
     assert differing_recording(bare, bare, (pair[0], None)) is None
+
+
+def test_a_device_without_recorded_work_is_told_apart_from_one_with(tmp_path):
+    idle = TraceBuilder().step(0, 0, 900).op("aten::mm", 10, 5).build(tmp_path / "idle.json")
+    busy = (
+        TraceBuilder().step(0, 0, 900).op("aten::mm", 10, 5).launch("gemm", 11, 2, 20, 5).build(tmp_path / "busy.json")
+    )
+    (found,) = differing(idle, busy, (None, None))
+    assert (found.code, found.before) == ("device", f"{found.after} (no work of it recorded)")
