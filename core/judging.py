@@ -90,6 +90,10 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     bounds = change_range(old_figures, after.figures) if measure == "wall" else None
     outcome, gain = "unknown" if measured is None else "unclear", None
     if measure == "wall" and not again:
+        if _is_far(
+            old_figures, after.figures, measured
+        ):  # than the timed steps scatter: the recorded ones do not count
+            noise = tuple(reason for reason in noise if reason != "spread")
         noise = with_pace(noise, [*old_figures, after.figures])
     reasons = noise
     if not noise:
@@ -216,6 +220,18 @@ def is_busy(wall_ns: float | None, sustained_ns: float | None, host_ns: float | 
     if not wall_ns or not sustained_ns or not host_ns:
         return False
     return wall_ns > SLOWED * max(sustained_ns, host_ns)
+
+
+def _beside_far(
+    noise: tuple[str, ...], before: Sequence[Figures], after: Figures, change_pct: float | None
+) -> tuple[str, ...]:
+    """Reasons of `noise_of`, without the recorded steps' scatter where a change is far beyond that of the timed ones.
+
+    The few recorded ones say less, and nothing where batches come in bursts: one step in two or four is long then.
+    """
+    errors = _known([f.wall_error_pct for f in (*before, after)])
+    far = errors is not None and abs(change_pct or 0.0) > max(LARGEST_SPREAD_PCT, CLEAR * math.hypot(*errors))
+    return tuple(reason for reason in noise if reason != "spread" or not far)
 
 
 def _are_apart(before: Figures, after: Figures, change_pct: float) -> bool:

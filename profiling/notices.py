@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +11,13 @@ from profiling.events import Gathered
 from profiling.outcome import hint_for
 from profiling.sentences import Sentence, joined, say
 from profiling.spec import NO_GPU
+from profiling.typical_step import hiccups, is_even, typical_step
 
 ABRUPT = (-4, -6, -7, -8, -9, -11)  # exit statuses of killed and crashed scripts; Windows does not name those signals
 MOST_NAMES = 4  # of traces that one sentence lists
 SLOWER_UNPROFILED = 1.1  # a step without the profiler that takes so much longer than with it was disturbed
 UNRECORDED = {"recording", "unsaved", "unsaved-full", "unsaved-large"}  # notices of what kept a trace from being made
-SLOW_STEP = 1.5  # times the median: a step that took longer had a hiccup
-LEAST_FOR_ERROR = 3  # steps: fewer say nothing about how far they scatter
+CLEAR = 2.5  # standard errors: a difference beyond them is no chance
 MOST_COST_OF_MARKS = 1.3  # more than that, and the user is told how to make it less
 
 
@@ -85,7 +84,8 @@ def _listed(names: list[str]) -> str:
 def _about_times(gathered: Gathered) -> list[Sentence]:
     """That the two step times contradict each other: the profiler makes no step faster."""
     times = step_times(gathered)
-    if not times.wall_us or not times.profiled_us or times.wall_us <= SLOWER_UNPROFILED * times.profiled_us:
+    doubt = 1.0 + CLEAR * (times.profiled_error_pct or 0.0) / 100.0  # uneven steps: the few recorded ones tell little
+    if not times.wall_us or not times.profiled_us or times.wall_us <= SLOWER_UNPROFILED * doubt * times.profiled_us:
         return []
     wall, profiled = map(duration, (times.wall_us, times.profiled_us))
     return [say("disturbed", wall=wall, profiled=profiled)]
@@ -136,7 +136,7 @@ class StepTimes:
 
     ``waited_pct`` of that timing went by while other programs had the cores, ``crowded_pct`` while the script's own
     threads and workers had them (sums over threads, so they may exceed 100). ``error_pct`` is the standard error of
-    ``wall_us``, ``loop_us`` what a fixed piece of work took beside it.
+    ``wall_us``, ``loop_us`` what a fixed piece of work took beside it, ``profiled_error_pct`` that of ``profiled_us``.
     """
 
     wall_us: float | None
@@ -146,14 +146,15 @@ class StepTimes:
     error_pct: float | None = None
     loop_us: float | None = None
     crowded_pct: float | None = None
+    profiled_error_pct: float | None = None
 
 
 def step_times(gathered: Gathered) -> StepTimes:
     """One step's time with and without the profiler; one slow step among a few does not decide either of them.
 
-    Without a device it is the median of the timed steps. With one a single step's time on the host says little, since
-    the device may lag behind: there it is the time of all of them, the device synchronised at both ends, less what the
-    slow ones took longer than the median.
+    Without a device it is that of `typical_step`: the median, or the mean where the steps are uneven. With one a
+    single step's time on the host says little, since the device may lag behind: there it is the time of all of them,
+    the device synchronised at both ends, less what hiccups took longer than the median.
     """
     summary = leading_summary(gathered)
     times, clocked = summary.get("times", []), summary.get("wall", [])
@@ -166,9 +167,11 @@ def step_times(gathered: Gathered) -> StepTimes:
     if wall is not None and each:
         usual = statistics.median(each)
         on_device = any(event.get("devices") for event in gathered.traces)
-        hiccups = sum(one - usual for one in each if one > SLOW_STEP * usual)
-        wall = max(wall - hiccups / timed, usual) if on_device else usual
-        error = None if on_device else _error_pct(each)
+        if on_device:
+            wall = wall - hiccups(each) / timed
+            wall = max(wall, usual) if is_even(each) else wall
+        else:
+            wall, error = typical_step(each)
     paces = [row[2] for row in clocked if len(row) > 2]
     waited, crowded = (
         [pace[key] for pace in paces if pace.get(key) is not None] for key in ("waited_us", "crowded_us")
@@ -176,21 +179,14 @@ def step_times(gathered: Gathered) -> StepTimes:
     loops = [pace["loop_us"] for pace in paces if pace.get("loop_us")]
     return StepTimes(
         wall,
-        statistics.median(profiled) if profiled else None,
+        typical_step(profiled)[0],
         timed,
         100.0 * sum(waited) / whole if waited and whole else None,
         error,
         statistics.mean(loops) if loops else None,
         100.0 * sum(crowded) / whole if crowded and whole else None,
+        typical_step(profiled)[1],
     )
-
-
-def _error_pct(steps: Sequence[float]) -> float | None:
-    """Standard error of a median in per cent of it, from the quartiles: one slow step does not make it large."""
-    if len(steps) < LEAST_FOR_ERROR:
-        return None
-    low, usual, high = statistics.quantiles(steps, n=4)
-    return 100.0 * 1.25 * (high - low) / 1.35 / len(steps) ** 0.5 / usual if usual else None
 
 
 def cost_of_marks(gathered: Gathered) -> float | None:

@@ -124,12 +124,21 @@ def test_steps_that_scatter_leave_a_small_change_open():
 
 
 def test_steps_that_differ_on_a_busy_machine_are_said_to_have_been_disturbed():
-    before = timed(0, 5.6, spread=90.0, error=20.0)
+    before = timed(0, 5.6, spread=90.0, error=20.0, wall_error=25.0)
     assert judge(before, timed(1, 8.7, waited=90.0, **FIX)).reasons == ("spread", "pace")
     assert judge(before, timed(1, 8.7, **FIX)).reasons == ("spread",)
     longer = timed(1, 8.7, waited=90.0, **FIX)
     longer = replace(longer, figures=replace(longer.figures, sustained_ns=6.0, host_ns=6.0))
     assert judge(timed(0, 5.6), longer).reasons == ("pace",)  # and not that other programs may have been busy
+
+
+def test_bursts_of_recorded_steps_hide_no_change_that_the_timed_ones_show():
+    """A loader's workers that do not keep up: one recorded step in two is long, the mean of the timed ones is known."""
+    before, bursts = timed(0, 19.2), timed(1, 9.5, spread=230.0, error=45.0, predicted_ns=9.5 * 1.1, **FIX)
+    assert (judge(before, bursts).outcome, judge(before, bursts).is_gain) == ("right", True)
+    worse = timed(1, 15.0, spread=230.0, error=45.0, wall_error=8.0, predicted_ns=9.5 * 1.1, **FIX)
+    assert judge(before, worse).reasons == ("spread",)  # -22 %, and what was timed scatters too
+    assert judge(timed(0, 19.2, wall_error=None), bursts).reasons == ("spread",)
 
 
 def test_a_gain_is_one_though_the_prediction_stays_open():

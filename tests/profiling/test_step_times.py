@@ -40,3 +40,37 @@ def test_a_step_that_is_slower_without_the_profiler_is_said_to_be_disturbed():
 def test_nothing_timed_is_unknown():
     times = step_times(Gathered())
     assert (times.wall_us, times.profiled_us, times.timed) == (None, None, 0)
+
+
+BURSTS = [1000, 18000, 1100, 17900, 900, 18100, 1000, 18000, 1050, 17950, 1000, 18000]  # of a loader with two workers
+OF_FOUR = [1000, 1000, 1000, 17000] * 3
+
+
+@pytest.mark.parametrize("steps", [BURSTS, BURSTS[1:], BURSTS[:-1]])
+def test_batches_that_come_in_bursts_are_a_rhythm_and_the_step_is_its_mean(steps):
+    times = step_times(gathered(steps, BURSTS[:5], []))
+    assert times.wall_us == pytest.approx(9500, rel=0.01)
+    assert times.error_pct is not None
+    assert times.error_pct < 2
+    assert times.profiled_us == pytest.approx(7780, rel=0.01)
+
+
+def test_one_hiccup_among_bursts_does_not_count():
+    assert step_times(gathered([*BURSTS[:-1], 90000], [1200], [])).wall_us == pytest.approx(9500, rel=0.02)
+
+
+def test_steps_without_a_rhythm_are_as_unsure_as_they_scatter():
+    steps = [1000, 1000, 3000, 1000, 3000, 3000, 3000, 1000]
+    times = step_times(gathered(steps, [1200], []))
+    assert times.wall_us == 2000
+    assert times.error_pct == pytest.approx(100 * 1069 / 8**0.5 / 2000, rel=0.01)
+
+
+def test_bursts_are_no_hiccups_on_a_device_either():
+    assert step_times(gathered(OF_FOUR, [1200], [0])).wall_us == pytest.approx(5000)
+    assert step_times(gathered(OF_FOUR, [1200], [])).wall_us == pytest.approx(5000)
+
+
+def test_recorded_steps_that_are_uneven_accuse_nobody():
+    fine = gathered(BURSTS, [1000, 18000, 1000, 1100, 900], [])  # 9.5 ms without the profiler, 4.4 ms with it
+    assert not any("without the profiler" in n for n in notices_of(fine, fine.traces, 0, ""))
