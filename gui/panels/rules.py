@@ -9,13 +9,14 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from core.analysis import Analysis
 from core.suggestions import Outcome
 from gui import text
-from gui.models.columns import Column
+from gui.models.columns import SORT_ROLE, Column
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.widgets.labels import button, label
 from gui.widgets.stat_panel import FiguresTable, Rows
 
 ORDER = (Outcome.FAILED, Outcome.FOUND, Outcome.NOT_CHECKED, Outcome.CLEAN)  # what needs a look comes first
+RULE_COLUMN = 4
 MOST_SAID = 3  # failures told in full under the table
 
 
@@ -34,8 +35,8 @@ class RulesPanel(FiguresTable):
             self._outcomes,
             name=document.tr("Rules"),
             part=lambda analysis: analysis.rules,
-            on_open=self._show_evidence,
         )
+        self.table.open_words = self._open_words
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
         row = QHBoxLayout()
@@ -59,7 +60,6 @@ class RulesPanel(FiguresTable):
             Column(self.tr("Reason"), "text", [" ".join(r.reason.split()) for r in results]),
             Column(self.tr("Rule"), "text", [r.rule.id for r in results], self.tr("Its name in allow files")),
         ]
-        first = [next((i for s in r.suggestions for e in s.evidence for i in e.slices), -1) for r in results]
         counts = {o: sum(r.outcome is o for r in results) for o in Outcome}
         words = self.tr("{found} found, {clean} clean, {not_checked} not checkable here, {failed} failed.")
         failed = [f"{r.rule.id}: {' '.join(r.reason.split())}" for r in results if r.outcome is Outcome.FAILED]
@@ -68,7 +68,7 @@ class RulesPanel(FiguresTable):
         for widget in (self.failed, self.failures):
             widget.setVisible(bool(failed))
         note = words.format(**{o.value: n for o, n in counts.items()})
-        return Rows(columns, first, note, self.tr("The rules have not run yet."))
+        return Rows(columns, [-1] * len(results), note, self.tr("The rules have not run yet."))
 
     def copy_failures(self) -> None:
         """Copy the tracebacks of the rules that failed."""
@@ -77,13 +77,20 @@ class RulesPanel(FiguresTable):
         words = "\n\n".join(f"{r.rule.id}: {r.reason}\n{r.details}" for r in failed)
         QGuiApplication.clipboard().setText(words)
 
-    def _show_evidence(self, slice_id: int) -> None:
-        document, analysis = self._document, self._document.analysis
-        for index, s in enumerate(analysis.suggestions if analysis else ()):
-            if any(slice_id in e.slices for e in s.evidence):
-                document.show_suggestion(index)
-                return
-        document.go_to_slice(slice_id)
+    def _card_of(self, row: int) -> int:
+        """First suggestion of the rule of a row, -1 none: other rules may point to the same slices."""
+        analysis = self._document.analysis
+        rule = self.model.index(row, RULE_COLUMN).data(SORT_ROLE)
+        found = analysis.suggestions if analysis else ()
+        return next((i for i, s in enumerate(found) if s.rule_id == rule), -1)
+
+    def _open(self, row: int) -> None:
+        index = self._card_of(row)
+        if index >= 0:
+            self._document.show_suggestion(index)
+
+    def _open_words(self, row: int) -> str:
+        return self.tr("Show it in the plan") if self._card_of(row) >= 0 else ""
 
 
 def create(session: Session, document: Document | None) -> QWidget:

@@ -74,6 +74,7 @@ class Table(QTableView):
         self.setSortingEnabled(True)
         head.sortIndicatorChanged.connect(self._sorted)
         self.row_actions: Callable[[int], list[tuple[str, Callable[[], object]]]] = lambda row: []  # more in its menu
+        self.open_words: Callable[[int], str] = lambda row: self.tr("Zoom to it")  # there; "" where nothing opens
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
         self.doubleClicked.connect(self._opened)
@@ -180,7 +181,8 @@ class Table(QTableView):
         """Make the menu of a row, or of the table where the index is none."""
         menu = QMenu(self)
         if index.isValid():
-            menu.addAction(self.tr("Zoom to it"), lambda: self._opened(index))
+            if words := self.open_words(index.row()):
+                menu.addAction(words, lambda: self._opened(index))
             for title, act in self.row_actions(index.row()):
                 menu.addAction(title, act)
         menu.addAction(self.tr("Copy rows"), self.copy_rows)
