@@ -90,11 +90,7 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     bounds = change_range(old_figures, after.figures) if measure == "wall" else None
     outcome, gain = "unknown" if measured is None else "unclear", None
     if measure == "wall" and not again:
-        if _is_far(
-            old_figures, after.figures, measured
-        ):  # than the timed steps scatter: the recorded ones do not count
-            noise = tuple(reason for reason in noise if reason != "spread")
-        noise = with_pace(noise, [*old_figures, after.figures])
+        noise = with_pace(_beside_far(noise, old_figures, after.figures, measured), [*old_figures, after.figures])
     reasons = noise
     if not noise:
         outcome, gain = _told(measured, predicted, bounds)
