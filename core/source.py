@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import ast
-import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
-from core import syntax
 from core.call_stacks import has_call_stacks
 from core.errors import TraceError
 from core.kinds import SliceKind, TrackKind
 from core.sets import among, distinct
+from core.source_files import SourceFiles
 from core.source_frames import Frame, is_library, is_other_library, is_user_frame, parse_frame, parse_old_stack
 from core.source_lines import LineRecord, read_line_record
+from core.source_making import built_at, class_of_method, made_elsewhere, made_in_constructor
 from core.source_order import CallOrder, Placed
 from core.source_ranges import LineRanges
-from core.source_syntax import find_function, made_in_constructor, match
+from core.source_syntax import find_function, loop_heads, match
+from core.source_words import BY_ORDER, MADE, MADE_ELSEWHERE, ROUNDS, lines_in_words, unread
 from core.suggestions import SourceRef
 from core.tables import I32, I64
 from core.trace import Trace
 
-_NOT_EXACT = ", not the exact line"
-_DEF_LINE = "the line is where the function begins" + _NOT_EXACT
-_MADE = "it is made here, in the constructor of the class that was seen"
-_BY_ORDER = "the line follows from what ran before and after it"
-MAX_SOURCE_BYTES = 4_000_000  # a script is smaller; anything bigger is data
-
-
+__all__ = ["WAIT_HINTS", "SourceFinder", "lines_in_words"]
 WAIT_HINTS = frozenset(("item", "control-flow", "host-index", "mask", "constant", "batch", "read-back", "print"))
 
 
@@ -50,11 +45,10 @@ class SourceFinder:
 
     def __init__(self, trace: Trace, roots: Iterable[Path] = (), lines: LineRecord | None = None) -> None:
         self._trace = trace
-        self._roots = tuple(Path(r).resolve() for r in roots)
+        self._files = SourceFiles(roots)
         self._lines = lines
         self._ranges = LineRanges(trace)
         self._order = CallOrder(trace, self._innermost_all)
-        self._trees: dict[str, ast.Module | None] = {}
         self._tracks: dict[tuple[int, int], int] = {}
         self._old_stacks: bool | None = None
         self._is_users: dict[int, bool] = {}  # name id of a Python slice -> whether it is the user's own code
@@ -243,21 +237,56 @@ class SourceFinder:
             return first
         return replace(first, also=also, reason=f"{first.reason}, and at {lines_in_words(also)}")
 
+    def of_loop(self, first: int, last: int) -> SourceRef | None:
+        """Head of the loop that runs operators again and again, from the ``first`` to the ``last`` of them.
+
+        It stands in the innermost of the user's functions that ran them all, which may call others in each round.
+        """
+        frame, below = self.user_frame(first), -1
+        until = int(self._trace.slices.start_ns[last])
+        while frame >= 0 and int(self._trace.end_ns[frame]) <= until:
+            below, frame = frame, self._climb(int(self._trace.slices.parent_id[frame]))
+        if frame < 0:
+            return self.of_slice(first, "loop")
+        place = self.of_slice(first, "loop") if below < 0 else self.of_slice(below, "loop", is_call=True)
+        known = parse_frame(self._trace.name(frame))
+        tree = self._files.tree(known.file) if known is not None else None
+        function = find_function(tree, known.function, known.line) if known is not None and tree is not None else None
+        if place is None or function is None or not place.exact:
+            return place
+        heads = loop_heads(function, (place.line,))
+        return replace(place, line=heads[0], reason=ROUNDS, also=()) if heads and heads[0] != place.line else place
+
     def of_constructor(self, slice_id: int, wanted: Callable[[ast.Call], bool], most: int) -> SourceRef | None:
-        """Lines in the ``__init__`` beside the user's method around a slice that make what was seen there.
+        """Lines that make what was seen around a slice: in the ``__init__`` beside its method, or else in its file.
 
         ``wanted`` tells the calls that make such things; of more lines than the ``most`` that were seen, each is a
         candidate only. None without such lines, or without the source.
         """
         frame = parse_frame(self._trace.name(at)) if (at := self.user_frame(slice_id)) >= 0 else None
-        tree = self._tree(frame.file) if frame is not None else None
+        tree = self._files.tree(frame.file) if frame is not None else None
         if frame is None or tree is None:
             return None
-        first, *others = made_in_constructor(tree, frame.function, frame.line, wanted) or (0,)
-        if not first:
+        own = made_in_constructor(tree, frame.function, frame.line, wanted)
+        places = [(line, "__init__") for line in own] or made_elsewhere(tree, wanted)
+        if not places:
             return None
-        sure, rest = len(others) < most, tuple(others)
-        return SourceRef(frame.file, first, "__init__", sure, _MADE, () if sure else rest, rest if sure else ())
+        (first, function), *others = places
+        sure, rest = len(others) < most, tuple(line for line, _ in others)
+        reason = MADE if own else MADE_ELSEWHERE
+        return SourceRef(frame.file, first, function, sure, reason, () if sure else rest, rest if sure else ())
+
+    def built_class(self, init: int) -> str:
+        """Name of the class whose ``__init__`` a Python slice is, as the user's code writes it; "" where unknown."""
+        frame = parse_frame(self._trace.name(init))
+        if frame is None:
+            return ""
+        tree = self._files.tree(frame.file)
+        if tree is not None and (name := class_of_method(tree, frame.function, frame.line)):
+            return name
+        place = self.of_slice(init, "construct", is_call=True)
+        tree = self._files.tree(place.file) if place is not None and place.exact else None
+        return built_at(tree, place.line) if tree is not None and place is not None else ""
 
     def _library_between(self, slice_id: int, user_frame: int) -> str:
         """Innermost frame of a library other than torch between a slice and the user's frame, as written."""
@@ -280,7 +309,7 @@ class SourceFinder:
         if known is None:
             return called
         waited = self._lines.of_wait(known) if hint in WAIT_HINTS else None
-        if waited is None or waited.exact or (tree := self._tree(known.file)) is None:
+        if waited is None or waited.exact or (tree := self._files.tree(known.file)) is None:
             return waited
         read = self._narrow(known, tree, hint, slice_id, frame)
         if read.line in (waited.line, *waited.candidates) and read.exact:
@@ -292,9 +321,9 @@ class SourceFinder:
         frame = parse_frame(name)
         if frame is None:
             return None
-        tree = self._tree(frame.file)
+        tree = self._files.tree(frame.file)
         if tree is None or not hint:
-            return SourceRef(frame.file, frame.line, frame.function, reason=_unread(frame))
+            return SourceRef(frame.file, frame.line, frame.function, reason=unread(frame))
         return self._narrow(frame, tree, hint)
 
     def _in_frame(self, slice_id: int, frame_id: int, hint: str) -> SourceRef | None:
@@ -302,9 +331,9 @@ class SourceFinder:
         frame = parse_frame(self._trace.name(frame_id))
         if frame is None:
             return None
-        tree = self._tree(frame.file)
+        tree = self._files.tree(frame.file)
         if tree is None:
-            return SourceRef(frame.file, frame.line, frame.function, reason=_unread(frame))
+            return SourceRef(frame.file, frame.line, frame.function, reason=unread(frame))
         return self._narrow(frame, tree, hint, slice_id, frame_id)
 
     def _narrow(self, frame: Frame, tree: ast.Module, hint: str, slice_id: int = -1, frame_id: int = -1) -> SourceRef:
@@ -314,13 +343,15 @@ class SourceFinder:
             reason = "the source at hand does not hold this function at this line: it may have changed"
             return SourceRef(frame.file, frame.line, frame.function, reason=reason)
         ordered = self._order.place(slice_id, frame_id, function) if frame_id >= 0 else Placed((), False)
+        if hint == "loop":
+            ordered = replace(ordered, lines=loop_heads(function, ordered.lines))
         found = match(function, hint, ordered.in_loop)
         lines = found.lines if found is not None else ()
         both = tuple(line for line in ordered.lines if line in lines)
         best = both or lines or ordered.lines
         if not best:
-            return SourceRef(frame.file, frame.line, frame.function, reason=_unread(frame, read=True))
-        reason = found.reason if found is not None else _BY_ORDER
+            return SourceRef(frame.file, frame.line, frame.function, reason=unread(frame, read=True))
+        reason = found.reason if found is not None else BY_ORDER
         if len(best) > 1:
             reason += f"; {lines_in_words(best[1:])} would fit as well"
         return SourceRef(frame.file, best[0], frame.function, len(best) == 1, reason, best[1:])
@@ -354,46 +385,6 @@ class SourceFinder:
         except (TraceError, OSError):
             return ""
 
-    # -------------------------------------------------------------------- files
-
     def resolve(self, file: str) -> Path | None:
         """Find a trace's file below an allowed folder; None when no folder is allowed or holds it."""
-        parts = [p for p in PurePosixPath(file.replace("\\", "/")).parts if p not in ("/", "..", ".") and ":" not in p]
-        for root in self._roots:
-            for first in range(len(parts)):
-                path = root.joinpath(*parts[first:])
-                try:
-                    real = path.resolve()
-                    if path.is_file() and real.is_relative_to(root) and real.stat().st_size <= MAX_SOURCE_BYTES:
-                        return real
-                except (OSError, ValueError):
-                    continue
-        return None
-
-    def _tree(self, file: str) -> ast.Module | None:
-        if file not in self._trees:
-            self._trees[file] = self._parse(self.resolve(file))
-        return self._trees[file]
-
-    @staticmethod
-    def _parse(path: Path | None) -> ast.Module | None:
-        if path is None:
-            return None
-        try:
-            with tokenize.open(path) as handle:
-                return syntax.module(handle.read())
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-
-
-def lines_in_words(lines: Sequence[int]) -> str:
-    """Say which lines: ``line 3``, ``lines 3, 5 and 8``, ``lines 3, 5, 8 and 4 more``."""
-    shown = [str(line) for line in sorted(lines)[:3]] + ([f"{len(lines) - 3} more"] if len(lines) > 3 else [])
-    return f"line {shown[0]}" if len(shown) == 1 else f"lines {', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _unread(frame: Frame, read: bool = False) -> str:
-    """Why a place is no more than what its frame says; ``read``: its source was looked at."""
-    if frame.function == "<module>":  # code of a file itself has no line at which it begins
-        return "the line is where the file's own code stood when the recording began, not the exact line"
-    return f"{_DEF_LINE[: -len(_NOT_EXACT)]}; nothing in it stands out" if read else _DEF_LINE
+        return self._files.resolve(file)

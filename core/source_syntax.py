@@ -54,20 +54,6 @@ def find_function(tree: ast.Module, name: str, line: int) -> FunctionNode | None
     return best
 
 
-def made_in_constructor(tree: ast.Module, name: str, line: int, wanted: Callable[[ast.Call], bool]) -> tuple[int, ...]:
-    """Return the lines of such calls in the ``__init__`` of the class whose method (see `find_function`) this is."""
-    method = find_function(tree, name, line)
-    owner = next((c for c in ast.walk(tree) if isinstance(c, ast.ClassDef) and method in c.body), None)
-    found = {
-        call.lineno
-        for init in (owner.body if owner is not None else ())
-        if isinstance(init, ast.FunctionDef) and init.name == "__init__"
-        for call in walk_own(init)
-        if isinstance(call, ast.Call) and wanted(call)
-    }
-    return tuple(sorted(found))
-
-
 def match(function: FunctionNode, hint: str, in_loop: bool = False) -> Match | None:
     """Find the lines of a function that can have caused what ``hint`` names.
 
@@ -133,6 +119,22 @@ def lines_in_loops(function: FunctionNode) -> frozenset[int]:
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return frozenset(lines)
+
+
+def loop_heads(function: FunctionNode, lines: Iterable[int]) -> tuple[int, ...]:
+    """Head of the innermost loop around each of some lines, once; none for a line that no loop runs again."""
+    heads: list[int] = []
+    for line in lines:
+        around = [
+            (node.lineno, node.end_lineno or node.lineno)
+            for node in walk_own(function)
+            if isinstance(
+                node, (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+            )
+        ]
+        inner = [(first, end) for first, end in around if first <= line <= end]
+        heads += [max(inner, key=lambda span: (span[0], -span[1]))[0]] if inner else []
+    return tuple(dict.fromkeys(heads))
 
 
 def walk_own(function: FunctionNode) -> tuple[ast.AST, ...]:

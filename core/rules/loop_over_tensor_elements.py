@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -125,7 +126,7 @@ def _report(ctx: RuleContext, facts: Facts, loops: list[tuple[list[int], int]], 
     effect = Effect(EffectKind.REMOVE_WORK, (*more, *nodes_of(facts, more)))
     if cell:
         effect = Effect(EffectKind.SCALE_HOST, (*ops, *nodes_of(facts, ops)), factor)
-    return suggestion(
+    made = suggestion(
         ctx,
         RULE.id,
         "A Python loop picks rows group by group: {repeats:.0f} rounds"
@@ -150,6 +151,7 @@ def _report(ctx: RuleContext, facts: Facts, loops: list[tuple[list[int], int]], 
         effects=[effect],
         hint="loop",
     )
+    return replace(made, source=ctx.source.of_loop(first[0], first[-1]) or made.source)
 
 
 def _fix(cell: str) -> Fix:

@@ -47,7 +47,7 @@ _FILES = re.compile(r"torch[/\\]nn[/\\]modules[/\\]|torchvision[/\\]transforms[/
 
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each place once."""
-    facts, trace = facts_of(ctx), ctx.trace
+    facts = facts_of(ctx)
     inits = facts.in_steps(facts.where(_is_init, SliceKind.PYTHON))
     inits = inits[~facts.inside(inits, inits)]  # the outermost of a chain of super().__init__
     inits = np.unique([i for i in (_of_users(facts, int(init)) for init in inits) if i >= 0]).astype(np.int32)
@@ -80,7 +80,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 evidence(facts, "CPU time in them", took / 1e6, "ms", ids),
             ],
             values={
-                "what": _shown([trace.name(i) for i in ids]),
+                "what": _shown(ctx, ids),
                 "count": len(ids),
                 "steps": len(np.unique(facts.figures.step_of[ids])),
                 "took_ms": took / 1e6,
@@ -94,10 +94,21 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     return out
 
 
-def _shown(names: list[str]) -> str:
-    """Places of the constructors, each once: ``loss.py(214)``, ``loss.py(214), linear.py(96) and 2 more``."""
-    short = list(dict.fromkeys(name.rsplit("/", 1)[-1].replace(": __init__", "") for name in names))
+def _shown(ctx: RuleContext, ids: list[int]) -> str:
+    """What was built, each once: ``nn.LayerNorm``, or its constructor's place, ``normalization.py(188)``."""
+    first: dict[str, int] = {}
+    for one in ids:
+        first.setdefault(ctx.trace.name(one), one)
+    names = [
+        (ctx.source.built_class(one) if at < MOST_PLACES else "") or _place(name)
+        for at, (name, one) in enumerate(first.items())
+    ]
+    short = list(dict.fromkeys(names))
     return ", ".join(short[:2]) + (f" and {len(short) - 2} more" if len(short) > 2 else "")
+
+
+def _place(name: str) -> str:
+    return name.rsplit("/", 1)[-1].replace(": __init__", "")
 
 
 def _is_init(name: str) -> bool:
