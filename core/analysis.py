@@ -108,6 +108,8 @@ OUTLOOKS: Mapping[str, str] = {
     "where the time goes that the verdict names.",
     "unknown": "No rule found a fix that would save 1 % or more, and what limits the pace cannot be told from this "
     "trace. The notes on the recording say what to record.",
+    "unknown_bare": "No rule found a fix that would save 1 % or more, and what limits the pace cannot be told from "
+    "this trace. The verdict and the rules that could not be checked say what to record.",
 }
 
 
@@ -126,6 +128,8 @@ def outlook(trace: Trace, analysis: Analysis) -> str:
         return "no_device"
     known = {"healthy": "healthy", "device_bound": "device", "unknown": "unknown"}
     key = known.get(analysis.figures.summary.verdict, "limited")
+    if key == "unknown" and not any(s.informational for s in analysis.suggestions):  # no notes to point to
+        return "unknown_bare"
     return "healthy_but" if key == "healthy" and outliers_told(analysis.figures)[0] else key
 
 

@@ -9,6 +9,7 @@ import pytest
 from core.analysis import OUTLOOKS, Analysis, analyze, outlook
 from core.reporting.html import page
 from core.reporting.text import report
+from core.suggestions import Suggestion
 from tests.trace_builder import TraceBuilder
 
 
@@ -40,8 +41,18 @@ def test_words_follow_the_verdict(verdict, key):
     trace = host_bound().build()
     known = analyze(trace)
     figures = replace(known.figures, summary=replace(known.figures.summary, verdict=verdict))
-    assert outlook(trace, Analysis(figures)) == key
+    note = Suggestion("no-shapes", "Shapes were not recorded", informational=True)
+    assert outlook(trace, Analysis(figures, (note,))) == key
     assert ("Healthy" in OUTLOOKS[key]) is (verdict == "healthy")
+
+
+def test_notes_are_pointed_to_only_where_there_are_some():
+    trace = host_bound().build()
+    known = analyze(trace)
+    figures = replace(known.figures, summary=replace(known.figures.summary, verdict="unknown"))
+    words = OUTLOOKS[outlook(trace, Analysis(figures))]
+    assert "notes" not in words
+    assert "say what to record" in words
 
 
 def test_without_device_work():
