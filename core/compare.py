@@ -116,6 +116,7 @@ class Comparison:
     wall_ns: tuple[float | None, float | None] = (None, None)  # steps without the profiler, where the runs measured it
     differs: tuple[Condition, ...] = ()  # script, device, ...: where they differ, a change of time says little
     recording: Condition | None = None  # what was recorded in one of the two only
+    cut_off: tuple[str, ...] = ()  # which of ``before`` and ``after`` are files that break off
     repeat_pct: float | None = None  # by how much runs of the same code differ, where rounds of a project tell
     noise: tuple[
         str, ...
@@ -205,6 +206,7 @@ def compare(
         (runs[0].wall_step_ns if runs[0] else None, runs[1].wall_step_ns if runs[1] else None),
         differing(before, after, runs),
         differing_recording(before, after, runs),
+        tuple(side for side, trace in (("before", before), ("after", after)) if trace.report.is_cut_off),
     )
     if compared.recording is not None and not all(compared.wall_ns):
         return replace(compared, noise=("recording",))

@@ -79,7 +79,13 @@ def doubts(found: Comparison) -> str:
             "were not recorded have more to do. Measure again.",
         ),
     }
-    sentences = [_differing(found)] if found.differs else []
+    cut = {
+        "before": translate("compare", "The trace before breaks off: what came after that is in no figure."),
+        "after": translate("compare", "The trace after breaks off: what came after that is in no figure."),
+    }
+    sentences = [cut[side] for side in found.cut_off]
+    if found.differs:
+        sentences.append(_differing(found))
     if found.recording is not None:
         sentences.append(_recorded(found.recording))
     other = found.contradiction
@@ -88,7 +94,8 @@ def doubts(found: Comparison) -> str:
             "compare", "The figures contradict each other: the {kind} went from {before} to {after} ({change})."
         )
         sentences.append(against.format(**_pair(other)))
-    return " ".join([*sentences, *(words[reason] for reason in found.noise)])
+    doubted = found.noise if found.outcome == "unclear" else ()  # there is no change that they could be about, else
+    return " ".join([*sentences, *(words[reason] for reason in doubted)])
 
 
 def _pair(pair: tuple[str, float, float]) -> dict[str, str]:

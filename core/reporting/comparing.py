@@ -33,6 +33,7 @@ def document(before: Trace, after: Trace, found: Comparison) -> dict[str, Any]:
         "wall_step_us": {"before": us(found.wall_ns[0]), "after": us(found.wall_ns[1])},
         "differs": [{"what": d.code, "before": d.before, "after": d.after} for d in found.differs],
         "recording": _recording(found.recording),
+        "cut_off": list(found.cut_off),
         "per_step": found.per_step,
         **{name: [_row(row) for row in getattr(found, name)] for name in TABLES},
         "suggestions": [{"state": c.state, **suggestion_values(c.either)} for c in found.suggestions],
@@ -105,6 +106,8 @@ def _head(before: Trace, after: Trace, found: Comparison, page: Page) -> Iterato
     yield page.paint(f"before  {clip(str(before.path), page.width - 8)}", "dim")
     yield page.paint(f"after   {clip(str(after.path), page.width - 8)}", "dim")
     yield ""
+    for side in found.cut_off:
+        yield page.paint(f"The trace {side} breaks off: what came after that is in no figure.", "yellow")
     if found.differs:
         yield from (page.paint(line, "yellow") for line in page.wrap(_differs(found)))
     if found.recording is not None:

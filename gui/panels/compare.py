@@ -257,7 +257,8 @@ class ComparePage(QWidget):
                 continue
             change = ""
             if old is not None and new is not None and field.endswith("_pct"):
-                change = self.tr("{points} points").format(points=f"{new - old:+.0f}".replace("-", "−"))
+                points = round(new - old)
+                change = self.tr("{points} points").format(points=f"{points:+d}".replace("-", "−") if points else "0")
             elif old and new is not None:
                 change = text.change(100.0 * (new - old) / old)
             rows.append((name, show(old), show(new), change))

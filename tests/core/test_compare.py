@@ -11,6 +11,7 @@ import pytest
 from core.analysis import analyze
 from core.compare import GONE, NEW, SAME, Comparison, comparable_step, compare, match_suggestions
 from core.figures.model import Summary
+from core.importing import open_trace
 from core.reporting import comparing, json
 from core.reporting.text import Page
 from core.run_folder import RunRecord
@@ -180,6 +181,16 @@ def test_recorded_steps_cannot_tell_where_more_was_recorded_of_one():
     timed = compare(*before, *after, (runs[0], runs[1]))
     assert timed.recording is not None
     assert "recording" not in timed.noise
+
+
+def test_a_file_that_breaks_off_is_told(tmp_path):
+    whole = training()
+    before = whole.build(tmp_path / "whole.json")
+    (tmp_path / "cut.json").write_bytes((tmp_path / "whole.json").read_bytes()[:-400])
+    after = open_trace(tmp_path / "cut.json")
+    found = compare(before, analyze(before), after, analyze(after))
+    assert found.cut_off == ("after",)
+    assert "The trace after breaks off" in comparing.report(before, after, found)
 
 
 def test_what_is_noise_is_unclear_as_it_is_for_a_round(pair):

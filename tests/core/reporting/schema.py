@@ -148,6 +148,7 @@ COMPARISON = {
     "wall_step_us": {"before": Null(NUMBER), "after": Null(NUMBER)},
     "differs": Each({"what": TEXT, "before": TEXT, "after": TEXT}),
     "recording": Null({"before": Each(TEXT), "after": Each(TEXT)}),
+    "cut_off": Each(("before", "after")),
     "per_step": FLAG,
     "operators": TABLE,
     "kernels": TABLE,
