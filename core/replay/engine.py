@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
+from core import sets
 from core.intervals import Spans, covered_before, meet, subtract, union
 from core.replay.change import Change
 from core.replay.graph import Graph
@@ -65,12 +67,14 @@ class Folder:
         self._next_ns = np.maximum(next_ns, graph.block_ns)
         pieces, work = graph.pieces, graph.work
         block = block_of_group(graph)[graph.group_of[pieces]] if len(pieces) else pieces
-        self._piece_block = block
+        self._piece_block = block.astype(np.int32)
         # On a single stream the pieces are in the order of the work: its columns serve as they are.
         self._in_order = slice(None) if bool((pieces[1:] > pieces[:-1]).all()) and len(pieces) == len(work) else pieces
-        self._launch_ns, self._gap_ns = work.launch_ns[self._in_order], work.gap_ns[self._in_order]
-        self._latency_ns = work.latency_ns[self._in_order]
-        self._dur_ns = work.dur_ns[self._in_order].astype(np.float64)
+        self._count = len(pieces)
+        # Only what is asked for with every change is held in this order.
+        self._gap_ns, self._latency_ns, self._dur_ns = (
+            sets.narrow(column[self._in_order]) for column in (work.gap_ns, work.latency_ns, work.dur_ns)
+        )
         self.heads = graph.first_piece[:-1]
         self.head_block = block[self.heads]
         self._sizes = np.diff(graph.first_piece)
@@ -81,10 +85,10 @@ class Folder:
         self._own_pieces = [slice(None) if one else (piece_lane == lane).nonzero()[0] for lane in every]
         self._stretches: dict[tuple[int, int], Stretch] = {}
         self._meets: dict[tuple[int, int], bool] = {}
-        self._base = np.zeros(graph.block_count), np.zeros(len(self._launch_ns))
+        self._base = np.zeros(graph.block_count), np.zeros(self._count)
         for lane in every:
             self._host(lane, [], *self._base)
-        self._folded = self._fold(self._dur_ns, None)
+        self._folded = self._fold(self._dur_ns.astype(np.float64), None)
         self._ready = self._latest_ready(self._base[1], self._folded[1])
 
     def _changed_host(self, change: Change) -> tuple[F64, F64]:
@@ -128,8 +132,8 @@ class Folder:
         at_block[own] = covered_before(rest, self._graph.block_ns[own])
         in_block = np.zeros_like(at_block)
         in_block[own] = covered_before(rest, self._next_ns[own]) - at_block[own]
-        before = np.zeros(len(self._launch_ns), dtype=np.int64)
-        before[pieces] = covered_before(rest, self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
+        before = np.zeros(self._count, dtype=np.int64)
+        before[pieces] = covered_before(rest, self._launch_ns(pieces)) - at_block[self._piece_block[pieces]]
         block, piece = in_block.nonzero()[0], before.nonzero()[0]
         if len(self._stretches) >= _KEPT:
             self._stretches.clear()
@@ -160,7 +164,7 @@ class Folder:
                 return length, self._folded[0], self._ready
             return length, self._folded[0], self._latest_ready(piece_host, self._folded[1])
         gone = change.gone[self._in_order]
-        dur = self._dur_ns.copy()
+        dur = self._dur_ns.astype(np.float64)
         if change.resizes:
             dur *= change.scale[self._in_order]
             dur += change.fused_ns[self._in_order]
@@ -181,7 +185,12 @@ class Folder:
         at_block = np.zeros(graph.block_count)
         at_block[own] = time(graph.block_ns[own])
         length[own] = np.maximum(time(self._next_ns[own]) - at_block[own], 0.0)
-        piece_host[pieces] = time(self._launch_ns[pieces]) - at_block[self._piece_block[pieces]]
+        piece_host[pieces] = time(self._launch_ns(pieces)) - at_block[self._piece_block[pieces]]
+
+    def _launch_ns(self, pieces: Any) -> I64:
+        """When some pieces (places in this order, or all) were launched, ns."""
+        launch_ns: I64 = self._graph.work.launch_ns[self._in_order][pieces]
+        return launch_ns
 
     def _fold(self, dur: F64, gone: Bool | None) -> tuple[F64, F64]:
         """Total time of each group's work, and from each launch to the end of its group if nothing delays it."""

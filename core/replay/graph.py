@@ -17,7 +17,7 @@ from core.figures.lookup import View
 from core.figures.model import Figures
 from core.kinds import SliceKind
 from core.replay.lanes import Lanes, find_lanes
-from core.replay.releases import held_by_collectives
+from core.replay.releases import held_by_branches, held_by_collectives
 from core.replay.waits import Waits, call_cost, find_waits, stream_waits
 from core.replay.work import Work, collect_work, explain, freed
 from core.tables import I32, I64, Bool, StepTable
@@ -110,6 +110,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     call_ns = call_cost(view, work)
     edges, around = stream_waits(view, work, lanes)
     edges = _joined(edges, held_by_collectives(view, work, *edges))
+    edges = _joined(edges, held_by_branches(view, work, lanes, *edges))
     work = explain(work, *edges)
     if len(rows) > 1:
         edges, work = _joined(edges, around), freed(view, work)

@@ -264,6 +264,13 @@ def wait_spans(waits: Waits, rows: np.ndarray) -> Spans:
     return union(waits.start_ns[rows], waits.end_ns[rows])
 
 
+def stream_wait_calls(view: View) -> I32:
+    """Slices of the calls that let a stream wait for an event."""
+    wanted = np.array(["StreamWaitEvent" in name for name in view.trace.strings.values], dtype=bool)
+    calls: I32 = view.named(view.host_calls, wanted) if len(wanted) else view.host_calls[:0]
+    return calls
+
+
 def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[tuple[I32, I32], tuple[I32, I32]]:
     """Dependencies between streams, from the ``StreamWaitEvent`` calls of the recording.
 
@@ -277,9 +284,7 @@ def stream_waits(view: View, work: Work, lanes: Lanes) -> tuple[tuple[I32, I32],
         Waiting pieces, and the piece that each waits for. Then the same for the first ones, before which nothing was
         launched: in a loop they wait for what the step before launched last, and the recording's last stands for it.
     """
-    slices, strings = view.trace.slices, view.trace.strings
-    wanted = np.array(["StreamWaitEvent" in s for s in strings.values], dtype=bool)
-    calls = view.named(view.host_calls, wanted) if len(wanted) else view.host_calls[:0]
+    slices, calls = view.trace.slices, stream_wait_calls(view)
     found: list[np.ndarray] = [np.zeros((2, 0), dtype=np.int64)]
     around = found.copy()
     launched = (work.launch_id >= 0).nonzero()[0]
@@ -322,7 +327,7 @@ def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.
     a launch waits for, it is what was launched last on a device tied to it so.
     """
     at = sets.distinct(work.launch_ns[own].searchsorted(calls_ns))
-    at = at[at < len(own)]
+    ends, at = bool((at == len(own)).any()), at[at < len(own)]
     stream = work.stream[own]
     device, start, end = work.stream_device[stream], work.start_ns[own], work.end_ns[own]
     before = at - 1
@@ -350,6 +355,9 @@ def _follow(work: Work, own: np.ndarray, calls_ns: I64) -> tuple[np.ndarray, np.
         found[follows] = last[follows]
     first = own[at[alone & ((found < 0) | (device[at] == device[found]))]][:_LOOK_BACK]
     at, found = at[found >= 0], found[found >= 0]
+    # Behind a call that nothing follows comes, in a loop, the first launch.
+    if ends and len(own) and bool((stream[at] == stream[0]).any()):
+        first = np.union1d(first, own[:1])
     return np.stack((own[at], own[found])), first, tied
 
 
