@@ -273,6 +273,12 @@ class SourceText:
                 inside.update(range(node.lineno + 1, (node.end_lineno or node.lineno) + 1))
         return inside
 
+    def comment_behind(self, statement: ast.stmt) -> str:
+        """The comment beside a statement, with the space before it; "" where there is none."""
+        end = self.span(statement)[1]
+        rest = self.text[end : self._offsets[statement.end_lineno or statement.lineno]].rstrip()
+        return rest if rest.strip().startswith("#") else ""
+
     def _check_alone(self, statement: ast.stmt) -> None:
         rest = self.text[self.span(statement)[1] : self._offsets[statement.end_lineno or statement.lineno]].strip()
         if rest and not rest.startswith("#"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from core.fixes.naming import attributes_of, free_name, is_module_class, local_names, torch_name
-from core.fixes.rewrites.owner import add_to_init, changed_in_place, check_stateless, method_of
+from core.fixes.rewrites.owner import add_to_init, check_stateless, method_of
+from core.fixes.rewrites.sharing import check_module_stays, check_same_in_loop, check_tensor_stays
 from core.fixes.source_text import (
     FunctionNode,
     Loop,
@@ -80,16 +81,25 @@ def objects_once(source: SourceText, place: Place) -> tuple[str, str]:
     name = _assigned_name(statement, call)
     attribute = free_name(name or _snake(dotted(call.func).rpartition(".")[2]), attributes_of(owner))
     built = source.of(call)
-    if name is None:
+    if name is not None:
+        check_module_stays(function, name)
+    if name is None or len(source.block_of(statement)) == 1:
         source.replace(call, f"self.{attribute}")
     else:
         _rename_reads(source, function, name, f"self.{attribute}", statement)
+        built += source.comment_behind(statement)
     add_to_init(source, owner, function, call, f"self.{attribute} = {built}")
     return (
         f"Build {dotted(call.func)} once, in __init__, and call it in {function.name}.",
         "The object now belongs to its module: a weight that it is given moves and is saved with the module, under a "
-        "name of its own in checkpoints.",
+        "name of its own in checkpoints." + _read_once(call),
     )
+
+
+def _read_once(call: ast.Call) -> str:
+    """What a value that is taken from ``self`` means for whoever sets it later."""
+    read = {dotted(n) for n in ast.walk(call) if isinstance(n, ast.Attribute) and dotted(n.value) == "self"}
+    return f" Setting {' or '.join(sorted(read))} later has no effect on it any more." if read else ""
 
 
 # Which calls --------------------------------------------------------------------------------------------------
@@ -104,7 +114,7 @@ def _is_constant(source: SourceText, call: ast.Call, scope: ast.AST) -> bool:
     if isinstance(parent, ast.Attribute) and parent.attr in MOVES:  # the chain goes on: its end counts
         return False
     changing = local_names(scope) | _globals(source)
-    return not any(names_read(a) & changing or not _is_pure(a) for a in _arguments(inner))
+    return not any(names_read(a) & changing or not _is_pure(a, classes=False) for a in _arguments(inner))
 
 
 def _creation(call: ast.Call) -> ast.Call | None:
@@ -122,13 +132,18 @@ def _creation(call: ast.Call) -> ast.Call | None:
 def _is_construction(source: SourceText, call: ast.Call, scope: ast.AST) -> bool:
     """An object of a class built from constants, globals and attributes of self."""
     base, _, last = dotted(call.func).rpartition(".")
-    if not last or not last[0].isupper() or last.isupper() or last in NO_MODULES:
+    if not _is_class(last):
         return False
     if not base and last not in _known_classes(source):
         return False
-    inside = any(isinstance(n, ast.Call) and _is_construction(source, n, scope) for n in source.parents(call))
+    inside = any(isinstance(n, ast.Call) and _is_class(dotted(n.func)) for n in source.parents(call))
     changing = (local_names(scope) - {"self"}) | _globals(source)
     return not inside and not any(names_read(a) & changing or not _is_pure(a) for a in _arguments(call))
+
+
+def _is_class(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return last[:1].isupper() and not last.isupper() and last not in NO_MODULES
 
 
 def _globals(source: SourceText) -> set[str]:
@@ -136,11 +151,12 @@ def _globals(source: SourceText) -> set[str]:
     return {name for node in ast.walk(source.tree) if isinstance(node, ast.Global) for name in node.names}
 
 
-def _is_pure(node: ast.expr) -> bool:
+def _is_pure(node: ast.expr, *, classes: bool = True) -> bool:
     """Whether an expression has the same value each time: it calls nothing that may draw numbers, read or count."""
     for call in calls(node):
         last = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
-        if last not in PURE and last not in CREATORS and last not in MOVES and not last[:1].isupper():
+        is_class = classes and last[:1].isupper()
+        if last not in PURE and last not in CREATORS and last not in MOVES and not is_class:
             return False
     return not any(isinstance(n, ast.Await | ast.Yield | ast.NamedExpr) for n in ast.walk(node))
 
@@ -185,8 +201,9 @@ def _to_buffer(source: SourceText, call: ast.Call, owner: ast.ClassDef) -> tuple
         value, kept = source.of(call), call
     else:
         raise NotApplicable("the module is not moved to the device as a whole")
-    source.replace(call, f"self.{name}")
+    check_tensor_stays(source, call)
     add_to_init(source, owner, function, kept, f'self.register_buffer("{name}", {value}, persistent=False)')
+    source.replace(call, f"self.{name}")
     return (
         f"Keep the constant as a buffer of {owner.name}: it moves to the device once, with the module.",
         "The module must be moved with .to(device) before its first use, and .half() changes the buffer too. It is not "
@@ -215,11 +232,18 @@ def _before_loop(source: SourceText, call: ast.Call, loop: Loop, wanted: str) ->
     read = {dotted(n) for n in ast.walk(call) if isinstance(n, ast.Name | ast.Attribute)}
     if read & changed:
         raise NotApplicable("it depends on something that changes in the loop")
+    check_same_in_loop(source, call, loop)
     statement = source.statement(call)
     name = _assigned_name(statement, call)
     built = source.of(call)
     if name is not None:
-        _check_same_in_loop(source, statement, loop, name)
+        _check_bound_once(source, statement, loop, name)
+    if _creation(call) is not None:
+        check_tensor_stays(source, call)
+    elif name is not None:
+        check_module_stays(loop, name)
+    if name is not None:
+        built += source.comment_behind(statement)
         source.delete(statement)
     else:
         name = free_name(_parameter_name(source, call) or wanted, _all_names(source))
@@ -231,15 +255,32 @@ def _before_loop(source: SourceText, call: ast.Call, loop: Loop, wanted: str) ->
     )
 
 
-def _check_same_in_loop(source: SourceText, statement: ast.stmt, loop: Loop, name: str) -> None:
-    """A name can be bound before the loop if the loop binds it here alone, always, first, and does not change it."""
-    uses = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name]
-    if sum(isinstance(n.ctx, ast.Store) for n in uses) != 1 or changed_in_place(loop, name):
-        raise NotApplicable("it is changed in the loop")
-    if source.parent(statement) is not loop and not isinstance(source.parent(statement), ast.With):
+def _check_bound_once(source: SourceText, statement: ast.stmt, loop: Loop, name: str) -> None:
+    """A name can be bound before the loop if its function binds it here alone, always, and first."""
+    scope = source.function_of(loop) or source.tree
+    uses = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
+    above = source.parent(statement)
+    within = above if isinstance(above, ast.With) else None
+    if statement not in loop.body and (within is None or source.parent(within) is not loop):
         raise NotApplicable("it is built under a condition")
-    if any(n.lineno < statement.lineno for n in uses):
+    if any(loop.lineno <= n.lineno < statement.lineno for n in uses):
         raise NotApplicable("its name holds something else before it is built")
+    if sum(not isinstance(n.ctx, ast.Load) for n in uses) != 1:
+        raise NotApplicable(f"{name} holds other things too")
+    if name in {n for g in ast.walk(scope) if isinstance(g, ast.Global | ast.Nonlocal) for n in g.names}:
+        raise NotApplicable(f"{name} belongs to another function or the module")
+    if isinstance(scope, FunctionNode) and any(isinstance(a, ast.arg) and a.arg == name for a in ast.walk(scope.args)):
+        raise NotApplicable(f"{name} is a parameter as well")
+    if within is not None and len(within.body) == 1:
+        raise NotApplicable("it is all that its with block holds")
+    if within is not None and not all(_is_harmless(item.context_expr) for item in within.items):
+        raise NotApplicable("it is built in a with block, which may change what is built")
+
+
+def _is_harmless(context: ast.expr) -> bool:
+    """A context that says nothing of what is built in it."""
+    name = dotted(context.func if isinstance(context, ast.Call) else context).rpartition(".")[2]
+    return name in ("autocast", "no_grad", "enable_grad", "record_function", "set_grad_enabled", "no_sync")
 
 
 def _on_device(source: SourceText, call: ast.Call) -> tuple[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from core.fixes.naming import MODULES, local_names, origin_of
-from core.fixes.source_text import FunctionNode, Loop, NotApplicable, SourceText, calls, dotted, names_read
+from core.fixes.rewrites.sharing import check_same_after_init
+from core.fixes.source_text import FunctionNode, NotApplicable, SourceText, calls, dotted, names_read
 
 # Their parameters are drawn or trained: built anew they are others in each step, which a fix must not change unasked.
 WITH_PARAMETERS = ("Linear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
@@ -14,7 +15,6 @@ WITH_PARAMETERS = ("Linear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTran
                    "GRUCell", "MultiheadAttention", "PReLU", "Parameter", "AdaptiveLogSoftmaxWithLoss")  # fmt: skip
 WITH_STATE = ("Transformer", "Sequential", "ModuleList", "ModuleDict", "ParameterList")
 OWN = "parameters or parts of its own: kept, it would not be new in each step"
-IN_PLACE_WORDS = ("reduce", "broadcast", "gather", "scatter")
 ROOTS = ("torch.nn", "torchvision.transforms", "torchaudio.transforms", "kornia")
 
 
@@ -74,12 +74,7 @@ def _check_same_there(source: SourceText, init: FunctionNode | None, method: Fun
     others = local_names(init) if init is not None else set()
     if names_read(value) & ((local_names(method) | others) - {"self"}):
         raise NotApplicable("a name in it means something else in __init__")
-    attributes = {n.attr for n in ast.walk(value) if isinstance(n, ast.Attribute) and dotted(n.value) == "self"}
-    inside = set(ast.walk(init)) if init is not None else set()
-    for node in ast.walk(source.tree):
-        stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node not in inside
-        if stored and isinstance(node, ast.Attribute) and node.attr in attributes:
-            raise NotApplicable(f"{dotted(node) or node.attr} is set again later")
+    check_same_after_init(source, value, init)
 
 
 def check_stateless(source: SourceText, call: ast.Call) -> None:
@@ -120,27 +115,6 @@ def _check_own_class(own: ast.ClassDef) -> None:
                 )
     if not own.bases:
         raise NotApplicable(f"it is not known whether {own.name} changes from step to step")
-
-
-def changed_in_place(loop: Loop, name: str) -> bool:
-    """Whether something in the loop may write into a tensor of this name."""
-    for node in ast.walk(loop):
-        of_name = isinstance(node, ast.Attribute) and dotted(node.value) == name
-        if of_name and isinstance(node, ast.Attribute) and (node.attr.endswith("_") or isinstance(node.ctx, ast.Store)):
-            return True
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and dotted(node.value) == name:
-            return True
-        if isinstance(node, ast.AugAssign) and dotted(node.target) == name:
-            return True
-        if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-            writes = called.endswith("_") or any(
-                word in called for word in ("reduce", "broadcast", "gather", "scatter")
-            )
-            given = [a for a in node.args if writes] + [k.value for k in node.keywords if writes or k.arg == "out"]
-            if any(name in names_read(a) for a in given):
-                return True
-    return False
 
 
 def _init(owner: ast.ClassDef) -> FunctionNode | None:

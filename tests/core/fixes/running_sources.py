@@ -230,7 +230,7 @@ with torch.no_grad():
 def run():
     return total
 """.replace("\n", "\r\n"),
-    '    mean = torch.tensor([0.5, 0.25]).to(device="cpu")\r\n    for step in range(3):\r\n        total',
+    '    mean = torch.tensor([0.5, 0.25]).to(device="cpu")  # here\r\n    for step in range(3):\r\n        total',
 )
 script(
     "a function without a class or loop: filled on the device",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.fixes import leftovers
+from core import files
 from core.fixes.leftovers import clear_leftovers, part_folder
 
 DAY_S = 25 * 3600.0
@@ -50,7 +50,7 @@ def test_what_a_dead_process_left_goes_and_what_it_links_to_stays(copies, tmp_pa
 
 def test_what_is_being_made_stays_and_so_does_all_that_is_not_ours(copies, tmp_path):
     part = part_folder(copies / "3")  # of this process, which lives
-    dead, here = _ended(), leftovers._machine()
+    dead, here = _ended(), files._machine()
     elsewhere = _left(copies, f".4.{dead}-00000000.abcd1234.part")  # another machine on the same disk
     unnamed = _left(copies, ".5.abcd1234.part")  # of a version that did not say who is at it
     others = [

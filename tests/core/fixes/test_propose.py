@@ -119,7 +119,7 @@ def test_constant_in_a_loop_moves_before_it():
         import torch
 
         def train(loader, device):
-            mean = torch.tensor([0.5, 0.4]).to(device)
+            mean = torch.tensor([0.5, 0.4]).to(device)  # here
             for x in loader:
                 y = x - mean
         """,
@@ -188,7 +188,7 @@ def test_object_moves_to_init():
             def __init__(self):
                 super().__init__()
                 self.weight = torch.ones(10)
-                self.nll = torch.nn.NLLLoss(self.weight)
+                self.nll = torch.nn.NLLLoss(self.weight)  # here
 
             def forward(self, input, target):
                 loss = self.nll(input, target)
