@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
+from core.compare import Comparison
+from core.figures.model import Summary
 from core.importing import open_trace
+from core.same_program import Condition
+from gui import compare_words
 from gui.main_window import MainWindow
 from gui.panels.compare import ComparePage
 from gui.screenshot import settle
@@ -61,3 +67,17 @@ def test_both_timelines_are_in_view_and_can_be_shared_out(window: MainWindow) ->
     assert first == pytest.approx(second, abs=2)
     page.timelines.moveSplitter(first - 60, 1)
     assert page.timelines.sizes()[0] == pytest.approx(first - 60, abs=2)
+
+
+def test_noise_is_told_only_where_it_leaves_a_change_open() -> None:
+    nothing = ((), (), (), (), ())
+    same = Comparison(Summary(step_ns=5e6), Summary(step_ns=5e6), True, *nothing, noise=("spread",))
+    moved = replace(same, after=Summary(step_ns=6e6))
+    unknown = replace(same, after=Summary())
+    assert [bool(compare_words.doubts(found)) for found in (same, moved, unknown)] == [False, True, False]
+    cut = replace(unknown, cut_off=("after",), recording=Condition("recording", "stacks", ""))
+    assert "The trace after breaks off" in compare_words.doubts(cut)
+    assert "stacks before; nothing more after" in compare_words.doubts(cut)
+    assert "Steps recorded: 5 and 2." in compare_words.what_changed(
+        replace(moved, before=Summary(step_ns=5e6, steps=5), after=Summary(step_ns=6e6, steps=2))
+    )
