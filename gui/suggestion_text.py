@@ -101,11 +101,22 @@ def basis(analysis: Analysis | None, index: int, suggestion: Suggestion, step_ns
     if priced.together_ns is None and (analysis is None or not analysis.is_left_out(index)):
         return translate("plan", "alone") if priced.ns > 0 else ""
     if priced.ns <= 0:
-        return translate("plan", "alone nothing") if (priced.together_ns or 0) > 0 else ""  # else that was said
+        if (priced.together_ns or 0) <= 0:  # that was said
+            return _in_chain(analysis, index)
+        return translate("plan", "alone nothing")
     alone = _worth(suggestion, priced.ns, step_ns)
     if alone == saving(analysis, index, suggestion, step_ns):
         return ""
     return translate("plan", "alone {saving}").format(saving=alone)
+
+
+def _in_chain(analysis: Analysis | None, index: int) -> str:
+    """What a fix that saves nothing by itself saves with the others of its chain: its severity is by that."""
+    for step in analysis.plan if analysis is not None else ():
+        if index in step.suggestions and "members" in step.note_values:
+            share = text.percent(step.note_values["group_pct"])
+            return translate("plan", "{share} with its chain").format(share=share)
+    return ""
 
 
 def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:

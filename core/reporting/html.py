@@ -25,6 +25,7 @@ from core.reporting.phrases import (
     budget_title,
     busy_basis,
     busy_lines,
+    in_chain,
     no_steps_words,
     no_sync_points,
     note_rows,
@@ -221,7 +222,8 @@ def _plan(trace: Trace, analysis: Analysis, aside: SetAside) -> Iterator[str]:
         then = step.predicted_step_ns if step is not None else None
         note = step.note if step is not None else LEFT_OUT_NOTE if analysis.is_left_out(i) else ""
         gain = _gain(analysis, i, unit)
-        yield _card(analysis.suggestions[i], str(numbers.get(i, "–")), gain, then, note, edits.get(i), unit)
+        beside = in_chain(analysis.suggestions[i], step)
+        yield _card(analysis.suggestions[i], str(numbers.get(i, "–")), gain, then, note, edits.get(i), unit, beside)
     if small:
         names = "".join(f"<li>{e(analysis.suggestions[i].headline)}</li>" for i in sorted(small))
         yield f"<details><summary>{len(small)} more would save less than 1 % each</summary><ul>{names}</ul></details>"
@@ -256,17 +258,15 @@ def _card(
     note: str,
     edit: ProposedEdit | None,
     unit: Amounts,
+    beside: str = "",
 ) -> str:
-    facts = [suggestion.severity, occurrences(suggestion)]
-    if alone := unit.alone(suggestion):
-        facts.append(alone)
-    if predicted_ns is not None:
-        facts.append(unit.then(predicted_ns))
+    then = "" if predicted_ns is None else unit.then(predicted_ns)
+    facts = [suggestion.severity, occurrences(suggestion), unit.alone(suggestion), then, beside]
     parts = [
         '<section class="card"><header><h3>',
         f'<span class="number">{e(number)}</span>' if number else "",
         f"{e(suggestion.headline)}</h3>{gain}</header>",
-        f'<p class="faint">{e(" · ".join(facts))}</p>',
+        f'<p class="faint">{e(" · ".join(filter(None, facts)))}</p>',
     ]
     if suggestion.source is not None:
         parts.append(f'<p class="mono dim">{e(place(suggestion.source))}</p>')

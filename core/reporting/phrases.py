@@ -19,7 +19,7 @@ from core.reporting.rounds_told import rounds_told
 from core.reporting.units import UNKNOWN, duration, percent
 from core.run_folder import run_of
 from core.source import lines_in_words
-from core.suggestions import Saving, SourceRef, Suggestion
+from core.suggestions import PlanStep, Saving, SourceRef, Suggestion
 from core.trace import Trace
 from core.unprofiled import WITHIN, Slowed, hidden_by, slowed
 from core.words import LONGEST_NAME, THIN, counted, cut, fill, grouped
@@ -264,6 +264,19 @@ class Amounts:
         if self.recorded_ns:
             return f"{self.saved(now_ns - end_ns)} of the recorded step"
         return f"{duration(now_ns)} → {duration(end_ns)} per step"
+
+
+def in_chain(suggestion: Suggestion, step: PlanStep | None) -> str:
+    """What a fix saves with those it belongs to, where alone it saves less than half of that; else empty.
+
+    Its severity is by what they bring together: beside its own saving that would look like a mistake.
+    """
+    values = step.note_values if step is not None else {}
+    if "members" not in values or 2 * (suggestion.saving.pct or 0.0) >= values["group_pct"]:
+        return ""
+    others = values["members"] - 1
+    with_whom = "the other fix" if others == 1 else f"the {others} other fixes"
+    return f"{percent(values['group_pct'])} together with {with_whom} of its chain"
 
 
 def amounts(trace: Trace, analysis: Analysis) -> Amounts:

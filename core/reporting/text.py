@@ -27,6 +27,7 @@ from core.reporting.phrases import (
     budget_title,
     busy_basis,
     busy_lines,
+    in_chain,
     no_steps_words,
     no_sync_points,
     note_rows,
@@ -226,8 +227,8 @@ def _plan(trace: Trace, analysis: Analysis, page: Page, every: bool, is_part: bo
         step = after.get(i)
         number = f"{numbers[i]}." if i in numbers else "–"
         then = step.predicted_step_ns if step is not None else None
-        left_out = LEFT_OUT if analysis.is_left_out(i) else ""
-        yield from _card(analysis.suggestions[i], number, then, page, edits.get(i), unit, left_out)
+        beside = LEFT_OUT if analysis.is_left_out(i) else in_chain(analysis.suggestions[i], step)
+        yield from _card(analysis.suggestions[i], number, then, page, edits.get(i), unit, beside)
         if step is not None and step.note:
             yield from page.wrap(step.note, "     ")
     if small:
@@ -253,7 +254,7 @@ def _card(
     page: Page,
     edit: ProposedEdit | None,
     unit: Amounts,
-    left_out: str = "",
+    beside: str = "",
 ) -> Iterator[str]:
     colour = {"high": "red", "medium": "yellow"}.get(suggestion.severity, "cyan")
     yield ""
@@ -271,8 +272,8 @@ def _card(
     if predicted_ns is not None:
         facts.append(unit.then(predicted_ns))
     facts.append(occurrences(suggestion))
-    if left_out:
-        facts.append(left_out)
+    if beside:
+        facts.append(beside)
     yield from page.wrap(" · ".join(facts), "     ")
     if suggestion.source is not None:
         yield "     " + page.paint(clip(place(suggestion.source), page.width - 5), "cyan")

@@ -131,3 +131,11 @@ def test_a_note_has_no_share_of_an_occurrence_and_promises_nothing() -> None:
 
 def test_causes_of_idling_are_called_the_same_in_reports_and_in_the_window() -> None:
     assert {cause: f"idle: {text.gap_cause(cause)}" for cause in GapCause} == CAUSES
+
+
+def test_what_saves_nothing_by_itself_says_what_its_chain_saves() -> None:
+    fix = replace(suggestion(ns=0, pct=0.0, basis="rough", together_ns=0), severity="medium")
+    step = PlanStep((0,), ("x",), 630_000, "note", note_values={"members": 2, "position": 1, "group_pct": 6.5})
+    of_plan = replace(analysis(3), suggestions=(fix,), plan=(step,))
+    assert suggestion_text.saving(of_plan, 0, fix) == "nothing alone"
+    assert suggestion_text.basis(of_plan, 0, fix).replace("\u202f", " ") == "6.5 % with its chain"

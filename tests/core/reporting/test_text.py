@@ -12,9 +12,9 @@ from core.analysis import Analysis, analyze
 from core.compare import compare
 from core.reporting import comparing, units
 from core.reporting.html import page as page_of
-from core.reporting.phrases import Amounts, place, printable
+from core.reporting.phrases import Amounts, in_chain, place, printable
 from core.reporting.text import Page, clip, report
-from core.suggestions import Saving, SourceRef, Suggestion
+from core.suggestions import PlanStep, Saving, SourceRef, Suggestion
 from tests.core.reporting.cases import NOTE, SUGGESTION, training, with_suggestions
 from tests.trace_builder import TraceBuilder
 
@@ -287,3 +287,18 @@ def test_names_of_any_length_leave_reports_readable(word):
 )
 def test_a_place_tells_all_its_lines(source: SourceRef, words: str) -> None:
     assert place(source) == words
+
+
+def test_what_a_fix_saves_only_with_its_chain_is_said_beside_its_severity():
+    alone = Suggestion("x", "Title", severity="medium", saving=Saving(0, 0.0, "rough", together_ns=0))
+    step = PlanStep((0,), ("x",), 630_000, "note", note_values={"members": 2, "position": 1, "group_pct": 6.5})
+    words = "6.5 % together with the other fix of its chain"
+    assert in_chain(alone, step) == words
+    many = replace(step, note_values={**step.note_values, "members": 4})
+    assert in_chain(alone, many) == "6.5 % together with the 3 other fixes of its chain"
+    assert in_chain(replace(alone, saving=Saving(4, 4.0, "rough")), step) == ""  # most of it is its own
+    assert in_chain(alone, replace(step, note_values={})) == in_chain(alone, None) == ""
+    trace, analysis = with_suggestions(training(), replace(SUGGESTION, severity="medium", saving=alone.saving))
+    analysis = replace(analysis, plan=(step,))
+    assert words in " ".join(report(trace, analysis).split())
+    assert words in unescape(page_of(trace, analysis))
