@@ -36,21 +36,24 @@ def within(seconds: float, work: Callable[[], T], meanwhile: Callable[[], object
     Raises
     ------
     TookTooLong
-        When it takes longer. Python code is stopped then; what waits in a call outside Python is left to itself, on a
-        thread that does not keep the program from ending.
+        When it takes as long or longer, also where it happens to end while its time runs out. Python code is stopped
+        then; what waits in a call outside Python is left to itself, on a thread that does not keep the program from
+        ending.
     """
     returned: list[Any] = []
     raised: list[BaseException] = []
+    ended: list[float] = []
 
     def run() -> None:
         try:
             returned.append(work())
         except BaseException as error:  # handed on to the caller's thread
             raised.append(error)
+        ended.append(time.monotonic())
 
     thread = threading.Thread(target=run, daemon=True, name="time limit")
-    thread.start()
     end = time.monotonic() + seconds
+    thread.start()
     try:
         while thread.is_alive() and time.monotonic() < end:
             thread.join(_LOOK_S)
@@ -59,11 +62,11 @@ def within(seconds: float, work: Callable[[], T], meanwhile: Callable[[], object
     except BaseException:
         _stop(thread)
         raise
-    if returned:
+    if ended and ended[0] < end:
+        if raised:
+            raise raised[0]
         result: T = returned[0]
         return result
-    if raised:
-        raise raised[0]
     _stop(thread)
     raise TookTooLong(f"took longer than {seconds:g} s")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -225,6 +226,25 @@ def test_what_is_busy_in_python_is_stopped_when_its_time_is_up() -> None:
     with pytest.raises(TookTooLong, match="longer than"):
         within(0.2, busy)
     assert stopped == [True]
+
+
+@pytest.mark.parametrize(("takes_s", "is_late"), [(19.9, False), (20.0, True), (25.0, True)])
+def test_what_ends_just_as_its_time_is_up_took_too_long(
+    monkeypatch: pytest.MonkeyPatch, takes_s: float, is_late: bool
+) -> None:
+    """The one that waits looks now and then only: what ended meanwhile is judged by when it ended."""
+    clock = [100.0]
+    monkeypatch.setattr("core.time_limit.time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def work() -> str:
+        clock[0] += takes_s
+        return "done"
+
+    if is_late:
+        with pytest.raises(TookTooLong, match="longer than 20 s"):
+            within(20.0, work)
+    else:
+        assert within(20.0, work) == "done"
 
 
 def test_calling_off_stops_a_rule_that_hangs() -> None:
