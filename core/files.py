@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import platform
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +15,9 @@ from pathlib import Path
 from core.errors import TraceError
 
 LOCK_S, LOOK_S = 1.0, 0.002
+OLD_S = 24 * 3600.0  # nothing takes as long to write: whoever made it is not at it any more
+# What `maker` and `tempfile` add to a name; older versions did not say who is at it.
+PART = r"(?:(\d+)-([0-9a-f]{8})\.)?[a-z0-9_]{8}\.part"
 
 
 def check_output(path: Path, suffixes: tuple[str, ...], inputs: Iterable[Path]) -> None:
@@ -57,7 +63,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     path = Path(os.path.realpath(path))  # a link stays one, what it leads to is replaced
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        prefix = f".{path.name}.{maker()}."
+        handle, temporary = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -72,6 +79,64 @@ def write_atomically(path: Path, data: bytes) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def maker() -> str:
+    """Name of this process, for what it is making: its number and a short name of this machine.
+
+    The folder may lie on a disk that several machines share.
+    """
+    return f"{os.getpid()}-{_machine()}"
+
+
+def is_left(found: re.Match[str], age_s: float) -> bool:
+    """Whether nobody is at an unfinished thing any more: its maker, a process of this machine, ended, or it is old.
+
+    Parameters
+    ----------
+    found
+        Match of a pattern that ends in `PART`.
+    age_s
+        How long ago it was written to.
+    """
+    ours = found[1] is not None and found[2] == _machine()
+    return age_s > OLD_S or (ours and not _is_alive(int(found[1])))
+
+
+def clear_parts(path: Path) -> int:
+    """Take away what a process that was killed left beside a file that it was writing; returns how many files.
+
+    Only what bears the name that `write_atomically` gives, and only what a process of this machine that has ended was
+    writing: the file itself is as it was then, or new and whole. Of a folder, which is to be one of our own, all files.
+    """
+    path, count = Path(os.path.realpath(path)), 0
+    folder, name = (path, ".+?") if path.is_dir() else (path.parent, re.escape(path.name))
+    pattern = re.compile(rf"\.{name}\.{PART}")
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = pattern.fullmatch(entry.name)
+            if found is not None and found[1] and is_left(found, 0.0) and entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+                    count += 1
+    return count
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether there is such a process; True where that cannot be told."""
+    if os.name != "posix":  # os.kill would end it there
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 
 from core.allow import HEADER, Allowed, entry_for, entry_text, read_allow_file
 from core.errors import TraceError
-from core.files import check_output, write_atomically
+from core.files import check_output, clear_parts, write_atomically
 from core.run_folder import run_of
 from core.suggestions import Suggestion
 from gui.session import SET_ASIDE, Document, Session
@@ -56,6 +56,7 @@ def _write(path: Path, entries: list[Allowed]) -> int:
     if entries:
         old = path.read_bytes().decode("utf-8-sig") if path.exists() else HEADER
         newline = "\r\n" if "\r\n" in old else "\n"
+        clear_parts(path)
         added = [entry_text(entry).replace("\n", newline) for entry in entries]
         write_atomically(path, newline.join([old.rstrip("\r\n") + newline, *added]).encode())
     return len(entries)

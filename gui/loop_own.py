@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject
 
 from core.errors import TraceError
 from core.fixes import apply_to_file
-from core.fixes.files import AppliedEdit, applied_in, unchanged
+from core.fixes.files import AppliedEdit, applied_in, clear_spent, unchanged
 from core.fixes.together import Joint
 from core.judging import Judgement, judge
 from core.project import Figures, Iteration, Project
@@ -50,7 +50,8 @@ class OwnFiles(QObject):
         self._together: list[int] = []  # how many of them each click of this session made, newest last
 
     def recall(self, run: RunRecord) -> None:
-        """Take up the changes of an earlier session that still stand."""
+        """Take up the changes of an earlier session that still stand; what one that was killed left goes."""
+        clear_spent(run.folder / "backups")
         known = {applied.backup for applied in self.applied}
         self.applied += [a for a in applied_in(run.folder / "backups") if a.backup not in known]
 

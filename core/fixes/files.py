@@ -7,20 +7,23 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
+import time
 import tokenize
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from core.errors import TraceError
-from core.files import write_atomically
+from core.files import clear_parts, is_left, maker, write_atomically
 from core.fixes.leftovers import part_folder
 from core.fixes.propose import ProposedEdit
 
 LARGEST_COPY_BYTES = 2_000_000  # a bigger file is data: linked, not copied
 MOST_FILES = 20_000
 NOTE_END, NOTE_FORMAT = ".applied.json", "steplens.applied/1"
+MAKING_S = 60.0  # a change takes a moment: what is younger may be one that another window is making
 SKIPPED = {"__pycache__", "node_modules", "site-packages", "wandb", "mlruns"}
 
 
@@ -229,13 +232,18 @@ class AppliedEdit:
         if data != before:
             if data != after:
                 raise TraceError(
-                    f"{self.edit.path}: has been changed since the fix was applied.",
+                    f"{self.edit.path}: has been changed since the fix was applied; nothing is undone.",
                     hint=f"The text before the fix is kept in {self.backup}." if kept else "",
                 )
             write_atomically(self.edit.path, self.backup.read_bytes() if kept else data if before is None else before)
+        clear_parts(self.edit.path)
+        self.forget()
+
+    def forget(self) -> None:
+        """Remove the backup; its note last, so that there is none without one however this ends."""
         with contextlib.suppress(OSError):  # in a folder that cannot be written: it is undone all the same
-            self.note.unlink(missing_ok=True)
             self.backup.unlink(missing_ok=True)
+            self.note.unlink(missing_ok=True)
 
     @property
     def is_taken_back(self) -> bool:
@@ -280,15 +288,15 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterabl
     folder = backups or edit.path.parent
     folder.mkdir(parents=True, exist_ok=True)
     backup = _free(folder / f"{edit.path.name}.before-{edit.rule_id}")
-    write_atomically(backup, data)
     applied = AppliedEdit(edit, backup, tuple(keys))
-    note = {"format": NOTE_FORMAT, **asdict(edit), "path": str(edit.path), "keys": applied.keys}
-    try:
+    note = {"format": NOTE_FORMAT, **asdict(edit), "path": str(edit.path), "keys": applied.keys, "by": maker()}
+    clear_parts(edit.path)
+    try:  # the note first: a process that is killed in between leaves nothing of which nobody knows whose it is
         write_atomically(applied.note, json.dumps(note).encode())
+        write_atomically(backup, data)
         write_atomically(edit.path, changed)
     except TraceError:  # in a folder that cannot be written, or on a full disk
-        applied.note.unlink(missing_ok=True)
-        backup.unlink(missing_ok=True)
+        applied.forget()
         raise
     return applied
 
@@ -299,25 +307,71 @@ def applied_in(backups: Path) -> list[AppliedEdit]:
     A change counts where the user's file is what it left; a folder that came from elsewhere can thus undo nothing but
     what it holds the old and the new text of.
     """
-    try:
-        notes = sorted(backups.glob(f"*{NOTE_END}"), key=lambda path: path.stat().st_mtime_ns)
-    except OSError:
-        return []
-    found = (_applied(note) for note in notes)
+    read = (_read_note(note) for note in _notes(backups))
+    found = (_standing(values[0]) for values in read if values is not None)
     return [applied for applied in found if applied is not None]
 
 
-def _applied(note: Path) -> AppliedEdit | None:
-    backup = note.with_name(note.name.removesuffix(NOTE_END))
+def clear_spent(backups: Path, now_s: float | None = None) -> int:
+    """Take away what a process left that was killed in the middle of a change or of its undo; return how many things.
+
+    That is an unfinished file beside the user's, known by its name, and a backup that the user's file is equal to.
+
+    Parameters
+    ----------
+    backups
+        Folder that `apply_to_file` was given.
+    now_s
+        Seconds since the epoch; for tests.
+    """
+    now, count = time.time() if now_s is None else now_s, clear_parts(backups)
+    for note in _notes(backups):
+        values = _read_note(note)
+        if values is None:
+            continue
+        applied, by = values
+        count += clear_parts(applied.edit.path)
+        try:
+            age = now - note.stat().st_mtime
+        except OSError:
+            continue
+        made_by = re.fullmatch(r"(\d+)-([0-9a-f]{8})", by)
+        is_made = age > MAKING_S or made_by is not None and is_left(made_by, 0.0)
+        if is_made and applied.edit.path.is_file() and applied.is_taken_back:
+            applied.forget()
+            count += 1
+    return count
+
+
+def _notes(backups: Path) -> list[Path]:
+    """Notes of changes, oldest first."""
+    try:
+        return sorted(backups.glob(f"*{NOTE_END}"), key=lambda path: path.stat().st_mtime_ns)
+    except OSError:
+        return []
+
+
+def _read_note(note: Path) -> tuple[AppliedEdit, str] | None:
+    """The change that a note is of, and who made it."""
     try:
         values = json.loads(note.read_bytes())
         if values.pop("format", "") != NOTE_FORMAT:
             return None
-        keys = tuple(str(key) for key in values.pop("keys", ()))
-        applied = AppliedEdit(ProposedEdit(**{**values, "path": Path(values["path"])}), backup, keys)
-        old = read_source(backup)
-        stands = applied.edit.path.read_bytes() == encoded(applied.edit.after, backup)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, LookupError, TraceError):
+        keys, by = tuple(str(key) for key in values.pop("keys", ())), str(values.pop("by", ""))
+        edit = ProposedEdit(**{**values, "path": Path(values["path"])})
+        if not all(isinstance(text, str) for text in (edit.before, edit.after)):
+            return None
+        return AppliedEdit(edit, note.with_name(note.name.removesuffix(NOTE_END)), keys), by
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _standing(applied: AppliedEdit) -> AppliedEdit | None:
+    """A change of which the user's file has the new text, and the backup the old one."""
+    try:
+        old = read_source(applied.backup)
+        stands = applied.edit.path.read_bytes() == encoded(applied.edit.after, applied.backup)
+    except (OSError, ValueError, LookupError, TraceError):
         return None
     return applied if stands and old == applied.edit.before else None
 
@@ -341,6 +395,6 @@ def encoded(text: str, like: Path) -> bytes:
 
 def _free(path: Path) -> Path:
     candidate, number = path, 2
-    while candidate.exists():
+    while candidate.exists() or candidate.with_name(candidate.name + NOTE_END).exists():
         candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
     return candidate

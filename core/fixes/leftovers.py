@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import platform
 import re
 import shutil
 import tempfile
@@ -13,16 +11,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-OLD_S = 24 * 3600.0  # no copy takes as long: whoever made it is not at it any more
+from core.files import PART, is_left, maker
+
 COPIES = "copies"  # `core.project.COPIES`
-# As `part_folder` names them; those of older versions lack the process. The end is what `tempfile` adds.
-_FOLDER = re.compile(r"\.\d+\.(?:(\d+)-([0-9a-f]{8})\.)?[a-z0-9_]{8}\.part")
-_FILE = re.compile(r"\.project\.json\.[a-z0-9_]{8}\.part")
+_FOLDER = re.compile(rf"\.\d+\.{PART}")  # as `part_folder` names them
+_FILE = re.compile(rf"\.project\.json\.{PART}")
 
 
 def part_folder(target: Path) -> Path:
     """Make the folder that receives a copy until it is whole, beside its place; its name says who is at it."""
-    prefix = f".{target.name}.{os.getpid()}-{_machine()}."
+    prefix = f".{target.name}.{maker()}."
     return Path(tempfile.mkdtemp(prefix=prefix, suffix=".part", dir=target.parent))
 
 
@@ -49,7 +47,8 @@ def clear_leftovers(root: Path, now_s: float | None = None) -> int:
         if not project.is_dir(follow_symlinks=False):
             continue
         for entry in _entries(Path(project.path)):
-            if _FILE.fullmatch(entry.name) and entry.is_file(follow_symlinks=False) and _age_s(entry, now) > OLD_S:
+            found = _FILE.fullmatch(entry.name)
+            if found is not None and entry.is_file(follow_symlinks=False) and is_left(found, _age_s(entry, now)):
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
                     count += 1
@@ -57,8 +56,7 @@ def clear_leftovers(root: Path, now_s: float | None = None) -> int:
             found = _FOLDER.fullmatch(entry.name)
             if found is None or not entry.is_dir(follow_symlinks=False):
                 continue
-            ours = found[1] is not None and found[2] == _machine()
-            if _age_s(entry, now) > OLD_S or (ours and not _is_alive(int(found[1]))):
+            if is_left(found, _age_s(entry, now)):
                 shutil.rmtree(entry.path, ignore_errors=True)
                 count += not os.path.lexists(entry.path)
     return count
@@ -81,21 +79,3 @@ def _age_s(entry: os.DirEntry[str], now_s: float) -> float:
         return now_s - entry.stat(follow_symlinks=False).st_mtime
     except OSError:
         return 0.0
-
-
-def _machine() -> str:
-    """A short name of this machine: the folder may lie on a disk that several share."""
-    return hashlib.sha256(platform.node().encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether there is such a process; True where that cannot be told."""
-    if os.name != "posix":  # os.kill would end it there
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True

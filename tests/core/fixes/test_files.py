@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from core.errors import TraceError
 from core.fixes import ProposedEdit, apply_to_copy, apply_to_file, files, read_source
-from core.fixes.files import applied_in
+from core.fixes.files import applied_in, clear_spent
 
 
 @pytest.fixture
@@ -256,3 +260,81 @@ def test_what_was_undone_counts_where_the_backup_cannot_be_removed(project, tmp_
     monkeypatch.setattr(Path, "unlink", refuse)
     made.undo()
     assert script.read_bytes() == old
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from core.fixes import ProposedEdit, apply_to_file, read_source
+from core.fixes.files import applied_in
+
+where, name, path = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+backups, die = path.parent.parent / "backups", lambda: os.kill(os.getpid(), signal.SIGKILL)
+replace, unlink = os.replace, Path.unlink
+if where == "before":
+    os.replace = lambda old, new: die() if Path(new).name == name else replace(old, new)
+elif where == "after":
+    os.replace = lambda old, new: (replace(old, new), Path(new).name == name and die())
+elif where == "unlink":
+    Path.unlink = lambda self, **how: (unlink(self, **how), self.name == name and die())
+text = read_source(path)
+if sys.argv[4] == "apply":
+    apply_to_file(ProposedEdit(path, "some-rule", text, text + "y = 2\\r\\n", "Adds y.", "None."), backups)
+else:
+    applied_in(backups)[0].undo()
+"""
+BACKUP = "train.py.before-some-rule"
+
+
+def killed(path: Path, where: str, name: str, what: str) -> None:
+    command = [sys.executable, "-c", KILLED, where, name, str(path), what]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [("after", f"{BACKUP}.applied.json"), ("before", BACKUP), ("after", BACKUP), ("before", "train.py")],
+)
+def test_a_change_that_is_killed_in_the_middle_leaves_the_file_and_is_tidied(project, where, name):
+    path, backups = project / "train.py", project.parent / "backups"
+    before, others = path.read_bytes(), sorted(os.listdir(project))
+    killed(path, where, name, "apply")
+    assert path.read_bytes() == before
+    assert applied_in(backups) == []
+    clear_spent(backups)
+    assert sorted(os.listdir(project)) == others
+    assert os.listdir(backups) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+@pytest.mark.parametrize(("where", "name"), [("before", "train.py"), ("after", "train.py"), ("unlink", BACKUP)])
+def test_an_undo_that_is_killed_in_the_middle_can_be_done_or_is_tidied(project, where, name):
+    path, backups = project / "train.py", project.parent / "backups"
+    before, others = path.read_bytes(), sorted(os.listdir(project))
+    apply_to_file(edit_of(project), backups)
+    killed(path, where, name, "undo")
+    clear_spent(backups, time.time() + 3600)
+    assert sorted(os.listdir(project)) == others  # no unfinished file lies beside the user's
+    stands = applied_in(backups)
+    assert len(stands) == (where == "before")
+    for applied in stands:
+        applied.undo()
+    assert path.read_bytes() == before
+    assert os.listdir(backups) == []
+
+
+def test_what_is_being_made_is_not_tidied_nor_what_is_not_ours(project):
+    path, backups = project / "train.py", project.parent / "backups"
+    applied = apply_to_file(edit_of(project), backups)
+    theirs = project / ".train.py.abcd1234.part"  # does not say who made it
+    theirs.write_text("x")
+    assert clear_spent(backups, time.time() + 3600) == 0  # it stands
+    after = path.read_bytes()
+    path.write_bytes(applied.backup.read_bytes())
+    assert clear_spent(backups) == 0  # as if it was being made: its maker lives
+    assert applied.backup.exists()
+    path.write_bytes(after)
+    assert len(applied_in(backups)) == 1
+    assert theirs.exists()
