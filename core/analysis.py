@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ class Analysis:
     rules: tuple[RuleResult, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     aside: frozenset[str] = frozenset()  # keys of suggestions that were set aside: the plan is priced without them
+    awaits_own_rules: bool = False  # all is there but what the user's own rules, still at work, may find
 
     def is_small(self, index: int) -> bool:
         """Whether a suggestion saves too little to be shown unasked; an unknown saving is not called small.
@@ -211,7 +212,7 @@ def _first_rules(
     def collect(result: RuleResult) -> None:
         first.append(result)
         if on_partial is not None and len(first) == count:
-            on_partial(priced(tuple(first)))
+            on_partial(replace(priced(tuple(first)), awaits_own_rules=True))
 
     return collect
 

@@ -12,6 +12,11 @@ from gui.session import Document
 from gui.widgets.labels import button, label
 
 
+def is_priced(document: Document) -> bool:
+    """Whether the plan stands: the diagnosis has ended, or only rules of the user's own are still at work."""
+    return not document.analysis_running or (document.analysis is not None and document.analysis.awaits_own_rules)
+
+
 class LeadLine(QWidget):
     """Which card is about what the verdict names, with a way there; hidden where the first card is."""
 
@@ -33,7 +38,7 @@ class LeadLine(QWidget):
     def show_lead(self, document: Document) -> None:
         """Say it of a document's plan, once that is priced."""
         analysis = document.analysis
-        found = lead(analysis) if analysis is not None and not document.analysis_running else None
+        found = lead(analysis) if analysis is not None and is_priced(document) else None
         self.setVisible(found is not None)
         if found is not None:
             self._card = found.card

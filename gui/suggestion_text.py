@@ -181,16 +181,19 @@ def message(session: Session, document: Document) -> str:
     analysis = document.analysis
     if document.analysis_error is not None:
         return translate("plan", "The diagnosis failed, so there is no plan. The timeline and the tables can be used.")
-    if analysis is None or (document.analysis_running and not analysis.suggestions):
+    own = document.analysis_running and analysis is not None and analysis.awaits_own_rules
+    if analysis is None or (document.analysis_running and not analysis.suggestions and not own):
         return translate("plan", "Looking for what could be faster…")
-    if document.analysis_running:
+    if document.analysis_running and not own:
         return translate("plan", "Working out what each fix saves…")
     words = nothing_found(document.trace, analysis)
     if not words and (much := slowed_plan(session, document)):
         words = slower(much)
     if not words and not document.trace.has_device_work:
         words = translate("plan", "No device work was recorded: these are about the CPU's own time.")
-    return " ".join(part for part in (first_steps(document.trace), _doubts(session, document, analysis), words) if part)
+    waits = translate("plan", "Your own rules are still at work.") if own else ""
+    said = (waits, first_steps(document.trace), _doubts(session, document, analysis), words)
+    return " ".join(part for part in said if part)
 
 
 def _doubts(session: Session, document: Document, analysis: Analysis) -> str:

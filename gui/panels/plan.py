@@ -14,7 +14,7 @@ from core.project import predicted_step
 from core.suggestions import Suggestion
 from gui import plan_order, suggestion_text, text
 from gui.panels import PanelSpec
-from gui.plan_lead import LeadLine
+from gui.plan_lead import LeadLine, is_priced
 from gui.plan_ticked import TickedRow
 from gui.session import CHOSEN, DONE, LATER, SET_ASIDE, Document, Session
 from gui.suggestion_body import BodyMaker
@@ -151,7 +151,7 @@ class PlanPanel(QWidget):
             self._source = source
             for card in self._cards:
                 card.rebuild()
-        if not self._document.analysis_running:
+        if is_priced(self._document):
             QTimer.singleShot(OPEN_MS, self, self._open_first)  # in a turn of its own: the code is read for it
         self._show_message()
         self._outcomes.show_results(analysis.rules if analysis else ())
@@ -160,7 +160,7 @@ class PlanPanel(QWidget):
     def _open_first(self) -> None:
         """Open the best card, and leave the view where it is: nothing was chosen yet."""
         analysis, document = self._document.analysis, self._document
-        if self._first >= 0 or analysis is None or document.analysis_running or document.current_suggestion >= 0:
+        if self._first >= 0 or analysis is None or not is_priced(document) or document.current_suggestion >= 0:
             return
         still = [i for i in analysis.headlined() if not self._state(analysis.suggestions[i])]
         if still and analysis.suggestions is self._shown:

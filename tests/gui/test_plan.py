@@ -257,6 +257,26 @@ def test_suggestions_arrive_in_instalments_and_the_open_one_stays(
     assert cards(window)[0].property("open") == "true"
 
 
+def test_a_plan_that_only_waits_for_rules_of_the_users_own_stands(
+    window: MainWindow, show: Callable[..., Document], trace: Trace, qtbot: QtBot
+) -> None:
+    known = known_analysis(trace)
+    document = show(trace)
+    document.set_analysis_state(running=True)
+    document.set_analysis(replace(known, awaits_own_rules=True))
+    words = panel(window).message.text()
+    assert "Your own rules" in words
+    assert "Working out" not in words
+    qtbot.waitUntil(lambda: [c.property("open") for c in cards(window)] == ["true", "false", "false"])
+    document.set_analysis(Analysis(known.figures, (), (), known.rules, awaits_own_rules=True))
+    words = panel(window).message.text()
+    assert words.startswith("Your own rules")
+    assert len(words) > len("Your own rules are still at work.")  # and what ours found: nothing
+    document.analysis_running = False
+    document.set_analysis(known)
+    assert "Your own rules" not in panel(window).message.text()
+
+
 def test_a_state_file_that_does_not_fit_is_ignored(trace: Trace) -> None:
     path = store.file_of(trace)
     path.parent.mkdir(parents=True)

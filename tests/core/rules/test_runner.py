@@ -172,6 +172,7 @@ def test_ours_are_shown_before_the_users_have_run(tmp_path: Path) -> None:
     seen: list[Analysis] = []
     last = analyze(trace, on_partial=seen.append, extra_folders=(tmp_path,))
     assert [len(part.rules) for part in seen] == [0, OURS]
+    assert [part.awaits_own_rules for part in (*seen, last)] == [False, True, False]
     assert "my-products" in {r.rule.id for r in last.rules} - {r.rule.id for r in seen[1].rules}
     ours = {s.rule_id: s.saving for s in last.suggestions if s.rule_id != "my-products"}
     assert {s.rule_id: s.saving for s in seen[1].suggestions} == ours  # with what they save, and the verdict
