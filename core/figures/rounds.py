@@ -11,7 +11,7 @@ from core.figures.lookup import View, view_of
 from core.figures.model import Figures, StepFigures
 from core.figures.steps import BESIDE_OUTLIER, OUTLIER_RATIO, far, keeps_pace, update_rounds
 from core.kinds import GapCause, SliceKind
-from core.tables import I32, I64, Bool, StepTable
+from core.tables import F64, I32, I64, Bool, StepTable
 from core.trace import Trace
 
 # So many long steps at equal distances are no chance; two always lie at one distance.
@@ -266,9 +266,20 @@ def _trend_words(figures: Figures) -> tuple[str, dict[str, Any]]:
     first, last = float(times[: count // 4].mean()), float(times[-(count // 4) :].mean())
     order = np.sign(times[None, :] - times[:, None])[np.triu_indices(count, 1)].mean()
     chance = np.sqrt(2 * (2 * count + 5) / (9 * count * (count - 1)))
-    if abs(last - first) < _TREND_SHARE * max(first, last) or abs(order) < max(_IN_ORDER, _NO_CHANCE * chance):
+    if abs(last - first) < _TREND_SHARE * max(first, last):
+        return "", {}
+    if abs(order) < max(_IN_ORDER, _NO_CHANCE * chance) and not _turns(times):
         return "", {}
     return LONGER if last > first else SHORTER, {"first_ms": first / 1e6, "last_ms": last / 1e6}
+
+
+def _turns(times: F64) -> bool:
+    """Whether all steps up to some one are shorter, by a tenth, than all after it, or longer."""
+    part = slice(_LEAST_TREND // 2 - 1, len(times) - _LEAST_TREND // 2)
+    below, above = (1 - _TREND_SHARE) * times, times
+    low = np.minimum.accumulate(below[::-1])[::-1][1:], np.minimum.accumulate(below)[:-1]
+    high = np.maximum.accumulate(above)[:-1], np.maximum.accumulate(above[::-1])[::-1][1:]
+    return any(bool((least > most)[part].any()) for least, most in zip(low, high, strict=True))
 
 
 def _outliers(own: StepFigures) -> Bool:

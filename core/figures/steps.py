@@ -17,6 +17,8 @@ from core.tables import F64, I32, I64, Bool, StepTable
 _MIN_MARKS = 2
 _MIN_PACED = 3  # of fewer steps, no pace is the usual one
 _LEAST_WITHOUT_FIRST = 2  # steps that must be left for the means
+# So many steps at the end, and such a share of all, that each take far longer than the others, are no outliers.
+_LEAST_LATER, _LATER_SHARE = 3, 1 / 3
 OUTLIER_RATIO = 3.0  # a step three times as long as the median of the others is warm-up or an outlier
 _LIKE_RATIO = 1.15  # a step that is longer than one that counts by less is of its kind
 BESIDE_OUTLIER = "beside an outlier: the next step, far longer than the others, began its device work late"
@@ -310,6 +312,10 @@ def _mark_outliers(why: list[str], duration: I64, whole: I64, paced: Bool) -> No
     # No cut goes through steps of one kind: one like another that is not as long is no outlier, unless it leads.
     like = duration[whole] <= _LIKE_RATIO * duration[whole][~longer].max(initial=0)
     odd &= ~like | np.logical_and.accumulate(odd)
+    # A loop that turned slower and stayed so has two paces: neither is the exception.
+    last = len(whole) - int(np.argmin(np.append(longer[::-1], False)))
+    if last and len(whole) - last > max(_LATER_SHARE * len(whole), _LEAST_LATER - 1):
+        odd[last:] = False
     leading = True
     for i, outlier in zip(whole, odd, strict=True):
         leading = leading and bool(outlier)
@@ -322,7 +328,7 @@ def keeps_pace(steps: StepTable, period: I64, device_end: I64, sync_wait: I64, r
 
     Where the CPU runs ahead, a step that waits once (it logs a loss) takes as long as all the work that was queued
     before; the loop is no slower for it. The step's period, and the time from the end of the last step's work to that
-    of its own, show that. A first step, which has none before it, must be usual in its host time apart from its waits.
+    of its own, show that. A step without one of them, first or last, must be usual in its host time apart from its waits.
 
     Parameters
     ----------
@@ -340,8 +346,8 @@ def keeps_pace(steps: StepTable, period: I64, device_end: I64, sync_wait: I64, r
     between = np.full(count, -1, dtype=np.int64)
     between[here[near]] = (device_end[here] - device_end[before])[near]
     own = steps.end_ns - steps.start_ns - np.maximum(sync_wait, 0)
-    kept = np.where(between >= 0, ~far(between, ratio), ~far(own, ratio))
-    paced: Bool = kept & ~far(period, ratio) & (device_end >= 0)
+    known = ((between >= 0) & (period > 0)) | ~far(own, ratio)
+    paced: Bool = known & ~far(between, ratio) & ~far(period, ratio) & (device_end >= 0)
     return paced
 
 

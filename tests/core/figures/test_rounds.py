@@ -266,6 +266,24 @@ def test_steps_that_get_longer_or_shorter_are_told(rising: bool):
     assert (low, high) == pytest.approx((np.mean(durations[:6]) / 1000, np.mean(durations[-6:]) / 1000), rel=0.05)
 
 
+@pytest.mark.parametrize("later", [200, 500, 40])
+def test_a_loop_that_turns_slower_or_faster_and_stays_so_has_no_outliers_and_is_told(later: int):
+    """However much slower: half of the steps are no exception, and the mean is that of all."""
+    durations = [100 + i % 3 for i in range(6)] + [later + i % 3 for i in range(5)]
+    figures = compute_figures(trace := loop(durations))
+    assert figures.step_figures.counted.all()
+    assert figures.summary.step_ns == pytest.approx(1000 * np.mean(durations))
+    template, values = more_words(trace, figures)
+    assert template == (LONGER if later > 100 else SHORTER)
+    assert (values["first_ms"], values["last_ms"]) == pytest.approx((0.1, later / 1000), rel=0.05)
+
+
+@pytest.mark.parametrize("durations", [[100] * 9 + [500] * 3, [100] * 6 + [500, 100, 500, 100, 500]])
+def test_a_few_long_steps_and_such_among_others_are_outliers_still(durations: list[int]):
+    figures = compute_figures(loop(durations)).step_figures
+    assert figures.counted.tolist() == [one == 100 for one in durations]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_chance_makes_no_trend(seed: int):
     durations = np.random.default_rng(seed).integers(100, 180, 8 + 8 * seed).tolist()
