@@ -15,6 +15,7 @@ from core.tables import Bool
 
 _TABLE_PER_VALUE = 64  # entries of a table for each value: it is still made and read faster than values are searched
 _SMALL_TABLE = 1 << 16
+_INT32 = np.iinfo(np.int32)
 _Number = TypeVar("_Number", bound=np.integer[Any])
 
 
@@ -50,6 +51,14 @@ def all_alike(value: float, count: int) -> NDArray[np.float64]:
     held = np.full(1, value)
     held.setflags(write=False)
     return np.ndarray((count,), np.float64, held, strides=(0,))
+
+
+def narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers, held in 32 bits where all of them fit."""
+    if column.dtype == np.int32 or not len(column):
+        return column
+    fit = column.min() >= _INT32.min and column.max() <= _INT32.max
+    return column.astype(np.int32) if fit else column
 
 
 def percentile(values: NDArray[Any], pct: float) -> float:
