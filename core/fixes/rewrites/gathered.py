@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from core.fixes.naming import local_names
+from core.fixes.rewrites.evaluation import effects, torch_words
+from core.fixes.rewrites.sharing import VIEWS
 from core.fixes.source_text import (
+    FunctionNode,
     Loop,
     NotApplicable,
     Place,
@@ -18,6 +22,9 @@ from core.fixes.source_text import (
 
 EVERY = 50
 SHOWS = {"print", "info", "debug", "log", "write", "set_postfix", "set_description", "add_scalar"}
+TELLING = {"time", "datetime", "np", "numpy", "math", "textwrap"}
+ASKING = {"max", "min", "sum", "sorted", "list", "dict", "repr", "time", "perf_counter", "now", "total_seconds",
+          "items", "isoformat", "strftime", "ljust", "rjust", "join", "keys", "values", "current_device"}  # fmt: skip
 HALF_WORDS = ("half", "autocast", "float16", "fp16", "bf16")
 
 
@@ -118,9 +125,9 @@ def _line_after(source: SourceText, gathered: _Gathered, loop: Loop) -> str:
     if gathered.is_list:
         if not starts or not all(isinstance(s, ast.List) and not s.elts or _is_list_call(s) for s in starts):
             raise NotApplicable(f"it is not clear from this file that {kept} is a list of such values alone")
-        target = kept if local or (scope is None and "." not in kept) else f"{kept}[:]"  # others may hold the list
-        kind = "int" if gathered.counts else "float"
-        return f"{target} = [{kind}(value) for value in {kept}]"
+        alone = (bool(local) or (scope is None and "." not in kept)) and not _is_held_elsewhere(source, kept, loop)
+        target = kept if alone else f"{kept}[:]"  # others may hold the list
+        return f"{target} = [{_read_back(source, gathered)} for value in {kept}]"
     values = [s.value for s in starts if isinstance(s, ast.Constant) and type(s.value) in (int, float)]
     if not starts or len(values) != len(starts):
         raise NotApplicable(f"it is not clear from this file that {kept} starts as a number")
@@ -129,6 +136,30 @@ def _line_after(source: SourceText, gathered: _Gathered, loop: Loop) -> str:
     if all(type(v) is int for v in values) and not any("loss" in source.of(t).lower() for _, t in gathered.reads):
         return f'{kept} = {kept}.item() if hasattr({kept}, "item") else {kept}'
     return f"{kept} = float({kept})"
+
+
+def _read_back(source: SourceText, gathered: _Gathered) -> str:
+    """How one value of a list is read back: as the number that it was."""
+    if gathered.counts:
+        return "int(value)"
+    floats = all(isinstance(call.func, ast.Name) for call, _ in gathered.reads)  # float(t)
+    if floats or any("loss" in source.of(n).lower() for n in (gathered.statement, *(t for _, t in gathered.reads))):
+        return "float(value)"
+    return 'value.item() if hasattr(value, "item") else value'
+
+
+def _is_held_elsewhere(source: SourceText, kept: str, loop: Loop) -> bool:
+    """Whether something else may hold the list by the end of a loop: it has two names, or was handed to somebody."""
+    for node in ast.walk(source.function_of(loop) or source.tree):
+        if not isinstance(node, ast.Name) or node.id != kept or node.lineno > (loop.end_lineno or 0):
+            continue
+        above = source.parent(node)
+        if isinstance(node.ctx, ast.Store):
+            if isinstance(above, ast.Assign) and len(above.targets) > 1:
+                return True
+        elif not isinstance(above, ast.Attribute | ast.Subscript):
+            return True
+    return False
 
 
 def _is_list_call(node: ast.expr) -> bool:
@@ -167,20 +198,59 @@ def _check_reads(source: SourceText, gathered: _Gathered, loop: Loop) -> None:
         raise NotApplicable("the loop has an else")
     scope = source.function_of(loop)
     local = scope is not None and "." not in gathered.kept and bool(_bindings(scope, gathered.kept))
+    _check_unseen(source, gathered, loop)
     inside = set(ast.walk(gathered.statement))
     for node in ast.walk(loop):
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and not local:
             raise NotApplicable(f"the function can be left in the loop, before {gathered.kept} is read")
-        read = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
-        if not read or node in inside or dotted(node) != gathered.kept:
+        if not isinstance(node, ast.Name | ast.Attribute) or node in inside or dotted(node) != gathered.kept:
             continue
         statement = source.statement(node)
-        if isinstance(statement, ast.AugAssign | ast.Assign) and _gathers(source, statement) is not None:
+        added = isinstance(statement, ast.AugAssign) and statement.target is node
+        other = _gathers(source, statement) if added else None
+        if (not added and isinstance(node.ctx, ast.Store)) or (other is not None and other.counts == gathered.counts):
             continue
         seldom = any(isinstance(n, ast.If) and n in set(ast.walk(loop)) for n in source.parents(statement))
         if gathered.is_list or not seldom or not _only_shown(source, node, statement):
             line = source.lines[statement.lineno - 1].strip()
             raise NotApplicable(f"{gathered.kept} is used inside the loop as well: {line}")
+        if not _is_formatted(source, node):
+            source.replace(node, f"float({gathered.kept})")
+
+
+def _check_unseen(source: SourceText, gathered: _Gathered, loop: Loop) -> None:
+    """No other function reads what is gathered while the loop runs, and nothing does once an exception has ended it."""
+    kept, scope = gathered.kept, source.function_of(loop)
+    for above in source.parents(loop):
+        if above is scope:
+            break
+        if isinstance(above, ast.Try) and (above.handlers or above.finalbody):
+            after = [scope or source.tree] if above.handlers else above.finalbody
+            tried = {n for statement in above.body for n in ast.walk(statement)}
+            if any(_reads(n, kept) and n not in tried for part in after for n in ast.walk(part)):
+                raise NotApplicable(f"an exception may end the loop before {kept} is read back")
+    called = {dotted(call.func).rpartition(".")[2] for call in calls(loop)}
+    for function in ast.walk(source.tree):
+        if not isinstance(function, FunctionNode) or function is scope or function.name not in called:
+            continue
+        if kept not in local_names(function) and any(_reads(n, kept) for n in ast.walk(function)):
+            raise NotApplicable(f"{function.name}, which the loop may call, reads {kept}")
+
+
+def _reads(node: ast.AST, kept: str) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and dotted(node) == kept
+
+
+def _is_formatted(source: SourceText, node: ast.AST) -> bool:
+    """Whether a value goes through a format, which takes a tensor of one number as it takes the number."""
+    for above in source.parents(node):
+        if isinstance(above, ast.JoinedStr) or (isinstance(above, ast.Call) and _name(above) == "format"):
+            return True
+        if isinstance(above, ast.BinOp) and isinstance(above.left, ast.Constant) and isinstance(above.left.value, str):
+            return True
+        if isinstance(above, ast.stmt):
+            break
+    return False
 
 
 def _only_shown(source: SourceText, node: ast.AST, statement: ast.stmt) -> bool:
@@ -200,9 +270,25 @@ def _on_device(source: SourceText, gathered: _Gathered, tensor: ast.expr, loop: 
     text = f"{bracketed(source, tensor)}.detach()"
     if not gathered.is_list and any(word in source.text for word in HALF_WORDS):
         return f"{text}.float()"  # a sum in half precision would stop growing
-    if gathered.is_list and _changed_in_place(loop, dotted(tensor)):
+    if gathered.is_list and not _is_made_anew(tensor, loop):
         return f"{text}.clone()"
     return text
+
+
+def _is_made_anew(tensor: ast.expr, loop: Loop) -> bool:
+    """Whether each turn of a loop makes another tensor, which nothing in it writes into."""
+    if not isinstance(tensor, ast.Name):
+        return _is_new(tensor)
+    made = _bindings(loop, tensor.id)
+    return bool(made) and all(map(_is_new, made)) and not _changed_in_place(loop, tensor.id)
+
+
+def _is_new(value: ast.expr) -> bool:
+    """Whether a value is a new one, and no view of a tensor that was there; also what is taken apart or gone over."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in VIEWS:
+        value = value.func.value
+    bound = isinstance(value, ast.Name) and isinstance(value.ctx, ast.Store)
+    return bound or isinstance(value, ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare)
 
 
 def _changed_in_place(loop: Loop, name: str) -> bool:
@@ -234,11 +320,17 @@ def report_seldom(source: SourceText, place: Place) -> tuple[str, str]:
     statement = found[0]
     loop = source.loop_of(statement)
     counter = _counter(loop) if loop is not None else ""
-    if not counter or statement not in (loop.body if loop is not None else ()):
+    if loop is None or not counter or statement not in loop.body:
         raise NotApplicable("the loop has no step number, or the line is under a condition already")
-    if any(counter in shared_names(s) for s in (loop.body if loop is not None else ())):
+    if any(counter in shared_names(s) for s in loop.body):
         raise NotApplicable(f"{counter} is used for something else in the loop")
-    if any(isinstance(n, ast.NamedExpr | ast.Await) or _name_of(n) in ("next", "step") for n in ast.walk(statement)):
+    if any(
+        isinstance(n, Loop) and any(_name(c) == "backward" for c in calls(n)) for n in ast.walk(loop) if n is not loop
+    ):
+        raise NotApplicable("the loop goes over epochs: the line is not shown in each step")
+    if not all(
+        _only_tells(node) for node in effects(statement.value, torch_words(source)) if node is not statement.value
+    ):
         raise NotApplicable("the line does more than to show a value")
     source.insert_line_before(statement, f"if {counter} % {EVERY} == 0:")
     source.indent_more(statement, statement)
@@ -248,8 +340,11 @@ def report_seldom(source: SourceText, place: Place) -> tuple[str, str]:
     )
 
 
-def _name_of(node: ast.AST) -> str:
-    return _name(node) if isinstance(node, ast.Call) else ""
+def _only_tells(node: ast.expr) -> bool:
+    """Whether a call only asks for something: the time, a rate of learning, how far a bar is."""
+    base, _, name = dotted(node.func).rpartition(".") if isinstance(node, ast.Call) else ("", "", "")
+    root = base.partition(".")[0]
+    return name.startswith(("get_", "is_")) or root in TELLING or name in ASKING
 
 
 def _shows(call: ast.Call) -> bool:
