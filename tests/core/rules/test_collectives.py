@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -307,3 +308,44 @@ def test_stages_of_a_pipeline_are_no_needless_averaging(stages: bool) -> None:
         builder.range("Optimizer.step#Adam.step", i * STEP_US + 3000, 100)
     result = run_rule("all-reduce-while-accumulating", built(builder))
     assert result.outcome is (Outcome.NOT_CHECKED if stages else Outcome.FOUND)
+
+
+def _micro_steps(reduced: tuple[bool, ...], *, inside: bool = True, ddp: bool = True) -> Trace:
+    """Four steps of a CPU of so many micro steps: which of them average their gradients, from the backward pass on."""
+    builder = TraceBuilder(gpu=None)
+    for number in range(4):
+        begin = number * 10_000.0
+        builder.step(number, begin, 9_900)
+        for k, reduces in enumerate(reduced):
+            at = begin + 10 + 2000 * k
+            if ddp:
+                builder.range("DistributedDataParallel.forward", at, 300)
+            builder.op("aten::linear", at + 10, 250)
+            builder.op("autograd::engine::evaluate_function: AddmmBackward0", at + 400, 200)
+            if reduces:
+                node = "torch::autograd::AccumulateGrad" if inside else "Metric"
+                builder.op(f"{'autograd::engine::evaluate_function: ' if inside else ''}{node}", at + 700, 300)
+                builder.op("c10d::allreduce_", at + 710, 280)
+                builder.op("torch.distributed.ddp.reducer::copy_bucket_to_grad", at + 1_800, 10)
+        builder.range("Optimizer.step#SGD.step", begin + 2000 * len(reduced) + 20, 100)
+    return built(builder)
+
+
+def test_all_reduces_of_every_micro_step_are_found_without_a_gpu() -> None:
+    (found,) = run_rule("all-reduce-while-accumulating", _micro_steps((True, True, True))).suggestions
+    assert found.values["per"] == 3
+    assert found.values["count"] == 8  # of four steps, all but the last of each
+    assert found.effects == ()
+    assert found.costs_ns == pytest.approx(2 * 1_100_000)  # from the first all-reduce to the last copy
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        lambda: _micro_steps((False, False, True)),  # no_sync
+        lambda: _micro_steps((True,)),  # a step of the optimizer each
+        lambda: _micro_steps((True, True, True), inside=False),  # a metric's
+    ],
+)
+def test_what_does_not_average_gradients_needlessly_is_not_found(trace: Callable[[], Trace]) -> None:
+    assert run_rule("all-reduce-while-accumulating", trace()).outcome is Outcome.CLEAN
