@@ -168,6 +168,13 @@ class Link(QPushButton):
         """Any width will do."""
         return QSize(24, super().minimumSizeHint().height())
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Enter follows it, as Space does; else the card around it would take the key."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.menu() is None:
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
     def event(self, event: QEvent) -> bool:
         """No tooltip that repeats what can be read."""
         whole = self.width() >= self.sizeHint().width()

@@ -160,6 +160,7 @@ class Table(QTableView):
             by_user = self._sized_by_user()
             self.setColumnWidth(column, min(self._needed_px(column), MOST_NAMES_PX))
             self._given_px = self._given_px if by_user else self._widths_px()
+            self.fit_names()
 
     def fit_names(self) -> None:
         """Give the first column the room that the others leave."""

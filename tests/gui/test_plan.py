@@ -101,6 +101,20 @@ def test_an_open_card_makes_the_case(window: MainWindow, document: Document, tra
     assert document.selected_slice in rows(trace, "aten::item")  # what Details tell of is what was clicked
 
 
+def test_enter_follows_a_link_of_a_card_and_opens_a_folded_list(
+    window: MainWindow, document: Document, trace: Trace, qtbot: QtBot
+) -> None:
+    document.show_suggestion(0)
+    link = next(b for b in cards(window)[0].findChildren(QPushButton) if "Time waiting" in b.text())
+    qtbot.keyClick(link, Qt.Key.Key_Return)
+    assert document.highlighted == tuple(rows(trace, "aten::item"))
+    notes = panel(window)._notes
+    qtbot.keyClick(notes.link, Qt.Key.Key_Enter)
+    assert notes.opened
+    qtbot.keyClick(notes.link, Qt.Key.Key_Return)
+    assert not notes.opened
+
+
 def test_the_first_card_is_open_and_the_view_stays(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     before = (document.viewport.start_ns, document.viewport.end_ns)
     qtbot.waitUntil(lambda: [c.property("open") for c in cards(window)] == ["true", "false", "false"])

@@ -121,3 +121,17 @@ def test_a_choice_of_the_size_it_wants_shows_all_its_words(qapp: QApplication) -
             choice.resize(choice.sizeHint().width() + further, choice.sizeHint().height())
             shown.append(choice.grab().toImage().copy(0, 0, choice.sizeHint().width() - 30, choice.height()))
         assert shown[0] == shown[1]
+
+
+def test_the_arrow_of_a_sorted_column_does_not_widen_the_table(qapp: QApplication) -> None:
+    columns = [Column("Name", "text", ["a name"] * 3), *(Column(f"Column {k}", "text", ["a"] * 3) for k in range(4))]
+    table = Table(ColumnModel(columns), lambda slice_id: None)
+    table.resize(620, 200)
+    table.show()
+    settle()
+    table.fit_columns()
+    for column in (4, 3):
+        table.sortByColumn(column, Qt.SortOrder.AscendingOrder)
+        settle()
+        assert sum(table.columnWidth(k) for k in range(5)) <= table.viewport().width()
+    table.deleteLater()
