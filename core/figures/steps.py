@@ -328,7 +328,7 @@ def keeps_pace(steps: StepTable, period: I64, device_end: I64, sync_wait: I64, r
 
     Where the CPU runs ahead, a step that waits once (it logs a loss) takes as long as all the work that was queued
     before; the loop is no slower for it. The step's period, and the time from the end of the last step's work to that
-    of its own, show that. A step without one of them, first or last, must be usual in its host time apart from its waits.
+    of its own, show that. One without either, first or last, must be usual in its host time apart from its waits.
 
     Parameters
     ----------

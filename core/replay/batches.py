@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from core import sets
 from core.replay.waits import Waits
 from core.tables import I32, I64
 
@@ -35,7 +36,9 @@ def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, t
     rows = rows[position]
     near = np.diff(position) == 1  # nothing left out between the two
     between, apart = np.diff(waits.end_ns[rows]), np.diff(waits.loader[rows])
-    pace = _batch_pace(waits.batch_ns, waits.loader[rows], near)
+    dur = waits.end_ns[rows] - waits.start_ns[rows]
+    longest = sets.distinct(np.diff(waits.loader[rows[2 * dur >= dur.max()]]))
+    pace = _batch_pace(waits.batch_ns, waits.loader[rows], near, longest[0] if len(longest) == 1 else 1)
     if pace is None:  # without any, the time left out holds as many batches as calls
         pace = float(between.sum() / apart.sum()) if apart.all() else 0.0
     lags = np.where(near, between, pace)
@@ -48,7 +51,7 @@ def loader_chains(waits: Waits, included: np.ndarray, calls: int) -> dict[int, t
     return chains
 
 
-def _batch_pace(batch_ns: I64, number: I32, near: np.ndarray) -> float | None:
+def _batch_pace(batch_ns: I64, number: I32, near: np.ndarray, every: int) -> float | None:
     """Time per batch, ns, of the stretches whose waits are all replayed; None where two never follow each other.
 
     Processes deliver in bursts, and a recording ends somewhere in one: arrivals are compared with those so many batches
@@ -60,6 +63,8 @@ def _batch_pace(batch_ns: I64, number: I32, near: np.ndarray) -> float | None:
         1-based number of the call of each wait, ascending.
     near
         Whether each but the last is followed by its next.
+    every
+        At this distance the longest waits lie: it is tried however few of them were recorded.
     """
     borders = [0, *((~near).nonzero()[0] + 1).tolist(), len(number)]
     ends = [
@@ -68,8 +73,11 @@ def _batch_pace(batch_ns: I64, number: I32, near: np.ndarray) -> float | None:
         if after - first > 1
     ]
     best, least = None, np.inf
-    for burst in range(1, 1 + min(_LONGEST_BURST, max(map(len, ends), default=0) // 2)):
+    longest = min(_LONGEST_BURST, max(map(len, ends), default=0) // 2)
+    for burst in sorted({*range(1, 1 + longest), every} if ends else ()):
         apart = np.concatenate([of[burst:] - of[:-burst] for of in ends])
+        if not len(apart):
+            continue
         mean = float(apart.mean())
         if apart.std() < least * mean:
             best, least = mean / burst, float(apart.std()) / mean

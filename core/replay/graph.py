@@ -23,6 +23,7 @@ from core.replay.work import Work, collect_work, explain, freed
 from core.tables import I32, I64, Bool, StepTable
 
 BLOCK_LAUNCHES = 32  # longest run of launches in one block: the queue's limit is checked once per block
+ROUNDING_NS = 2_000  # times of older traces are whole microseconds
 _BOUNDARY, _MARK, _WAIT, _FLOOR, _LAUNCH = 0, 1, 2, 3, 4
 
 
@@ -116,13 +117,21 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
         edges, work = _joined(edges, around), freed(view, work)
     waits = find_waits(view, figures, work, lanes, call_ns)
     starts = figures.steps.start_ns[list(rows)]
-    ends = figures.steps.end_ns[list(rows)]
+    ends = _without_rounding(starts, figures.steps.end_ns[list(rows)])
     bounds = sets.distinct(np.concatenate((starts, ends, [window[0], window[1]])))
     points = _points(lanes, work, waits, edges, bounds)
     observed = np.zeros(len(work), dtype=bool)
     observed[waits.dep_piece] = True
     observed[edges[1]] = True
     return _fold(figures, rows, lanes, work, waits, call_ns, edges, points, observed, (starts, ends))
+
+
+def _without_rounding(starts: I64, ends: I64) -> I64:
+    """Ends of steps, none of which reaches into the next one by as little as rounding its duration makes."""
+    ends = ends.copy()
+    over = ends[:-1] - starts[1:]
+    ends[:-1] -= np.where((over > 0) & (over <= ROUNDING_NS), over, 0)
+    return ends
 
 
 def _joined(one: tuple[I32, I32], other: tuple[I32, I32]) -> tuple[I32, I32]:

@@ -46,3 +46,15 @@ def test_late_batches_that_no_device_idles_for_set_no_pace(tmp_path: Path) -> No
     saved = replay.what_if([Effect(EffectKind.SCALE_DEVICE, work, 0.9)]).saved_ns / 1000
     assert now - then > 0.08 * now
     assert saved == pytest.approx(now - then, abs=0.02 * now)
+
+
+@pytest.mark.parametrize("first", [3, 4, 5, 6])
+def test_a_stall_at_every_eighth_batch_is_told_from_two_of_them(first: int, tmp_path: Path) -> None:
+    def program(m: Machine, number: int) -> None:
+        m.loader(30_000 if number % 8 == first else 500, workers=1)
+        for _ in range(10):
+            m.kernel_op("aten::mm", 200)
+
+    run = simulate(program, steps=16, warmup=8, stacks=False, sustained=False)
+    _, replay = replay_of(run, tmp_path)
+    assert replay.step_ns / 1000 == pytest.approx(sustained_us(program), rel=0.01)

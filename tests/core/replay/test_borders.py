@@ -107,3 +107,15 @@ def test_a_device_that_was_busy_as_the_recording_began_is_no_latency_of_the_firs
     assert replay.step_ns / 1000 == pytest.approx(run.sustained_step_us, rel=0.01)
     assert saved_us == pytest.approx(truth_us, abs=0.01 * run.sustained_step_us)
     assert replay.error_pct < 1
+
+
+@pytest.mark.parametrize("over_us", [0.0, 1.0])
+def test_a_step_that_rounding_lets_reach_into_the_next_does_not_wait_for_its_batch(over_us: float) -> None:
+    trace = TraceBuilder()
+    for step in range(8):
+        at = step * 1000
+        trace.step(step, at, 1000 + over_us)
+        trace.range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, 600 if step % 4 else 100)
+        trace.op("aten::mm", at + 650, 100).launch("k", at=at + 660, call=5, start=at + 670, dur=300)
+    opened = trace.build()
+    assert Replay(opened, compute_figures(opened)).error_pct < 1
