@@ -71,6 +71,9 @@ class WindowActions(_Base):
 
         if tour_story.sample(0).exists():
             self.session.provide("learn", partial(tour.start, self.session))
+            self.session.provide("tour_stations", lambda: len(tour_story.stations()))
+            self.session.provide("tour_left_at", partial(self.settings.get, "tour/station"))
+            self.session.provide("leave_tour_at", partial(self.settings.set, "tour/station"))
         for service, panel_id in (("profile", "launch"), ("compare", "compare"), ("runs", "runs")):
             if panels.exists(panel_id):
                 self.session.provide(service, partial(self.session.pageRequested.emit, panel_id))

@@ -166,8 +166,10 @@ class StartPage(QScrollArea):
             "learn",
             self.tr("Learn with an example"),
             self.tr("Walk through a slow classifier, one fault after the other. No GPU is needed."),
-            button(self.tr("Start the tour"), partial(ask, "learn")),
+            button("", partial(ask, "learn")),
+            again := button(self.tr("From the start"), partial(ask, "learn", True)),
         )
+        self.learn_again_button = again
         self._cards = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._cards.setSpacing(12)
         for card in (opened, profiled, learnt):
@@ -226,10 +228,19 @@ class StartPage(QScrollArea):
             made.setEnabled(can)
             if not can:
                 made.setToolTip(self.tr("This installation lacks the part that does this."))
+        self._show_tour()
+
+    def _show_tour(self) -> None:
+        """Where the tour goes on."""
+        at, count = self._session.ask("tour_left_at") or 0, self._session.ask("tour_stations") or 0
+        words = self.tr("Go on at {number} of {count}").format(number=at + 1, count=count)
+        self.learn_button.setText(words if 0 < at < count else self.tr("Start the tour"))
+        self.learn_again_button.setVisible(0 < at < count)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """List what was opened meanwhile."""
         super().showEvent(event)
+        self._show_tour()
         if list(self._rows) != self._session.recent:
             self.show_recent()
 

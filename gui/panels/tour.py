@@ -84,6 +84,7 @@ class TourBar(QFrame):
         document.analysisChanged.connect(self._enable)
         session.currentChanged.connect(self._arrived)
         session.openingEnded.connect(self._ended)
+        self._keep_place()
         self._enable()
         self._fit()
 
@@ -179,7 +180,13 @@ class TourBar(QFrame):
             pressed.setEnabled(False)
         self._session.open([sample(stage)])
 
+    def _keep_place(self) -> None:
+        """The tour goes on here, also after the app was closed."""
+        if self._session.current is self._document:
+            self._session.ask("leave_tour_at", self._stage)
+
     def _arrived(self) -> None:
+        self._keep_place()
         shown = self._session.current
         if self._target >= 0 and shown is not None and stage_of(shown) == self._target:
             self._target = -1
@@ -196,6 +203,7 @@ class TourBar(QFrame):
 
     def _end(self) -> None:
         """Leave the example for where traces are opened and scripts are profiled, with what it came to."""
+        self._session.ask("leave_tour_at", 0)
         QTimer.singleShot(0, self._session, partial(_close, self._session, self._document))
         self._session.pageRequested.emit("start")
         tour_code.EndDialog(self._session, recap(), self.window()).open()
@@ -206,9 +214,22 @@ def _close(session: Session, document: Document) -> None:
         session.close_document(document)
 
 
-def start(session: Session) -> None:
-    """Open the first stage."""
-    session.open([sample(0)])
+def left_at(session: Session) -> int:
+    """Station to go on with: the one that was shown last, 0 at first and after the end."""
+    station = session.ask("tour_left_at") or 0
+    return int(station) if 0 <= station < len(stations()) else 0
+
+
+def start(session: Session, anew: bool = False) -> None:
+    """Go on where the tour was left, or begin ``anew``; a station that is open stays the only one."""
+    shown = next((d for d in session.documents if stage_of(d) >= 0), None)
+    wanted = 0 if anew else stage_of(shown) if shown is not None else left_at(session)
+    if shown is not None and stage_of(shown) == wanted:
+        session.set_current(shown)
+        return
+    session.open([sample(wanted)])
+    if shown is not None:
+        session.close_document(shown)
 
 
 def create(session: Session, document: Document | None) -> QWidget:

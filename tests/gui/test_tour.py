@@ -12,6 +12,7 @@ from core.importing import open_trace
 from gui import plan_order, text, tour_code, tour_story
 from gui.main_window import MainWindow
 from gui.panels import tour
+from gui.panels.start import StartPage
 from gui.session import Document, Session
 from gui.widgets.code import CodeDiff
 from profiling.spec import RunSpec
@@ -61,6 +62,34 @@ def test_the_tour_shows_each_fault_and_goes_on(window: MainWindow, qtbot: QtBot)
     assert window.session.recent == before  # the user's own files keep their places
 
 
+def test_the_tour_goes_on_where_it_was_left_also_after_the_app_was_closed(window: MainWindow, qtbot: QtBot) -> None:
+    start = window.findChild(StartPage)
+    assert start is not None
+    assert start.learn_button.text() == "Start the tour" and not start.learn_again_button.isVisible()
+    window.session.open([tour_story.sample(3)])
+    qtbot.waitUntil(lambda: _stage(window) == 3, timeout=60_000)
+    window.session.pageRequested.emit("start")
+    window.run_command("learn")  # it is open still: nothing else opens
+    assert _stage(window) == 3 and len(window.session.documents) == 1
+    left = window.session.current
+    assert left is not None
+    window.session.close_document(left)
+    assert start.isVisible()
+    assert start.learn_button.text() == "Go on at 4 of 9" and start.learn_again_button.isVisible()
+    assert window.settings.get("tour/station") == 3
+    start.learn_button.click()
+    qtbot.waitUntil(lambda: _stage(window) == 3, timeout=60_000)
+    window.session.ask("learn", True)
+    qtbot.waitUntil(lambda: _stage(window) == 0 and len(window.session.documents) == 1, timeout=60_000)
+    assert window.settings.get("tour/station") == 0
+
+
+def test_a_station_that_the_settings_cannot_mean_is_the_first(window: MainWindow) -> None:
+    for wrong in (-1, 9, 400):
+        window.settings.set("tour/station", wrong)
+        assert tour.left_at(window.session) == 0
+
+
 def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot: QtBot) -> None:
     window.session.open([tour_story.sample(len(tour_story.stations()) - 1)])
     qtbot.waitUntil(lambda: _stage(window) == len(tour_story.stations()) - 1, timeout=60_000)
@@ -68,6 +97,7 @@ def test_the_last_station_ends_the_tour_where_next_was(window: MainWindow, qtbot
     assert shown.next.text() == "End tour"
     qtbot.waitUntil(lambda: shown.next.x() > shown.back.x())  # once the bar is laid out
     shown.next.click()
+    assert window.settings.get("tour/station") == 0
     (end,) = window.findChildren(tour_code.EndDialog)
     assert end.profile.text() == "Profile a script…"
     end.profile.click()
