@@ -174,23 +174,20 @@ def analyze(
     from core.figures.lookup import view_of
     from core.pricing import price
     from core.replay.ahead import replay_ahead
-    from core.rule_runner import load_rules, run_rules
+    from core.rule_runner import load_rules, rules_ahead, run_rules
 
     report, view = progress or _silent, view_of(trace)  # held to the end: figures and pricing share its columns
     figures = figures or compute_figures(trace, progress=_part(report, 0.0, FIGURES_END))
     if on_partial is not None and isinstance(moved := on_partial(Analysis(figures)), Figures):
         figures = moved
     view.let_go()
+    ahead = rules_ahead(trace, figures, source, params)  # nothing may be forked once the replay has a thread
     priced, own_folders = partial(price, trace, figures, replay=replay_ahead(trace, figures)), tuple(extra_folders)
     results = run_rules(
-        trace,
-        figures,
-        source=source,
+        trace, figures, source=source, params=params, extra_folders=own_folders, ahead=ahead,
         on_result=_first_rules(priced, on_partial, len(load_rules()) if own_folders else 0),
         progress=_part(report, FIGURES_END, RULES_END),
-        params=params,
-        extra_folders=own_folders,
-    )
+    )  # fmt: skip
     if on_partial and not own_folders:
         on_partial(_unpriced(figures, results))
     view.let_go()

@@ -18,8 +18,11 @@ from typing import Any
 import numpy as np
 
 import core.rules
+from core import memory
 from core.errors import Cancelled
 from core.figures.model import Figures
+from core.importing.forked import Forked
+from core.importing.reader import FileReader
 from core.kinds import HOST_CALLS, SliceKind
 from core.own_run import lacking, no_steps_cure, no_steps_reason
 from core.recorded import has_shapes
@@ -151,6 +154,7 @@ def run_rules(
     progress: Progress | None = None,
     params: Mapping[str, Mapping[str, float]] | None = None,
     extra_folders: Iterable[Path] = (),
+    ahead: Forked[tuple[RuleResult, ...]] | None = None,
 ) -> tuple[RuleResult, ...]:
     """Run every rule on a trace.
 
@@ -168,6 +172,8 @@ def run_rules(
         Rule id -> parameter name -> value, over the defaults.
     extra_folders
         Allowed folders with the user's own rules.
+    ahead
+        What `rules_ahead` has begun.
 
     Returns
     -------
@@ -177,10 +183,12 @@ def run_rules(
     shared: dict[str, Any] = {}
     finder = source if source is not None else SourceFinder(trace)
     missing = _missing_reasons(trace, figures)
-    results: list[RuleResult] = []
     report = progress or _silent
     ours = _own_rules()
+    results = _of_fork(ahead, report, on_result) if ahead is not None else []
     for at, item in enumerate(_ours_first(tuple(extra_folders), partial(report, 1.0, ""))):
+        if at < len(results):
+            continue
         tell = partial(report, min(at / len(ours), 1.0), item.rule.id)
         tell()
         values = item.defaults
@@ -195,6 +203,39 @@ def run_rules(
             on_result(result)
     report(1.0, "")
     return tuple(results)
+
+
+def rules_ahead(
+    trace: Trace,
+    figures: Figures,
+    source: SourceFinder | None = None,
+    params: Mapping[str, Mapping[str, float]] | None = None,
+) -> Forked[tuple[RuleResult, ...]]:
+    """Begin to run our rules on a large trace beside what else there is to do, where a process can be forked for it."""
+
+    def work(tell: Callable[[tuple[float, str]], None]) -> tuple[RuleResult, ...]:
+        memory.hand_back_large()
+        if isinstance(trace.reader, FileReader):
+            trace.reader.start_anew()
+        return run_rules(trace, figures, source=source, params=params, progress=lambda done, what: tell((done, what)))
+
+    return Forked(work, worthwhile=len(trace.slices) >= memory.MANY)
+
+
+def _of_fork(ahead: Forked[tuple[RuleResult, ...]], report: Progress, on_result: OnResult | None) -> list[RuleResult]:
+    """Results of our rules, none where the fork has come to nothing."""
+    latest = (0.0, "")
+
+    def hear(news: tuple[float, str] | None) -> None:
+        nonlocal latest
+        latest = news or latest
+        report(*latest)
+
+    found = [replace(one, rule=item.rule) for one, item in zip(ahead.result(hear) or (), _own_rules(), strict=False)]
+    if on_result is not None:
+        for result in found:
+            on_result(result)
+    return found
 
 
 def _ours_first(folders: Sequence[Path], meanwhile: Callable[[], None]) -> Iterator[LoadedRule]:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from core import sets
+from core import memory, sets
 from core.figures.names import NameClasses, classify
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
 from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, U8, Bool
@@ -183,6 +183,7 @@ class View:
         """Forget what is long and quickly worked out again: the next stage needs the memory, and little of it."""
         for name in ("valid", "work", "host_calls", "launching", "_by_kind", "within_kind"):
             self.__dict__.pop(name, None)
+        memory.give_back_between(len(self.trace.slices))
 
     def named(self, ids: I32, classes: Bool) -> I32:
         """Those of ``ids`` whose name is in a class."""

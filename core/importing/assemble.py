@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from core import sets
 from core.importing.aside import Alongside
-from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty, narrow
+from core.importing.columns import NO_DURATION, EventColumns, Interner, SliceColumns, empty
 from core.importing.header import read_header
 from core.importing.kineto import UNNUMBERED_STEP, facts_of_names, step_number
 from core.importing.links import Launches, launches_of, make_links
@@ -168,7 +169,7 @@ class _Taken:
         self._tick()
         column = getattr(self._slices, name)[self._order]
         setattr(self._slices, name, None)
-        return narrow(column) if name in _WIDE else column
+        return sets.narrow(column) if name in _WIDE else column
 
     def rest(self, kind: U8) -> tuple[dict[str, Any], tuple[U8, U8, Bool], Launches]:
         """Return all that needs no nesting: columns, facts of their names, launches."""

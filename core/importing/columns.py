@@ -18,7 +18,6 @@ from core.tables import F64, I32, I64, U8
 from core.words import visible
 
 NO_DURATION = -1
-_INT32 = np.iinfo(np.int32)
 _G = TypeVar("_G", bound="Group")
 
 
@@ -132,14 +131,6 @@ def group_of(group: type[_G], columns: dict[str, Sequence[Any]]) -> _G:
 def empty(group: type[_G]) -> _G:
     """Make a group without rows."""
     return group(**{name: np.empty(0, dtype=dtype) for name, dtype in _dtypes(group)})
-
-
-def narrow(column: Any) -> Any:
-    """Hold whole numbers in 32 bits where all of them fit."""
-    if column.dtype == np.int32 or not len(column):
-        return column
-    fit = column.min() >= _INT32.min and column.max() <= _INT32.max
-    return column.astype(np.int32) if fit else column
 
 
 STRING_COLUMNS = frozenset({"category", "name", "pid", "tid"})

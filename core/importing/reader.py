@@ -78,6 +78,12 @@ class FileReader:
         with self._lock:
             return any(words in file.read(start, size) for start, size in places if 0 <= size <= _EVENT_LIMIT_BYTES)
 
+    def start_anew(self) -> None:
+        """Let go of open files, in a fork: it would move the place in them under the feet of who opened them."""
+        self._lock = threading.Lock()
+        for file in self._files:
+            file.start_anew()
+
     @classmethod
     def of_all(cls, readers: Sequence[FileReader]) -> FileReader:
         """Return a reader for the sources of all, in order."""
@@ -116,6 +122,11 @@ class _Blocks:
     def __del__(self) -> None:
         if self._text is not None:
             self._text.close()
+
+    def start_anew(self) -> None:
+        if self._text is not None:
+            self._text.close()
+            self._text, self._at = None, 0
 
     def read(self, start: int, size: int) -> bytes:
         skip = start - self._ahead_at

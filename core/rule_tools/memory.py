@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from core.kinds import TrackKind
 from core.rule_tools.facts import Facts
 from core.sets import distinct
@@ -17,18 +19,19 @@ def per_step(facts: Facts, device: int | None = None) -> Iterator[tuple[int, I64
     """
     memory, steps = facts.trace.memory, facts.figures.steps
     held = facts.memo.get(key := f"memory of device {device}")
+    rows = facts.step_rows
     if held is None:
         if device is None:
             gpus = memory.device[memory.device >= 0]
             found = distinct(gpus).tolist()
             device = max(found, key=lambda one: int((gpus == one).sum()), default=-1)
         mine = (memory.device == device) & (memory.allocated_bytes >= 0)
-        held = facts.memo[key] = memory.time_ns[mine], memory.allocated_bytes[mine], memory.reserved_bytes[mine]
-    time, allocated, reserved = held
-    rows = facts.step_rows
-    bounds = (time.searchsorted(edge[rows]).tolist() for edge in (steps.start_ns, steps.end_ns))
+        at = mine.nonzero()[0].astype(np.int32)
+        time = memory.time_ns[at]
+        held = facts.memo[key] = at, [time.searchsorted(edge[rows]).tolist() for edge in (steps.start_ns, steps.end_ns)]
+    at, bounds = held
     for row, first, end in zip(rows.tolist(), *bounds, strict=True):
-        yield row, allocated[first:end], reserved[first:end]
+        yield row, memory.allocated_bytes[at[first:end]], memory.reserved_bytes[at[first:end]]
 
 
 def slice_at(facts: Facts, time_ns: int, thread_id: int) -> int:
