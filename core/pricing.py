@@ -361,7 +361,7 @@ def _finished(
     """Figures with what the replay knows, and the verdict that follows from it."""
     error = replay.error_pct if replay is not None else None
     usable = replay is not None and is_usable(replay, figures)
-    sustained = replay.step_ns if replay is not None and usable else None
+    sustained = float(replay.step_ns) if replay is not None and usable else None
     known = [s.saving.pct for s in suggestions if s.saving.pct is not None and not s.informational]
     if replay is not None and plan:
         known.append(100.0 * (1 - plan[-1].predicted_step_ns / replay.step_ns))

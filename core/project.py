@@ -177,7 +177,8 @@ class Project:
             _keep_what_is_not_ours(self.folder / NAME)
             merged = self.with_others(base)
             values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in merged.iterations]}
-            write_atomically(self.folder / NAME, orjson.dumps(values, option=orjson.OPT_INDENT_2))
+            how = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY  # a number of an array's kind loses no round
+            write_atomically(self.folder / NAME, orjson.dumps(values, option=how))
         return merged
 
 

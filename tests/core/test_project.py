@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 
@@ -52,6 +53,14 @@ def test_project_is_kept(tmp_path):
     assert project.next_copy() == tmp_path / "p" / "copies" / "2"
     assert fix.place == "/home/user/project/train.py:12"
     assert "-a" in fix.diff
+
+
+def test_no_round_is_lost_because_a_figure_is_of_an_arrays_kind(tmp_path):
+    figures = Figures("x", sustained_ns=np.float64(1.5), kernels=np.int64(3))  # type: ignore[arg-type]
+    one = Iteration(0, "/runs/1", 1.0, predicted_ns=np.float32(2.0), figures=figures)  # type: ignore[arg-type]
+    Project(tmp_path, "/code/train.py", (one,)).save()
+    (kept,) = load_project(tmp_path).iterations
+    assert (kept.figures.sustained_ns, kept.figures.kernels, kept.predicted_ns) == (1.5, 3, 2.0)
 
 
 @pytest.mark.parametrize(
