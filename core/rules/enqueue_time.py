@@ -53,7 +53,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             [evidence(facts, "Marked steps", len(shown), "", shown)],
             values={"host_ms": s.step_ns / 1e6, "device_ms": device / 1e6},
             anchors=shown,
-            occurrences=1,
+            occurrences=len(shown),
             at=-1,
             informational=True,
         )

@@ -153,6 +153,7 @@ def test_copies_that_run_ahead_of_their_step_do_not_make_its_work_look_longer() 
         builder.op("aten::mm", at + 20, 50).launch("gemm", at + 30, 5, 40 + 300 * i, 299)
     (found,) = run_rule("enqueue-time", built(builder)).suggestions
     assert found.values["device_ms"] == pytest.approx(0.3, rel=0.05)
+    assert found.occurrences == len(found.steps) > 1  # true of each step, not of one among them
 
 
 def test_a_number_that_is_read_back_before_gloo_sends_is_no_tensor_of_the_gpu_s() -> None:
