@@ -184,3 +184,40 @@ def test_rows_picked_group_by_group_are_a_loop(rounds: int, then: str, found: bo
     for card in cards:
         assert card.headline == "A Python loop picks rows group by group: 30 rounds"
         assert "index_add_" in card.fix.after
+
+
+def _gate(us: float, *names: str, inside: str = "") -> Callable[[], Trace]:
+    def program(m: Machine) -> None:
+        _work(m)
+        for name in names or ("mul", "add", "clamp", "sigmoid", "mul"):
+            if inside:
+                with m.op(inside), m.op(f"aten::{name}", us=us):
+                    pass
+            else:
+                with m.op(f"aten::{name}", us=us):
+                    pass
+
+    return on_cpu(program)
+
+
+def test_long_elementwise_operators_of_a_cpu_could_be_compiled_into_one() -> None:
+    analysis = analyze(_gate(400)())
+    fusible = found(analysis, "fusible-kernel-sequence")
+    assert fusible.values["share_pct"] == pytest.approx(50, abs=2)
+    assert fusible.saving.basis == "rough"
+    assert fusible.saving.pct == pytest.approx(0.7 * fusible.values["share_pct"], abs=2)  # three tenths are left
+    assert "C++" in fusible.fix.risk
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        _gate(20),  # a compiled loop takes about as long to start
+        _gate(400, "add", "mul"),  # too few to gain
+        _gate(60, "mul", "add", "sigmoid"),  # too small a part of the step
+        _gate(400, "clamp", "clamp", "clamp", "clamp"),  # of one tensor after another
+        _gate(400, inside="aten::logsumexp"),  # what an operator runs itself
+    ],
+)
+def test_what_a_compiler_would_not_gain_on_a_cpu_is_left_alone(trace: Callable[[], Trace]) -> None:
+    assert run_rule("fusible-kernel-sequence", trace()).outcome is Outcome.CLEAN

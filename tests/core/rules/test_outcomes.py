@@ -16,14 +16,14 @@ from tests.trace_builder import TraceBuilder
 
 ALWAYS = "crossing-slices invalid-json"  # every slice and the file itself are looked at
 PATTERNS = "evaluation-with-gradients hand-written-composite-op loop-over-tensor-elements unfused-attention"
-PATTERNS += " unfused-cross-entropy"  # looked for among all operators
+PATTERNS += " unfused-cross-entropy fusible-kernel-sequence"  # looked for among all operators
 WAITS = """allocation-in-step blocking-pinned-copy constant-copied-each-step control-flow-on-device-tensor
 data-dependent-shape event-wait explicit-synchronize grad-norm-read-back grad-scaler-read-back host-index-tensor
 host-list-index op-reads-back pageable-batch-copy pinning-in-step scalar-read-back synchronous-memcpy synchronous-memset
 tensor-read-back"""  # looked for among all calls of the runtime
 KERNELS = "double-precision-by-accident fp32-matmul-without-tf32 grid-too-small layout-conversions low-occupancy"
 KERNELS += " tensor-cores-unused launch-bound"
-ON_GPU = f"{WAITS} {KERNELS} clock-skew data-parallel dtype-ping-pong fusible-kernel-sequence model-on-cpu"
+ON_GPU = f"{WAITS} {KERNELS} clock-skew data-parallel dtype-ping-pong model-on-cpu"
 ON_GPU += " gpu-events-missing lazy-initialisation orphan-kernels"
 
 
