@@ -8,12 +8,13 @@ read from the stage's own trace. The traces are simulated for a GPU, and were no
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from core.analysis import Analysis, analyze
 from core.importing import open_trace
 from core.judging import judge
 from core.project import Iteration, figures_of, predicted_step
+from core.run_folder import finder_for
 
 SAMPLES = Path(__file__).resolve().parents[1] / "resources" / "samples"
 # What each stage repairs: words, and the suggestions of the stage before that say so (rule, function).
@@ -36,7 +37,8 @@ def main() -> None:
     print("|---" * len(HEADS) + "|")
     before: tuple[Analysis, Iteration] | None = None
     for stage, (words, repaired) in enumerate(REPAIRS):
-        analysis = analyze(open_trace(SAMPLES / f"story_stage{stage}_simulated.json.gz"))
+        trace = open_trace(SAMPLES / f"story_stage{stage}_simulated.json.gz")
+        analysis = analyze(trace, source=finder_for(trace))
         row, places = Iteration(stage, "", 0.0, figures=figures_of(analysis, None)), ""
         outcome = ("", "", "")
         if before is not None:
@@ -72,7 +74,7 @@ def _predicted(analysis: Analysis, chosen: list[int]) -> float | None:
 
 def _place(analysis: Analysis, index: int) -> str:
     source = analysis.suggestions[index].source
-    return f"{source.file}:{source.line} {source.function}" if source is not None else ""
+    return f"{PurePath(source.file).name}:{source.line} {source.function}" if source is not None else ""
 
 
 def _words(outcome: str, off_by: float | None) -> str:
