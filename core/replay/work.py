@@ -143,13 +143,16 @@ def freed(view: View, work: Work) -> Work:
     first = work.stream.searchsorted(np.arange(len(work.stream_track)))
     first = first[work.launch_id[first] >= 0] if len(work) else first[:0]
     call_ns = view.trace.slices.dur_ns[work.launch_id[first]]
-    first, call_ns = (part[work.latency_ns[first] > call_ns + HELD_NS] for part in (first, call_ns))
+    # Also of a piece that waits for another stream: what is left of its delay is then a gap.
+    held = (work.latency_ns[first] > call_ns + HELD_NS) | (work.gap_ns[first] > HELD_NS)
+    first, call_ns = first[held], call_ns[held]
     if not len(first):
         return work
-    latency, free = work.latency_ns.copy(), work.free_ns.copy()
-    free[work.stream[first]] = work.start_ns[first] - work.gap_ns[first]
-    latency[first] = np.minimum(np.maximum(call_ns, work.typical_ns), work.latency_ns[first])
-    return replace(work, latency_ns=latency, free_ns=free)
+    latency, gap, free = work.latency_ns.copy(), work.gap_ns.copy(), work.free_ns.copy()
+    latency[first] = np.minimum(np.maximum(call_ns, work.typical_ns), latency[first])
+    gap[first] = np.minimum(gap[first], _DEFAULT_GAP_NS)
+    free[work.stream[first]] = work.start_ns[first] - gap[first]
+    return replace(work, latency_ns=latency, gap_ns=gap, free_ns=free)
 
 
 def _merge_graphs(launch: I32, start: I64, end: I64) -> tuple[I32, I64, I64, I32]:

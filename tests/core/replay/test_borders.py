@@ -93,7 +93,7 @@ def test_a_device_that_was_busy_as_the_recording_began_is_no_latency_of_the_firs
                 m.kernel_op("aten::mm", 75.0 if m.fixed("kernels") else 150.0)
             if side:
                 m.stream_wait(m.event_record(7), 20)
-                m.kernel(60.0 if m.fixed("kernels") else 120.0, "side", 20)
+                m.kernel(1600.0 if m.fixed("kernels") else 3200.0, "side", 20)
         m.item(pinned=True)
         with m.range("kernels"):
             for _ in range(10):
