@@ -108,7 +108,7 @@ class AllowDialog(QDialog):
     def allowed(self) -> Allowed:
         """The entry as it is chosen now."""
         chosen = list(self._scopes)[max(0, self.places.checkedId())]
-        return scopes(self._suggestion, self.reason.text().strip())[chosen]
+        return scopes(self._suggestion, allow_file.in_one_line(self.reason.text()))[chosen]
 
     def _show(self) -> None:
         known = bool(self.reason.text().strip())

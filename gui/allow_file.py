@@ -19,13 +19,18 @@ NAME = "steplens-allow.toml"
 translate = QCoreApplication.translate
 
 
+def in_one_line(reason: str) -> str:
+    """A reason as it is kept: what was pasted may have several lines, the file is to be read at a glance."""
+    return " ".join(reason.split())
+
+
 def meant(document: Document, known: Iterable[Allowed] = ()) -> list[Allowed]:
     """Entries for the suggestions that were dismissed, or allowed elsewhere, and that no known entry covers."""
     entries = []
     for suggestion in document.analysis.suggestions if document.analysis else ():
         aside = document.suggestion_state.get(suggestion.key) in SET_ASIDE
         if aside and not any(k.fits(suggestion) for k in known):
-            reason = document.dismiss_reason.get(suggestion.key, "").strip()
+            reason = in_one_line(document.dismiss_reason.get(suggestion.key, ""))
             entries.append(entry_for(suggestion, reason or translate("allow", "dismissed without a reason")))
     return entries
 

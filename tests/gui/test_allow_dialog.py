@@ -73,6 +73,14 @@ def test_entry_is_added_beside_the_code_when_asked(window, loop, run_folder, tmp
     assert document.dismiss_reason[SUGGESTION.key] == "checked once per epoch"
 
 
+def test_a_reason_of_several_lines_is_one_line_of_the_file(window, loop, run_folder, tmp_path):  # noqa: F811
+    dialog = dialog_of(window, shown(window, run_folder, 1_000_000.0))
+    dialog.reason.setText(" shown\n\tevery <b>step</b> \n")
+    dialog.add.click()
+    (entry,) = read_allow_file(tmp_path / "project" / "steplens-allow.toml")
+    assert entry.reason == "shown every <b>step</b>"
+
+
 def test_what_is_allowed_already_is_not_added_twice(window, loop, run_folder, tmp_path):  # noqa: F811
     path = tmp_path / "project" / "steplens-allow.toml"
     path.write_bytes(b'# ours\r\n[[allow]]\r\nrule = "control-*"\r\nreason = "x"\r\n')
