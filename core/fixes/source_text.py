@@ -243,6 +243,15 @@ class SourceText:
         alone = len(self.block_of(statement)) == 1
         self._edits.append((start, min(end, len(self.text)), f"{indent}pass{self.newline}" if alone else ""))
 
+    def delete_decorator(self, decorator: ast.expr) -> None:
+        """Delete the lines of a decorator."""
+        first, last = decorator.lineno, decorator.end_lineno or decorator.lineno
+        start, end = self.span(decorator)
+        before, rest = self.text[self._offsets[first - 1] : start], self.text[end : self._offsets[last]].strip()
+        if before.strip() != "@" or (rest and not rest.startswith("#")):
+            raise NotApplicable("the decorator shares its line")
+        self._edits.append((self._offsets[first - 1], self._offsets[last], ""))
+
     def indent_step(self) -> str:
         """What the file indents a block by: that of its first block; four spaces without any."""
         for node in ast.walk(self.tree):

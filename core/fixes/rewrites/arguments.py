@@ -6,7 +6,7 @@ import ast
 
 from core.fixes.naming import add_import, imported_as, origin_of
 from core.fixes.rewrites.step import to_host
-from core.fixes.source_text import Loop, NotApplicable, Place, SourceText, calls, dotted
+from core.fixes.source_text import Loop, NotApplicable, Place, SourceText, bracketed, calls, dotted
 
 FUSED = {"Adam", "AdamW", "SGD"}  # Adagrad has a fused form for the CPU alone
 AT_WORKERS, AT_PIN_MEMORY = 5, 7  # positions of these parameters of DataLoader
@@ -21,6 +21,8 @@ def set_argument(source: SourceText, call: ast.Call, name: str, value: str) -> b
         if keyword.arg == name:
             if source.of(keyword.value) == value:
                 return False
+            if not isinstance(keyword.value, ast.Constant):
+                raise NotApplicable(f"{name} is decided elsewhere, as {source.of(keyword.value)}: set it there")
             source.replace(keyword.value, value)
             return True
     add_argument(source, call, f"{name}={value}")
@@ -49,6 +51,9 @@ def add_argument(source: SourceText, call: ast.Call, text: str) -> None:
 def zero_to_none(source: SourceText, place: Place) -> tuple[str, str]:
     """``zero_grad()`` -> ``zero_grad(set_to_none=True)``."""
     found = [c for c in calls(source.scope(place)) if _method(c) == "zero_grad"]
+    for own in ast.walk(source.tree):
+        if isinstance(own, ast.FunctionDef) and own.name == "zero_grad" and "set_to_none" not in source.of(own):
+            raise NotApplicable("a zero_grad of this file knows no set_to_none")
     changed = [set_argument(source, c, "set_to_none", "True") for c in found if not c.args]
     for call in found:
         if len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and not call.args[0].value:
@@ -122,7 +127,8 @@ def loader_prefetch(source: SourceText, place: Place) -> tuple[str, str]:
         workers = _keyword(call, "num_workers")
         if workers is None or not isinstance(workers, ast.Constant) or not workers.value:
             continue  # where it is worked out elsewhere it may be none, and the arguments be refused
-        changed |= set_argument(source, call, "persistent_workers", "True")
+        if not _chosen(call, "persistent_workers"):
+            changed |= set_argument(source, call, "persistent_workers", "True")
         if _keyword(call, "prefetch_factor") is None:
             changed |= set_argument(source, call, "prefetch_factor", "4")
     if not changed:
@@ -140,7 +146,11 @@ def keep_workers(source: SourceText, place: Place) -> tuple[str, str]:
         workers = _keyword(call, "num_workers")
         if source.loop_of(call) is not None and source.statement(call) is not source.loop_of(call):
             raise NotApplicable("the loader is built anew in a loop, and its workers with it: build it before the loop")
-        if workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0):
+        if workers is None or _chosen(call, "persistent_workers"):
+            continue
+        if not isinstance(workers, ast.Constant):  # with none, the argument is refused
+            changed |= set_argument(source, call, "persistent_workers", f"{bracketed(source, workers)} > 0")
+        elif workers.value != 0:
             changed |= set_argument(source, call, "persistent_workers", "True")
     if not changed:
         raise NotApplicable("no loader with workers to change")
@@ -162,6 +172,8 @@ def optimizer_in_one_kernel(source: SourceText, place: Place) -> tuple[str, str]
         raise NotApplicable("the optimizer has options that exclude it")
     if dotted(call.func).rpartition(".")[2] in FUSED:
         other, own = _keyword_of(call, "foreach"), _keyword_of(call, "fused")
+        if other is not None and not isinstance(other.value, ast.Constant):
+            raise NotApplicable(f"foreach is decided elsewhere, as {source.of(other.value)}: set it there")
         if other is not None and own is None:  # the two exclude each other
             source.replace(other, "fused=True")
         else:
@@ -246,7 +258,14 @@ def _is_batch_copy(source: SourceText, call: ast.Call) -> bool:
     kept = (
         isinstance(statement, ast.Expr) and statement.value is call
     )  # model.to(device) as a statement moves a module in place
-    return source.loop_of(call) is not None and not kept and isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
+    plain = isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
+    return source.loop_of(call) is not None and not kept and plain and not _is_model(source, dotted(value))
+
+
+def _is_model(source: SourceText, name: str) -> bool:
+    """Whether a name is called somewhere, or asked for its parameters: it is a module, not a batch."""
+    asked = {f"{name}.{of}" for of in ("parameters", "train", "eval", "state_dict", "load_state_dict")}
+    return bool(name) and any(dotted(c.func) == name or dotted(c.func) in asked for c in calls(source.tree))
 
 
 def _is_host_name(source: SourceText, node: ast.expr) -> bool:

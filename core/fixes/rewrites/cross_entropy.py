@@ -6,8 +6,10 @@ import ast
 from dataclasses import dataclass
 
 from core.fixes.naming import free_name, functional_name, imported_as, torch_name
+from core.fixes.rewrites.evaluation import keeps_evaluations, torch_words
 from core.fixes.rewrites.losses import match
-from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted, names_read
+from core.fixes.rewrites.sharing import changed_object
+from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, calls, dotted
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Found:
     call: ast.Call  # what works out the loss
     rest: str  # its other arguments, as text
     softmax: ast.Call
-    assigned: ast.stmt | None  # statement that holds the log_softmax, to be dropped with it
+    assigned: ast.Assign | None  # statement that holds the log_softmax, to be dropped with it
     built: ast.Call | None = None  # where the NLLLoss object is built, for a loss that is an object
     inner: ast.Call | None = None  # the nll_loss in the function that is called, which does other things too
 
@@ -36,7 +38,7 @@ def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
     loss = found[0]
     scores = source.of(loss.softmax.args[0])
     if loss.assigned is not None:
-        _check_same_later(source, scope, loss)
+        scores = _scores_later(source, scope, loss, loss.assigned)
     if loss.built is not None:
         source.replace(loss.built.func, _cross_entropy_class(source, source.of(loss.built.func)))
         source.replace(loss.call.args[0], scores)
@@ -44,8 +46,6 @@ def cross_entropy(source: SourceText, place: Place) -> tuple[str, str]:
         _take_scores(source, loss.inner, loss.call, scores)
     else:
         source.replace(loss.call, f"{functional_name(source, loss.call)}.cross_entropy({scores}{loss.rest})")
-    if loss.assigned is not None:
-        source.delete(loss.assigned)
     return (
         "Use cross-entropy, which is log_softmax and the negative log-likelihood in one.",
         "None for values but rounding; the gain is a few launches per step.",
@@ -59,17 +59,29 @@ def _cross_entropy_class(source: SourceText, nll: str) -> str:
     return imported_as(source, "torch.nn.CrossEntropyLoss") or f"{torch_name(source)}.nn.CrossEntropyLoss"
 
 
-def _check_same_later(source: SourceText, scope: ast.AST, loss: Found) -> None:
-    """The scores must still be what they were where log_softmax was taken of them."""
-    assert loss.assigned is not None
-    read = names_read(loss.softmax.args[0])
-    first, last = loss.assigned.lineno, loss.call.lineno
-    for node in ast.walk(scope):
-        stored = isinstance(node, ast.Name) and node.id in read and isinstance(node.ctx, ast.Store)
-        if stored and isinstance(node, ast.Name) and first <= node.lineno <= last:
-            raise NotApplicable(f"{node.id} is something else by the time of the loss")
-    if source.loop_of(loss.assigned) is not source.loop_of(loss.call):
-        raise NotApplicable("the loss is worked out in another loop than log_softmax")
+def _scores_later(source: SourceText, scope: ast.AST, loss: Found, assigned: ast.Assign) -> str:
+    """What the scores are called where the loss is worked out; the statement that held log_softmax gives them a name.
+
+    Where they are a name already, and still hold the same, the statement goes.
+    """
+    given = loss.softmax.args[0]
+    if source.block_of(assigned) is not source.block_of(source.statement(loss.call)):
+        raise NotApplicable("the loss is worked out in another block than log_softmax")
+    first, last = assigned.lineno, source.statement(loss.call).lineno
+    between = [n for n in ast.walk(scope) if first <= getattr(n, "lineno", 0) < last]
+    changed = {dotted(c) for n in between if (c := changed_object(n)) is not None}
+    changed |= {n.id for n in between if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if isinstance(given, ast.Name) and given.id not in changed:
+        source.delete(assigned)
+        return given.id
+    taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
+    taken |= {a.arg for a in ast.walk(source.tree) if isinstance(a, ast.arg)}
+    if dotted(given) in changed:
+        raise NotApplicable(f"{dotted(given)} is something else by the time of the loss")
+    name = free_name("logits", taken)
+    source.replace(assigned.targets[0], name)
+    source.replace(assigned.value, source.of(given))
+    return name
 
 
 def _callers(source: SourceText, scope: ast.AST) -> list[FunctionNode]:
@@ -157,17 +169,20 @@ def _through_function(source: SourceText, call: ast.Call) -> str | None:
     given = dict(zip(names, call.args, strict=False))
     if len(given) != len(call.args) or not inner.args or dotted(inner.args[0]) != names[0]:
         return None
-    parts = []
+    parts, handed = [], [call.args[0]]
     for argument in [*inner.args[1:], *inner.keywords]:
         value = argument.value if isinstance(argument, ast.keyword) else argument
         if dotted(value) not in given:
             return None
+        handed.append(given[dotted(value)])
         prefix = f"{argument.arg}=" if isinstance(argument, ast.keyword) else ""
         parts.append(f", {prefix}{source.of(given[dotted(value)])}")
-    return "".join(parts)
+    return "".join(parts) if keeps_evaluations(call.args, handed, torch_words(source)) else None
 
 
-def _log_softmax_behind(source: SourceText, scope: ast.AST, node: ast.expr) -> tuple[ast.Call, ast.stmt | None] | None:
+def _log_softmax_behind(
+    source: SourceText, scope: ast.AST, node: ast.expr
+) -> tuple[ast.Call, ast.Assign | None] | None:
     """The log_softmax call behind a loss's first argument, and the statement to drop with it."""
     if isinstance(node, ast.Call):
         return (node, None) if _is_log_softmax(source, node) else None

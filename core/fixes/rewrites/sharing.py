@@ -72,14 +72,14 @@ def _check_unchanged(source: SourceText, value: ast.expr, code: Iterable[ast.AST
     for part in code:
         own = local_names(part) if isinstance(part, FunctionNode) else set()
         for node in ast.walk(part):
-            changed = _changed(node)
+            changed = changed_object(node)
             if isinstance(changed, ast.Name) and changed.id in names - own:
                 raise NotApplicable(f"{changed.id} changes from step to step")
             if isinstance(changed, ast.Attribute) and changed.attr in attributes:
                 raise NotApplicable(f"{dotted(changed) or changed.attr} is set again later")
 
 
-def _changed(node: ast.AST) -> ast.AST | None:
+def changed_object(node: ast.AST) -> ast.AST | None:
     """The object that a node changes: of ``a.b = 1``, ``a.b += 1`` and ``del a.b`` it is ``a.b`` itself."""
     if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
         return node

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from core.fixes.naming import torch_name
+from core.fixes.naming import origin_of, torch_name
+from core.fixes.rewrites.evaluation import effects, torch_words
 from core.fixes.source_text import FunctionNode, NotApplicable, Place, SourceText, bracketed, calls, dotted, same
 
 REDUCTIONS = {"max", "min", "amax", "amin", "any", "all", "sum", "mean", "isnan", "isfinite", "isinf", "norm", "item"}
@@ -12,6 +13,7 @@ BOOL_FUNCTIONS = {"equal", "allclose", "is_tensor"}
 PYTHON_VALUES = {"float", "int", "max", "min", "any", "all", "round"}
 TRUTHS = {"any", "all", "isnan", "isfinite", "isinf"}
 WRAPPERS = {"list", "tensor", "LongTensor"}
+DEVICE_MODULES = {"accelerator", "cpu", "cuda", "hpu", "mps", "mtia", "npu", "xpu"}
 
 
 def range_to_arange(source: SourceText, place: Place) -> tuple[str, str]:
@@ -68,7 +70,7 @@ def _range_behind(source: SourceText, part: ast.expr, scope: ast.AST) -> ast.Cal
         if isinstance(read, ast.Name) and read.id == part.id and isinstance(read.ctx, ast.Load):
             above = source.parent(read)
             above = source.parent(above) if isinstance(above, ast.Tuple) else above
-            if not isinstance(above, ast.Subscript):
+            if not isinstance(above, ast.Subscript) or above.value is read:
                 return None
     assert isinstance(statement.value, ast.Call)
     return statement.value
@@ -143,6 +145,8 @@ def _text(source: SourceText, part: ast.expr) -> str:
     _check_stays_tensor(part)
     if isinstance(part, ast.Compare) and len(part.ops) > 1:
         values = [part.left, *part.comparators]
+        if any(effects(middle, torch_words(source)) for middle in values[1:-1]):
+            raise NotApplicable("what stands in the middle of the comparison would be worked out twice")
         pairs = zip(values, values[1:], strict=False)
         return " & ".join(f"({_without_reads(source, part, left, right)})" for left, right in pairs)
     return _without_reads(source, part, part, part)
@@ -233,14 +237,34 @@ def no_synchronize(source: SourceText, place: Place) -> tuple[str, str]:
     chosen = near or ([] if place.exact else in_loops or found)
     if not chosen:
         raise NotApplicable("no synchronize() of its own line")
-    around = source.function_of(chosen[0]) or source.tree
-    _check_not_needed(around)
     for statement in chosen:
-        source.delete(statement)
+        _check_whole_device(source, statement)
+    _check_not_needed(source.function_of(chosen[0]) or source.tree)
+    for statement in chosen:
+        source.delete(_with_its_condition(source, statement))
     return (
         "Take the synchronisation away: the device keeps its own order.",
         "Times taken with the clock right after it then measure enqueueing only; torch.cuda.Event measures the device.",
     )
+
+
+def _check_whole_device(source: SourceText, statement: ast.stmt) -> None:
+    call = next(calls(statement))
+    name = origin_of(source, dotted(call.func)) or dotted(call.func)
+    if name.rpartition(".")[0].rpartition(".")[2] not in DEVICE_MODULES:
+        raise NotApplicable(
+            f"{dotted(call.func)}() waits for one event or stream: whether it still must is yours to say"
+        )
+
+
+def _with_its_condition(source: SourceText, statement: ast.stmt) -> ast.stmt:
+    """The statement, or the ``if torch.cuda.is_available():`` that holds nothing else."""
+    above = source.parent(statement)
+    if not isinstance(above, ast.If) or len(above.body) > 1 or above.orelse or effects(above.test, torch_words(source)):
+        asks = isinstance(above, ast.If) and dotted(getattr(above.test, "func", None)).endswith("is_available")
+        if not asks or not isinstance(above, ast.If) or len(above.body) > 1 or above.orelse:
+            return statement
+    return statement if source.of(above).startswith("elif") else above
 
 
 def _check_not_needed(scope: ast.AST) -> None:
@@ -275,12 +299,27 @@ def to_host(node: ast.expr) -> bool:
 
 def no_anomaly_mode(source: SourceText, place: Place) -> tuple[str, str]:
     """``set_detect_anomaly(True)`` or ``detect_anomaly()``: switched off."""
-    found = [c for c in calls(source.tree) if dotted(c.func).rpartition(".")[2] == "set_detect_anomaly"]
+    named = [(c, dotted(c.func).rpartition(".")[2]) for c in calls(source.tree)]
+    found = [c for c, name in named if name in ("set_detect_anomaly", "detect_anomaly")]
     found = [c for c in found if not (c.args and same(c.args[0], ast.Constant(False)))]
-    if len(found) != 1 or not found[0].args:
+    near = [c for c in found if place.touches(source.statement(c))]
+    found = found if len(found) == 1 else near
+    if len(found) != 1:
         raise NotApplicable("no call of set_detect_anomaly")
-    source.replace(found[0].args[0], "False")
+    _switch_off(source, found[0])
     return (
         "Switch anomaly detection off; it checks every gradient.",
         "NaN gradients are no longer traced to their op.",
     )
+
+
+def _switch_off(source: SourceText, call: ast.Call) -> None:
+    base, _, name = dotted(call.func).rpartition(".")
+    if name == "detect_anomaly":
+        source.replace(call, f"{base or torch_name(source, call) + '.autograd'}.set_detect_anomaly(False)")
+        return
+    mode = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "mode"), None)
+    if not isinstance(mode, ast.Constant):
+        told = f": {source.of(mode)}" if mode is not None else ""
+        raise NotApplicable(f"whether anomaly detection is on is decided elsewhere{told}")
+    source.replace(mode, "False")

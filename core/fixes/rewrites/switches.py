@@ -7,7 +7,16 @@ import contextlib
 from dataclasses import dataclass
 
 from core.fixes.naming import add_switch, local_names, torch_name, torch_word
-from core.fixes.source_text import NotApplicable, Place, SourceText, calls, dotted, names_read, names_written
+from core.fixes.source_text import (
+    FunctionNode,
+    NotApplicable,
+    Place,
+    SourceText,
+    calls,
+    dotted,
+    names_read,
+    names_written,
+)
 
 
 def tf32(source: SourceText, place: Place) -> tuple[str, str]:
@@ -25,6 +34,8 @@ def cudnn_benchmark(source: SourceText, place: Place) -> tuple[str, str]:
     """Let cuDNN search for the fastest convolution."""
     if "cudnn.benchmark" in source.text:
         raise NotApplicable("the file sets cudnn.benchmark already")
+    if "cudnn.deterministic" in source.text or "use_deterministic_algorithms" in source.text:
+        raise NotApplicable("the file asks for the same results each time, which the search does not give")
     add_switch(source, f"{torch_name(source)}.backends.cudnn.benchmark = True")
     return (
         "Let cuDNN try its algorithms once and keep the fastest.",
@@ -200,28 +211,53 @@ def channels_last(source: SourceText, place: Place) -> tuple[str, str]:
 
 
 def _built(source: SourceText, step: Step) -> ast.stmt:
-    """Last statement that assigns the model before the step, in a block that lasts until then."""
+    """Last statement that assigns the model before the step, in a block that lasts until then.
+
+    Where it is assigned under a condition, that is the whole ``if``.
+    """
     around = {source.tree, *source.parents(step.first)}
-    found = [
-        node
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        and any(dotted(t) == step.model for t in (node.targets if isinstance(node, ast.Assign) else [node.target]))
-        and source.parent(node) in around
-        and node.lineno < step.first.lineno
-        and source.loop_of(node) is None
-    ]
+    found: list[ast.stmt] = []
+    for node in ast.walk(source.tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+        if not any(dotted(t) == step.model for t in targets) or source.loop_of(node) is not None:
+            continue
+        above: ast.AST | None = node
+        while isinstance(above, ast.stmt) and source.parent(above) not in around:
+            above = source.parent(above)
+            if not isinstance(above, ast.If | ast.Try | ast.With):
+                above = None
+        if isinstance(above, ast.stmt) and above.lineno < step.first.lineno and above not in around:
+            found.append(above)
     if not found:
         raise NotApplicable("the model is not built in the function that trains it")
     return max(found, key=lambda n: n.lineno)
 
 
 def no_compile(source: SourceText, place: Place) -> tuple[str, str]:
-    """``torch.compile(x)`` -> ``x``."""
-    found = [c for c in calls(source.tree) if dotted(c.func) == f"{torch_word(source)}.compile" and len(c.args) == 1]
-    near = [c for c in found if place.touches(source.statement(c))]
+    """``torch.compile(x)`` -> ``x``; of ``@torch.compile`` the line goes."""
+    name = f"{torch_word(source)}.compile"
+    found: list[ast.expr] = [c for c in calls(source.tree) if dotted(c.func) == name and len(c.args) == 1]
+    decorated = {
+        d: node
+        for node in ast.walk(source.tree)
+        if isinstance(node, FunctionNode | ast.ClassDef)
+        for d in node.decorator_list
+        if dotted(d.func if isinstance(d, ast.Call) else d) == name
+    }
+    found += decorated
+    near = [c for c in found if place.touches(decorated.get(c) or source.statement(c))]
     chosen = near or found
     if len(chosen) != 1:
         raise NotApplicable("no torch.compile(...) in this file" if not chosen else "several things are compiled")
-    source.replace(chosen[0], source.of(chosen[0].args[0]))
+    call = chosen[0]
+    if call in decorated:
+        source.delete_decorator(call)
+    elif isinstance(call, ast.Call):
+        statement, given = source.statement(call), source.of(call.args[0])
+        itself = isinstance(statement, ast.Assign) and [source.of(t) for t in statement.targets] == [given]
+        if itself and isinstance(statement, ast.Assign) and statement.value is call:
+            source.delete(statement)
+        else:
+            source.replace(call, given)
     return "Run it without compiling: here the compiled form costs more than it saves.", "None for values but rounding."

@@ -460,7 +460,7 @@ def run():
     return [step(net, torch.randn(5, 3), torch.tensor([0, 1, 2, 3, -1])).item()]
 """,
     "criterion = torch.nn.CrossEntropyLoss(ignore_index=-1)",
-    "loss = criterion(net(x), y)  # here",
+    "logits = net(x)\n    loss = criterion(logits, y)  # here",
 )
 script(
     "an optimizer over several lines with groups and a comment at the end",
@@ -668,7 +668,7 @@ def run(sync=True):
             torch.cpu.synchronize()  # here
     return [float(total)]
 """,
-    "        if sync:\n            pass\n",
+    "        total += i\n    return",
 )
 script(
     "every step is printed: seldom, in a file with three spaces",
