@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from core.errors import TraceError
 from core.run_folder import finder_for
+from core.source_files import why_unread
 
 if TYPE_CHECKING:
     from core.trace import Trace
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 
 translate = QCoreApplication.translate
 KEY = "sources/folders"
+
+
+# What keeps a file from being read (`core.source_files.why_unread`) -> what is said, and what to do.
+_REFUSALS = {
+    "": ("{folder} does not hold {file}.", "Choose the folder in which the script lay, or one above it."),
+    "link": (
+        "In {folder}, {file} is a link that leads out of it, so it is not read.",
+        "Choose the folder that the link leads to.",
+    ),
+    "size": ("In {folder}, {file} is too large for a script, so it is not read.", "Choose the folder of the script."),
+    "binary": ("In {folder}, {file} is no text, so it is not read.", "Choose the folder of the script."),
+    "denied": ("In {folder}, {file} cannot be read.", "Allow yourself to read it, or choose another folder."),
+}
 
 
 @dataclass(frozen=True)
@@ -105,16 +119,12 @@ class SourceFolders(QObject):
         """Read the sources of a trace below this folder from now on."""
         made = mapping_for(document.trace, file, Path(folder))
         if made is None:
-            self._session.raise_error(
-                TraceError(
-                    translate("sources", "{folder} does not hold {file}.").format(folder=folder, file=file),
-                    "",
-                    translate("sources", "Choose the folder in which the script lay, or one above it."),
-                )
-            )
+            words, hint = _REFUSALS[why_unread(file, Path(folder))]
+            said = translate("sources", words).format(folder=folder, file=file)
+            self._session.raise_error(TraceError(said, "", translate("sources", hint)))
             return
         rest = tuple(m for m in known(self._settings) if (m.there, m.traces) != (made.there, made.traces))
-        keep(self._settings, (*rest, made))
+        keep(self._settings, (made, *rest))  # chosen last, looked into first
         self.renew()
         self._session.set_status(translate("sources", "Lines are now read from {folder}.").format(folder=folder))
 

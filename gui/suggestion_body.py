@@ -69,11 +69,13 @@ class BodyMaker(QObject):
         if kept_source(document.run, document.trace, file) is not None:
             return []
         found = document.finder.resolve(file) if document.finder is not None else None
+        ask = partial(session.ask, "map_sources", document, file)
         if found is not None:
-            return [Link(self.tr("read from {file}").format(file=found), None)]
+            again = Link(self.tr("Choose another folder…"), ask)
+            return [Link(self.tr("read from {file}").format(file=found), None), again]
         tip = self.tr("The trace is from elsewhere. With the sources at hand the exact line can be worked out.")
         words = self.tr("Choose the folder with the sources…")
-        return [Link(words, partial(session.ask, "map_sources", document, file), tip)]
+        return [Link(words, ask, tip)]
 
     def _of_notebook(self, file: str, line: int) -> list[Link]:
         """For a script that was made of a notebook: the cell, and that a fix changes the script."""

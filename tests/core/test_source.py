@@ -186,13 +186,16 @@ def test_a_source_that_has_changed_or_is_damaged_is_not_trusted(tmp_path: Path) 
     assert not place.exact
 
 
-@pytest.mark.parametrize("file", ["../secret.py", "/etc/secret.py", "a/../../secret.py", "link.py", "big.py"])
+@pytest.mark.parametrize(
+    "file", ["../secret.py", "/etc/secret.py", "a/../../secret.py", "link.py", "big.py", "binary.py"]
+)
 def test_no_file_outside_an_allowed_folder_is_opened(tmp_path: Path, file: str) -> None:
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     (tmp_path / "secret.py").write_text(SCRIPT)
     (allowed / "link.py").symlink_to(tmp_path / "secret.py")
     (allowed / "big.py").write_bytes(b"#" * 5_000_000)
+    (allowed / "binary.py").write_bytes(b"x = 1\n\0")
     assert SourceFinder(_trace(), (allowed,)).resolve(file) is None
 
 

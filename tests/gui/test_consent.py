@@ -230,3 +230,52 @@ def test_a_mapping_keeps_the_part_of_the_path_that_differs(tmp_path: Path, setti
     assert source_folders.roots(settings, training().build(tmp_path / "u.json")) == ()
     settings.set(source_folders.KEY, ["no json", "[1, 2, 3]", "{}"])
     assert source_folders.known(settings) == ()
+
+
+@pytest.mark.parametrize("why", ["link", "size", "binary"])
+def test_a_file_that_is_there_but_is_not_read_is_refused_with_the_reason(
+    window: MainWindow, settings: Settings, document: Document, tmp_path: Path, qtbot: QtBot, why: str
+) -> None:
+    chosen = tmp_path / "chosen"
+    chosen.mkdir()
+    if why == "link":
+        (tmp_path / "train.py").write_text(SCRIPT)
+        (chosen / "train.py").symlink_to(tmp_path / "train.py")
+    else:
+        (chosen / "train.py").write_bytes(SCRIPT.encode() + (b"#" * 4_000_000 if why == "size" else b"\0\1\2"))
+    with qtbot.waitSignal(window.session.errorRaised) as raised:
+        window.session.ask("map_sources", document, "/home/me/train.py")
+        dialog = window.findChild(QFileDialog)
+        assert dialog is not None
+        dialog.fileSelected.emit(str(chosen))
+    words = {"link": "is a link that leads out of it", "size": "is too large", "binary": "is no text"}
+    assert words[why] in str(raised.args[0])
+    assert source_folders.known(settings) == ()
+    dialog.close()
+
+
+def test_a_folder_chosen_later_is_looked_into_first(
+    qtbot: QtBot, window: MainWindow, settings: Settings, tmp_path: Path
+) -> None:
+    wrong, right = tmp_path / "old" / "proj", tmp_path / "new" / "proj"
+    for folder, script in ((wrong, "import os\n"), (right, SCRIPT)):
+        folder.mkdir(parents=True)
+        (folder / "train.py").write_text(script)
+    made = training()
+    for event in made.events:
+        event["name"] = str(event.get("name", "")).replace("train.py(", "/home/me/proj/train.py(")
+    document = opened(qtbot, window, made.write(tmp_path / "train.json"))
+    diagnosed(qtbot, window, document)
+    for words, folder in (("Choose the folder with the sources…", wrong), ("Choose another folder…", right.parent)):
+        choose = links(window, document)[words]
+        assert callable(choose)
+        choose()
+        dialog = window.findChild(QFileDialog)
+        assert dialog is not None
+        dialog.fileSelected.emit(str(folder))
+        dialog.close()
+        dialog.setParent(None)
+        diagnosed(qtbot, window, document)
+    after = links(window, document)
+    assert after["code"] == ["    value = loss.item()"]
+    assert f"read from {right / 'train.py'}" in after
