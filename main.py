@@ -378,7 +378,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         parser.error(f"unrecognized arguments: {arguments[0]}")  # argparse would only miss the command
     options, unknown = parser.parse_known_args(arguments)
     if unknown:  # argparse itself would show the usage of main.py, which has none of the command's options
-        options.usage_of.error(f"unrecognized arguments: {' '.join(unknown)}")
+        hint = "; what is for the script stands behind --" if arguments[0] == "profile" else ""
+        options.usage_of.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     options.script_arguments = rest
     return options
 

@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default = getattr(schedule, name)
         count = _steps if name in ("skip", "warmup") else _one_or_more
         window.add_argument(f"--{name}", type=count, default=default, metavar="N", help=f"{text} ({default})")
-    window.add_argument("--steps", choices=STEP_SOURCES, default="auto", help="what ends a step (auto)")
+    sources = f"{{{','.join(STEP_SOURCES)}}}"
+    window.add_argument("--steps", type=_source, default="auto", metavar=sources, help="what ends a step (auto)")
     window.add_argument("--stop-after-window", action="store_true", help="end the script once the steps are recorded")
     window.add_argument("--no-wall", action="store_true", help="do not time steps without the profiler")
     window.add_argument("--parameters", action="store_true", help="keep sums of the parameters, to compare runs by")
@@ -100,6 +101,13 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < LONGEST_SECONDS:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return seconds
+
+
+def _source(text: str) -> str:
+    if text not in STEP_SOURCES:
+        known = ", ".join(STEP_SOURCES)
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {known}; a --steps of the script's stands behind --")
+    return text
 
 
 def _gpus(text: str) -> str:

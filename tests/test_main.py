@@ -305,6 +305,14 @@ def test_an_unknown_option_shows_the_usage_of_its_command(run, traces):
     assert "unrecognized arguments: --foo" in done.errors
 
 
+@pytest.mark.parametrize("own", ["--batch", "--steps"])
+def test_options_of_the_script_before_the_border_are_sent_behind_it(run, own):
+    done = run("profile", "train.py", own, "16")
+    assert done.status == 2
+    assert "usage: main.py profile" in done.errors
+    assert "behind --" in done.errors.splitlines()[-1]
+
+
 def test_an_unknown_option_without_a_command_is_named(run):
     assert "unrecognized arguments: --bogus" in run("--bogus", "a.json").errors
     assert run("--vers").status == 0
