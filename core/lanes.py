@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +16,43 @@ from core.source_frames import is_launcher_frame, is_user_frame
 from core.tables import I32, I64, Bool
 from core.trace import Trace
 
+_OVERLAPPING = 4  # so many slices of a lane at most mostly hold one instant
+
+
+class _Ends:
+    """Where slices end: told by how much they cover, so that no column is needed for it."""
+
+    start_ns: I64
+    covered_ns: I64
+
+    def ends(self, at: NDArray[np.integer[Any]]) -> I64:
+        """int64[k], ns: ends of the slices at some positions."""
+        ends: I64 = self.start_ns[at] + (self.covered_ns[at + 1] - self.covered_ns[at])
+        return ends
+
+    @property
+    def end_ns(self) -> I64:
+        """int64[n], ns: all ends (a new array)."""
+        return self.start_ns + np.diff(self.covered_ns)
+
 
 @dataclass(frozen=True, eq=False)
-class Stack:
+class Stack(_Ends):
     """Columns of several lanes, one lane after the other, so that one expression reads all of them."""
 
     ids: I32
     start_ns: I64
-    end_ns: I64
-
-    @cached_property
-    def covered_ns(self) -> I64:
-        """int64[n + 1], ns: a running sum of the durations."""
-        return _running_sum(self.start_ns, self.end_ns)
+    covered_ns: I64  # a running sum of the durations, ns: int64[n + 1]
 
 
 def _running_sum(start_ns: I64, end_ns: I64) -> I64:
     total = np.zeros(len(start_ns) + 1, np.int64)
-    np.cumsum(end_ns - start_ns, out=total[1:])
-    return total
+    np.subtract(end_ns, start_ns, out=total[1:])
+    return np.cumsum(total, out=total)
 
 
 @dataclass(frozen=True, eq=False)
-class Lane:
+class Lane(_Ends):
     """Slices of one track at one depth, in time order.
 
     ``ids`` are slice ids, ``start_ns``/``end_ns`` their borders; ``start_ns`` is ascending and ``end_ns`` is made
@@ -46,28 +61,34 @@ class Lane:
 
     ids: I32
     start_ns: I64
-    end_ns: I64
+    covered_ns: I64  # int64[n + 1], ns: a running sum of the durations; that of any run is one subtraction
     stack: Stack | None = None  # columns that the lane's are a part of
     offset: int = 0  # where they begin there
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    @cached_property
-    def covered_ns(self) -> I64:
-        """int64[n + 1], ns: a running sum of the durations; that of any run is one subtraction."""
-        if self.stack is not None:
-            return self.stack.covered_ns[self.offset : self.offset + len(self.ids) + 1]
-        return _running_sum(self.start_ns, self.end_ns)
+    def end(self, position: int) -> int:
+        """End of one slice, ns; ``position`` counts from the first."""
+        covered = self.covered_ns
+        return int(self.start_ns[position]) + int(covered[position + 1]) - int(covered[position])
 
     def window(self, start_ns: float, end_ns: float) -> tuple[int, int]:
         """Positions ``[lo, hi)`` of the slices that touch ``[start_ns, end_ns)``. O(log n).
 
         The bounds become whole numbers first: numpy answers a float bound by copying the whole column to floats.
         """
-        lo = int(np.searchsorted(self.end_ns, np.int64(math.floor(start_ns)), "right"))
+        first = math.floor(start_ns)
+        lo = self._first_after(first, int(np.searchsorted(self.start_ns, np.int64(first), "right")))
         hi = int(np.searchsorted(self.start_ns, np.int64(math.ceil(end_ns)), "left"))
         return lo, max(lo, hi)
+
+    def _first_after(self, time_ns: int, begun: int) -> int:
+        """Position of the first slice that ends after a time, before which ``begun`` have begun."""
+        for position in range(begun - 1, max(begun - _OVERLAPPING, 0) - 1, -1):  # ends ascend
+            if self.end(position) <= time_ns:
+                return position + 1
+        return bisect_right(range(max(begun - _OVERLAPPING, 0)), time_ns, key=self.end)
 
     def at(self, time_ns: float, slack_ns: float = 0.0) -> int:
         """Slice id at a time, else the nearest one within ``slack_ns``, else -1. O(log n)."""
@@ -76,7 +97,7 @@ class Lane:
         for i in (position, position + 1):
             if not 0 <= i < len(self.ids):
                 continue
-            away = max(float(self.start_ns[i]) - time_ns, time_ns - float(self.end_ns[i]), 0.0)
+            away = max(float(self.start_ns[i]) - time_ns, time_ns - float(self.end(i)), 0.0)
             if away <= distance:
                 best, distance = i, away
         return int(self.ids[best]) if best >= 0 else -1
@@ -94,7 +115,7 @@ def make_lane(ids: I32, start_ns: I64, end_ns: I64) -> Lane:
     """Build a lane from slices sorted by start, repairing the order of their ends."""
     if len(end_ns) > 1 and bool(np.any(end_ns[1:] < end_ns[:-1])):
         end_ns = np.maximum.accumulate(end_ns)
-    return Lane(ids, start_ns, end_ns)
+    return Lane(ids, start_ns, _running_sum(start_ns, end_ns))
 
 
 def stacked(lanes: Sequence[Lane]) -> list[Lane]:
@@ -105,18 +126,20 @@ def stacked(lanes: Sequence[Lane]) -> list[Lane]:
     if len(lanes) == 1 or all(a.stack is not None and a.stack is b.stack and a.offset + len(a) <= b.offset
                               for a, b in pairwise(lanes)):  # fmt: skip
         return list(lanes)
-    columns = (np.concatenate([getattr(lane, name) for lane in lanes]) for name in ("ids", "start_ns", "end_ns"))
-    return _cut(Stack(*columns), np.cumsum([0, *map(len, lanes)]))
+    ids, start_ns, end_ns = (
+        np.concatenate([getattr(lane, name) for lane in lanes]) for name in ("ids", "start_ns", "end_ns")
+    )
+    return _cut(Stack(ids, start_ns, _running_sum(start_ns, end_ns)), np.cumsum([0, *map(len, lanes)]))
 
 
 def _cut(stack: Stack, cuts: NDArray[np.intp]) -> list[Lane]:
     return [
-        Lane(stack.ids[a:b], stack.start_ns[a:b], stack.end_ns[a:b], stack, a)
+        Lane(stack.ids[a:b], stack.start_ns[a:b], stack.covered_ns[a : b + 1], stack, a)
         for a, b in pairwise(cuts.tolist())
     ]  # fmt: skip
 
 
-EMPTY_LANE = Lane(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+EMPTY_LANE = Lane(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 
 class LaneIndex:
@@ -159,7 +182,7 @@ class LaneIndex:
         tracks, slices = self.trace.tracks, self.trace.slices
         first, end = int(tracks.first_id[track_id]), int(tracks.end_id[track_id])
         middle = (int(slices.start_ns[first:end].min()) + int(self.trace.end_ns[first:end].max())) // 2
-        return int(outermost.end_ns[-1]) < middle
+        return outermost.end(len(outermost) - 1) < middle
 
     def lane(self, track_id: int, depth: int) -> Lane:
         """One lane; the empty one when the track is not that deep."""
@@ -185,7 +208,7 @@ class LaneIndex:
         ids, start_ns, end_ns = ids[order], start_ns[order], end_ns[order]
         for a, b in pairwise(cuts.tolist()):
             np.maximum.accumulate(end_ns[a:b], out=end_ns[a:b])
-        return _cut(Stack(ids, start_ns, end_ns), cuts)
+        return _cut(Stack(ids, start_ns, _running_sum(start_ns, end_ns)), cuts)
 
 
 def module_lanes(trace: Trace, track_id: int) -> list[Lane]:
@@ -248,7 +271,8 @@ def union_lane(ids: I32, start_ns: I64, end_ns: I64) -> Lane:
     begin[1:] = start_ns[1:] > reach[:-1]
     first = np.flatnonzero(begin)
     last = np.append(first[1:], len(ids)) - 1
-    return Lane(ids[first], start_ns[first], reach[last])
+    start_ns = start_ns[first]
+    return Lane(ids[first], start_ns, _running_sum(start_ns, reach[last]))
 
 
 def device_lane(trace: Trace, device: int) -> Lane:

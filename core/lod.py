@@ -104,16 +104,15 @@ def _boxes(
 ) -> tuple[Boxes, I32]:
     """Boxes of groups of slices, each the positions ``[first, stop)`` of those that start in one bin of a lane."""
     first, stop, lane = groups
-    starts, ends, ids = of.start_ns, of.end_ns, of.ids
+    starts, ids, covered = of.start_ns, of.ids, of.covered_ns
     last = stop - 1
-    large = (ends[last] - starts[last]) >= bin_ns
+    large = (covered[stop] - covered[last]) >= bin_ns
     alone, alone_lane = last[large], lane[large]
     rest = (stop - first) > large
     if not rest.any():
-        return _single(starts, ends, ids, alone), alone_lane
+        return _single(of, alone), alone_lane
     first, last, lane = first[rest], last[rest] - large[rest], lane[rest]
-    box_start, box_end = starts[first], ends[last]
-    covered = of.covered_ns
+    box_start, box_end = starts[first], of.ends(last)
     inside = covered[last + 1] - covered[first]
     share = inside / np.maximum(box_end - box_start, bin_ns)
     level = np.clip(np.ceil(share * LEVELS), 1, LEVELS).astype(np.uint8)
@@ -126,7 +125,7 @@ def _boxes(
     counts = np.add.reduceat(last - first + 1, runs)
     boxes = Boxes(
         np.concatenate((starts[alone], box_start[runs])),
-        np.concatenate((ends[alone], box_end[run_last])),
+        np.concatenate((of.ends(alone), box_end[run_last])),
         np.concatenate((ids[alone], shown[runs])),
         np.concatenate((np.ones(len(alone), np.int32), counts.astype(np.int32))),
         np.concatenate((np.full(len(alone), LEVELS, np.uint8), level[runs])),
@@ -135,9 +134,11 @@ def _boxes(
     return boxes, np.concatenate((alone_lane, lane[runs]))
 
 
-def _single(starts: I64, ends: I64, ids: I32, alone: NDArray[np.intp]) -> Boxes:
+def _single(of: Stack | Lane, alone: NDArray[np.intp]) -> Boxes:
     n = len(alone)
-    return Boxes(starts[alone], ends[alone], ids[alone], np.ones(n, np.int32), np.full(n, LEVELS, np.uint8), n)
+    return Boxes(
+        of.start_ns[alone], of.ends(alone), of.ids[alone], np.ones(n, np.int32), np.full(n, LEVELS, np.uint8), n
+    )
 
 
 def _borders(lane: Lane, start_ns: float, end_ns: float, bin_ns: int) -> NDArray[np.intp]:
@@ -175,7 +176,7 @@ def covered_before(lane: Lane, times_ns: I64) -> F64:
     position = np.searchsorted(lane.start_ns, times_ns, "right")
     before = np.maximum(position - 1, 0)
     total = lane.covered_ns[before].astype(np.float64)
-    inside = np.clip(times_ns - lane.start_ns[before], 0, lane.end_ns[before] - lane.start_ns[before])
+    inside = np.clip(times_ns - lane.start_ns[before], 0, lane.covered_ns[before + 1] - lane.covered_ns[before])
     return np.asarray(total + np.where(position > 0, inside, 0))
 
 

@@ -52,6 +52,7 @@ class CounterData:
         self.trace = trace
         self._busy: dict[int, Lane] = {}
         self._series: dict[str, Series | None] = {}
+        self._memory_times: dict[int, NDArray[np.int64]] = {}
         self._queue: tuple[NDArray[np.int32], Series] | None = None  # the column that it was made of
         self.kept: dict[str, Columns] = {}  # by key of the row
 
@@ -106,6 +107,8 @@ class CounterData:
         every = len(at) == len(totals)  # mostly: then the column of times serves as it is
         value = (totals if every else totals[at]).astype(np.float64)
         time = self.trace.memory.time_ns if every else self.trace.memory.time_ns[at]
+        known = self._memory_times.setdefault(device, time)  # mostly those of all totals of a device
+        time = known if np.array_equal(known, time) else time
         return Series(time, value, float(value.max()), "bytes")
 
     def _running(self, device: int) -> Series | None:

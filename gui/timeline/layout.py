@@ -197,7 +197,7 @@ class Layout:
         lane = self.index.lane(row.track_id, row.skip_lanes)  # deeper ones lie below these
         lo, hi = lane.window(start_ns, end_ns)
         if hi > lo:
-            self._seen[row.key] = int(lane.start_ns[(lo + hi) // 2]), int(lane.end_ns[(lo + hi) // 2])
+            self._seen[row.key] = int(lane.start_ns[(lo + hi) // 2]), lane.end((lo + hi) // 2)
         return hi > lo
 
     def note_empty(self, keys: frozenset[str]) -> None:

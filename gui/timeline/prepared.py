@@ -36,7 +36,7 @@ class Prepared:
         bounds_of(figures)
         sync_lane(figures)
         for device in self.counters.working:
-            _ = gap_lane(figures, device).covered_ns
+            gap_lane(figures, device)
         if self.queue is not None:
             self.counters.series(self.queue, figures)
 
@@ -60,13 +60,12 @@ def prepare(trace: Trace, whole: bool = True) -> Prepared:
     _ = trace.end_ns, trace.span_ns, trace.has_device_work  # kept by the trace once worked out
     if whole:
         for track in range(len(trace.tracks)):
-            for lane in index.lanes(track):
-                _ = lane.covered_ns
+            index.lanes(track)
         for row in rows:
             if row.is_python:
                 index.summary(row.track_id)
         for device in counters.working:
-            _ = counters.busy(device).covered_ns
+            counters.busy(device)
         for row in rows:
             if row.key.startswith(("memory/", "counter/")):
                 counters.series(row, None)

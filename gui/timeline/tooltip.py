@@ -89,7 +89,7 @@ def run_lines(frame: Frame, lane: Lane, slice_id: int, time_ns: float) -> list[s
     low, high = lane.window(start, end)
     if high - low < 2:
         return []
-    inside = np.minimum(lane.end_ns[low:high], end) - np.maximum(lane.start_ns[low:high], start)
+    inside = np.minimum(lane.ends(np.arange(low, high)), end) - np.maximum(lane.start_ns[low:high], start)
     words = _tr("{count} slices in {time} here, and gaps: they cover {share} of it")
     share = text.percent(100 * float(inside.sum()) / (end - start))
     return [words.format(count=text.count(high - low), time=text.duration(end - start), share=share)]

@@ -28,6 +28,20 @@ def test_window_keeps_what_touches_it_and_nothing_else() -> None:
     assert found.window(25, 26) == (1, 2)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40)), max_size=30),
+    st.lists(st.tuples(st.integers(-5, 110), st.integers(0, 50)), min_size=1, max_size=8),
+)
+def test_windows_of_slices_that_overlap_are_those_of_a_search_through_their_ends(spans, windows) -> None:
+    found = lane(*((start, start + dur) for start, dur in sorted(spans)))
+    ends = np.maximum.accumulate(np.array([start + dur for start, dur in sorted(spans)], np.int64))
+    assert found.end_ns.tolist() == ends.tolist()
+    assert found.ends(np.arange(len(spans))).tolist() == [found.end(at) for at in range(len(spans))] == ends.tolist()
+    for first, length in windows:
+        low = int(np.searchsorted(ends, first, "right"))
+        assert found.window(first, first + length) == (low, max(low, int((found.start_ns < first + length).sum())))
+
+
 def test_slice_at_a_time_or_the_nearest_within_reach() -> None:
     found = lane((0, 10), (20, 30))
     assert found.at(5) == 0
