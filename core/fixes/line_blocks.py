@@ -8,6 +8,12 @@ from collections.abc import Sequence
 Block = tuple[str, int, int, int, int]  # as `difflib.SequenceMatcher.get_opcodes` has them
 
 
+def lines_of(text: str) -> list[str]:
+    """Lines of a source text as Python counts them: a form feed, or a separator of Unicode's, ends none."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def line_blocks(before: Sequence[str], after: Sequence[str]) -> list[Block]:
     """Return the opcodes between two lists of lines.
 

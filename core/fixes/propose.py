@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from core.fixes.line_blocks import line_blocks
+from core.fixes.line_blocks import line_blocks, lines_of
 from core.fixes.rewrites import arguments, cross_entropy, gathered, hoist, losses, normalise, step, switches
 from core.fixes.source_text import NotApplicable, Place, SourceText
 from core.suggestions import Suggestion
@@ -64,20 +64,14 @@ class ProposedEdit:
     def diff(self) -> str:
         """Unified diff with three lines of context."""
         name = self.path.name
-        return "".join(
-            difflib.unified_diff(
-                self.before.replace("\r\n", "\n").splitlines(keepends=True),
-                self.after.replace("\r\n", "\n").splitlines(keepends=True),
-                f"a/{name}",
-                f"b/{name}",
-            )
-        )
+        sides = lines_of(self.before), lines_of(self.after)
+        return "".join(f"{line}\n" for line in difflib.unified_diff(*sides, f"a/{name}", f"b/{name}", lineterm=""))
 
     @cached_property
     def lines(self) -> tuple[int, ...]:
         """Line numbers (of the old text) that change."""
         changed: list[int] = []
-        for tag, start, end, _, _ in line_blocks(self.before.splitlines(), self.after.splitlines()):
+        for tag, start, end, _, _ in line_blocks(lines_of(self.before), lines_of(self.after)):
             if tag != "equal":
                 changed += range(start + 1, max(end, start + 1) + 1)
         return tuple(changed)

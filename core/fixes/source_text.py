@@ -52,7 +52,7 @@ class SourceText:
     def __init__(self, text: str) -> None:
         self.text = text
         self.newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"  # as most of its lines
-        if "\r" in text.replace("\r\n", "") or "\f" in text:
+        if "\r" in text.replace("\r\n", ""):
             raise NotApplicable("the file has line ends of another kind")
         try:
             self.tree = syntax.module(text.replace("\r\n", "\n"))
@@ -90,7 +90,7 @@ class SourceText:
         before = self.lines[node.lineno - 1][: self._at(node.lineno, node.col_offset) - self._offsets[node.lineno - 1]]
         if before.strip():
             raise NotApplicable("several statements share a line")
-        return before
+        return before.rpartition("\f")[2]
 
     # Tree ----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.fixes.line_blocks import line_blocks
+from core.fixes.line_blocks import line_blocks, lines_of
 from core.fixes.of_run import Derive, attempt_for_run
 from core.fixes.propose import ProposedEdit
 from core.run_folder import RunRecord
@@ -127,7 +127,7 @@ def _nearest(alone: ProposedEdit, others: Sequence[tuple[int, ProposedEdit]]) ->
 
 def _changes(edit: ProposedEdit) -> frozenset[tuple[int, str]]:
     """What an edit does line by line: the line of the old text, how many go, and the new text there."""
-    before, after = edit.before.splitlines(), edit.after.splitlines()
+    before, after = lines_of(edit.before), lines_of(edit.after)
     blocks = line_blocks(before, after)
     return frozenset((a, "\n".join([str(b - a), *after[c:d]])) for tag, a, b, c, d in blocks if tag != "equal")
 
@@ -144,7 +144,7 @@ class _File:
     _lines: list[list[_Word]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._lines = [[(word, -1) for word in _WORDS.findall(line)] for line in self.text.splitlines()]
+        self._lines = [[(word, -1) for word in _WORDS.findall(line)] for line in lines_of(self.text)]
 
     def lost_in(self, edit: ProposedEdit) -> int | None:
         """Position of a fix that an edit would take words away from."""
@@ -158,9 +158,9 @@ class _File:
         self.made.append((index, alone))
 
     def _after(self, text: str, index: int) -> tuple[list[list[_Word]], int | None]:
-        new, lost = text.splitlines(), None
+        new, lost = lines_of(text), None
         out: list[list[_Word]] = []
-        blocks = line_blocks(self.text.splitlines(), new)
+        blocks = line_blocks(lines_of(self.text), new)
         for tag, a, b, c, d in blocks:
             if tag == "equal":
                 out += self._lines[a:b]
@@ -188,7 +188,7 @@ def moved(suggestion: Suggestion, before: str, after: str) -> Suggestion:
     source = suggestion.source
     if source is None or before == after:
         return suggestion
-    blocks = line_blocks(before.splitlines(), after.splitlines())
+    blocks = line_blocks(lines_of(before), lines_of(after))
 
     def now(line: int) -> int:
         at = line - 1

@@ -13,7 +13,7 @@ from core.suggestions import SourceRef, Suggestion
 
 def suggestion(rule: str, text: str, function: str, exact: bool = True, marker: str = "# here") -> Suggestion:
     """A suggestion at the line that carries the marker."""
-    line = next((n for n, row in enumerate(text.splitlines(), 1) if marker in row), 0)
+    line = next((n for n, row in enumerate(text.split("\n"), 1) if marker in row), 0)
     source = SourceRef("train.py", line, function, exact) if line else None
     return Suggestion(rule, "title", source=source)
 
@@ -587,3 +587,26 @@ def test_unknown_rule():
     edit, why = attempt("x = 1\n", Suggestion("no-such-rule", "t"), "a.py")
     assert edit is None
     assert "no mechanical change" in why
+
+
+def test_a_file_without_a_line_end_at_its_end_has_a_diff_of_whole_lines():
+    text = "def f(opt):\n    opt.zero_grad()  # here"
+    edit = propose(text, suggestion("gradients-zeroed", text, "f"), "a.py")
+    assert edit is not None
+    assert edit.after == text.replace("()  #", "(set_to_none=True)  #")
+    assert edit.diff.splitlines()[3:] == [
+        " def f(opt):",
+        "-    opt.zero_grad()  # here",
+        "+    opt.zero_grad(set_to_none=True)  # here",
+    ]
+
+
+@pytest.mark.parametrize("sign", ["\f", "\x0b", "\x85", "\u2028"])
+def test_lines_are_those_that_python_counts(sign):
+    text = f'import torch\n\f\nS = """{sign}"""\n\fdef f(x):\n    for _ in x:\n'
+    text += "        torch.cuda.synchronize()\n        x()\n"
+    at = Suggestion("explicit-synchronize", "title", source=SourceRef("a.py", 6, "f", True))
+    edit = propose(text, at, "a.py")
+    assert edit is not None
+    assert edit.lines == (6,)
+    assert edit.after == text.replace("        torch.cuda.synchronize()\n", "")
