@@ -31,6 +31,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.rule_tools.copies import model_copies
 from core.rule_tools.environments import is_of_environment
 from core.rule_tools.facts import facts_of
 from core.rule_tools.host_functions import HeldTime, longest_function, place_of
@@ -98,6 +99,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         effects=[Effect(EffectKind.SCALE_HOST, tuple(alone.tolist()), 0.0, assumed=True)] if len(alone) else [],
     )
     called = _most_of(ctx, found)
+    if called in model_copies(facts):
+        return []  # a rule of its own tells of it
     if called >= 0:
         made = replace(made, source=ctx.source.of_slice(called, is_call=True) or made.source)
     return [made if made.effects else replace(made, costs_ns=facts.per_step(found.held_ns))]

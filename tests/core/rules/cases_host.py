@@ -78,6 +78,33 @@ def _decoded(first: int, grows: bool = True) -> Trace:
     return built(builder)
 
 
+def _generated(lengths: tuple[int, ...], keys: int = 0, joins: bool = True) -> Trace:
+    """Steps of a CPU, a token each: two layers of attention of so many queries, over as many keys or ``keys``."""
+    builder = TraceBuilder(gpu=None).python("run.py(1): generate", 0, len(lengths) * 1000.0)
+    for number, length in enumerate(lengths):
+        at = number * 1000.0
+        builder.step(number, at, 1000).op("aten::linear", at + 5, 400)
+        for k in range(2):
+            sizes = [[2, 4, length, 32], [2, 4, keys or length, 32], [2, 4, keys or length, 32]]
+            builder.op("aten::scaled_dot_product_attention", at + 410 + 110 * k, 100, Input_Dims=sizes)
+        if joins:
+            builder.op("aten::cat", at + 700, 10, Input_Dims=[[[2, length], [2, 1]], []])
+    return built(builder)
+
+
+def _copied(tensors: int, caller: str = "train.py(8): ema_of") -> Trace:
+    """Three steps of a CPU that each copy an object with so many tensors, in Python around an operator for each."""
+    builder = TraceBuilder(gpu=None)
+    for number in range(3):
+        at = number * 1000.0
+        builder.step(number, at, 1000).op("aten::mm", at + 5, 400)
+        builder.python(caller, at + 420, 560).python("copy.py(128): deepcopy", at + 430, 500)
+        for k in range(tensors):
+            builder.python("torch/nn/parameter.py(74): __deepcopy__", at + 440 + 50 * k, 30)
+            builder.op("aten::clone", at + 442 + 50 * k, 20)
+    return built(builder)
+
+
 def _cross_entropy(fused: bool):  # type: ignore[no-untyped-def]
     def halves(m: Machine) -> None:
         m.kernel_op("aten::log_softmax", 4)
@@ -197,5 +224,9 @@ CASES = {
     "garbage-collection-stall": Case(lambda: _collector(3000), lambda: _collector(200)),
     "unfused-attention": Case(sim(_attention), sim(_fused_attention)),
     "lazy-initialisation": Case(lambda: _startup(400_000), lambda: _startup(8)),
+    "generation-without-cache": Case(
+        lambda: _generated((8, 9, 10, 11, 12)), lambda: _generated((1, 1, 1, 1, 1), keys=9)
+    ),
+    "model-copied-in-step": Case(lambda: _copied(5), lambda: _copied(0)),
     "fusible-kernel-sequence": Case(_ops("add", "mul", "sigmoid", "tanh", us=80), _ops("add", "mul", us=80)),
 }

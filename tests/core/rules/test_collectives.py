@@ -241,6 +241,30 @@ def test_the_rank_that_others_wait_for_is_named_with_the_verdict_and_placed_by_w
     assert "Rank 1 arrives last in 4 collectives: what the others wait for it, 6 ms in this recording, counts" in words
 
 
+def test_only_what_the_waiting_device_does_not_compute_meanwhile_is_lost(tmp_path: Path) -> None:
+    """Reduced beside the backward pass: each rank computes 4 ms with what may be reduced after 1, 2, 3 and 4 ms.
+
+    Rank 1 begins 8 ms later. The first collective keeps rank 0 waiting for all of that, and for 3 ms of it that computes.
+    The others, queued behind it, come as late as rank 1: the step of both takes 8 ms longer than without.
+    """
+    paths = []
+    for rank in (0, 1):
+        builder = TraceBuilder(distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2})
+        for i in range(4):
+            at, late = i * 20_000.0, 8000.0 if rank else 0.0
+            builder.step(i + 1, at, 13_000).op("aten::mm", at + 1, 200)
+            end = at
+            for bucket in range(4):
+                builder.launch("gemm", at + 10 + bucket * 20, 5, at + 100 + late + bucket * 1000, 1000)
+                start = max(at + 1100 + bucket * 1000 + late, end)
+                end = at + 1100 + 8000 + bucket * 1000 + 500
+                builder.launch(REDUCE, at + 15 + bucket * 20, 5, start, end - start, stream=20)
+            assert end == at + 12_600
+        paths.append(builder.write(tmp_path / f"{rank}.json"))
+    (found,) = run_rule("straggler", open_trace(paths)).suggestions
+    assert found.costs_ns == pytest.approx(8e6, rel=0.01)
+
+
 def test_a_rank_that_is_waited_for_is_told_apart_from_the_one_with_the_longest_steps(tmp_path: Path) -> None:
     """Rank 1 arrives last, and rank 0, which waits, has the longer marked steps: no contradiction, when it is said."""
     paths = []

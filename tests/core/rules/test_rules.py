@@ -35,7 +35,7 @@ def summary(suggestion: Suggestion) -> dict[str, object]:
 
 
 def test_every_rule_of_the_catalogue_is_there_and_has_its_cases() -> None:
-    assert len(RULES) == 83
+    assert len(RULES) == 85
     assert set(CASES) == set(RULES)
 
 

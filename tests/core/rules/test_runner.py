@@ -181,6 +181,7 @@ def test_ours_are_shown_before_the_users_have_run(tmp_path: Path) -> None:
     seen.clear()
     analyze(trace, on_partial=seen.append)
     assert [len(part.rules) for part in seen] == [0, OURS]
+    assert [part.awaits_prices for part in (*seen, last)] == [False, True, False]
 
 
 HANGING = {

@@ -19,7 +19,7 @@ GROUPS = {
     "The CPU's part": "launch-bound hand-written-composite-op object-built-in-step unfused-cross-entropy "
     "compile-without-gain graph-break-or-recompile loop-over-tensor-elements single-tensor-optimizer gradients-zeroed "
     "garbage-collection-stall unfused-attention lazy-initialisation fusible-kernel-sequence python-work-in-step "
-    "environment-loop tensor-grown-by-cat",
+    "environment-loop tensor-grown-by-cat generation-without-cache model-copied-in-step",
     "Kernels": "fp32-matmul-without-tf32 tensor-cores-unused matmul-dims-misaligned conv-bias-before-batch-norm "
     "layout-conversions algorithm-search-each-step grid-too-small low-occupancy dtype-ping-pong gpu-underfed "
     "dominant-kernel double-precision-by-accident model-on-cpu",
