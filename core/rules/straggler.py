@@ -11,7 +11,8 @@ All ranks leave a collective together, so all run at the pace of the slowest.
 Blind spots
 -----------
 Clocks of several machines differ: the arrival is compared by the collective's duration, which is short on the rank
-that came last. Sends and receives of a pipeline are left out: their two ends do different things.
+that came last. What the others lose is the time in which they do nothing beside their collectives, less that of the
+slow rank. Sends and receives of a pipeline are left out: their two ends do different things.
 
 How to fix
 ----------
@@ -31,7 +32,7 @@ import numpy as np
 from core.figures.lookup import view_of
 from core.figures.steps import step_source
 from core.rule_tools.collective_kinds import POINT_TO_POINT, kinds_of
-from core.rule_tools.communication import collectives_by_rank
+from core.rule_tools.communication import collectives_by_rank, exposed_ns
 from core.rule_tools.facts import facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import need
@@ -66,7 +67,9 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(bool(length.size), "the ranks have no communication in common.")
     wait = length - length.min(axis=0)
     slow = int(np.argmin(wait.sum(axis=1)))
-    lost = float(np.delete(wait, slow, axis=0).mean(axis=0).sum())
+    # A device that computes beside a collective loses nothing, nor does any by what the slow rank needs for it, too.
+    exposed = np.asarray([exposed_ns(facts, ranks[r][:n][same]).sum() for r in order], dtype=np.float64)
+    lost = max(0.0, float(np.delete(exposed, slow).mean() - exposed[slow]))
     start, end = trace.span_ns
     if lost < ctx.params["min_share"] * max(end - start, 1):
         return []

@@ -244,7 +244,7 @@ def test_the_rank_that_others_wait_for_is_named_with_the_verdict_and_placed_by_w
 def test_only_what_the_waiting_device_does_not_compute_meanwhile_is_lost(tmp_path: Path) -> None:
     """Reduced beside the backward pass: each rank computes 4 ms with what may be reduced after 1, 2, 3 and 4 ms.
 
-    Rank 1 begins 8 ms later. The first collective keeps rank 0 waiting for all of that, and for 3 ms of it that computes.
+    Rank 1 begins 8 ms later. The first collective keeps rank 0 waiting for all of that; for 3 ms of it that computes.
     The others, queued behind it, come as late as rank 1: the step of both takes 8 ms longer than without.
     """
     paths = []
