@@ -33,6 +33,7 @@ class Analysis:
     rules: tuple[RuleResult, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     aside: frozenset[str] = frozenset()  # keys of suggestions that were set aside: the plan is priced without them
+    awaits_prices: bool = False  # what the fixes save is still being worked out
     awaits_own_rules: bool = False  # all is there but what the user's own rules, still at work, may find
 
     def is_small(self, index: int) -> bool:
@@ -197,7 +198,7 @@ def analyze(
 
 
 def _unpriced(figures: Figures, results: Sequence[RuleResult]) -> Analysis:
-    return Analysis(figures, tuple(s for r in results for s in r.suggestions), rules=tuple(results))
+    return Analysis(figures, tuple(s for r in results for s in r.suggestions), rules=tuple(results), awaits_prices=True)
 
 
 def _first_rules(

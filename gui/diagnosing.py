@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +76,11 @@ def analyze_document(
         )
     prepared.take_figures(found.figures)
     return found
+
+
+def given_up(analysis: Analysis) -> Analysis:
+    """What is there of an analysis that has failed: prices that have not come will not, and its cards are made anew."""
+    return replace(analysis, suggestions=(*analysis.suggestions,), awaits_prices=False, awaits_own_rules=False)
 
 
 def replay_failed(document: Document) -> TraceError:

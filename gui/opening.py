@@ -372,6 +372,8 @@ class Opener(QObject):
         self._analyses.pop(document, None)
         self._late.pop(document, None)
         helpers.renew()
+        if document.analysis is not None:
+            document.analysis = diagnosing.given_up(document.analysis)
         document.set_analysis_state(running=False, error=error)
         self._session.raise_error(offer_again(error, partial(self._diagnose_failed, document)))
 

@@ -77,7 +77,7 @@ def saving(analysis: Analysis | None, index: int, suggestion: Suggestion, step_n
     if suggestion.informational:
         return ""
     if priced.ns is None and not priced.together_ns:
-        return text.unknown()
+        return "…" if analysis is not None and analysis.awaits_prices else text.unknown()
     if analysis is not None and analysis.is_left_out(index):
         return translate("plan", "saves <1 %")
     best = (priced.ns or 0) if priced.together_ns is None else priced.together_ns
@@ -139,7 +139,9 @@ def saves(analysis: Analysis | None, index: int, suggestion: Suggestion) -> str:
         "bounded": translate("plan", "an upper bound"),
         "rough": rough,
     }
-    if priced.ns is None:
+    if priced.ns is None and analysis is not None and analysis.awaits_prices:
+        lines.append(translate("plan", "What it saves is being worked out."))
+    elif priced.ns is None:
         lines.append(translate("plan", "What it saves is unknown: this trace does not tell."))
     elif priced.ns <= 0:
         lines.append(
@@ -279,6 +281,10 @@ def became(state: Any) -> str:
         words = translate("plan", "measured in round {number}: {change}")
     else:
         words = translate("plan", "measured in round {number}: no gain ({change})")
+    if state.differs is not None:
+        words = translate("plan", "{words}, the losses differ from step {step} on").format(
+            words=words, step=state.differs
+        )
     if state.fixes > 1:
         words = translate("plan", "{words}, {count} fixes together").format(words=words, count=state.fixes)
     if state.kind == "undone":
@@ -334,9 +340,9 @@ def falling(now: float, analysis: Analysis, left_out: Sequence[bool]) -> list[fl
 
 
 def is_proved(fix_state: Any) -> bool:
-    """Whether a run has shown that a fix saves something (`gui.loop_own.FixState`)."""
+    """Whether a run has shown that a fix saves something and keeps the losses (`gui.loop_own.FixState`)."""
     judged = fix_state.judged if fix_state is not None and fix_state.kind == "measured" else None
-    return judged is not None and judged.is_gain is True
+    return judged is not None and judged.is_gain is True and fix_state.differs is None
 
 
 def mark(state: str, reason: str, fix_state: Any) -> str:

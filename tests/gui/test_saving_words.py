@@ -11,7 +11,7 @@ from core.analysis import Analysis, analyze
 from core.kinds import GapCause
 from core.reporting.phrases import CAUSES
 from core.suggestions import PlanStep, Saving, Suggestion
-from gui import suggestion_text, text
+from gui import diagnosing, suggestion_text, text
 from gui.models import args_text, slice_facts
 from tests.trace_builder import TraceBuilder
 
@@ -33,6 +33,18 @@ def suggestion(**saving: Any) -> Suggestion:
 )
 def test_the_number_on_a_card_is_the_one_in_the_plan(saving: dict[str, Any], words: str) -> None:
     assert suggestion_text.saving(None, 0, suggestion(**saving)) == words
+
+
+def test_a_saving_that_is_still_worked_out_is_not_called_unknown() -> None:
+    trace = TraceBuilder().op("aten::mm", 0, 10).build()
+    found = suggestion()
+    waiting = Analysis(analyze(trace).figures, (found,), awaits_prices=True)
+    assert suggestion_text.saving(waiting, 0, found) == "…"
+    assert "being worked out" in suggestion_text.saves(waiting, 0, found)
+    ended = diagnosing.given_up(waiting)
+    assert ended.suggestions is not waiting.suggestions  # its cards are made anew
+    assert suggestion_text.saving(ended, 0, found) == text.unknown()
+    assert "unknown" in suggestion_text.saves(ended, 0, found)
 
 
 def test_a_card_says_what_kind_of_number_it_shows() -> None:
