@@ -185,12 +185,13 @@ class Loop(QObject):
             self.rounds.go_on()
 
     def _tick_parent(self, project: Project, measured: Iteration) -> None:
-        """What was applied, has run and brought something is done, on the plan it came from."""
+        """What was applied, has run, brought something and kept the losses is done, on the plan it came from."""
         parent = project.get(measured.parent)
         run = read_run(Path(parent.run_folder)) if parent is not None else None
         document = self.document_of(run) if run is not None else None
         found = document.analysis.suggestions if document is not None and document.analysis else ()
-        state = DONE if parent is not None and judge(parent, measured, project.iterations).is_gain else ""
+        gain = parent is not None and judge(parent, measured, project.iterations).is_gain
+        state = DONE if gain and measured.number not in self.own.parted(project) else ""
         for index, suggestion in enumerate(found):
             if document is not None and {suggestion.key, suggestion.place_key} & {fix.key for fix in measured.fixes}:
                 document.set_suggestion_state(index, state)

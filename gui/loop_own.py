@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from core.fixes.files import AppliedEdit, applied_in, clear_spent, unchanged
 from core.fixes.together import Joint
 from core.judging import Judgement, judge
 from core.project import Figures, Iteration, Project
+from core.round_checks import checks_of
 from core.run_folder import RunRecord
 from core.take_over import changes_of, keys_of
 from gui.session import CHOSEN, DONE, Document, Session
@@ -30,7 +31,7 @@ class FixState:
     """What became of a fix: ``applied`` in the user's file and not measured, ``running``, ``measured`` or ``undone``.
 
     ``made`` is the change of the user's own file, while it stands; ``judged`` what the newest round with it brought,
-    ``number`` that round, ``fixes`` how many fixes it had.
+    ``number`` that round, ``fixes`` how many fixes it had, ``differs`` the first step whose loss it changed.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class FixState:
     judged: Judgement | None = None
     number: int | None = None
     fixes: int = 1
+    differs: int | None = None
 
 
 class OwnFiles(QObject):
@@ -47,6 +49,7 @@ class OwnFiles(QObject):
         super().__init__(loop)
         self._loop, self._session = loop, session
         self.applied: list[AppliedEdit] = []  # newest last
+        self._parted: tuple[Project | None, dict[int, int]] = (None, {})  # of the project that was looked at last
         self._together: list[int] = []  # how many of them each click of this session made, newest last
 
     def recall(self, run: RunRecord) -> None:
@@ -161,6 +164,14 @@ class OwnFiles(QObject):
     def _is_first(self, applied: AppliedEdit) -> bool:
         return next(a for a in self.applied if a.edit.path == applied.edit.path) is applied
 
+    def parted(self, project: Project) -> dict[int, int]:
+        """First step whose loss a round changed beyond rounding, by the number of the round; by chance is no change."""
+        if self._parted[0] != project:
+            found = checks_of(project).items() if any(i.fixes for i in project.iterations) else ()
+            steps = {n: c.first for n, c in found if c.status == "differs" and not c.chance and c.first is not None}
+            self._parted = (project, steps)
+        return self._parted[1]
+
     def untick(self, document: Document, states: dict[str, FixState]) -> None:
         """Nothing is done that was undone."""
         for index, suggestion in enumerate(document.analysis.suggestions if document.analysis else ()):
@@ -173,12 +184,14 @@ class OwnFiles(QObject):
         made = {key: a for a in self.applied if a.backup.is_relative_to(run.folder) for key in a.keys}
         found = {key: FixState(APPLIED, applied) for key, applied in made.items()}
         here = project.find(run.folder)
+        parted = self.parted(project)
         for row in project.iterations if here is not None else ():
             if here is None or row.parent != here.number or not row.fixes:
                 continue
             for fix in row.fixes:
                 if fix.key:
                     state = _of_round(here, row, made.get(fix.key), project)
+                    state = state and replace(state, differs=parted.get(row.number))
                     found[fix.key] = state or found.get(fix.key) or FixState("")
         return {key: state for key, state in found.items() if state.kind}
 

@@ -259,6 +259,7 @@ class IterationsPage(QWidget):
                 "text",
                 [round_words.same_in_short(checks[i.number], parent if i.is_good else None) for i, parent in pairs],
                 tips["losses"],
+                [-(checks[i.number].status == "differs" and not checks[i.number].chance) for i in rounds],
             ),
             last,
             Column(self.tr("Host step"), "ns", [_known(f.host_ns) for f in figures], tips["host"]),

@@ -21,10 +21,11 @@ from core.errors import TraceError
 from core.figures.compute import compute_figures
 from core.fixes.together import Joint
 from core.importing import open_trace
-from core.project import Figures, Iteration, Project, load_project
+from core.project import AppliedFix, Figures, Iteration, Project, load_project
 from core.round_checks import checks_of
+from core.run_folder import read_run
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
-from gui import allow_file, jobs, round_words, text
+from gui import allow_file, jobs, round_words, suggestion_text, text, theme
 from gui.fix_dialog import FixDialog
 from gui.loop import Loop
 from gui.loop_fixes import Derived, near_lines
@@ -375,6 +376,43 @@ def test_losses_are_compared(window, loop, run_folder, tmp_path):
     assert "From round" not in heads  # each goes on from the one above it
     assert "The losses differ from step 1 on" in page.words.text()
     assert not page.grab().isNull()
+
+
+def test_a_fix_that_changes_the_losses_is_marked_and_not_ticked(window, loop, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("torch.manual_seed(1)\n")
+    states = []
+    for name, after in (("same", [1.0, 0.5]), ("other", [1.0, 0.7])):
+        first, second = (
+            make_run(tmp_path / f"{name}{n}", script, values) for n, values in enumerate(([1.0, 0.5], after))
+        )
+        found = (
+            Iteration(0, str(first), 1.0, figures=Figures(sustained_ns=1000.0)),
+            Iteration(
+                1,
+                str(second),
+                2.0,
+                0,
+                (AppliedFix("rule", "title", "train.py:1", "summary", "", 1.0, "key"),),
+                copy=str(tmp_path),
+                figures=Figures(sustained_ns=500.0),
+            ),
+        )
+        project = Project(tmp_path / name, str(script), found)
+        states.append(loop.own.states(read_run(first), project)["key"])
+    assert [suggestion_text.is_proved(state) for state in states] == [True, False]
+    words = [suggestion_text.became(state).replace("\u202f", " ") for state in states]
+    assert words == [
+        "measured in round 1: −50 %",
+        "measured in round 1: −50 %, the losses differ from step 1 on",
+    ]
+    loop.project = project
+    window.session.pageRequested.emit("iterations")
+    model = window.pages["iterations"].model
+    heads = [model.headerData(c, Qt.Orientation.Horizontal) for c in range(model.columnCount())]
+    colours = [model.data(model.index(r, heads.index("Same losses")), Qt.ItemDataRole.ForegroundRole) for r in range(2)]
+    assert colours[0] is None
+    assert colours[1].name() == theme.current().wait
 
 
 def test_a_low_window_lays_nothing_of_the_rounds_over_anything(window, loop, tmp_path, qtbot):
