@@ -14,7 +14,7 @@ from core.recorded import has_shapes
 from core.rule_tools.facts import Facts
 from core.rule_tools.known_chains import CHAINS, Chain
 from core.source_frames import is_user_frame
-from core.tables import I32, I64
+from core.tables import I32, I64, Bool
 
 # ops that only look at a tensor in another way, or that autograd puts in between: they do not break a chain
 _VIEWS = frozenset(
@@ -24,6 +24,7 @@ _VIEWS = frozenset(
         "aten::empty aten::as_strided aten::alias aten::result_type aten::lift_fresh aten::arange aten::_to_copy"
     ).split()
 )
+_PART = 1 << 18  # groups counted at a time
 _NEAR = 6  # siblings before a chain in which `Chain.follows` is looked for
 _MOST_READ = 64  # chains whose arguments are read
 
@@ -97,7 +98,7 @@ def _find(facts: Facts, chain: Chain) -> Iterator[list[int]]:
             yield ops[first : done + 1].tolist()
 
 
-def _in_place(facts: Facts, chain: Chain, starts: I64, names: I32, row: I64) -> I64:
+def _in_place(facts: Facts, chain: Chain, starts: I64, names: I32, row: I32) -> I64:
     """Starts at which `Chain.follows` and `Chain.not_before` hold."""
     if chain.not_before:
         strings = facts.trace.strings
@@ -115,13 +116,14 @@ def _in_place(facts: Facts, chain: Chain, starts: I64, names: I32, row: I64) -> 
     return starts
 
 
-def joined_rows(facts: Facts) -> tuple[I32, I64]:
-    """int32[n] and int64[n]: operators of all `sibling_rows`, row after row, and the number of the row of each."""
+def joined_rows(facts: Facts) -> tuple[I32, I32]:
+    """int32[n] twice: operators of all `sibling_rows`, row after row, and the number of the row of each."""
     held = facts.memo.get("sibling rows joined")
     if held is None:
         rows = sibling_rows(facts)
         ops = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
-        held = facts.memo["sibling rows joined"] = ops, np.arange(len(rows)).repeat([len(r) for r in rows])
+        row = np.arange(len(rows), dtype=np.int32).repeat([len(r) for r in rows])
+        held = facts.memo["sibling rows joined"] = ops, row
     return held  # type: ignore[no-any-return]
 
 
@@ -136,6 +138,16 @@ def sibling_rows_raw(facts: Facts, at_least: int) -> list[np.ndarray]:
     return _rows(facts, f"sibling rows raw {at_least}", [], at_least)
 
 
+def _in_large(group: I32, at_least: int) -> Bool:
+    """bool[n]: whose group, a number from 0 on, has at least so many; groups are counted a part at a time."""
+    many = np.zeros(len(group), dtype=bool)
+    for first in range(0, int(group.max(initial=-1)) + 1, _PART):
+        here = ((group >= first) & (group < first + _PART)).nonzero()[0]
+        own = group[here] - np.int32(first)
+        many[here] = (np.bincount(own, minlength=1) >= at_least)[own]
+    return many
+
+
 def _rows(facts: Facts, key: str, leave_out: list[int], at_least: int) -> list[np.ndarray]:
     held = facts.memo.get(key)
     if held is not None:
@@ -147,9 +159,9 @@ def _rows(facts: Facts, key: str, leave_out: list[int], at_least: int) -> list[n
     out: list[np.ndarray] = []
     # by (track, parent), each in time order because ids of a track ascend with time
     tracks = len(facts.trace.tracks)
-    parent = sl.parent_id[ops]
-    group = np.where(parent >= 0, parent + tracks, tracks - 1 - sl.track_id[ops]).astype(np.int32)
-    many = (np.bincount(group) >= at_least)[group]  # most parents have fewer children: they are not sorted
+    group = sl.parent_id[ops] + np.int32(tracks)
+    group = np.where(group >= tracks, group, np.int32(tracks - 1) - sl.track_id[ops])
+    many = _in_large(group, at_least)  # most parents have fewer children: they are not sorted
     ops, group = ops[many], group[many]
     if len(ops):
         order = group.argsort(kind="stable")

@@ -214,8 +214,8 @@ class Facts(Arguments):
         """Those of ``ids`` that lie in a counted step; all of them when the trace has no steps."""
         if not len(self.figures.steps):
             return ids
-        row = self.figures.step_of[ids]
-        good: I32 = ids[(row >= 0) & self.use_steps[np.maximum(row, 0)]]
+        counted = np.append(self.use_steps, False)  # the last one for slices in no step, whose row is -1
+        good: I32 = ids[counted[self.figures.step_of[ids]]]
         return good
 
     def rows_of(self, ids: Iterable[int]) -> tuple[int, ...]:

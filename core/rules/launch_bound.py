@@ -296,7 +296,8 @@ def _idle_by_launching(facts: Facts) -> tuple[int, list[int]]:
     """Idle time of the device while the CPU was launching or in Python, ns, and the CPU slices to blame."""
     gaps, inside = facts.figures.gaps, _by_launching(facts)
     blamed = gaps.blame_id[inside]
-    return int((gaps.end_ns - gaps.start_ns)[inside].sum()), [int(b) for b in blamed[blamed >= 0][:400]]
+    idle = int(gaps.end_ns.sum(where=inside) - gaps.start_ns.sum(where=inside))
+    return idle, [int(b) for b in blamed[blamed >= 0][:400]]
 
 
 def _by_launching(facts: Facts) -> Bool:
@@ -304,7 +305,7 @@ def _by_launching(facts: Facts) -> Bool:
     gaps = facts.figures.gaps
     inside = of_kinds(gaps.cause, (GapCause.LAUNCH, GapCause.PYTHON))
     if facts.n_steps:
-        inside &= (gaps.step_id >= 0) & facts.use_steps[np.maximum(gaps.step_id, 0)]
+        inside &= np.append(facts.use_steps, False)[gaps.step_id]  # the last one for gaps in no step, whose row is -1
     return inside
 
 

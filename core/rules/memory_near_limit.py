@@ -50,7 +50,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     need(bool((memory.device >= 0).any()), GPU_MEMORY)
     out: list[Suggestion] = []
     for device, size in sizes.items():
-        mine = (memory.device == device).nonzero()[0]
+        mine = (memory.device == device).nonzero()[0].astype(np.int32)
         if not len(mine):
             continue
         used = np.maximum(memory.allocated_bytes[mine], memory.reserved_bytes[mine])
