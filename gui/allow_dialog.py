@@ -142,10 +142,11 @@ class AllowDialog(QDialog):
         entry = self.allowed()
         try:
             added = allow_file.add(self.path, [entry], self._suggestion)
+            kept = next((e for e in read_allow_file(self.path) if e.fits(self._suggestion)), entry)
         except (TraceError, OSError) as error:
             self._session.raise_error(error)
             return
-        self._document.set_suggestion_state(self._index, ALLOWED, entry.reason)
+        self._document.set_suggestion_state(self._index, ALLOWED, kept.reason)  # as it stands there
         words = self.tr("Added to {file}.") if added else self.tr("{file} allows it already.")
         self._session.set_status(words.format(file=self.path))
         self.accept()

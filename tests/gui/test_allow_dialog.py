@@ -91,6 +91,7 @@ def test_what_is_allowed_already_is_not_added_twice(window, loop, run_folder, tm
     dialog.add.click()
     assert path.read_bytes() == before
     assert "allows it already" in window.session.status
+    assert list(document.dismiss_reason.values()) == ["x"]  # the card says what the file does
 
 
 def test_a_run_of_ones_own_remembers_what_is_allowed(window, loop, run_folder, tmp_path):  # noqa: F811
