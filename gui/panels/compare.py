@@ -281,13 +281,11 @@ class ComparePage(QWidget):
 
     def _note(self, field: str, per_step: bool) -> str:
         if field == "sync_points":
-            return (
-                self.tr("Time waited per step, largest difference first.")
-                if per_step
-                else self.tr("Time waited in the whole traces, since steps are unknown on one side.")
-            )
+            if per_step:
+                return self.tr("Time waited per step.")
+            return self.tr("Time waited in the whole traces, since steps are unknown on one side.")
         if per_step:
-            return self.tr("Times per step, largest difference first.")
+            return self.tr("Times per step.")
         return self.tr("Times of the whole traces, since steps are unknown on one side.")
 
     def _columns(self, field: str, rows: tuple[Difference, ...], per_step: bool) -> list[Column]:
@@ -309,6 +307,7 @@ class ComparePage(QWidget):
         better = [0 if r.state == SAME else -1 if r.delta_ns > 0 else 1 if r.delta_ns < 0 else 0 for r in rows]
         columns = [
             Column(self.tr("Name"), "name", [r.name for r in rows]),
+            Column(self.tr("State"), "text", [states[r.state] for r in rows]),
             Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows], tip, better),
             Column(self.tr("Before"), "side_ns", values(before, times), tip),
             Column(self.tr("After"), "side_ns", values(after, times), tip),
@@ -320,7 +319,7 @@ class ComparePage(QWidget):
                 Column(self.tr("Own time before"), "side_ns", values(before, own), alone),
                 Column(self.tr("Own time after"), "side_ns", values(after, own), alone),
             ]
-        return [*columns, Column(self.tr("State"), "text", [states[r.state] for r in rows])]
+        return columns
 
     def _suggestions(self, found: Comparison) -> list[Column]:
         states = {NEW: self.tr("appeared"), GONE: self.tr("vanished"), SAME: self.tr("still there")}

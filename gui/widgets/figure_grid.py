@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 from gui.widgets.labels import label
 
 ROLES = ("dim", "dim", "", "faint")  # of the name, of the figure before and after, of the change
-SPACING_PX = 28
+SPACING_PX, LEAST_SPACING_PX = 28, 14  # between columns; they stand closer where they would turn into lines
 
 
 class FigureGrid(QWidget):
@@ -61,8 +61,10 @@ class FigureGrid(QWidget):
         return max((cells[place].sizeHint().width() for cells in self._cells), default=0)
 
     def _arrange(self) -> None:
-        needed = sum(max(c.sizeHint().width() for c in cells) + SPACING_PX for cells in self._cells)
-        across = needed - SPACING_PX <= self.width()
+        columns = sum(max(c.sizeHint().width() for c in cells) for cells in self._cells)
+        fitting = (self.width() - columns) // max(len(self._cells) - 1, 1)
+        across = fitting >= LEAST_SPACING_PX
+        self._grid.setHorizontalSpacing(min(fitting, SPACING_PX) if across else SPACING_PX)
         if across == self._across:
             return
         self._across = across

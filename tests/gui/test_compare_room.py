@@ -47,9 +47,9 @@ def test_what_one_side_lacks_takes_no_time_but_is_not_there(window: MainWindow, 
         assert ("Own time before" in titles) is own
         for row in range(model.rowCount()):
             cells = [model.index(row, k).data() for k in range(model.columnCount())]
-            there = {"gone": (True, False), "new": (False, True)}.get(cells[-1], (True, True))
-            assert tuple(cell != "–" for cell in cells[2:4]) == tuple(cell != "–" for cell in cells[4:6]) == there
-        states += [line.rsplit(",", 1)[1] for line in model.csv().splitlines()]
+            there = {"gone": (True, False), "new": (False, True)}.get(cells[1], (True, True))
+            assert tuple(cell != "–" for cell in cells[3:5]) == tuple(cell != "–" for cell in cells[5:7]) == there
+        states += [model.index(row, 1).data() for row in range(model.rowCount())]
         assert ",-2.0," not in model.csv()
     assert "gone" in states
 
@@ -63,6 +63,7 @@ def test_both_timelines_are_in_view_and_can_be_shared_out(window: MainWindow) ->
         assert shown.visibleRegion().boundingRect().height() == shown.height() > 0
     for view in page.timelines.findChildren(TimelineView):
         assert not view.strip.isVisible() and not view.minimap.isVisible()  # of the whole trace: a step of each counts
+    assert page.grid.is_across()
     first, second = page.timelines.sizes()
     assert first == pytest.approx(second, abs=2)
     page.timelines.moveSplitter(first - 60, 1)

@@ -105,6 +105,12 @@ def test_figures_stand_in_lines_where_columns_have_no_room(qtbot: Any) -> None:
     assert grid.minimumSizeHint().height() > high
     grid.resize(2000, 100)
     assert grid.is_across()
+    grid.layout().activate()
+    spacious = max(cell.geometry().right() for cell in grid.findChildren(QLabel))
+    grid.resize(spacious - 60, 100)  # closer together rather than nine lines
+    assert grid.is_across()
+    grid.layout().activate()
+    assert max(cell.geometry().right() for cell in grid.findChildren(QLabel)) <= grid.width()
 
 
 def test_a_difference_has_its_sign_and_colour() -> None:
