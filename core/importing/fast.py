@@ -35,7 +35,8 @@ _X, _S, _T, _F, _I, _M, _C, _B, _E, _ASYNC_B, _ASYNC_E = map(ord, "XstfiMCBEbe")
 
 
 _IS_SLICE = np.isin(np.arange(256), (_X, _B, _E, _ASYNC_B, _ASYNC_E))  # by phase
-_IS_ARROW = np.isin(np.arange(256), (_S, _F, _T))
+_ARROWS = [_S, _F, _T]
+_IS_ARROW = np.isin(np.arange(256), _ARROWS)
 _DEVICE_KINDS = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET, SliceKind.DEVICE_RANGE, SliceKind.DEVICE_SYNC,
                  SliceKind.OTHER)  # fmt: skip
 _ON_DEVICE = np.isin(np.arange(256), _DEVICE_KINDS)  # by kind
@@ -84,11 +85,13 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
 def _columns(events: list[Any], phases: Any, body: bytes, base: int) -> EventColumns:
     starts, lengths = spans_of(body, len(events))
     in_slices = _IS_SLICE[phases]
-    time_col, good, dur_col = _times(events, in_slices, body)
+    slices = list(compress(events, in_slices.tobytes()))
+    time_col, good, dur_col = _times(events, slices, in_slices, body)
     out = EventColumns(strings=[], events=len(events))
     strings = _Strings()
-    timed = good | (phases == _M) | (phases == 0)
-    if not phases.all():
+    counts = np.bincount(phases, minlength=256)
+    timed = good if good.all() else good | (phases == _M) | (phases == 0)
+    if counts[0]:
         _note_no_phase(out, events, np.flatnonzero(phases == 0), body, starts)
     if not timed.all():
         lost = np.flatnonzero(~timed)
@@ -96,17 +99,22 @@ def _columns(events: list[Any], phases: Any, body: bytes, base: int) -> EventCol
             raise Irregular  # its name, which was not read, is told
         out.note("no-time", events[int(lost[0])].name, len(lost))
         dur_col, in_slices = dur_col[timed[in_slices]], in_slices & timed
+        slices = list(compress(events, in_slices.tobytes()))
     rows = _Rows(phases, in_slices, timed, time_col, dur_col, starts + base, lengths)
-    _slices(out, events, strings, rows)
-    _flows(out, events, strings, rows)
-    _instants(out, events, strings, rows)
-    _metadata(out, list(compress(events, (phases == _M).tobytes())))
+    _slices(out, slices, strings, rows)
+    if counts[_ARROWS].any():
+        _flows(out, events, strings, rows)
+    if counts[_I]:
+        _instants(out, events, strings, rows)
+    if counts[_M]:
+        _metadata(out, list(compress(events, (phases == _M).tobytes())))
     out.strings = strings.values()
-    _counters(out, body, starts, lengths, np.flatnonzero((phases == _C) & timed))
+    if counts[_C]:
+        _counters(out, body, starts, lengths, np.flatnonzero((phases == _C) & timed))
     return out
 
 
-def _times(events: list[Any], in_slices: Bool, body: bytes) -> tuple[I64, Bool, I64]:
+def _times(events: list[Any], slices: list[Any], in_slices: Bool, body: bytes) -> tuple[I64, Bool, I64]:
     """Times, which of them are usable, and durations of the slices alone."""
     n = len(events)
     time = None if n and isinstance(events[0], TextTimes) else np.fromiter(map(attrgetter("ts"), events), np.float64, n)
@@ -114,8 +122,7 @@ def _times(events: list[Any], in_slices: Bool, body: bytes) -> tuple[I64, Bool, 
         time_ns, good, every = times_of_text(body)
         return time_ns, good, every[in_slices]
     time_ns, good = times_ns(time)
-    slices = compress(events, in_slices.tobytes())
-    dur_ns, dur_good = times_ns(np.fromiter(map(attrgetter("dur"), slices), np.float64, int(in_slices.sum())))
+    dur_ns, dur_good = times_ns(np.fromiter(map(attrgetter("dur"), slices), np.float64, len(slices)))
     dur_ns[~dur_good | (dur_ns < 0)] = NO_DURATION
     return time_ns, good, dur_ns
 
@@ -179,8 +186,7 @@ class _Strings:
         return [value if isinstance(value, str) else str(value) for value in self._ids]
 
 
-def _slices(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows) -> None:
-    chosen = list(compress(events, rows.in_slices.tobytes()))
+def _slices(out: EventColumns, chosen: list[Any], strings: _Strings, rows: _Rows) -> None:
     at, durations = np.flatnonzero(rows.in_slices), rows.dur
     category, name, pid, tid = strings.of(chosen, "cat", "name", "pid", "tid")
     used = strings.values()

@@ -50,7 +50,18 @@ class Args(_SliceArgs, gc=False, frozen=True):
     sort_index: Any = None
 
 
-_NO_SLICE_ARGS, _NO_ARGS = _SliceArgs(), Args()
+_OF_MEMORY = ("device_type", "device_id", "address", "allocation", "allocated", "reserved")
+_InstantArgs: Any = msgspec.defstruct(
+    "_InstantArgs",
+    [
+        (field.name, field.type, msgspec.field(default=field.default, name=field.encode_name))
+        for field in msgspec.structs.fields(Args)
+        if field.name in _OF_MEMORY
+    ],
+    gc=False,
+    frozen=True,
+)
+_NO_SLICE_ARGS, _NO_ARGS, _NO_INSTANT_ARGS = _SliceArgs(), Args(), _InstantArgs()
 
 
 class _Any(msgspec.Struct, gc=False):
@@ -90,6 +101,16 @@ class _Slice(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     args: _SliceArgs = _NO_SLICE_ARGS
 
 
+class _Instant(msgspec.Struct, gc=False):
+    """The category of an instant is not shown, and of its arguments only what is said about memory."""
+
+    name: str = ""
+    pid: int | str = ""
+    tid: int | str = ""
+    ts: float = _NAN
+    args: _InstantArgs = _NO_INSTANT_ARGS
+
+
 class _Arrow(msgspec.Struct, gc=False):
     """The end of an arrow has no name that is shown."""
 
@@ -109,7 +130,9 @@ def _of_phase(phase: str, base: type[msgspec.Struct]) -> type[msgspec.Struct]:
 _KINDS: Any = _Slice
 for _phase in "stf":
     _KINDS = _KINDS | _of_phase(_phase, _Arrow)
-for _phase in "iMCBEbe" + _INSTANTS:
+for _phase in "i" + _INSTANTS:
+    _KINDS = _KINDS | _of_phase(_phase, _Instant)
+for _phase in "MCBEbe":
     _KINDS = _KINDS | _of_phase(_phase, _Any)
 _PHASE_OF_TYPE = {kind: PHASES[kind.__struct_config__.tag] for kind in get_args(_KINDS)}
 

@@ -355,6 +355,25 @@ def test_odd_events_come_out_the_same_by_both_roads(monkeypatch):
     _same(decode_piece(text, 50).columns, slow)
 
 
+INSTANTS = [
+    {"ph": "i", "cat": 7, "name": "[memory]", "pid": 1, "tid": 1, "ts": 1, "args": {"Device Type": 1, "Bytes": -512}},
+    {"ph": "i", "name": "[memory]", "pid": "a", "tid": 1, "ts": 2, "args": {"Addr": 1 << 62, "Total Allocated": 3}},
+    {"ph": "I", "cat": None, "name": "mark", "pid": 1, "tid": 1, "ts": 3, "dur": "x", "id": {}, "args": {"bytes": "x"}},
+    {"ph": "R", "name": "mark without a time", "pid": 1, "tid": 1},
+    {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "main"}},
+    {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 4, "dur": 2, "args": {"External id": 5}},
+    {"ph": "X", "cat": "cpu_op", "name": "op without a time", "pid": 1, "tid": 1, "dur": 2},
+]
+
+
+@pytest.mark.parametrize("events", [INSTANTS, INSTANTS[:3], INSTANTS[3:], INSTANTS[4:]])
+def test_instants_come_out_the_same_by_both_roads_whatever_else_they_hold(monkeypatch, events):
+    text = b",\n".join(json.dumps(event).encode() for event in events)
+    slow = walk_piece(text, 50, final=True).columns
+    monkeypatch.setattr("core.importing.pieces.walk_piece", None)  # the fast road must do
+    _same(decode_piece(text, 50).columns, slow)
+
+
 def test_times_as_text_and_lines_come_out_the_same_by_both_roads(monkeypatch):
     events = [
         {"ph": "X", "cat": "cpu_op", "name": f"n{i}", "pid": 1, "tid": "x", "ts": f"1778630400123456.{i:03d}", "dur": d}
