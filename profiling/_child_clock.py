@@ -31,8 +31,9 @@ class Clock:
         self._synchronize, self.pace = synchronize, pace
         self.reset()
 
-    def reset(self):
-        """A new stretch: nothing is timed yet."""
+    def reset(self, passing=0):
+        """A new stretch: nothing is timed yet, and the first ``passing`` steps are not."""
+        self._passing = passing
         self.steps, self.us, self._began, self._each, self._last = 0, 0.0, None, [], None
         self.pace.reset()
 
@@ -42,7 +43,10 @@ class Clock:
         return self._began is not None
 
     def start(self):
-        """Take time from here on."""
+        """Take time from here on, unless this step is to go by."""
+        if self._passing > 0:
+            self._passing -= 1
+            return
         self._synchronize()
         self.pace.start()
         self._began = self._last = time.perf_counter()

@@ -16,6 +16,7 @@ FEW_STEPS = 8
 MOST_COMPILING = 1  # step after the skipped ones that is not recorded because the compiler works in it
 SLOW_SECONDS = 10.0  # ... which are not waited for where they are slow
 LIGHT_SECONDS = 0.25  # any other loop's recording ends after a few steps, or skip and warm-up and this long
+MOST_PASSED, PASSED_UNFORESEEN = 16, 4  # steps before the timing, for the batches that workers have prepared
 LEFT_OUT = ("shapes", "memory", "flops", "modules")
 
 
@@ -79,6 +80,17 @@ class Early:
         """Whether the loop will make no more steps than the timing and the window need."""
         recorder = self._recorder
         return self.foreseen is not None and self.foreseen - recorder.number <= self._needed - recorder.lead
+
+    def passing(self, needed):
+        """Steps to let go by before time is taken: a loader's workers went on while a recording was taken down.
+
+        The batches that they prepared meanwhile make so many steps shorter than the loop can hold. ``needed``: steps
+        to come that are wanted for something else.
+        """
+        ahead = min(self._recorder.ahead, MOST_PASSED)
+        if self.foreseen is None:
+            return min(ahead, PASSED_UNFORESEEN)
+        return max(0, min(ahead, self.foreseen - self._recorder.number - needed))
 
 
 def better(one, other):

@@ -186,6 +186,7 @@ class Hooks:
             if not hooks.workers_seen and getattr(self, "_num_workers", 0):
                 hooks.workers_seen = True
                 hooks.report.notice("workers")
+                hooks.recorder.ahead = self._num_workers * (getattr(self, "_prefetch_factor", None) or 2)
             return original(self)
 
         iterator.__next__ = __next__

@@ -55,6 +55,7 @@ class Recorder:
         self.in_step, self.source, self.traces, self.in_earnest = False, "", [], True
         self.step_times = []  # (number, phase, microseconds)
         self.wall = []  # (steps, microseconds, pace)
+        self.ahead = 0  # batches that a loader's workers keep ready
         self.stepped_at = 0.0  # when an optimizer last stepped in the open step, or a call that makes a step ended
         self._left = 0  # steps until the phase ends
         self.step_began = 0.0
@@ -153,7 +154,7 @@ class Recorder:
 
     def _after_lead(self):
         if self.config["measure_wall"] and self.cycle == 0:
-            self.clock.reset()
+            self.clock.reset(self._early.passing(self.tools["clock"].ENOUGH_STEPS + self._to_window + self.active))
             self.to(WALL)
         else:
             self._after_wall()

@@ -162,6 +162,7 @@ def step_times(gathered: Gathered) -> StepTimes:
     profiled = [float(row[2]) for row in times if row[1] == "window"]
     timed = sum(row[0] for row in clocked)
     whole = sum(row[1] for row in clocked)
+    each = each[-timed:] if timed else each  # the first ones may have gone by
     wall = whole / timed if timed else None
     error = None
     if wall is not None and each:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from profiling import _child_clock, _child_early, _child_pace
@@ -69,3 +71,33 @@ def test_a_loop_left_after_forty_quick_steps_has_had_its_window(monkeypatch: pyt
     early = max(_child_early.FEW_STEPS, schedule.skip + schedule.warmup)
     primed = 1
     assert early + timed_steps(monkeypatch, step_s, None) + primed + schedule.active <= 40
+
+
+def test_steps_that_are_to_go_by_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(_child_clock.time, "perf_counter", lambda: now[0])
+    clock = _child_clock.Clock(lambda: None, _child_pace.Pace())
+    clock.reset(4)
+    ran = 0
+    for step in range(30):
+        if not clock.runs:
+            clock.start()
+        now[0] += 0.001 if step < 4 else 0.1
+        ran += 1
+        if clock.ended(None):
+            break
+    clock.stop()
+    assert ran == 4 + clock.steps
+    assert clock.us == pytest.approx(100_000 * clock.steps)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "foreseen", "passed"),
+    [(4, 90, 4), (4, None, 4), (64, None, 4), (64, 90, 16), (4, 30, 2), (4, 20, 0), (0, 90, 0)],
+)
+def test_batches_that_workers_have_ready_go_by_where_the_loop_is_long(
+    ahead: int, foreseen: int | None, passed: int
+) -> None:
+    early = _child_early.Early(SimpleNamespace(ahead=ahead, number=10), None, 0)
+    early.foreseen = foreseen
+    assert early.passing(18) == passed

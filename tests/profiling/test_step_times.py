@@ -74,3 +74,9 @@ def test_bursts_are_no_hiccups_on_a_device_either():
 def test_recorded_steps_that_are_uneven_accuse_nobody():
     fine = gathered(BURSTS, [1000, 18000, 1000, 1100, 900], [])  # 9.5 ms without the profiler, 4.4 ms with it
     assert not any("without the profiler" in n for n in notices_of(fine, fine.traces, 0, ""))
+
+
+def test_steps_that_went_by_before_the_timing_do_not_count():
+    found = gathered([10, 10, 10, 10, 1000, 1000, 1000], [1200], [])
+    found.summaries[0]["wall"] = [[3, 3000]]
+    assert (step_times(found).wall_us, step_times(found).timed) == (1000, 3)
