@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 
-from core.fixes.naming import attributes_of, free_name, is_module_class, local_names, torch_name
+from core.fixes.naming import attributes_of, free_name, is_module_class, local_names
+from core.fixes.rewrites.on_device import made_on_device
 from core.fixes.rewrites.owner import add_to_init, check_stateless, method_of
 from core.fixes.rewrites.sharing import check_module_stays, check_same_in_loop, check_tensor_stays
 from core.fixes.source_text import (
@@ -33,8 +35,8 @@ CREATORS = {
     "linspace",
     "from_numpy",
 }
-ON_DEVICE = {"full", "zeros", "ones", "arange", "eye", "linspace"}  # filled by a kernel: no copy from the host
 MOVES = {"to", "cuda"}
+SHAPES = {"view", "reshape", "unsqueeze", "float", "double", "long", "t", "expand", "repeat"}
 PURE = {"range", "list", "tuple", "float", "int", "len", "min", "max", "abs", "sum", "sqrt", "log", "exp", "device"}
 MODES = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
 NO_MODULES = {"Tensor", "FloatTensor", "LongTensor", "Size", "Generator", "Stream", "Event", "Parameter"}
@@ -56,7 +58,7 @@ def constants_once(source: SourceText, place: Place) -> tuple[str, str]:
     if loop is not None:
         return _before_loop(source, call, loop, "constant")
     try:
-        return _on_device(source, call)
+        return made_on_device(source, call, _creation(call))
     except NotApplicable as error:
         raise reason or error from error
 
@@ -72,7 +74,9 @@ def objects_once(source: SourceText, place: Place) -> tuple[str, str]:
         loop = source.loop_of(call)
         if loop is None:
             raise NotApplicable("the object is built outside a loop and outside a module")
-        summary, _ = _before_loop(source, call, loop, "module")
+        kind = dotted(call.func).rpartition(".")[2]
+        wanted = "criterion" if kind.endswith(("Loss", "Criterion")) else _snake(kind)
+        summary, _ = _before_loop(source, call, loop, wanted)
         return summary, "The same object is used in every step: what it keeps from one call to the next stays."
     function = method_of(source, call, owner)
     if dotted(call.func).rpartition(".")[2].endswith(MODES):
@@ -114,19 +118,33 @@ def _is_constant(source: SourceText, call: ast.Call, scope: ast.AST) -> bool:
     if isinstance(parent, ast.Attribute) and parent.attr in MOVES:  # the chain goes on: its end counts
         return False
     changing = local_names(scope) | _globals(source)
-    return not any(names_read(a) & changing or not _is_pure(a, classes=False) for a in _arguments(inner))
+    given = [a for c in _chain(call) for a in _arguments(c)]
+    return not any(names_read(a) & changing or not _is_pure(a, classes=False) for a in given)
 
 
 def _creation(call: ast.Call) -> ast.Call | None:
-    """``torch.tensor(...)`` under ``.to(...)`` or ``.cuda()``."""
+    """``torch.tensor(...)`` under ``.to(...)`` or ``.cuda()``, and what gives it its shape before."""
+    chain = _chain(call)
+    base, _, made = dotted(chain[-1].func if chain else None).rpartition(".")
+    return chain[-1] if made in CREATORS and base else None
+
+
+def _below_moves(call: ast.Call) -> ast.expr:
+    """What is moved to a device."""
     node: ast.expr = call
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
         node = node.func.value
-    if isinstance(node, ast.Call):
-        base, _, last = dotted(node.func).rpartition(".")
-        if last in CREATORS and base:
-            return node
-    return None
+    return node
+
+
+def _chain(call: ast.Call) -> list[ast.Call]:
+    """The calls below the moves, down to what makes the tensor."""
+    found: list[ast.Call] = []
+    node: ast.expr | None = _below_moves(call)
+    while isinstance(node, ast.Call):
+        found.append(node)
+        node = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in SHAPES else None
+    return found
 
 
 def _is_construction(source: SourceText, call: ast.Call, scope: ast.AST) -> bool:
@@ -193,10 +211,10 @@ def _to_buffer(source: SourceText, call: ast.Call, owner: ast.ClassDef) -> tuple
     wanted = _assigned_name(statement, call) or _parameter_name(source, call) or "constant"
     name = free_name(wanted, attributes_of(owner))
     if _moved_as_a_whole(source, owner):
-        value = source.of(creation)
+        value = source.of(_below_moves(call))
         if any(k.arg == "device" for k in creation.keywords):
             raise NotApplicable("the constant names its device already")
-        kept = creation
+        kept = _below_moves(call)
     elif not names_read(call) & (local_names(function) - {"self"}):
         value, kept = source.of(call), call
     else:
@@ -248,11 +266,22 @@ def _before_loop(source: SourceText, call: ast.Call, loop: Loop, wanted: str) ->
     else:
         name = free_name(_parameter_name(source, call) or wanted, _all_names(source))
         source.replace(call, name)
+        loop = _outermost(source, call, loop)
     source.insert_line_before(loop, f"{name} = {built}")
     return (
         "Build it once, before the loop.",
         "The same object is used in every step: code that changes it in place would now see the change again.",
     )
+
+
+def _outermost(source: SourceText, value: ast.expr, loop: Loop) -> Loop:
+    """The outermost loop of the function that a value may be built before."""
+    read = {dotted(n) for n in ast.walk(value) if isinstance(n, ast.Name | ast.Attribute)}
+    with contextlib.suppress(NotApplicable):
+        while (outer := source.loop_of(loop)) is not None and not read & shared_names(outer):
+            check_same_in_loop(source, value, outer)
+            loop = outer
+    return loop
 
 
 def _check_bound_once(source: SourceText, statement: ast.stmt, loop: Loop, name: str) -> None:
@@ -281,64 +310,6 @@ def _is_harmless(context: ast.expr) -> bool:
     """A context that says nothing of what is built in it."""
     name = dotted(context.func if isinstance(context, ast.Call) else context).rpartition(".")[2]
     return name in ("autocast", "no_grad", "enable_grad", "record_function", "set_grad_enabled", "no_sync")
-
-
-def _on_device(source: SourceText, call: ast.Call) -> tuple[str, str]:
-    creation = _creation(call)
-    assert creation is not None
-    move = call.func
-    assert isinstance(move, ast.Attribute)
-    if move.value is not creation:
-        raise NotApplicable("the tensor is moved more than once")
-    keywords = [k for k in call.keywords if k.arg != "non_blocking"]
-    given = call.args[0] if call.args else next((k.value for k in keywords if k.arg == "device"), None)
-    if len(call.args) + len(keywords) > 1 or (given is None and (keywords or move.attr != "cuda")):
-        raise NotApplicable("the move does more than to name a device")
-    if given is not None and not _names_device(given):
-        raise NotApplicable(f"it is not clear that {source.of(given)} is a device")
-    device = source.of(given) if given is not None else '"cuda"'
-    if any(k.arg == "device" for k in creation.keywords):
-        raise NotApplicable("the constant names its device already")
-    if dotted(creation.func).rpartition(".")[2] in ON_DEVICE:
-        text = source.of(creation)
-        source.replace(call, f"{text[: text.rindex(')')].rstrip().rstrip(',')}, device={device})")
-    else:
-        source.replace(call, f"{torch_name(source, call)}.full({_filled(source, creation)}, device={device})")
-    return (
-        "Create the constant on the device, where a kernel fills it, instead of copying it there.",
-        "One small kernel per step stays; keeping the tensor from step to step would save that too.",
-    )
-
-
-def _names_device(node: ast.expr) -> bool:
-    """Whether what a tensor is moved to is a device by its look, not a type or another tensor."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str | int)
-    name = dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2].lower()
-    return any(word in name for word in ("device", "dev", "gpu", "cuda", "rank"))
-
-
-def _filled(source: SourceText, creation: ast.Call) -> str:
-    """Shape, value and type for ``torch.full``: of ``[value] * count`` or one number as the only argument."""
-    only = creation.args[0] if len(creation.args) == 1 and not creation.keywords else None
-    last = dotted(creation.func).rpartition(".")[2]
-    if isinstance(only, ast.Constant) and type(only.value) in (int, float, bool) and last in ("tensor", "as_tensor"):
-        return f"(), {source.of(only)}"
-    if (
-        not isinstance(only, ast.BinOp)
-        or not isinstance(only.op, ast.Mult)
-        or not isinstance(only.left, ast.List)
-        or len(only.left.elts) != 1
-    ):
-        raise NotApplicable("the constant is a list of values: it must be kept, which only a module or a loop can do")
-    count, value = source.of(only.right), source.of(only.left.elts[0])
-    if last == "LongTensor":
-        return f"({count},), int({value})"
-    if last in ("Tensor", "FloatTensor") and not isinstance(only.left.elts[0], ast.Constant):
-        return f"({count},), float({value})"
-    if last in ("Tensor", "FloatTensor") and type(ast.literal_eval(only.left.elts[0])) is not float:
-        return f"({count},), float({value})"
-    return f"({count},), {value}"
 
 
 # Names --------------------------------------------------------------------------------------------------------

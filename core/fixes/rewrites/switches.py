@@ -85,7 +85,9 @@ def _step_before(source: SourceText, backward: ast.Call) -> Step:
     wanted = {dotted(backward.func.value)}
     chain: list[ast.Assign] = []
     for node in reversed(block[: block.index(statement)]):
-        if isinstance(node, ast.Assign) and names_written(node) & wanted and _is_forward(node.value):
+        parts = ast.Attribute | ast.Subscript | ast.BinOp  # outputs.loss, loss / 4
+        leads = isinstance(node, ast.Assign) and (_is_forward(node.value) or isinstance(node.value, parts))
+        if isinstance(node, ast.Assign) and leads and names_written(node) & wanted:
             chain.append(node)
             wanted |= names_read(node.value)
     if not chain:

@@ -327,7 +327,7 @@ def run():
     torch.manual_seed(0)
     return train(torch.nn.Linear(2, 2), [(torch.randn(3, 2), torch.randn(3, 2)) for _ in range(3)])
 """,
-    '    module = SmoothL1Loss(reduction="sum")\n    for x, y in batches:',
+    '    criterion = SmoothL1Loss(reduction="sum")\n    for x, y in batches:',
 )
 script(
     "an assertion over two lines on two tensors, one read back",

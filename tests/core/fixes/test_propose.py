@@ -207,7 +207,10 @@ def test_object_in_a_loop_moves_before_it():
             loss.backward()
         """,
     )
-    assert "module = torch.nn.CrossEntropyLoss()\nfor x, y in loader:\n    loss = module(model(x), y)  # here" in after
+    assert (
+        "criterion = torch.nn.CrossEntropyLoss()\nfor x, y in loader:\n    loss = criterion(model(x), y)  # here"
+        in after
+    )
 
 
 def test_object_that_depends_on_the_batch_stays():
