@@ -11,7 +11,7 @@ from core.figures.device import DeviceTimes
 from core.figures.gaps import rows_of_devices
 from core.figures.lookup import View, distinct
 from core.figures.model import Budget, GapTable, StepFigures
-from core.figures.steps import step_source
+from core.figures.units import step_units
 from core.intervals import Spans, coverage, union
 from core.sets import among
 from core.tables import I32, I64, StepTable
@@ -21,6 +21,8 @@ from core.tables import I32, I64, StepTable
 class Windows:
     """What the budget shares out: one window per step (int64, ns; those of several ranks or threads may overlap).
 
+    ``unit`` says whose it is, ``devices`` what devices each unit keeps (`core.figures.units`).
+
     ``basis`` is ``period``: from the anchor of each counted step to that of the next; ``step``: without any period,
     the counted steps on the host, each up to the end of the last device work launched in it; ``window``: without
     steps, the whole trace, which counts as one.
@@ -28,7 +30,8 @@ class Windows:
 
     start_ns: I64
     end_ns: I64
-    source: I32
+    unit: I32
+    devices: Mapping[int, tuple[int, ...]]
     basis: str
 
     def __len__(self) -> int:
@@ -42,30 +45,31 @@ class Windows:
 
 def budget_windows(view: View, steps: StepTable, figures: StepFigures, anchor_ns: I64) -> Windows:
     """Choose the windows that the budget shares out."""
-    source = step_source(view, steps)
+    unit, devices = step_units(view, steps)
     known = figures.paced.nonzero()[0]
     if len(known):
         start = anchor_ns[known]
-        return Windows(start, start + figures.period_ns[known], source[known], "period")
+        return Windows(start, start + figures.period_ns[known], unit[known], devices, "period")
     rows = figures.counted.nonzero()[0]
     if len(rows):
         end = np.maximum(steps.end_ns[rows], figures.device_end_ns[rows])
-        return Windows(steps.start_ns[rows], end, source[rows], "step")
+        return Windows(steps.start_ns[rows], end, unit[rows], devices, "step")
     sources = np.arange(len(view.trace.sources), dtype=np.int32)
     first, last = view.trace.span_ns
     whole = np.ones(len(sources), dtype=np.int64)
-    return Windows(first * whole, last * whole, sources, "window")
+    devices = {one: view.devices_of_source(one) for one in sources.tolist()}
+    return Windows(first * whole, last * whole, sources, devices, "window")
 
 
-def per_window(view: View, windows: Windows, sets: Mapping[int, Spans]) -> float | None:
-    """Time of a per-device set inside the windows: mean over the devices of each window's file, per window, ns.
+def per_window(windows: Windows, sets: Mapping[int, Spans]) -> float | None:
+    """Time of a per-device set inside the windows: mean over the devices of each window's unit, per window, ns.
 
-    None where no window's file recorded device work.
+    None where no window's unit has device work.
     """
     total, count = 0.0, 0
-    for source in distinct(windows.source):
-        devices = view.devices_of_source(source)
-        rows = windows.source == source
+    for unit in distinct(windows.unit):
+        devices = windows.devices[unit]
+        rows = windows.unit == unit
         if not devices:
             continue
         count += int(rows.sum())
@@ -77,9 +81,9 @@ def per_window(view: View, windows: Windows, sets: Mapping[int, Spans]) -> float
 
 def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) -> Budget:
     """Return the budget per step; unknown (None) where no device work was recorded."""
-    busy = per_window(view, windows, times.busy)
-    with_devices = [s for s in distinct(windows.source) if view.devices_of_source(s)]
-    rows = among(windows.source, with_devices)
+    busy = per_window(windows, times.busy)
+    with_devices = [unit for unit in distinct(windows.unit) if windows.devices[unit]]
+    rows = among(windows.unit, with_devices)
     if busy is None or not rows.any():
         return Budget(period_ns=None, busy_ns=None, basis=windows.basis)
     period = round(float((windows.end_ns - windows.start_ns)[rows].mean()))
@@ -90,7 +94,7 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
         for device, own in rows_of.items():
             here = own[gaps.cause[own] == cause]
             sets[device] = union(gaps.start_ns[here], gaps.end_ns[here])
-        spent = round(per_window(view, windows, sets) or 0.0)
+        spent = round(per_window(windows, sets) or 0.0)
         if spent:
             idle[cause] = spent
     # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of a few of them, or, where

@@ -25,6 +25,7 @@ from core.figures.step_parts import step_parts
 from core.figures.stepping import mean, odd_steps, queue_grows, runs_ahead, step_figures
 from core.figures.steps import assign, find_steps
 from core.figures.syncs import find_syncs
+from core.figures.units import step_units
 from core.figures.verdict import (
     LOST_LAUNCHES_SHARE,
     MIN_WORK,
@@ -124,6 +125,15 @@ def with_verdict(summary: Summary, verdict: Verdict) -> Summary:
     )
 
 
+def _mean_pace(figures: Figures, sustained_ns: float | None) -> float | None:
+    """What the budget's period is compared with, ns: programs beside the slowest one need not keep its pace."""
+    own, threads = figures.step_figures, figures.steps.thread_id
+    times = [own.period_ns[own.paced & (threads == one)].mean() for one in sets.distinct(threads[own.paced])]
+    if sustained_ns is None or len(times) < 2 or not figures.budget.period_ns:
+        return sustained_ns
+    return sustained_ns * min(1.0, figures.budget.period_ns / float(max(times)))
+
+
 def final_verdict(
     trace: Trace,
     figures: Figures,
@@ -151,7 +161,7 @@ def final_verdict(
     verdict = judge(
         figures.budget,
         _single(figures.extra, "exposed_communication_ns"),
-        sustained_ns,
+        _mean_pace(figures, sustained_ns),
         best_saving_pct,
         waits_saving_pct,
         _single(figures.extra, "held_up_lead_ns") or 0.0,
@@ -160,7 +170,7 @@ def final_verdict(
         queue_grows(figures.step_figures),
     )
     if verdict is not None:
-        if len(trace.sources) > 1:
+        if len(trace.sources) > 1 or len(step_units(view, figures.steps)[1]) > 1:
             return verdict
         together_ns = _single(figures.extra, "any_device_busy_ns")
         in_turn = judge_in_turn(verdict, figures.budget, together_ns, len(view.devices), waits_saving_pct)
@@ -288,17 +298,15 @@ def _further(
     extra = dev.launch_summary(view, queue_depth)
     alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
     copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
-    extra["held_up_lead_ns"] = np.array([per_window(view, windows, held_up_lead(view, times, gaps)) or 0.0])
+    extra["held_up_lead_ns"] = np.array([per_window(windows, held_up_lead(view, times, gaps)) or 0.0])
     extra |= dev.missing_launches_pct(view)
-    extra["exposed_communication_ns"] = np.array([per_window(view, windows, alone) or 0.0])
+    extra["exposed_communication_ns"] = np.array([per_window(windows, alone) or 0.0])
     host = {d: subtract(times.host_copy[d], times.kernel[d]) for d in view.devices}
-    extra["exposed_host_copy_ns"] = np.array([per_window(view, windows, host) or 0.0])
+    extra["exposed_host_copy_ns"] = np.array([per_window(windows, host) or 0.0])
     if len(view.devices) > 1 and len(view.trace.sources) < 2:
         together = union_all(times.busy[d] for d in view.devices)
-        extra["any_device_busy_ns"] = np.array(
-            [per_window(view, windows, dict.fromkeys(view.devices, together)) or 0.0]
-        )
-    extra["exposed_copy_ns"] = np.array([per_window(view, windows, copies) or 0.0])
+        extra["any_device_busy_ns"] = np.array([per_window(windows, dict.fromkeys(view.devices, together)) or 0.0])
+    extra["exposed_copy_ns"] = np.array([per_window(windows, copies) or 0.0])
     busiest = max(view.devices, key=lambda d: times.kernel[d].total_ns)
     span = _hull(dev.busy_window(view, steps))
     bounds, all_waits = wait_bounds(syncs, times.kernel[busiest], span)

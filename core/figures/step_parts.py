@@ -11,7 +11,7 @@ from core.figures.device import DeviceTimes
 from core.figures.gaps import rows_of_devices
 from core.figures.lookup import View, distinct
 from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StepFigures, StepParts
-from core.figures.steps import step_source
+from core.figures.units import step_units
 from core.figures.verdict import CAUSE_SHARE, DEVICE_BOUND_SHARE, GROUPS, LOADER_SHARE, MOSTLY_DEVICE_SHARE, TEMPLATES
 from core.intervals import Spans, coverage, subtract, union
 from core.kinds import GapCause
@@ -33,9 +33,9 @@ def step_parts(
     end = np.where(paced, anchor_ns + figures.period_ns, np.maximum(steps.end_ns, figures.device_end_ns))
     busy, exchange = np.full(count, -1.0), np.zeros(count)
     idle = np.zeros((count, len(GapCause)))
-    source, rows_of = step_source(view, steps), rows_of_devices(gaps, view.devices)
-    for one in distinct(source):
-        rows, devices = (source == one).nonzero()[0], view.devices_of_source(one)
+    (unit, devices_of), rows_of = step_units(view, steps), rows_of_devices(gaps, view.devices)
+    for one in distinct(unit):
+        rows, devices = (unit == one).nonzero()[0], devices_of[one]
         if not devices:
             continue
         busy[rows] = 0.0

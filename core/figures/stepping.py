@@ -18,8 +18,8 @@ from core.figures.steps import (
     choose_counted,
     cut_short,
     far,
-    step_source,
 )
+from core.figures.units import step_units
 from core.intervals import coverage
 from core.recorded import is_of_first_steps
 from core.tables import F64, I32, I64, Bool, StepTable
@@ -113,12 +113,12 @@ def periods(steps: StepTable, anchor: I64) -> I64:
 
 
 def _busy(view: View, steps: StepTable, times: DeviceTimes) -> I64:
-    """Busy time inside each host step, mean over the devices that its file recorded; -1 without device work."""
+    """Busy time inside each host step, mean over the devices of its unit; -1 without device work."""
     result = np.full(len(steps), -1, dtype=np.int64)
-    source = step_source(view, steps)
-    for one in distinct(source):
-        devices = view.devices_of_source(one)
-        rows = source == one
+    unit, devices_of = step_units(view, steps)
+    for one in distinct(unit):
+        devices = devices_of[one]
+        rows = unit == one
         if devices:
             parts = [coverage(times.busy[dev], steps.start_ns[rows], steps.end_ns[rows]) for dev in devices]
             result[rows] = np.rint(np.mean(parts, axis=0)).astype(np.int64)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from core.analysis import analyze
 from core.figures.compute import compute_figures
 from core.figures.shares import device_label
 from core.importing import open_trace
+from core.kinds import GapCause
 from tests.trace_builder import TraceBuilder
 
 US = 1000
@@ -91,3 +93,41 @@ def test_two_threads_with_overlapping_steps():
     assert all(figures.step_of[figures.steps.slice_id] >= 0)
     assert (by_thread[figures.step_of[figures.steps.slice_id]] == by_thread).all()
     assert figures.budget.period_ns == 125 * US
+
+
+@pytest.mark.parametrize("idle_us", [0, 400])
+def test_two_programs_of_one_file_that_keep_a_device_each_are_judged_by_it(idle_us: int):
+    """One needs twice as long as the other, so that its device works on when that of the other has nothing to do."""
+    builder = TraceBuilder()
+    for number, us in enumerate((1000, 2000)):
+        builder.pid = builder.tid = 100 + number
+        for step in range(8):
+            at = step * us
+            builder.step(step, at, us).op("aten::mm", at + idle_us / 2, us - idle_us / 2)
+            for k in range(4):
+                busy = (us - idle_us) / 4
+                start, called = at + idle_us + k * busy, at + idle_us + 2 + 10 * k
+                builder.launch("k", at=called, call=3, start=start + 5, dur=busy, device=number)
+    trace = builder.build()
+    figures = analyze(trace).figures
+    budget = figures.budget
+    assert budget.period_ns == 1_500_000
+    assert budget.busy_ns == pytest.approx((1500 - idle_us) * 1000, rel=0.01)
+    assert GapCause.UNKNOWN not in budget.idle_by_cause_ns
+    assert budget.busy_ns + sum(budget.idle_by_cause_ns.values()) == budget.period_ns
+    assert figures.summary.sustained_step_ns == pytest.approx(2_000_000, rel=0.01)
+    assert figures.summary.verdict == ("host_bound" if idle_us else "healthy")
+    assert figures.step_parts is not None
+    busy_us = sorted(figures.step_parts.busy_ns / 1000)
+    assert busy_us == pytest.approx([1000 - idle_us] * 8 + [2000 - idle_us] * 8, rel=0.02)
+
+
+def test_two_programs_of_one_file_that_share_a_device_share_its_time():
+    builder = TraceBuilder()
+    for number in range(2):
+        builder.pid = builder.tid = 100 + number
+        for step in range(4):
+            at = step * 1000
+            builder.step(step, at, 1000).op("aten::mm", at + 10, 50)
+            builder.launch("k", at=at + 20, call=5, start=at + 30 + 400 * number, dur=300, stream=7 + number)
+    assert compute_figures(builder.build()).budget.busy_ns == pytest.approx(600_000, rel=0.01)
