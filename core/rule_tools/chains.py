@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -26,6 +27,9 @@ _VIEWS = frozenset(
 )
 _PART = 1 << 18  # groups counted at a time
 _NEAR = 6  # siblings before a chain in which `Chain.follows` is looked for
+_PICKS = ("aten::index", "aten::gather")
+_DIMENSIONS = re.compile(r"\[(-?\d+(?:, ?-?\d+)*)\]")
+_OVER_DIMENSIONS = ("aten::mean", "aten::var_mean", "aten::var", "aten::std")
 _MOST_READ = 64  # chains whose arguments are read
 
 __all__ = ["CHAINS", "Chain", "find_chains", "joined_rows", "sibling_rows", "sibling_rows_raw"]
@@ -36,35 +40,63 @@ def find_chains(facts: Facts, chain: Chain) -> list[list[int]]:
     key = f"chain {id(chain)}"  # comparing chains takes longer than looking for one; they live as long as the program
     held = facts.memo.get(key)
     if held is None:
-        held = facts.memo[key] = [
-            ops
-            for ops in _find(facts, chain)
-            if _picks_one_each(facts, ops) and (not chain.in_sight or _is_of_user(facts, ops[-1]))
-        ]
+        held, fits = [], True
+        for ops in _find(facts, chain):
+            if chain.in_sight and not _is_of_user(facts, ops[-1]):
+                continue
+            if not _holds_mask(facts, ops[0]):
+                fits = _fits(facts, chain, ops, fits)
+                held += [ops] if fits else []
+        facts.memo[key] = held
     return held  # type: ignore[no-any-return]
 
 
-def _picks_one_each(facts: Facts, ops: list[int]) -> bool:
-    """Whether a chain that begins by picking elements picks one of each row; True of others, or where nothing says.
+def _fits(facts: Facts, chain: Chain, ops: list[int], before: bool) -> bool:
+    """Whether the shapes of a chain are those of its built-in; as ``before`` where no more may be read from the file.
 
-    A mask picks rows or any number of elements, and the best five of each row are not its target's.
+    True of chains that shapes say nothing about.
     """
-    trace = facts.trace
-    if trace.name(ops[0]) not in ("aten::index", "aten::gather"):
+    picks = facts.trace.name(ops[0]) in _PICKS
+    if not picks and not chain.what.endswith(" norm"):
         return True
-    nonzero = trace.strings.id_of("aten::nonzero")
-    below = trace.slices.name_id[ops[0] + 1 : int(trace.slices.subtree_end[ops[0]])]
-    if nonzero >= 0 and (below == nonzero).any():
-        return False
     read = facts.memo.setdefault("chains read", [0])
-    if read[0] >= _MOST_READ or not has_shapes(trace):
-        return True
+    if read[0] >= _MOST_READ or not has_shapes(facts.trace):
+        return before
     read[0] += 1
-    reduced = next((op for op in reversed(ops) if trace.name(op) in ("aten::mean", "aten::sum")), ops[0])
+    return _picks_one_each(facts, ops) if picks else _is_over_last(facts, ops)
+
+
+def _holds_mask(facts: Facts, op: int) -> bool:
+    """Whether an operator picks by a mask: rows, or any number of elements."""
+    trace = facts.trace
+    nonzero = trace.strings.id_of("aten::nonzero")
+    below = trace.slices.name_id[op + 1 : int(trace.slices.subtree_end[op])]
+    return trace.name(op) in _PICKS and nonzero >= 0 and bool((below == nonzero).any())
+
+
+def _picks_one_each(facts: Facts, ops: list[int]) -> bool:
+    """Whether one element of each row is picked, not the best five of each; True where nothing says."""
+    reduced = next((op for op in reversed(ops) if facts.trace.name(op) in ("aten::mean", "aten::sum")), ops[0])
     shape, left = (facts.dims(op)[:1] for op in (ops[0], reduced))
     if reduced == ops[0] or not shape or not left or not shape[0]:
         return True
     return any(math.prod(left[0]) * classes == math.prod(shape[0]) for classes in shape[0])
+
+
+def _is_over_last(facts: Facts, ops: list[int]) -> bool:
+    """Whether a norm goes over the last dimensions, as the built-in does; True where nothing says.
+
+    Over the batch it is a batch norm, whose built-in is another.
+    """
+    op = next((op for op in ops if facts.trace.name(op) in _OVER_DIMENSIONS), ops[0])
+    values, shape = facts.args(op).get("Concrete Inputs"), facts.dims(op)[:1]
+    told = str(values[1]) if isinstance(values, list) and len(values) > 1 else ""
+    over = _DIMENSIONS.fullmatch(told)
+    if over is None or not shape or not shape[0]:
+        return True
+    rank = len(shape[0])
+    found = sorted({int(d) % rank for d in over[1].split(",")})
+    return found == list(range(rank - len(found), rank))
 
 
 def _is_of_user(facts: Facts, op: int) -> bool:

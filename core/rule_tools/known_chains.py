@@ -242,9 +242,29 @@ CHAINS = (  # longer ones first: an operator belongs to the first chain that hol
         "call:mean,std",
         _UNBIASED,
     ),
+    *(
+        Chain(
+            "layer norm",
+            _chain(*names.split()),
+            1,
+            "Use the built-in layer_norm.",
+            "var, mean = torch.var_mean(x, -1, keepdim=True, unbiased=False)\n(x - mean) * torch.rsqrt(var + eps)",
+            "F.layer_norm(x, x.shape[-1:], weight, bias, eps)",
+            _DOCS + "layer_norm.html",
+            "call:mean,var,var_mean",
+            _UNBIASED,
+        )
+        for names in (
+            "var_mean sub add sqrt|rsqrt div|mul",
+            "var_mean add rsqrt sub mul",
+            "mean var add sqrt|rsqrt sub div|mul",
+            "mean sub var add sqrt|rsqrt div|mul",
+            "mean sub square|mul mean add sqrt|rsqrt div|mul",
+        )
+    ),
     Chain(
         "RMS norm",
-        _chain("pow", "mean", "add", "rsqrt", "mul"),
+        _chain("pow|square", "mean", "add", "rsqrt", "mul"),
         1,
         "Use the built-in rms_norm.",
         "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight",

@@ -28,12 +28,12 @@ PyTorch's former pattern matcher (Conv2dBiasFollowedByBatchNorm2d); PyTorch perf
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.making import called_name, where_made
 from core.rule_tools.report import evidence, group_by_frame, suggestion
 from core.rule_tools.subjects import CONVOLUTIONS, need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -81,7 +81,6 @@ def _suggestion(ctx: RuleContext, ids: list[int], adds: list[int]) -> Suggestion
     """Count modules, and name where they are made: the operators are called in each step."""
     facts = facts_of(ctx)
     modules = _modules(ctx, ids)
-    made = ctx.source.of_constructor(ids[0], _makes_bias, modules)
     found = suggestion(
         ctx,
         RULE.id,
@@ -106,9 +105,7 @@ def _suggestion(ctx: RuleContext, ids: list[int], adds: list[int]) -> Suggestion
         effects=[Effect(EffectKind.REMOVE_WORK, tuple(adds))] if adds else [],
         hint="call:Conv2d,conv2d",
     )
-    if made is None or found.source is None:
-        return found
-    return replace(found, source=made, values={**found.values, "seen_in": found.source.function})
+    return where_made(ctx, found, ids[0], _makes_bias, modules, sure=False)
 
 
 def _modules(ctx: RuleContext, ids: list[int]) -> int:
@@ -122,9 +119,8 @@ def _modules(ctx: RuleContext, ids: list[int]) -> int:
 
 def _makes_bias(call: ast.Call) -> bool:
     """``nn.Conv2d(...)`` without ``bias=False``."""
-    made = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     off = any(k.arg == "bias" and isinstance(k.value, ast.Constant) and not k.value.value for k in call.keywords)
-    return made in ("Conv1d", "Conv2d", "Conv3d") and not off
+    return called_name(call) in ("Conv1d", "Conv2d", "Conv3d") and not off
 
 
 def _norms_after(facts: Facts, convs: I32) -> I32:

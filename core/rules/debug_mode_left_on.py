@@ -29,10 +29,13 @@ PyTorch performance tuning guide, 'Disable debugging APIs'; CUDA documentation o
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 
 from core.kinds import HOST_CALLS, SliceKind
 from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.making import called_name, where_made
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
 from core.sets import among
@@ -123,33 +126,37 @@ def _anomaly(ctx: RuleContext) -> list[Suggestion]:
     frames = frames[~facts.inside(frames, frames)]
     took = total_ns(facts, frames) + total_ns(facts, checks)
     shown = frames if len(frames) else checks
-    return [
-        suggestion(
-            ctx,
-            RULE.id,
-            "Autograd's anomaly detection is on",
-            "It keeps a Python stack for each operation of the forward pass and looks for NaN in each gradient of the "
-            "backward pass: {took_ms:time} of CPU time here. On a GPU each of these looks waits for it. Recording "
-            "stacks makes the part of the forward pass look longer than it is.",
-            Fix(
-                "Switch it off.",
-                "torch.autograd.set_detect_anomaly(True)",
-                "torch.autograd.set_detect_anomaly(False)   # on only while searching a NaN",
-                URL,
-            ),
-            [
-                *([evidence(facts, "Frames of anomaly detection", len(frames), "", frames)] if len(frames) else []),
-                *([evidence(facts, "Looks for NaN", len(checks), "", checks)] if len(checks) else []),
-            ],
-            values={"took_ms": took / 1e6},
-            anchors=shown,
-            effects=[
-                *([Effect(EffectKind.REMOVE_WORK, tuple(checks.tolist()))] if len(checks) else []),
-                *([Effect(EffectKind.REMOVE_WORK, tuple(frames.tolist()), assumed=True)] if len(frames) else []),
-            ],
-            hint="call:set_detect_anomaly,detect_anomaly",
-        )
-    ]
+    found = suggestion(
+        ctx,
+        RULE.id,
+        "Autograd's anomaly detection is on",
+        "It keeps a Python stack for each operation of the forward pass and looks for NaN in each gradient of the "
+        "backward pass: {took_ms:time} of CPU time here. On a GPU each of these looks waits for it. Recording "
+        "stacks makes the part of the forward pass look longer than it is.",
+        Fix(
+            "Switch it off.",
+            "torch.autograd.set_detect_anomaly(True)",
+            "torch.autograd.set_detect_anomaly(False)   # on only while searching a NaN",
+            URL,
+        ),
+        [
+            *([evidence(facts, "Frames of anomaly detection", len(frames), "", frames)] if len(frames) else []),
+            *([evidence(facts, "Looks for NaN", len(checks), "", checks)] if len(checks) else []),
+        ],
+        values={"took_ms": took / 1e6},
+        anchors=shown,
+        effects=[
+            *([Effect(EffectKind.REMOVE_WORK, tuple(checks.tolist()))] if len(checks) else []),
+            *([Effect(EffectKind.REMOVE_WORK, tuple(frames.tolist()), assumed=True)] if len(frames) else []),
+        ],
+        hint="call:set_detect_anomaly,detect_anomaly",
+    )
+    return [where_made(ctx, found, int(shown[0]), _switches_on, reason="it is switched on here")]
+
+
+def _switches_on(call: ast.Call) -> bool:
+    off = any(isinstance(a, ast.Constant) and a.value is False for a in call.args)
+    return called_name(call) in ("set_detect_anomaly", "detect_anomaly") and not off
 
 
 def _gradient_checks(ctx: RuleContext) -> list[Suggestion]:

@@ -45,6 +45,9 @@ RULE = Rule(
     needs=Needs.STEPS | Needs.OPS | Needs.STACKS,
     params=(
         Param("min_of_step", 0.1, "share of the step", "less is not worth another form of the program"),
+        Param(
+            "min_each_us", 20, "us per call", "of one around operators: less is the calls' own cost, recording's most"
+        ),
         Param("min_line", 0.3, "share of the function's time", "in one thing that it calls: its line is shown"),
         Param("min_in_one", 0.6, "share of the function's time", "less in calls without operators, and none is priced"),
     ),
@@ -65,6 +68,8 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     longest = int(found.calls[np.argmax(ctx.trace.slices.dur_ns[found.calls])])
     place, function = place_of(ctx.trace, longest)
     alone = found.alone if found.alone_ns >= ctx.params["min_in_one"] * found.held_ns else found.alone[:0]
+    if not len(alone) and found.held_ns < 1e3 * ctx.params["min_each_us"] * len(found.calls):
+        return []
     made = suggestion(
         ctx,
         RULE.id,

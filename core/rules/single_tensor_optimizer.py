@@ -27,10 +27,14 @@ PyTorch's former pattern matcher (OptimizerSingleTensor); PyTorch optimizer docu
 
 from __future__ import annotations
 
+import ast
+from functools import partial
+
 import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.making import called_name, where_made
 from core.rule_tools.optimizers import built, class_of, grouped_keyword
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.rule_tools.subjects import OPTIMIZER, need
@@ -106,33 +110,32 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         work = facts.device_below_all(ops)
         if not len(work) and not facts.on_cpu:
             continue
-        out.append(
-            suggestion(
-                ctx,
-                RULE.id,
-                "The optimizer goes tensor by tensor: {per_step:.0f} operators a step",
-                _ON_GPU if not facts.on_cpu else _ON_CPU if fused else _ON_CPU_FOREACH,
-                _fix(class_of(name)),
-                [
-                    evidence(facts, "Operators", len(ops), "", ops),
-                    evidence(facts, "Their CPU time", host / 1e6, "ms", ops),
-                    evidence(facts, "Optimizer steps", len(ids), "", ids),
-                ],
-                values={
-                    "optimizer": name.replace("Optimizer.step#", ""),
-                    "count": len(ops),
-                    "times": len(ids),
-                    "per_step": len(ops) / len(ids),
-                    "host_ms": host / len(ids) / 1e6,
-                    "device_ms": total_ns(facts, work) / len(ids) / 1e6,
-                    "left_pct": 100 * factor,
-                    "op_path": name,
-                },
-                anchors=ids,
-                effects=[Effect(EffectKind.SCALE_HOST, tuple(int(o) for o in ops), factor)],
-                hint="call:step",
-            )
+        found = suggestion(
+            ctx,
+            RULE.id,
+            "The optimizer goes tensor by tensor: {per_step:.0f} operators a step",
+            _ON_GPU if not facts.on_cpu else _ON_CPU if fused else _ON_CPU_FOREACH,
+            _fix(class_of(name)),
+            [
+                evidence(facts, "Operators", len(ops), "", ops),
+                evidence(facts, "Their CPU time", host / 1e6, "ms", ops),
+                evidence(facts, "Optimizer steps", len(ids), "", ids),
+            ],
+            values={
+                "optimizer": name.replace("Optimizer.step#", ""),
+                "count": len(ops),
+                "times": len(ids),
+                "per_step": len(ops) / len(ids),
+                "host_ms": host / len(ids) / 1e6,
+                "device_ms": total_ns(facts, work) / len(ids) / 1e6,
+                "left_pct": 100 * factor,
+                "op_path": name,
+            },
+            anchors=ids,
+            effects=[Effect(EffectKind.SCALE_HOST, tuple(int(o) for o in ops), factor)],
+            hint="call:step",
         )
+        out.append(where_made(ctx, found, int(ids[0]), partial(_makes, class_of(name))))
     return [*out, *by_hand]
 
 
@@ -199,6 +202,13 @@ def _launching(facts: Facts) -> I32:
     tops = tops[facts.trace.slices.parent_id[tops] < 0] if not facts.on_cpu else tops[:0]
     launching: I32 = tops[facts.device_counts(tops) > 0]
     return launching
+
+
+def _makes(optimizer: str, call: ast.Call) -> bool:
+    """``AdamW(...)``, unless it is asked for in one kernel there."""
+    return called_name(call) == optimizer and not any(
+        k.arg == "fused" and isinstance(k.value, ast.Constant) and k.value.value for k in call.keywords
+    )
 
 
 def _by_name(facts: Facts, steps: I32) -> dict[str, list[int]]:

@@ -112,3 +112,37 @@ def test_without_the_source_a_loop_has_the_place_of_its_first_operator() -> None
     place = SourceFinder(trace).of_loop(op, op)
     assert place is not None
     assert (place.line, place.exact) == (4, False)
+
+
+SCRIPT = """torch.autograd.set_detect_anomaly(True)
+
+def optimizer_of(net):
+    return torch.optim.AdamW(net.parameters(), foreach=False)
+
+def train(net, opt, data):
+    for x, y in data:
+        loss(net(x), y).backward()
+        opt.step()
+"""
+
+
+def test_an_optimizer_and_a_debugging_mode_are_named_where_they_are_made_and_switched_on(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    builder = steps(3, 10_000.0, deviceProperties=[]).python("train.py(6): train", 0, 30_000)
+    for number in range(3):
+        at = number * 10_000.0 + 10
+        for k in range(4):
+            builder.python("torch/fx/traceback.py(70): format_stack", at + 50 * k, 40)
+        builder.range("Optimizer.step#AdamW.step", at + 1_000, 3_000)
+        for k in range(60):
+            builder.op("aten::mul_", at + 1_010 + 40 * k, 30)
+    trace = built(builder)
+    for rule, line, function in (
+        ("single-tensor-optimizer", 4, "optimizer_of"),
+        ("debug-mode-left-on", 1, "<module>"),
+    ):
+        (seen,) = run_rule(rule, trace).suggestions
+        (made,) = run_rule(rule, trace, roots=(tmp_path,)).suggestions
+        assert made.source is not None
+        assert (made.source.line, made.source.function, made.source.exact) == (line, function, True)
+        assert seen.key == made.key

@@ -107,6 +107,31 @@ def test_the_logarithm_of_a_softmax_is_a_log_softmax(names: str) -> None:
     assert _run(f"{names} mul sum").outcome is Outcome.CLEAN  # an entropy needs the probabilities as well
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "var_mean sub add sqrt div",
+        "var_mean add rsqrt sub mul",
+        "mean var add rsqrt sub mul",
+        "mean sub square mean add sqrt div",
+    ],
+)
+def test_ways_to_write_a_layer_norm(names: str) -> None:
+    assert [s.values["what"] for s in _run(names).suggestions] == ["layer norm"]
+
+
+@pytest.mark.parametrize(
+    ("over", "found"), [("[-1]", True), ("[1, 2]", True), ("[0]", False), ("[0, 2]", False), ("", True)]
+)
+def test_a_norm_over_the_batch_is_no_layer_norm(over: str, found: bool) -> None:
+    builder = steps(3, 10_000.0, **CPU)
+    for number in range(3):
+        for k, name in enumerate(("var_mean", "sub", "add", "sqrt", "div")):
+            told = {"Input_Dims": [[8, 4, 16], []], "Concrete_Inputs": ["", over]} if not k else {}
+            builder.op(f"aten::{name}", number * 10_000.0 + 10 + 300 * k, 200, **told)
+    assert bool(run_rule(RULE, built(builder)).suggestions) is found
+
+
 def test_what_a_library_of_torch_writes_itself_is_not_the_users_to_change() -> None:
     """``Categorical`` takes the logits' ``logsumexp`` away from them."""
     assert _run("logsumexp sub", frame="train.py(3): loss").suggestions

@@ -167,3 +167,24 @@ def test_on_a_cpu_only_time_of_the_steps_counts_and_only_that_of_no_other_rule(f
         builder.step(number + 2, at, 1000).op("aten::matmul", at + 5, 400).python(frame, at + 410, 1500)
     titles = [s.headline for s in run_rule("python-work-in-step", built(builder)).suggestions]
     assert titles == ([f"Python code of fetch takes {share} % of the step"] if share else [])
+
+
+def _called_often(own_us: float) -> Trace:
+    """Twenty calls of a helper a step, each with an operator and so much time of its own around it."""
+    builder = TraceBuilder(gpu=None)
+    for number in range(4):
+        at = number * 1000.0
+        builder.step(number, at, 1000).python("train.py(1): main", at, 1000)
+        for k in range(20):
+            builder.python("data.py(30): centre", at + 2 + 49 * k, 20 + own_us)
+            builder.op("aten::mul", at + 3 + 49 * k, 20).op("aten::sub", at + 23 + own_us + 49 * k, 24 - own_us)
+    return builder.build()
+
+
+def test_what_many_short_calls_cost_around_operators_is_no_work_of_their_own() -> None:
+    """Half of that is the recording's; what calls them so often has a rule of its own."""
+    headlines = [
+        [s.headline for s in analyze(_called_often(us)).suggestions if s.rule_id == "python-work-in-step"]
+        for us in (10, 22)
+    ]
+    assert headlines == [[], ["Python code of centre takes 44 % of the step"]]
