@@ -15,7 +15,6 @@ from core.tables import Bool
 
 _TABLE_PER_VALUE = 64  # entries of a table for each value: it is still made and read faster than values are searched
 _SMALL_TABLE = 1 << 16
-_INT32 = np.iinfo(np.int32)
 _Number = TypeVar("_Number", bound=np.integer[Any])
 
 
@@ -53,12 +52,13 @@ def all_alike(value: float, count: int) -> NDArray[np.float64]:
     return np.ndarray((count,), np.float64, held, strides=(0,))
 
 
-def narrow(column: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers, held in 32 bits where all of them fit."""
-    if column.dtype == np.int32 or not len(column):
+def narrow(column: NDArray[Any], dtype: type[np.signedinteger[Any]] = np.int32) -> NDArray[Any]:
+    """Whole numbers, held as a smaller type where all of them fit."""
+    if column.dtype == dtype or not len(column):
         return column
-    fit = column.min() >= _INT32.min and column.max() <= _INT32.max
-    return column.astype(np.int32) if fit else column
+    bounds = np.iinfo(dtype)
+    fit = column.min() >= bounds.min and column.max() <= bounds.max
+    return column.astype(dtype) if fit else column
 
 
 def percentile(values: NDArray[Any], pct: float) -> float:

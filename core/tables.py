@@ -1,7 +1,7 @@
 """The frozen column tables between import and analysis.
 
-Every column is a numpy array with the dtype stated here, ``writeable=False``; one of `Whole` is int32 where all its
-numbers fit into it, else int64: look at it, do not calculate in it. Times are int64 nanoseconds from the
+Every column is a numpy array with the dtype stated here, ``writeable=False``; one of `Whole` is int64, int32
+or int16, as small as its numbers allow: look at it, do not calculate in it. Times are int64 nanoseconds from the
 trace's first event (the absolute origin is ``TraceMeta.origin_ns``); intervals are half-open ``[start, end)``; row
 numbers end in ``_id`` and are int32 with -1 for "none".
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
-Whole = NDArray[np.int32] | NDArray[np.int64]
+Whole = NDArray[np.int16] | NDArray[np.int32] | NDArray[np.int64]
 U8 = NDArray[np.uint8]
 F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -61,7 +61,7 @@ class SliceTable(Table):
     host_memory: U8  # HostMemory
     flags: U8
     event_start: Whole  # byte offset of the event's JSON in the uncompressed text of its source, -1 none
-    event_bytes: I32  # its length
+    event_bytes: Whole  # its length
 
     @property
     def end_ns(self) -> I64:

@@ -44,8 +44,7 @@ from core.words import visible
 
 Tick = Callable[[], None]
 _WATCHER = "<steplens>/guard("  # how its frames are named, see `profiling._child_guard`
-_WIDE = ("correlation", "external", "copy_bytes", "start")  # held in 32 bits where all their numbers allow it
-_NUMBERS = (*_WIDE, "length")
+_NUMBERS = ("correlation", "external", "copy_bytes", "start", "length")  # held as small as their numbers allow
 _SIZED = np.isin(np.arange(256), (SliceKind.MEMCPY, SliceKind.MEMSET))
 _MANY = 1 << 16  # slices: a column of fewer is sorted before a thread has started
 MAX_COUNTERS = 10_000  # each is a curve of its own; nobody looks at more
@@ -169,7 +168,7 @@ class _Taken:
         self._tick()
         column = getattr(self._slices, name)[self._order]
         setattr(self._slices, name, None)
-        return sets.narrow(column) if name in _WIDE else column
+        return sets.narrow(column, np.int16 if name == "length" else np.int32) if name in _NUMBERS else column
 
     def rest(self, kind: U8) -> tuple[dict[str, Any], tuple[U8, U8, Bool], Launches]:
         """Return all that needs no nesting: columns, facts of their names, launches."""

@@ -54,7 +54,7 @@ def event_texts(
             yield place, text
 
 
-def _of_file(trace: Trace, source: int, starts: Whole, sizes: I32) -> Iterator[bytes]:
+def _of_file(trace: Trace, source: int, starts: Whole, sizes: Whole) -> Iterator[bytes]:
     where = trace.sources[source]
     # One event read the ordinary way says in words when the file is not what it was.
     trace.reader.read(source, int(starts[0]), int(sizes[0]))

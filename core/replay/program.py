@@ -78,7 +78,12 @@ class Program:
 
 
 def make_program(
-    graph: Graph, blocks: I32, repeated: bool, chains: dict[int, tuple[int, float]], looks: bool = True
+    graph: Graph,
+    blocks: I32,
+    repeated: bool,
+    chains: dict[int, tuple[int, float]],
+    looks: bool = True,
+    like: Program | None = None,
 ) -> Program:
     """Prepare passes over some blocks.
 
@@ -93,6 +98,8 @@ def make_program(
     looks
         Whether launches wait for room in their queue. Without, the program is shorter, and `queue_was_full` tells
         afterwards whether that made a difference.
+    like
+        A program over the same blocks of the graph, with another ``looks``: what both have in common is held once.
     """
     groups = len(graph.group_stream)
     n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
@@ -129,9 +136,9 @@ def make_program(
         segment_of=segment_of,
         wait_segment=wait_segment,
         item_group=item_group,
-        stream=graph.group_stream[of].tolist(),
-        floor=floor.tolist(),
-        slot=np.where(real, item_group, n_slots - 1).tolist(),
+        stream=like.stream if like else graph.group_stream[of].tolist(),
+        floor=like.floor if like else floor.tolist(),
+        slot=like.slot if like else np.where(real, item_group, n_slots - 1).tolist(),
         n_slots=n_slots,
         looks=looks,
         room=room,

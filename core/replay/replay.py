@@ -197,7 +197,8 @@ class ProcessReplay:
         found = self._programs.get(key)
         if found is None:
             graph = overlapped(self.graph, change.moved, self._kinds) if key[1] else self.graph
-            program = make_program(graph, self.blocks, self.repeated, self._chains, looks)
+            like = next((kept[0] for old, kept in self._programs.items() if old[1] == key[1]), None)
+            program = make_program(graph, self.blocks, self.repeated, self._chains, looks, like)
             found = program, Compiler(program, Folder(graph) if key[1] else self._folder)
             self._programs = {old: kept for old, kept in self._programs.items() if old[1] in (b"", key[1])}
             self._programs[key] = found
