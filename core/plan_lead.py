@@ -29,7 +29,8 @@ _OPERATORS = (
     "launch-bound gpu-underfed single-tensor-optimizer gradients-zeroed fusible-kernel-sequence "
     "hand-written-composite-op unfused-cross-entropy unfused-attention object-built-in-step dtype-ping-pong "
     "layout-conversions float-batch-copied conv-bias-before-batch-norm evaluation-with-gradients compile-without-gain "
-    "model-on-cpu checkpointing-trade environment-loop python-work-in-step tensor-grown-by-cat"
+    "model-on-cpu checkpointing-trade environment-loop python-work-in-step tensor-grown-by-cat model-copied-in-step "
+    "generation-without-cache"
 )
 # What each verdict names -> rules whose fix works on it. A rule that stands nowhere (a user's own) may be about it.
 ANSWERS: Mapping[str, frozenset[str]] = {

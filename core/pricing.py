@@ -15,7 +15,7 @@ from core.figures.lookup import view_of
 from core.figures.model import Figures
 from core.figures.verdict import LOST_LAUNCHES_SHARE, is_start_up
 from core.plan_lead import ANSWERS
-from core.replay.ahead import USELESS_REPLAY_PCT, is_usable
+from core.replay.ahead import USELESS_REPLAY_PCT, is_usable, quicker_device_pct
 from core.replay.plan import Planner, Turn
 from core.replay.replay import Replay, WhatIf
 from core.suggestions import Effect, EffectKind, PlanStep, RuleResult, Saving, Suggestion
@@ -194,7 +194,7 @@ class _Pricing:
     def _price(self, number: int) -> Saving:
         """Saving of one suggestion by itself."""
         effects = self._found[number].effects
-        if not effects:
+        if not effects or self._found[number].informational:  # a note promises nothing
             return Saving()
         same = self._same.setdefault(effects, number)  # suggestions with the same effects are replayed once
         result = self._results[frozenset((number,))] = self._what_if(frozenset((same,)))
@@ -369,7 +369,8 @@ def _finished(
     if replay is not None and replay.contradicted:  # judged by the recorded period, and never called healthy
         verdict = final_verdict(trace, figures)
     else:
-        verdict = final_verdict(trace, figures, sustained, max(known) if known else None, waits)
+        quicker = quicker_device_pct(trace, figures, replay) if replay is not None and usable else None
+        verdict = final_verdict(trace, figures, sustained, max(known) if known else None, waits, quicker)
     summary = replace(
         figures.summary,
         sustained_step_ns=sustained,

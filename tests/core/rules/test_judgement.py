@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 from core.analysis import analyze
 from core.figures.compute import compute_figures
 from core.importing import open_trace
-from core.suggestions import Outcome
+from core.pricing import price
+from core.suggestions import Outcome, Saving
 from core.trace import Trace
 from tests.core.rules.kit import built, run_rule, sim, steps
+from tests.core.rules.test_rules import CASES
 from tests.simulator import Machine, simulate
 from tests.trace_builder import TraceBuilder
 
@@ -521,3 +524,14 @@ def test_kernels_without_a_valid_duration_are_in_no_mean_of_a_rule() -> None:
             builder.op("aten::add", at, 50).launch("k", at + 5, 5, at + 12, 8 if k % 3 == 0 else -1)
     (found,) = run_rule("launch-bound", built(builder), {"min_kernels": 4}).suggestions
     assert (found.values["count"], found.values["typical_us"]) == (16, 8.0)
+
+
+def test_a_note_promises_no_saving_that_its_severity_would_deny() -> None:
+    trace = CASES["scalar-read-back"].found()
+    result = run_rule("scalar-read-back", trace)
+    figures = compute_figures(trace)
+    (fix,) = price(trace, figures, [result]).suggestions
+    noted = replace(result, suggestions=tuple(replace(s, informational=True) for s in result.suggestions))
+    (note,) = price(trace, figures, [noted]).suggestions
+    assert fix.saving.ns is not None
+    assert (note.saving, note.severity) == (Saving(), "low")
