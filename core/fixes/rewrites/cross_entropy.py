@@ -145,6 +145,8 @@ def _take_scores(source: SourceText, inner: ast.Call, call: ast.Call, scores: st
 
 def _nll_object(source: SourceText, call: ast.Call) -> ast.Call | None:
     """The construction of the ``NLLLoss`` that a call calls, where the name is assigned just once in the file."""
+    if isinstance(call.func, ast.Call):  # nn.NLLLoss()(p, t)
+        return call.func if dotted(call.func.func).rpartition(".")[2] == "NLLLoss" else None
     name = dotted(call.func)
     stores = [
         n.value
