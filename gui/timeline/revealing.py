@@ -78,7 +78,7 @@ class Revealer(QObject):
     def reveal_both(self, slice_id: int, anew: bool = False) -> None:
         """Make a slice visible together with the device work that it waits for or launches, where there is the room.
 
-        Nothing moves where both are in view; ``anew`` looks for a better place all the same, as the room has changed.
+        Nothing moves where all are in view; ``anew`` looks for a better place all the same, as the room has changed.
         """
         document, canvas = self._document, self._view.canvas
         figures = document.analysis.figures if document.analysis else None
@@ -87,8 +87,7 @@ class Revealer(QObject):
         if launch >= 0:  # work of a device: with the call that launched it
             call, work = launch, slice_id
         apart = call >= 0 and self._rows.row_of(call) is not self._rows.row_of(slice_id)  # a range around the call
-        needed = (call, work, slice_id) if apart else (call, work)
-        if not anew and min(call, work) >= 0 and all(self._is_in_view(i) for i in needed):
+        if not anew and min(call, work) >= 0 and all(self._is_in_view(i) for i in (slice_id, call, work)):
             self._both, self._left_px = slice_id, canvas.scroll_px
             return
         self.reveal(slice_id)

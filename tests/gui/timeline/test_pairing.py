@@ -102,11 +102,15 @@ def test_what_is_in_view_already_is_not_scrolled(window: MainWindow) -> None:
     view.document.show_suggestion(0)
     settle()
     call, work = navigation.waiting(view.canvas.frame().figures, view.document.trace, view.document.selected_slice)
-    view.canvas.set_scroll(view.canvas.scroll_px + 1)
-    while is_seen(view, call) and view.canvas.scroll_px < view.canvas.max_scroll_px():
-        view.canvas.set_scroll(view.canvas.scroll_px + 1)
+    operator = view.document.selected_slice
+    before = view.canvas.scroll_px
     view.canvas.set_scroll(view.canvas.scroll_px - 1)
+    while is_seen(view, work) and view.canvas.scroll_px > 0:
+        view.canvas.set_scroll(view.canvas.scroll_px - 1)
+    view.canvas.set_scroll(view.canvas.scroll_px + 1)
     here = view.canvas.scroll_px
+    assert here < before
+    assert is_seen(view, operator)
     assert is_seen(view, call)
     assert is_seen(view, work)
     view.document.show_suggestion(0)
@@ -239,3 +243,21 @@ def test_a_range_around_the_call_is_in_view_itself(qapp: QApplication, size: tup
     dispose(window)
     assert ranges > 3
     assert unseen == []
+
+
+@needs_shared
+def test_an_operator_scrolled_out_above_its_call_is_brought_back(qapp: QApplication) -> None:
+    trace = open_trace(trace_path("d08"))
+    window = picture_window(trace, analyze(trace), (1500, 950))
+    view = timeline_of(window)
+    analysis = view.document.analysis
+    assert analysis is not None
+    waits = next(k for k, s in enumerate(analysis.suggestions) if s.rule_id == "control-flow-on-device-tensor")
+    other = next(s for k, s in enumerate(analysis.suggestions) if k != waits and s.rule_id == "launch-bound")
+    view.document.show_slices(other.evidence[-1].slices)  # a Python frame, well below the operators
+    settle()
+    view.document.show_suggestion(waits)
+    settle()
+    seen = is_seen(view, view.document.selected_slice)
+    dispose(window)
+    assert seen
