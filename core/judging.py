@@ -66,11 +66,9 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     that ran the code before once more count as measurements of it, and how far runs of the same code lie apart, before
     or after, is how far a change has to go to be one.
     """
-    measure, field = "", ""
-    for name in ("wall_ns", "sustained_ns", "host_ns"):
-        if getattr(before.figures, name) and getattr(after.figures, name):
-            measure, field = name.removesuffix("_ns"), name
-            break
+    names = ("wall_ns", "sustained_ns", "host_ns")
+    field = next((n for n in names if getattr(before.figures, n) and getattr(after.figures, n)), "")
+    measure = field.removesuffix("_ns")
     again = is_same_code(before, after)
     olds = _undisturbed([before, *([] if again else _repeats(before, rounds, field))], measure)
     same = _undisturbed([after, *([] if again else _repeats(after, rounds, field))], measure)
@@ -97,6 +95,8 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
         reasons = _reasons(before, after, outcome)
         if measured is not None and (gain is None or outcome == "unclear"):
             reasons = (*reasons, _why_open(old_figures, after.figures))
+    elif noise == ("repeat",) and min(len(olds), len(news)) > 1:
+        outcome = _told_by_all(olds, news, field, predicted, bounds)
     recorded = (_mean([i.figures.sustained_ns for i in olds]), after.figures.sustained_ns)
     pair = (recorded[0], recorded[1]) if measure == "wall" and recorded[0] and recorded[1] else None
     differ = 100.0 * (1.0 - 1.0 / ratio) if max(len(olds), len(news)) > 1 else None
@@ -133,6 +133,20 @@ def _told(measured: float | None, predicted: float | None, bounds: Range | None)
     else:
         sure = _named(low - predicted) == _named(high - predicted) == named
     return named if sure else "unclear", gain
+
+
+def _told_by_all(
+    olds: Sequence[Iteration], news: Sequence[Iteration], field: str, predicted: float | None, bounds: Range | None
+) -> str:
+    """How a prediction is wrong whichever runs of both codes are compared; "unclear" where it may have held."""
+    before, after = ([float(getattr(i.figures, field)) for i in group] for group in (olds, news))
+    low, high = (100.0 * (new / old - 1.0) for new, old in ((min(after), max(before)), (max(after), min(before))))
+    if bounds is not None:
+        low, high = min(low, bounds[0]), max(high, bounds[1])
+    if predicted is None or _named(low - predicted) != _named(high - predicted):
+        return "unclear"
+    named = _named(low - predicted)
+    return named if named != "right" else "unclear"
 
 
 def _named(off: float) -> str:

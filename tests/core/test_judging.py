@@ -141,6 +141,16 @@ def test_bursts_of_recorded_steps_hide_no_change_that_the_timed_ones_show():
     assert judge(timed(0, 19.2, wall_error=None), bursts).reasons == ("spread",)
 
 
+def test_a_prediction_that_no_pair_of_runs_comes_near_is_called_wrong():
+    """Both codes were run twice and differ by a fifth between runs: no gain is known, the prediction is wrong."""
+    one, other = timed(0, 16.8), timed(2, 13.6, again=0, parent=0)
+    first, second = (timed(n, wall, predicted_ns=16.8 * 1.1 * 0.54, **FIX) for n, wall in ((1, 16.7), (3, 18.0)))
+    found = judge(one, second, (one, first, other, second))
+    assert (found.outcome, found.is_gain, found.reasons) == ("worse", None, ("repeat",))
+    near = replace(second, predicted_ns=16.8 * 1.1 * 0.98)
+    assert judge(one, near, (one, first, other, near)).outcome == "unclear"
+
+
 def test_a_gain_is_one_though_the_prediction_stays_open():
     found = judge(timed(0, 100.0, waited=30.0), timed(1, 50.0, predicted_ns=66.0 * 1.1, **FIX))
     assert (found.outcome, found.is_gain) == ("unclear", True)
