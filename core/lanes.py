@@ -204,7 +204,7 @@ class LaneIndex:
         if deepest == 0:
             return [make_lane(ids, start_ns, end_ns)] if len(ids) else []
         order = np.argsort(depth, kind="stable")
-        cuts = np.searchsorted(depth[order], np.arange(deepest + 2))
+        cuts = np.append(0, np.bincount(depth).cumsum())
         ids, start_ns, end_ns = ids[order], start_ns[order], end_ns[order]
         for a, b in pairwise(cuts.tolist()):
             np.maximum.accumulate(end_ns[a:b], out=end_ns[a:b])

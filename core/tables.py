@@ -50,8 +50,8 @@ class SliceTable(Table):
     dur_ns: I64  # >= 0
     name_id: I32
     kind: U8  # SliceKind
-    track_id: I32
-    depth: I32
+    track_id: Whole
+    depth: Whole
     parent_id: I32
     subtree_end: I32
     correlation_id: Whole  # launch <-> device work, -1 absent

@@ -13,7 +13,7 @@ import numpy as np
 from core import memory, sets
 from core.figures.names import NameClasses, classify
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
-from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, U8, Bool
+from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, U8, Bool, Whole
 from core.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
@@ -28,7 +28,7 @@ _ZERO.setflags(write=False)
 class OfTrack:
     """A column of numbers that each slice has of its track: looked up for the slices asked for, never held for all."""
 
-    def __init__(self, track_id: I32, values: I32) -> None:
+    def __init__(self, track_id: Whole, values: I32) -> None:
         self._track_id, self._values = track_id, values
 
     def __getitem__(self, rows: Any) -> Any:
@@ -229,7 +229,7 @@ def of_kinds(kind: U8 | I64, kinds: Sequence[int]) -> Bool:
     return result
 
 
-def distinct(values: I32 | I64) -> list[int]:
+def distinct(values: Whole) -> list[int]:
     """Distinct numbers of an array of row numbers, ascending, -1 (none) left out: `np.unique` without its sorting."""
     if len(values) <= _FEW:
         return sorted(value for value in set(values.tolist()) if value >= 0)

@@ -181,7 +181,7 @@ class _Bases:
 
 
 def _shifted(column: Any, base: int) -> Any:
-    return np.where(column >= 0, column + column.dtype.type(base), column)
+    return np.where(column >= 0, column + np.promote_types(column.dtype, np.int32).type(base), column)
 
 
 def _join(table: Any, parts: Sequence[Any], base: _Bases, names: list[Any], ids: dict[str, list[int]]) -> Any:

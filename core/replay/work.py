@@ -8,7 +8,7 @@ import numpy as np
 
 from core import sets
 from core.figures.lookup import View
-from core.tables import I32, I64, Bool
+from core.tables import I32, I64, Bool, Whole
 
 # A launch that owns at least this many pieces of device work is a graph: its inner order is kept as it ran.
 GRAPH_NODES = 3
@@ -238,7 +238,7 @@ def _in_order(stream: I32, launch: I64, launched: Bool) -> I64:
     return fixed
 
 
-def _before_the_first(stream: I32, start: I64, launched: Bool) -> Bool:
+def _before_the_first(stream: Whole, start: I64, launched: Bool) -> Bool:
     """Pieces that start before the first launched one of their stream: they had been queued before it."""
     first = np.full(int(stream.max(initial=-1)) + 1, np.iinfo(np.int64).min, dtype=np.int64)
     first[stream[launched]] = np.iinfo(np.int64).max

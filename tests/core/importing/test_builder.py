@@ -42,11 +42,12 @@ def _with_arrow(correlation: int, flow_id: int):
     return builder.build()
 
 
-def test_numbers_of_slices_are_held_in_32_bits_where_all_fit_and_lengths_in_16():
+def test_numbers_of_slices_are_held_in_32_bits_where_all_fit_and_small_ones_in_16():
     small, large = _with_arrow(5, 5), _with_arrow(1 << 40, 5)
     for name in ("correlation_id", "external_id", "copy_bytes", "event_start"):
         assert getattr(small.slices, name).dtype == np.int32
-    assert small.slices.event_bytes.dtype == np.int16
+    for name in ("event_bytes", "track_id", "depth"):
+        assert getattr(small.slices, name).dtype == np.int16
     assert large.slices.correlation_id.dtype == np.int64
     assert large.links.launch_of[rows(large, "gemm")[0]] == rows(large, "cudaLaunchKernel")[0]
 

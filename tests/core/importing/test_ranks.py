@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import TraceError
 from core.figures.compute import compute_figures
-from core.importing import open_trace
+from core.importing import open_trace, ranks
 from tests.trace_builder import TraceBuilder, rows
 
 
@@ -121,3 +121,9 @@ def test_a_rank_in_two_files_at_the_same_time_is_told(tmp_path):
 def test_a_rank_recorded_twice_in_turn_is_no_contradiction(tmp_path):
     paths = [_rank(0, at).write(tmp_path / f"{at}.json") for at in (0, 5_000)]
     assert not open_trace(paths).report.notes
+
+
+def test_rows_beyond_what_a_small_column_holds_are_shifted_right():
+    shifted = ranks._shifted(np.array([-1, 5], np.int16), 40_000)
+    assert shifted.tolist() == [-1, 40_005]
+    assert ranks._shifted(np.array([-1, 5], np.int32), 7).dtype == np.int32
