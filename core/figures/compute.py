@@ -140,6 +140,7 @@ def final_verdict(
     sustained_ns: float | None = None,
     best_saving_pct: float | None = None,
     waits_saving_pct: float | None = None,
+    quicker_device_pct: float | None = None,
 ) -> Verdict:
     """Judge a trace, better where the replay's sustained step time and the best priced saving are known.
 
@@ -168,6 +169,7 @@ def final_verdict(
         bool(len(view.by_kind(SliceKind.PYTHON))),
         _single(figures.extra, "exposed_host_copy_ns") or 0.0,
         queue_grows(figures.step_figures),
+        quicker_device_pct,
     )
     if verdict is not None:
         if len(trace.sources) > 1 or len(step_units(view, figures.steps)[1]) > 1:

@@ -25,6 +25,8 @@ HEALTHY_SAVING_PCT = 3.0
 # Idle time after a wait looks like slow launching, because the CPU starts again with an empty queue. Where the replay
 # without waits wins back at least half of it (and a twentieth of the step), the waits are its cause.
 WAITS_SHARE, WAITS_LEAST_PCT = 0.5, 5.0
+# What half the device work must bring at least to a loop whose pace the device sets.
+QUICKER_LEAST_PCT = 5.0
 
 # Causes of idling by the verdict that they lead to.
 GROUPS: Mapping[str, tuple[GapCause, ...]] = {
@@ -154,6 +156,7 @@ def judge(
     has_stacks: bool = True,
     exposed_copy_ns: float = 0.0,
     queue_grows: bool = False,
+    quicker_device_pct: float | None = None,
 ) -> Verdict | None:
     """Judge a trace with device work by its budget; None when there is none.
 
@@ -161,8 +164,8 @@ def judge(
     ----------
     budget
         One step's time by busy and causes of idling, ns.
-    exposed_communication_ns
-        Part of the busy time in which only collectives ran.
+    exposed_communication_ns, exposed_copy_ns
+        Parts of the busy time in which only collectives ran, and only copies between host and device.
     sustained_ns
         Sustained step time where the replay knows it: the loop's true pace, by which the device's share is measured.
     best_saving_pct
@@ -170,13 +173,13 @@ def judge(
     waits_saving_pct
         What the loop would gain if no call waited for the device, from the replay.
     held_lead_ns
-        Part of the idle time before the first work of the recording, in which that work was launched already.
+        Part of the idle time before the recording's first work, in which that was launched already.
     has_stacks
         Whether Python was recorded.
-    exposed_copy_ns
-        Part of the busy time in which nothing but copies between host and device ran.
     queue_grows
         Whether the CPU queues steps faster than the device works them off (`core.figures.stepping.queue_grows`).
+    quicker_device_pct
+        What the loop would gain if the device needed half the time, from the replay.
     """
     if budget.period_ns is None or budget.busy_ns is None or budget.period_ns <= 0:
         return None
@@ -192,8 +195,8 @@ def judge(
         return _verdict("device_bound", "device_bound", busy_pct=100.0 * busy)
     if alone >= MOSTLY_DEVICE_SHARE and top == "host_bound" and queue_grows:
         return _verdict("device_bound", "device_paced", busy_pct=100.0 * busy, idle_pct=100.0 * (1.0 - busy))
-    won_back = max(best_saving_pct or 0.0, waits_saving_pct or 0.0) >= 100.0 * WON_BACK_SHARE * shares[top]
-    if alone >= MOSTLY_DEVICE_SHARE and top not in ("communication_bound", "unknown") and not won_back:
+    won_back_pct = max(best_saving_pct or 0.0, waits_saving_pct or 0.0)
+    if alone >= MOSTLY_DEVICE_SHARE and _counts_most(top, shares[top], won_back_pct, quicker_device_pct):
         return _verdict("device_bound", "mostly_device", busy_pct=100.0 * busy, idle_pct=100.0 * (1.0 - busy))
     if top == "host_bound":
         least = max(WAITS_LEAST_PCT, 100.0 * shares[top] * WAITS_SHARE)
@@ -203,6 +206,13 @@ def judge(
     if top == "unknown":
         return _unexplained(budget, 100.0 * shares[top], held_lead_ns, has_stacks)
     return _simple(top, shares)
+
+
+def _counts_most(top: str, share: float, won_back_pct: float, quicker_device_pct: float | None) -> bool:
+    """Whether the work of a device that works most of the time counts most, though it idles for some cause."""
+    paced = quicker_device_pct is None or quicker_device_pct >= QUICKER_LEAST_PCT
+    won_back = won_back_pct >= 100.0 * WON_BACK_SHARE * share
+    return paced and not won_back and top not in ("communication_bound", "unknown")
 
 
 def _shares(budget: Budget, exposed_ns: float, sustained_ns: float | None) -> tuple[float, dict[str, float]]:

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from functools import partial
 
 from core import memory
+from core.figures.lookup import view_of
 from core.figures.model import Figures
-from core.figures.verdict import is_start_up
+from core.figures.verdict import DEVICE_BOUND_SHARE, MOSTLY_DEVICE_SHARE, is_start_up
 from core.importing.aside import Alongside
 from core.replay.replay import Replay
+from core.suggestions import Effect, EffectKind
 from core.trace import Trace
 
 USELESS_REPLAY_PCT = 50.0  # a replay further off than this gives no savings, nor a step time: only bounds are left
+_NEAR = 0.05  # of the pace: the verdict's own share is of another mean
 
 
 def replay_ahead(trace: Trace, figures: Figures) -> Callable[[], Replay]:
@@ -35,3 +38,15 @@ def _make(trace: Trace, figures: Figures) -> Replay:
 def is_usable(replay: Replay, figures: Figures) -> bool:
     """Whether a step time can be taken from a replay."""
     return replay.has_steps and replay.error_pct <= USELESS_REPLAY_PCT and not is_start_up(figures.budget)
+
+
+def quicker_device_pct(trace: Trace, figures: Figures, replay: Replay) -> float | None:
+    """What the loop would gain if its device work took half the time, %: does the device set the pace at all?
+
+    None where nothing depends on it: the device works far more or less than most of the time, or nothing is repeated.
+    """
+    busy = (figures.budget.busy_ns or 0) / replay.step_ns
+    if not replay.repeated or not MOSTLY_DEVICE_SHARE - _NEAR <= busy <= DEVICE_BOUND_SHARE + _NEAR:
+        return None
+    half = Effect(EffectKind.SCALE_DEVICE, tuple(view_of(trace).work.tolist()), 0.5)
+    return 100.0 * replay.what_if([half]).saved_ns / replay.step_ns

@@ -10,9 +10,11 @@ from core.analysis import analyze, outlook
 from core.figures.compute import compute_figures, final_verdict
 from core.figures.model import Budget, Summary
 from core.figures.verdict import TEMPLATES, judge, values_shown
+from core.importing import open_trace
 from core.kinds import GapCause
 from core.reporting.phrases import verdict_word
 from core.words import fill
+from tests.simulator import simulate
 from tests.trace_builder import TraceBuilder
 
 
@@ -325,6 +327,24 @@ def test_a_device_that_works_most_of_the_time_is_no_cliff():
     assert judge(nearly, best_saving_pct=8.0).code == "host_bound"  # type: ignore[union-attr]
     assert judge(nearly, waits_saving_pct=8.0).code == "sync_bound"  # type: ignore[union-attr]
     assert judge(budget(79, launch=21)).code == "host_bound"  # type: ignore[union-attr]
+
+
+def test_a_device_that_works_most_of_the_time_at_the_pace_of_the_cpu_does_not_set_it(tmp_path):
+    """If it took half the time, no step would be shorter."""
+    nearly = budget(85, launch=15)
+    assert judge(nearly, quicker_device_pct=30.0).code == "device_bound"  # type: ignore[union-attr]
+    assert judge(nearly, quicker_device_pct=1.0).code == "host_bound"  # type: ignore[union-attr]
+
+    def program(m, number):
+        del number
+        for _ in range(30):
+            m.kernel_op("aten::mm", 8.4, host_us=2.0)
+            m.cpu(3.0)
+
+    run = simulate(program, steps=6, stacks=False, sustained=False)
+    summary = analyze(open_trace(run.write(tmp_path / "t.json"))).figures.summary
+    assert summary.gpu_busy_pct == pytest.approx(84, abs=2)
+    assert summary.verdict == "host_bound"
 
 
 def test_idling_with_work_launched_is_told_from_idling_without():
