@@ -147,6 +147,8 @@ def test_a_prediction_that_no_pair_of_runs_comes_near_is_called_wrong():
     first, second = (timed(n, wall, predicted_ns=16.8 * 1.1 * 0.54, **FIX) for n, wall in ((1, 16.7), (3, 18.0)))
     found = judge(one, second, (one, first, other, second))
     assert (found.outcome, found.is_gain, found.reasons) == ("worse", None, ("repeat",))
+    crowded = replace(second, figures=replace(second.figures, crowded_pct=50.0))
+    assert judge(one, crowded, (one, first, other, crowded)).reasons == ("repeat", "crowded")
     near = replace(second, predicted_ns=16.8 * 1.1 * 0.98)
     assert judge(one, near, (one, first, other, near)).outcome == "unclear"
 
