@@ -39,7 +39,8 @@ from core.reporting.phrases import (
     trace_facts,
     verdict_head,
 )
-from core.reporting.text import clip, sync_groups
+from core.reporting.sync_groups import sync_groups
+from core.reporting.text import clip
 from core.reporting.units import count, duration, measure, percent
 from core.run_folder import finder_for, name_of, run_of
 from core.set_aside import SetAside
@@ -68,7 +69,6 @@ def e(text: object) -> str:
 
 def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None, aside: SetAside = ()) -> str:
     """Return the whole page; ``aside`` is what `core.set_aside` took out of the analysis: it is listed apart."""
-    finder = finder or finder_for(trace)
     sections = (
         _head(trace),
         _verdict(trace, analysis),
@@ -77,7 +77,7 @@ def page(trace: Trace, analysis: Analysis, finder: SourceFinder | None = None, a
         _timeline(trace, analysis),
         _plan(trace, analysis, aside),
         _cpu_time(trace, analysis),
-        _syncs(trace, analysis, finder),
+        _syncs(trace, analysis, finder or finder_for(trace)),
         _doctor(analysis),
         _tables(trace, analysis),
         _rules(analysis),
@@ -324,8 +324,8 @@ def _syncs(trace: Trace, analysis: Analysis, finder: SourceFinder) -> Iterator[s
         yield f"<p>{e(words[0].upper() + words[1:])}.</p>"
         return
     rows = (
-        (duration(g.wait_ns), grouped(g.calls), g.call, g.op, place(finder.of_slice(g.longest)))
-        for g in sync_groups(trace, analysis.figures)[:TOP_ROWS]
+        (duration(g.wait_ns), grouped(g.calls), g.call, g.op, place(g.source))
+        for g in sync_groups(trace, analysis, finder, TOP_ROWS)[0]
     )
     yield _table(("waiting", "calls", "call", "operator", "place"), rows, 2)
 

@@ -11,7 +11,6 @@ from core.analysis import OUTLOOKS, Analysis, outlook
 from core.device_words import devices_word
 from core.engine_steps import engine_steps
 from core.figures.busy_parts import busy_parts
-from core.figures.model import Figures
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
@@ -41,6 +40,7 @@ from core.reporting.phrases import (
     trace_facts,
     verdict_head,
 )
+from core.reporting.sync_groups import sync_groups
 from core.reporting.units import UNKNOWN, count, duration, measure, percent
 from core.run_folder import finder_for, run_of
 from core.set_aside import SetAside
@@ -326,45 +326,14 @@ def _sync_points(trace: Trace, analysis: Analysis, page: Page, finder: SourceFin
         if summary.sync_wait_ns_per_step is not None:
             per_step += f", waiting {duration(summary.sync_wait_ns_per_step)}"
     yield from page.title(f"Sync points: {grouped(len(syncs))}{per_step}")
-    groups = sync_groups(trace, analysis.figures)
+    groups, in_all = sync_groups(trace, analysis, finder, TOP_SYNCS)
     yield page.paint(f"  {'waiting':>9} {'calls':>6}  call, operator, place", "dim")
-    for group in groups[:TOP_SYNCS]:
-        where = place(finder.of_slice(group.longest))
-        text = "  ".join(part for part in (group.call, f"in {group.op}" if group.op else "", where) if part)
+    for group in groups:
+        operator = f"in {group.op}" if group.op else ""
+        text = "  ".join(part for part in (group.call, operator, place(group.source)) if part)
         yield f"  {duration(group.wait_ns):>9} {grouped(group.calls):>6}  {clip(text, page.width - 20)}"
-    if len(groups) > TOP_SYNCS:
-        yield page.paint(f"  and {len(groups) - TOP_SYNCS} more kinds (analyze --json lists every one)", "dim")
-
-
-@dataclass(frozen=True)
-class SyncGroup:
-    """Sync points of one call under one operator; ``longest`` is the slice that waits longest."""
-
-    call: str
-    op: str
-    calls: int
-    wait_ns: int
-    longest: int
-
-
-def sync_groups(trace: Trace, figures: Figures) -> list[SyncGroup]:
-    """Return the sync points by call and operator, longest wait first."""
-    syncs = figures.syncs
-    members: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for i in range(len(syncs)):
-        op = int(syncs.op_id[i])
-        members[(trace.name(int(syncs.slice_id[i])), trace.name(op) if op >= 0 else "")].append(i)
-    groups = [
-        SyncGroup(
-            call,
-            op,
-            len(rows),
-            sum(max(int(syncs.wait_ns[i]), 0) for i in rows),
-            int(syncs.slice_id[max(rows, key=lambda i: int(syncs.wait_ns[i]))]),
-        )
-        for (call, op), rows in members.items()
-    ]
-    return sorted(groups, key=lambda group: -group.wait_ns)
+    if in_all > len(groups):
+        yield page.paint(f"  and {in_all - len(groups)} more kinds (analyze --json lists every one)", "dim")
 
 
 def _doctor(analysis: Analysis, page: Page) -> Iterator[str]:

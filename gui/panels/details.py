@@ -9,15 +9,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
+from core.card_lines import CardLines
 from core.errors import TraceError
 from core.figures.names import is_launch
 from core.kinds import DEVICE_WORK, HOST_CALLS, CopyDirection, HostMemory, SliceKind
 from core.source_frames import is_user_frame, parse_old_stack
-from core.suggestions import SourceRef
 from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED
 from core.words import plain_name
 from gui import jobs, text
-from gui.evidence import slices_of
 from gui.models import args_text, slice_facts
 from gui.models.thread_titles import track_words
 from gui.panels import PanelSpec
@@ -256,7 +255,7 @@ class DetailsPanel(QScrollArea):
         found = (self._document.finder or SourceFinder(self._document.trace)).of_slice(i)
         if found is None:
             return None
-        found = found if found.exact else self._line_of_card(i, found)
+        found = self._card_lines().better(i, found) or found
         words = text.place(found.file, found.line) + (f" · {found.function}" if found.function else "")
         if found.candidates:
             words += " " + self.tr("(or {lines})").format(lines=lines_in_words(found.candidates))
@@ -265,16 +264,9 @@ class DetailsPanel(QScrollArea):
             words += " " + (self.tr("(not the exact line)") if at_top else self.tr("(line of the function)"))
         return button(words, partial(self._session.ask, "open_source", found.file, found.line), "link", found.file)
 
-    def _line_of_card(self, i: int, found: SourceRef) -> SourceRef:
-        """Exact line that a suggestion about this slice has found in the same function, else what is known anyway."""
+    def _card_lines(self) -> CardLines:
         analysis = self._document.analysis
-        for suggestion in analysis.suggestions if analysis is not None else ():
-            known = suggestion.source
-            if known is None or not known.exact or (known.file, known.function) != (found.file, found.function):
-                continue
-            if i in slices_of(suggestion):
-                return known
-        return found
+        return CardLines(self._document.trace, analysis.suggestions if analysis is not None else ())
 
     def _links(self, ids: list[int], between: str = "", total: int = 0, time: str = "") -> QWidget:
         """Slices as links that select and zoom; how many there are when not all are listed, and their time if given."""

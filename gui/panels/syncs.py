@@ -6,11 +6,13 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from core.analysis import Analysis
+from core.card_lines import CardLines
 from core.figures.lookup import view_of
 from core.figures.model import SyncTable
 from core.kinds import CopyDirection, SyncKind
 from core.source import SourceFinder
 from core.source_frames import parse_frame
+from core.suggestions import SourceRef
 from gui import text
 from gui.models.columns import Column, Names
 from gui.panels import PanelSpec
@@ -56,7 +58,7 @@ class SyncsPanel(FiguresTable):
             return Names(trace.strings, np.where(ids >= 0, names[np.maximum(ids, 0)], -1))
 
         step_names = np.where(t.step_id >= 0, steps.name_id[np.maximum(t.step_id, 0)], -1) if len(steps) else -1
-        code = self._code(t)
+        code = self._code(t, CardLines(trace, analysis.suggestions))
         columns = [
             Column(self.tr("Call"), "name", named(t.slice_id), self.tr("The call in which the CPU waits")),
             Column(self.tr("Wait"), "ns", t.wait_ns, self.tr("Time in which the work waited for is not finished")),
@@ -72,16 +74,15 @@ class SyncsPanel(FiguresTable):
         ]
         return [c for c in columns if c.form not in ("name", "text") or any(c.values[k] for k in range(len(t)))]
 
-    def _code(self, t: SyncTable) -> list[str]:
-        """Where the user's own code waits, as far as Python frames were recorded."""
+    def _code(self, t: SyncTable, lines: CardLines) -> list[str]:
+        """Where the user's own code waits, as far as was recorded: the exact line where a card has it."""
         trace = self._document.trace
         finder = self._document.finder or SourceFinder(trace)
-        places: dict[int, str] = {-1: ""}
         found = finder.user_frames(t.slice_id).tolist() if len(t) else []
-        for slice_id in set(found) - {-1}:
-            frame = parse_frame(trace.name(slice_id))
-            places[slice_id] = f"{text.place(frame.file, frame.line)} · {frame.function}" if frame else ""
-        return [places[k] for k in found]
+        frames = {one: parse_frame(trace.name(one)) if one >= 0 else None for one in set(found)}
+        begins = {one: SourceRef(f.file, f.line, f.function) if f else None for one, f in frames.items()}
+        places = (lines.better(i, begins[one]) for i, one in zip(t.slice_id.tolist(), found, strict=True))
+        return [f"{text.place(p.file, p.line)} · {p.function}" if p else "" for p in places]
 
     def _kind(self, kind: int) -> str:
         return {

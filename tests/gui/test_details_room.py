@@ -63,8 +63,8 @@ def test_the_line_that_a_card_has_found_is_shown(window: MainWindow, document: D
     known = replace(begin, line=14, exact=True)
     card = replace(analysis.suggestions[0], source=known)
     document.set_analysis(replace(analysis, suggestions=(card, *analysis.suggestions[1:])))
-    assert panel._line_of_card(chosen, begin) == known
-    assert panel._line_of_card(chosen, replace(begin, function="other")) != known
+    assert panel._card_lines().better(chosen, begin) == known
+    assert panel._card_lines().better(chosen, replace(begin, function="other")) != known
 
 
 def test_a_recorded_call_stack_is_not_called_missing(qtbot: QtBot, tmp_path: Path) -> None:
