@@ -183,7 +183,10 @@ def analyze(
         figures = moved
     view.let_go()
     ahead = rules_ahead(trace, figures, source, params)  # nothing may be forked once the replay has a thread
-    priced, own_folders = partial(price, trace, figures, replay=replay_ahead(trace, figures)), tuple(extra_folders)
+    priced, own_folders = (
+        partial(price, trace, figures, replay=replay_ahead(trace, figures, ahead.started)),
+        tuple(extra_folders),
+    )
     results = run_rules(
         trace, figures, source=source, params=params, extra_folders=own_folders, ahead=ahead,
         on_result=_first_rules(priced, on_partial, len(load_rules()) if own_folders else 0),

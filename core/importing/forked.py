@@ -1,8 +1,8 @@
 """Long computations in a fork of this process, so that two run at the same time on two cores.
 
-Only where the process may be forked (`pool.forks`: made for opening and diagnosing, on Linux) and there is a second
-core; elsewhere, and where a fork ends before it has answered (for want of memory), nothing comes of it, and whoever
-asked does the work itself.
+Only where the process may be forked (`pool.forks`: made for opening and diagnosing, on Linux) and there is a core to
+spare: a window needs one meanwhile, and with two in all a fork gains next to nothing, for 20 MB. Elsewhere, and where
+a fork ends before it has answered (for want of memory), nothing comes of it, and whoever asked does the work itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Forked(Generic[_T]):
     def __init__(self, work: Callable[[Tell], _T], *, worthwhile: bool = True) -> None:
         self._process: Any = None
         self._connection: Connection | None = None
-        if not worthwhile or (os.cpu_count() or 1) < 2 or not pool.forks():
+        needed = 2 if multiprocessing.parent_process() is None else 3  # a helper's parent is a window
+        if not worthwhile or (os.cpu_count() or 1) < needed or not pool.forks():
             return
         context: Any = multiprocessing.get_context("fork")
         with suppress(OSError, RuntimeError, ValueError):

@@ -1,11 +1,10 @@
-"""The replay of a large trace, made in a thread while the rules look for what it is to price."""
+"""The replay of a large trace, made while the rules look in a fork for what it is to price."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
-from core import memory
 from core.figures.lookup import view_of
 from core.figures.model import Figures
 from core.figures.verdict import DEVICE_BOUND_SHARE, MOSTLY_DEVICE_SHARE, is_start_up
@@ -18,14 +17,20 @@ USELESS_REPLAY_PCT = 50.0  # a replay further off than this gives no savings, no
 _NEAR = 0.05  # of the pace: the verdict's own share is of another mean
 
 
-def replay_ahead(trace: Trace, figures: Figures) -> Callable[[], Replay]:
-    """Begin the replay of a large trace.
+def replay_ahead(trace: Trace, figures: Figures, begin: bool) -> Callable[[], Replay]:
+    """Begin the replay in a thread, or make it when it is asked for.
+
+    Parameters
+    ----------
+    begin
+        Whether this process has nothing else to do meanwhile. Beside rules that run here a thread gains nothing, and
+        both together need more memory than one after the other.
 
     Returns
     -------
     What waits for the replay, or makes it where there is no thread; raises what making it has raised.
     """
-    return Alongside(partial(_make, trace, figures), worthwhile=len(trace.slices) >= memory.MANY).result
+    return Alongside(partial(_make, trace, figures), worthwhile=begin).result
 
 
 def _make(trace: Trace, figures: Figures) -> Replay:

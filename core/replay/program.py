@@ -105,12 +105,7 @@ def make_program(
     n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
     events = _block_events(graph, blocks, chains)
     room = _room(graph, blocks, repeated)
-    if looks:
-        for part in room:
-            for block, target in zip(part.block.tolist(), part.target.tolist(), strict=True):
-                if block not in events:
-                    events[block] = ([], -1, [])
-                events[block][2].append((part.back, target))
+    _look(events, room if looks else [])
     lane = graph.block_lane[blocks]
     begins_segment = np.zeros(graph.block_count, dtype=bool)
     begins_segment[list(events)] = True
@@ -124,7 +119,6 @@ def make_program(
     begins = new & (graph.block_wait[blocks] >= 0)  # a wait for nothing known begins no segment
     wait_segment[graph.block_wait[blocks][begins]] = segment_of[blocks[begins]]
     item_group, of, floor = _items(graph, segment_of)
-    real = item_group >= 0
     return Program(
         graph=graph,
         blocks=blocks,
@@ -138,7 +132,7 @@ def make_program(
         item_group=item_group,
         stream=like.stream if like else graph.group_stream[of].tolist(),
         floor=like.floor if like else floor.tolist(),
-        slot=like.slot if like else np.where(real, item_group, n_slots - 1).tolist(),
+        slot=like.slot if like else np.where(item_group >= 0, item_group, n_slots - 1).tolist(),
         n_slots=n_slots,
         looks=looks,
         room=room,
@@ -212,6 +206,15 @@ def _room(graph: Graph, blocks: I32, repeated: bool) -> list[Room]:
             if repeated or one == 0:
                 found.append(Room(one, of_block[own[here]], targets[here]))
     return found
+
+
+def _look(events: dict[int, Event], room: list[Room]) -> None:
+    """Have launches wait for room."""
+    for part in room:
+        for block, target in zip(part.block.tolist(), part.target.tolist(), strict=True):
+            if block not in events:
+                events[block] = ([], -1, [])
+            events[block][2].append((part.back, target))
 
 
 def _now_and_then(sizes: I32) -> Bool:

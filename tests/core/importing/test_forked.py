@@ -48,6 +48,9 @@ def test_where_nothing_may_be_forked_nothing_is_begun(monkeypatch):
     monkeypatch.setattr(forked.os, "cpu_count", lambda: 1)
     assert not Forked(lambda tell: 1).started
     monkeypatch.setattr(forked.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(forked.multiprocessing, "parent_process", object)  # a window, which needs a core
+    assert not Forked(lambda tell: 1).started
+    monkeypatch.setattr(forked.os, "cpu_count", lambda: 3)
     monkeypatch.setattr(pool, "forks", lambda: False)
     begun = Forked(lambda tell: 1)
     assert not begun.started
