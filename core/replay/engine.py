@@ -19,7 +19,7 @@ from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
 from core.replay.program import Event, Program, block_of_group
-from core.tables import F64, I64, Bool
+from core.tables import F64, I64, Bool, Whole
 
 _NEVER = float("-inf")
 _KEPT = 512  # stretches of effects kept at a time
@@ -41,14 +41,14 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Where host time is saved by one effect on one lane: int64, ns."""
+    """Where host time is saved by one effect on one lane: ns."""
 
     spans: Spans  # as the effect has them, kept so that their id stays their own
     rest: Spans  # those outside of the lane's waits
-    block: I64  # blocks with any of it ...
-    in_block: I64  # ... and how much
-    piece: I64  # pieces with any of it between the beginning of their block and their launch ...
-    before_piece: I64  # ... and how much
+    block: Whole  # blocks with any of it ...
+    in_block: Whole  # ... and how much
+    piece: Whole  # pieces with any of it between the beginning of their block and their launch ...
+    before_piece: Whole  # ... and how much
 
 
 class Folder:
@@ -138,7 +138,8 @@ class Folder:
         if len(self._stretches) >= _KEPT:
             self._stretches.clear()
             self._meets.clear()
-        stretch = Stretch(spans, rest, block, in_block[block], piece, before[piece])
+        held = map(sets.narrow, (block, in_block[block], piece, before[piece]))  # a great part of what pricing needs
+        stretch = Stretch(spans, rest, *held)
         self._stretches[lane, id(spans)] = stretch
         return stretch
 
