@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core import syntax
@@ -192,7 +192,19 @@ def match(source: SourceText, expression: ast.expr, before: Sequence[ast.expr]) 
         A call that evaluates what has an effect as often as the source does, and in its order.
     """
     words = torch_words(source) | {"F"}
-    around = source.function_of(before[-1])
+    for text, evaluated in _readings(source, expression, before[-1], words):
+        if keeps_evaluations(before, evaluated, words):
+            return text
+    return None
+
+
+def _readings(
+    source: SourceText, expression: ast.expr, beside: ast.expr, words: frozenset[str]
+) -> Iterator[tuple[str, list[ast.expr]]]:
+    """Built-ins that an expression could be a form of, with what each evaluates, in order.
+
+    What a built-in is given may be a known form too (the log-softmax of a loss): that reading comes first.
+    """
     normal = _Normal(torch_word(source), functional_word(source))
     given = normal.of(expression)
     for form in FORMS:
@@ -200,15 +212,17 @@ def match(source: SourceText, expression: ast.expr, before: Sequence[ast.expr]) 
         pattern = _Normal("torch", "F").of(syntax.expression(form.pattern))
         if not _fits(pattern, given, bound, words) or not _allowed(bound):
             continue
-        if any(is_number(source, bound.get(k), around) for k in "AB"):
+        if any(is_number(source, bound.get(k), source.function_of(beside)) for k in "AB"):
             continue
         written = {name: normal.as_written(node) for name, node in bound.items()}
-        after = [written[name] for name in _LETTERS.findall(form.result) if name in written]
-        if keeps_evaluations(before, after, words):
-            texts = {name: _text(source, node) for name, node in written.items()}
-            texts["F"] = functional_name(source, before[-1])
-            return "".join(texts.get(part, part) for part in _LETTERS.split(form.result))
-    return None
+        names = [name for name in _LETTERS.findall(form.result) if name in written]
+        plain = {name: (_text(source, written[name]), [written[name]]) for name in names}
+        inner = {name: next(_readings(source, written[name], beside, words), plain[name]) for name in names}
+        for parts in (inner, plain):
+            texts = {name: text for name, (text, _) in parts.items()}
+            texts["F"] = functional_name(source, beside)
+            evaluated = [node for name in names for node in parts[name][1]]
+            yield "".join(texts.get(part, part) for part in _LETTERS.split(form.result)), evaluated
 
 
 def _text(source: SourceText, node: ast.expr) -> str:

@@ -458,6 +458,22 @@ def test_hand_written_loss_of_the_story():
     assert "return F.log_softmax(x, -1)" in again
 
 
+def test_what_a_known_loss_is_given_is_written_by_its_name_too():
+    head = f"{HEAD}def nll(scores, target):  # here\n"
+    log_softmax = "    log_probs = {0} - {0}.exp().sum(-1).log().unsqueeze(-1)\n"
+    loss = "    return (-log_probs[range(target.shape[0]), target]).mean()\n"
+    both = "    return F.nll_loss(F.log_softmax({0}, -1), target)\n"
+    after = changed("hand-written-composite-op", head + log_softmax.format("scores") + loss, "nll")
+    assert after == head + both.format("scores")
+    once = "    out = model(scores)\n" + log_softmax.format("out") + loss
+    after = changed("hand-written-composite-op", head + once, "nll")
+    assert after == head + both.format("model(scores)")
+    twice = log_softmax.format("model(scores)") + loss
+    after = changed("hand-written-composite-op", head + twice, "nll")
+    assert after.count("model(scores)") == 2  # two calls of what may draw random numbers stay two
+    assert "F.nll_loss(" in after
+
+
 FORMS = [
     ("x - torch.log(torch.sum(torch.exp(x), dim=1, keepdim=True))", "F.log_softmax(x, 1)"),
     ("x - x.logsumexp(-1, keepdim=True)", "F.log_softmax(x, -1)"),
