@@ -189,7 +189,7 @@ class Pool:
         How long the text is, about: pieces of a short one are smaller, as what they need is much beside it.
     """
 
-    piece_bytes = 2 << 20
+    piece_bytes = 1 << 20  # larger ones leave the caches, smaller ones cost more to hand over
 
     def __init__(self, workers: int, text_bytes: int = MIN_BYTES) -> None:
         if text_bytes < MIN_BYTES:
