@@ -79,10 +79,12 @@ class SyncsPanel(FiguresTable):
         trace = self._document.trace
         finder = self._document.finder or SourceFinder(trace)
         found = finder.user_frames(t.slice_id).tolist() if len(t) else []
+        if max(found, default=0) < 0:  # no Python was recorded: old versions of torch tell lines by the operators
+            return [_told(finder.of_slice(one)) for one in t.slice_id.tolist()]
         frames = {one: parse_frame(trace.name(one)) if one >= 0 else None for one in set(found)}
         begins = {one: SourceRef(f.file, f.line, f.function) if f else None for one, f in frames.items()}
         places = (lines.better(i, begins[one]) for i, one in zip(t.slice_id.tolist(), found, strict=True))
-        return [f"{text.place(p.file, p.line)} · {p.function}" if p else "" for p in places]
+        return [_told(place) for place in places]
 
     def _kind(self, kind: int) -> str:
         return {
@@ -92,6 +94,10 @@ class SyncsPanel(FiguresTable):
             SyncKind.MEMCPY: self.tr("blocking copy"),
             SyncKind.ALLOC: self.tr("allocation"),
         }[SyncKind(kind)]
+
+
+def _told(place: SourceRef | None) -> str:
+    return f"{text.place(place.file, place.line)} · {place.function}" if place is not None else ""
 
 
 def _direction(direction: int) -> str:

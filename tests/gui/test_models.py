@@ -241,3 +241,14 @@ def test_own_time_counts_what_children_share_once_as_the_tables_do() -> None:
     own = {trace.strings[int(n)]: int(t) for n, t in zip(python.name_id, python.host_self_ns, strict=True)}
     assert own["a.py(1): main"] == 100_000
     assert {trace.name(i): slice_facts.self_ns(trace, i) for i in range(len(trace.slices))} == own
+
+
+def test_where_only_operators_carry_stacks_the_table_of_waits_tells_their_line(window, show, tmp_path: Path) -> None:
+    made = TraceBuilder().step(1, 0, 100)
+    made.op("aten::to", 5, 80, Call_stack="torch/nn/module.py(3): f;train.py(44): <module>")
+    trace = made.copy("HtoD (Pageable -> Device)", at=10, call=70, start=15, dur=60).build(tmp_path / "old.json")
+    analysis = Analysis(compute_figures(trace))
+    syncs = analysis.figures.syncs
+    columns = SyncsPanel(window.session, show(trace, analysis))._columns(analysis, syncs)
+    assert len(syncs) == 1
+    assert {c.title: list(c.values) for c in columns}["In your code"] == ["train.py:44 · <module>"]
