@@ -19,6 +19,8 @@ import sys
 NAME = "__steplens_range__"  # found among the builtins, so that nothing is added to the user's modules
 COMPILERS = ("jit", "njit", "script", "compile", "triton", "numba", "cuda", "autotune", "custom_op")
 FLAG = "_steplens_test_%d"
+# SystemError: CPython, where another thread parses meanwhile; the two before: code nested too deeply.
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
 
 
 class NoRange:
@@ -140,12 +142,16 @@ class Ranges:
             return None
         try:
             tree = ast.parse(source, path)
-        except (SyntaxError, ValueError, SystemError):  # the last: CPython, where another thread parses meanwhile
+        except _UNREADABLE:
             return None
         before = self.statements
         self.files[os.path.basename(path)] = os.path.abspath(path)
-        _Marker(self, path).visit(tree)
-        return ast.fix_missing_locations(tree) if self.statements > before else None
+        try:
+            _Marker(self, path).visit(tree)
+            return ast.fix_missing_locations(tree) if self.statements > before else None
+        except RecursionError:  # nested more deeply than can be walked through: it runs as it is
+            self.statements = before
+            return None
 
     def summary(self):
         """What was done, for the manifest."""

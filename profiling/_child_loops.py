@@ -98,7 +98,7 @@ def _tree_of(path):
         with open(path, encoding="utf-8", errors="replace") as handle:
             source = handle.read(LARGEST_SOURCE_CHARS + 1)
         return ast.parse(source) if len(source) <= LARGEST_SOURCE_CHARS else None
-    except (OSError, SyntaxError, ValueError, RecursionError, SystemError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
 
 

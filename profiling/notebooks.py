@@ -280,7 +280,7 @@ def _without_futures(code: str, features: dict[str, None]) -> str:
 def _is_python(code: str) -> bool:
     try:
         ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 

@@ -116,6 +116,9 @@ def attempt(source_text: str, suggestion: Suggestion, path: Path | str) -> tuple
         except NotApplicable as reason:
             reasons.append(str(reason))
             continue
+        except (RecursionError, MemoryError):  # so Python calls what it cannot read or walk through
+            reasons.append("the file's code is nested too deeply to be looked through")
+            continue
         if after != source_text:
             return ProposedEdit(Path(path), suggestion.rule_id, source_text, after, summary, risk), ""
     telling = [r for r in reasons if not r.startswith("no ")] or reasons  # what was found, rather than what was not

@@ -233,3 +233,10 @@ def test_where_the_script_compiles_the_marks_are_ones_that_a_compiler_looks_thro
     assert seen.count("line: train.py:10 (<module>)") == 3  # of 4: what compiles in the first is not recorded
     assert seen.result.manifest["line_ranges"]["cost_ratio"] is None
     assert [n.key for n in seen.result.notices if n.key.startswith("marks")] == ["marks-unknown"]
+
+
+@pytest.mark.parametrize("deep", ["-" * 30000 + "x", "x" + ".a" * 1500])
+def test_code_nested_too_deeply_runs_unmarked(tmp_path: Path, deep: str) -> None:
+    ranges = _child_lines.Ranges(["mod.py:*"], lambda name: name)
+    assert ranges.transform(f"def f(x):\n    y = {deep}\n    return y\n", str(tmp_path / "mod.py")) is None
+    assert ranges.summary()["statements"] == 0

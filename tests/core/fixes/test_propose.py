@@ -629,3 +629,11 @@ def test_lines_are_those_that_python_counts(sign):
     assert edit is not None
     assert edit.lines == (6,)
     assert edit.after == text.replace("        torch.cuda.synchronize()\n", "")
+
+
+@pytest.mark.parametrize("deep", ["-" * 30000 + "x", "x" + "+1" * 900, "x" + ".a" * 900])
+def test_code_nested_too_deeply_is_left_alone(deep: str) -> None:
+    text = f"def mse(a, b):\n    x = {deep}\n    d = a - b  # here\n    return (d ** 2 + x).mean()\n"
+    edit, why = attempt(text, suggestion("hand-written-composite-op", text, "mse"), "train.py")
+    assert edit is None
+    assert why
