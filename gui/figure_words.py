@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from core.analysis import Analysis
 from core.figures.model import Figures
+from core.figures.shares import launch_costs
 from core.tables import F64
 from core.trace import Trace
 from gui import figure_reasons as reasons
@@ -36,6 +37,21 @@ def sync_wait(trace: Trace, analysis: Analysis) -> Shown:
         "Time per step in which the CPU is blocked until the device has finished (sync points per step: {count})."
     ).format(count=text.count(summary.sync_points_per_step))
     return Shown(name, text.duration(waits), meaning, reasons.sync_wait(trace, analysis))
+
+
+def launches(figures: Figures) -> list[Shown]:
+    """What launching costs; nothing where no call is linked to its work."""
+    costs = launch_costs(figures)
+    if costs is None:
+        return []
+    meaning = _tr(
+        "How long a call that launches work takes the CPU (median of {calls}). The work starts {delay} after the "
+        "call began (median): soon where the device waits for the CPU, late where the CPU runs ahead. At most {depth} "
+        "pieces of work were queued at once; the track of the launch queue shows it over time."
+    ).format(
+        calls=text.count(costs.calls), delay=text.duration(costs.delay_ns), depth=text.count(costs.queue_depth_max)
+    )
+    return [Shown(_tr("Launch call"), text.duration(costs.call_ns), meaning)]
 
 
 def of_the_bar(figures: Figures) -> str:

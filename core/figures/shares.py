@@ -48,6 +48,29 @@ class StepThread:
     rank: int = -1  # where the trace is of several files that say theirs
 
 
+@dataclass(frozen=True)
+class LaunchCosts:
+    """What launching costs over the whole recording; a graph is one call, however many kernels it owns.
+
+    ``call_ns`` is the median time of a call on the CPU, ``delay_ns`` the median from a call's start to that of its
+    work; ``queue_depth_max`` the most pieces of work that were launched and had not started.
+    """
+
+    calls: int
+    call_ns: float
+    delay_ns: float
+    queue_depth_max: int
+
+
+def launch_costs(figures: Figures) -> LaunchCosts | None:
+    """Return what launching costs; None where no call of the recording launched any of its device work."""
+    keys = ("launches", "launch_call_median_ns", "launch_delay_median_ns", "queue_depth_max")
+    if any(key not in figures.extra for key in keys):
+        return None
+    calls, call_ns, delay_ns, depth = (float(figures.extra[key][0]) for key in keys)
+    return LaunchCosts(int(calls), call_ns, delay_ns, int(depth))
+
+
 def device_label(trace: Trace, device: int) -> str:
     """``GPU 0``; where files have devices of the same number ``GPU 0 of rank 1``, or of the second file."""
     word = device_word(trace, device)

@@ -7,9 +7,10 @@ from typing import Any
 import orjson
 
 from core.analysis import Analysis
+from core.figures.busy_parts import busy_parts
 from core.figures.model import BREAKDOWN_PARTS, Figures, Summary
-from core.figures.shares import device_shares, step_threads, steps_covered_ns
-from core.kinds import CopyDirection, SyncKind
+from core.figures.shares import device_shares, launch_costs, step_threads, steps_covered_ns
+from core.kinds import CopyDirection, GapCause, SyncKind
 from core.recorded import has_python_stacks, has_shapes
 from core.run_folder import finder_for
 from core.source import SourceFinder
@@ -168,6 +169,37 @@ def further_values(trace: Trace, figures: Figures) -> dict[str, Any]:
         "step_threads": threads,
         "steps_covered_us": us(steps_covered_ns(figures)),
         "held_out_error_pct": figures.summary.held_out_error_pct,
+        "budget": budget_values(figures),
+        "launches": launch_values(figures),
+    }
+
+
+def budget_values(figures: Figures) -> dict[str, Any] | None:
+    """Return where one step's time goes, seen from the device; None where that is unknown."""
+    budget = figures.budget
+    if not budget.period_ns or budget.busy_ns is None:
+        return None
+    return {
+        "basis": budget.basis,
+        "steps": budget.steps,
+        "time_us": us(budget.period_ns),
+        "busy_us": {part: us(time_ns) for part, time_ns in busy_parts(figures).items()},
+        "idle_us": {
+            GapCause(cause).name.lower(): us(time_ns) for cause, time_ns in sorted(budget.idle_by_cause_ns.items())
+        },
+    }
+
+
+def launch_values(figures: Figures) -> dict[str, Any] | None:
+    """Return what launching costs; None where no launch is linked to its work."""
+    costs = launch_costs(figures)
+    if costs is None:
+        return None
+    return {
+        "calls": costs.calls,
+        "call_us_median": us(costs.call_ns),
+        "delay_us_median": us(costs.delay_ns),
+        "queue_depth_max": costs.queue_depth_max,
     }
 
 

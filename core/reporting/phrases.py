@@ -12,7 +12,7 @@ from core.engine_steps import engine_steps
 from core.figures.lookup import view_of
 from core.figures.model import Summary
 from core.figures.rounds import HEALTHY_BUT, outliers_told
-from core.figures.shares import device_label, device_shares, is_foreign, step_threads, steps_covered_ns
+from core.figures.shares import LaunchCosts, device_label, device_shares, is_foreign, step_threads, steps_covered_ns
 from core.kinds import GapCause
 from core.plan_lead import lead
 from core.reporting.rounds_told import rounds_told
@@ -149,6 +149,12 @@ def steps_in_means(analysis: Analysis) -> str:
     kind = "inferred step" if summary.inferred else "step"
     whole = counted(summary.steps, kind)
     return whole if counted_steps == summary.steps else f"{grouped(counted_steps)} of {whole}"
+
+
+def launch_words(costs: LaunchCosts) -> str:
+    """What is said beside the cost of a launch."""
+    words = "on the CPU (median); work starts {delay_ms:time} later; at most {depth} queued"
+    return fill(words, {"delay_ms": costs.delay_ns / 1e6, "depth": grouped(costs.queue_depth_max)})
 
 
 def replay_words(summary: Summary) -> str:

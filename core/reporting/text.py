@@ -11,6 +11,7 @@ from core.analysis import OUTLOOKS, Analysis, outlook
 from core.device_words import devices_word
 from core.engine_steps import engine_steps
 from core.figures.busy_parts import busy_parts
+from core.figures.shares import launch_costs
 from core.fixes.of_run import changed_lines, edits_for_run
 from core.fixes.propose import ProposedEdit
 from core.kinds import GapCause
@@ -27,6 +28,7 @@ from core.reporting.phrases import (
     busy_basis,
     busy_lines,
     in_chain,
+    launch_words,
     no_steps_words,
     no_sync_points,
     note_rows,
@@ -181,6 +183,9 @@ def _step_times(trace: Trace, analysis: Analysis, page: Page) -> Iterator[str]:
         yield from page.wrap(line, "    ")
     if summary.kernels_per_step is not None:
         yield f"  {'kernels':<15}{count(summary.kernels_per_step):>10}   {page.paint('per step', 'dim')}"
+    if (costs := launch_costs(analysis.figures)) is not None:
+        words = clip(launch_words(costs), max(20, page.width - 30))
+        yield f"  {'launch call':<15}{duration(costs.call_ns):>10}   {page.paint(words, 'dim')}"
 
 
 def _budget(analysis: Analysis, page: Page) -> Iterator[str]:

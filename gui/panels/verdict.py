@@ -301,6 +301,7 @@ class VerdictBand(QFrame):
                 reasons.busy(trace, analysis),
             ),
             figure_words.sync_wait(trace, analysis),
+            *figure_words.launches(analysis.figures),  # no room on top: on the page of all figures
         ]
 
     def _kernels_note(self, summary: Summary) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from core.analysis import analyze
 from core.figures.compute import compute_figures
-from core.figures.shares import device_shares, step_threads, steps_covered_ns
+from core.figures.shares import device_shares, launch_costs, step_threads, steps_covered_ns
 from core.importing import open_trace
 from core.reporting.json import document
 from core.reporting.text import Page, report
@@ -62,3 +62,34 @@ def test_steps_of_two_threads_are_not_added():
     }
     assert steps_covered_ns(figures) == 320 * US
     assert "thread 1: 2 steps of 100 µs, thread 2: 2 steps of 150 µs" in report(trace, analyze(trace), Page(200))
+
+
+def test_what_launching_costs_is_told():
+    builder = TraceBuilder().op("aten::mm", 0, 40)
+    builder.launch("a", 0, 4, 10, 50).launch("b", 10, 6, 60, 20).launch("c", 20, 8, 80, 20)
+    trace = builder.build()
+    figures = compute_figures(trace)
+    costs = launch_costs(figures)
+    assert costs is not None
+    assert (costs.calls, costs.call_ns, costs.delay_ns, costs.queue_depth_max) == (3, 6 * US, 50 * US, 2)
+    analysis = analyze(trace)
+    said = "on the CPU (median); work starts 50 µs later; at most 2 queued"
+    assert f"launch call          6 µs   {said}" in report(trace, analysis)
+    values = document(trace, analysis)["further"]
+    assert values["launches"] == {"calls": 3, "call_us_median": 6.0, "delay_us_median": 50.0, "queue_depth_max": 2}
+
+
+def test_the_budget_of_the_json_adds_up():
+    builder = TraceBuilder().op("aten::mm", 0, 5).op("aten::mm", 95, 5).launch("a", 0, 4, 10, 50)
+    trace = builder.launch("b", 70, 4, 80, 15).build()
+    budget = document(trace, analyze(trace))["further"]["budget"]
+    assert (budget["basis"], budget["busy_us"]) == ("window", {"busy": 65.0})
+    assert sum(budget["busy_us"].values()) + sum(budget["idle_us"].values()) == budget["time_us"] == 100.0
+
+
+def test_what_was_not_recorded_has_no_budget_and_no_cost_of_launching():
+    trace = TraceBuilder().op("aten::mm", 0, 5).build()
+    analysis = analyze(trace)
+    values = document(trace, analysis)["further"]
+    assert (values["budget"], values["launches"], launch_costs(analysis.figures)) == (None, None, None)
+    assert "launch call" not in report(trace, analysis)

@@ -122,6 +122,18 @@ ANALYSIS = {
         "step_threads": Each({"thread": TEXT, "steps": COUNT, "step_us": NUMBER}),
         "steps_covered_us": Null(NUMBER),
         "held_out_error_pct": Null(NUMBER),
+        "budget": Null(
+            {
+                "basis": ("period", "step", "window"),
+                "steps": COUNT,
+                "time_us": NUMBER,
+                "busy_us": Each(NUMBER, keys=True),
+                "idle_us": Each(NUMBER, keys=True),
+            }
+        ),
+        "launches": Null(
+            {"calls": COUNT, "call_us_median": NUMBER, "delay_us_median": NUMBER, "queue_depth_max": COUNT}
+        ),
     },
 }
 SIDE = Null(
