@@ -20,7 +20,8 @@ from core.source_making import built_at, class_of_method, made_elsewhere, made_i
 from core.source_order import CallOrder, Placed
 from core.source_ranges import LineRanges
 from core.source_syntax import find_function, loop_heads, match
-from core.source_words import BY_ORDER, MADE, MADE_ELSEWHERE, ROUNDS, lines_in_words, unread
+from core.source_walked import made_for_loop
+from core.source_words import BY_ORDER, MADE, MADE_ELSEWHERE, ROUNDS, lines_in_words, made_for, unread
 from core.suggestions import SourceRef
 from core.tables import I32, I64
 from core.trace import Trace
@@ -275,6 +276,14 @@ class SourceFinder:
         sure, rest = len(others) < most, tuple(line for line, _ in others)
         reason = MADE if own else MADE_ELSEWHERE
         return SourceRef(frame.file, first, function, sure, reason, () if sure else rest, rest if sure else ())
+
+    def of_walked(self, loop: SourceRef, wanted: Callable[[ast.Call], bool]) -> SourceRef | None:
+        """Line that makes what a loop goes over, in the same file; None where it is the loop's own, or not clear."""
+        tree = self._files.tree(loop.file)
+        places = made_for_loop(tree, loop, wanted) if tree is not None else ()
+        if len(places) != 1 or places[0][0] == loop.line:
+            return None
+        return SourceRef(loop.file, *places[0], True, made_for(loop))
 
     def built_class(self, init: int) -> str:
         """Name of the class whose ``__init__`` a Python slice is, as the user's code writes it; "" where unknown."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.source_frames import Frame
+from core.suggestions import SourceRef
 
 _NOT_EXACT = ", not the exact line"
 _DEF_LINE = "the line is where the function begins" + _NOT_EXACT
@@ -12,6 +13,13 @@ MADE = "it is made here, in the constructor of the class that was seen"
 MADE_ELSEWHERE = "it is made here, and called elsewhere"
 ROUNDS = "a loop here runs it in each round"
 BY_ORDER = "the line follows from what ran before and after it"
+
+
+def made_for(loop: SourceRef) -> str:
+    """Say how the line was found that makes what a loop goes over."""
+    if not loop.exact:
+        return "it is made here, and used elsewhere"
+    return f"it is made here; the loop over it is in line {loop.line}"
 
 
 def lines_in_words(lines: Sequence[int]) -> str:

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from core.plan_lead import lead
 from gui import text
 from gui.session import Document
-from gui.widgets.labels import button, label
+from gui.widgets.labels import label
+from gui.widgets.wrapped_link import WrappedLink
 
 
 def is_priced(document: Document) -> bool:
@@ -24,7 +25,7 @@ class LeadLine(QWidget):
         super().__init__()
         self._card = -1
         self.words = label("", "", wrap=True)
-        self.link = button("", lambda: choose(self._card), "link")
+        self.link = WrappedLink("", lambda: choose(self._card))
         row = QHBoxLayout()
         row.addWidget(self.link)
         row.addStretch(1)
@@ -46,4 +47,4 @@ class LeadLine(QWidget):
             self.link.setVisible(found.card >= 0)
             if analysis is not None and found.card >= 0:
                 about = analysis.suggestions[found.card]
-                self.link.setText(text.filled(about.title, about.values).replace("&", "&&"))
+                self.link.set_words(text.filled(about.title, about.values))

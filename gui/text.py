@@ -264,15 +264,24 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
 
 BREAK = "\u200b"  # a line may break here (zero width)
 LONG_WORD, WORD_PIECE = 21, 12  # letters
+_UNIT = re.compile(r"(?<=\d) (?=(?:[nµum]?s|[KMGT]?i?B|%|min)(?!\w))")
 
 
 def breakable(words: str, least: int = LONG_WORD) -> str:
-    """Let a line break in words of so many letters: after ``::``, dots, slashes and underscores (zero-width spaces)."""
+    """Let a line break in words of so many letters: after ``::``, dots, slashes and underscores (zero-width spaces).
+
+    Not between a number and its unit.
+    """
 
     def broken(word: re.Match[str]) -> str:
         return re.sub(r"(::|[./_\\])(?=\w)", "\\1\u200b", word[0])
 
-    return re.sub(rf"\S{{{least},}}", broken, words)
+    return with_units(re.sub(rf"\S{{{least},}}", broken, words))
+
+
+def with_units(words: str) -> str:
+    """Words in which no number is parted from its unit at the end of a line."""
+    return _UNIT.sub(THIN, words)
 
 
 def breakable_anywhere(words: str) -> str:

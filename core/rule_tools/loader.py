@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from core.kinds import GapCause, SliceKind
 from core.rule_tools.facts import Facts, ids_tuple
 from core.rule_tools.intervals import covered_ns, union
-from core.suggestions import Evidence, Suggestion
+from core.rule_tools.making import called_name
+from core.suggestions import Evidence, RuleContext, Suggestion
 from core.tables import I32, Bool
 
 WITH_WORKERS = "_MultiProcessingDataLoaderIter"  # the iterator class of a loader with worker processes
@@ -152,3 +154,16 @@ def worker_call(workers: float, *, pinned: bool, more: str = "") -> str:
         f"loader = DataLoader(\n    data, batch_size=32, num_workers={max(round(workers), 1)}, {more}"
         f"persistent_workers=True{pin}\n)"
     )
+
+
+def where_loader_is_made(ctx: RuleContext, found: Suggestion) -> Suggestion:
+    """A suggestion with the line that makes the loader, where the source says which: that is what has to be changed."""
+    loop = found.source
+    made = ctx.source.of_walked(loop, _makes_loader) if loop is not None else None
+    if loop is None or made is None:
+        return found
+    return replace(found, source=made, values={**found.values, "seen_in": loop.function})
+
+
+def _makes_loader(call: ast.Call) -> bool:
+    return called_name(call) == "DataLoader"

@@ -37,6 +37,7 @@ from core.rule_tools.loader import (
     WITH_WORKERS,
     loader_calls,
     loader_finding,
+    where_loader_is_made,
     with_idle,
     worker_call,
     workers_factor,
@@ -142,4 +143,5 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     if few:
         shown = {"late": late, "of_all": facts.n_steps}
         made = replace(made, values={**made.values, **shown}, more=(*made.more, _BURSTS))
-    return [with_idle(facts, found, made)]
+    made = with_idle(facts, found, made)
+    return [made if full else where_loader_is_made(ctx, made)]

@@ -32,7 +32,14 @@ import re
 from dataclasses import replace
 
 from core.rule_tools.facts import Facts, facts_of
-from core.rule_tools.loader import loader_calls, loader_finding, with_idle, worker_call, workers_factor
+from core.rule_tools.loader import (
+    loader_calls,
+    loader_finding,
+    where_loader_is_made,
+    with_idle,
+    worker_call,
+    workers_factor,
+)
 from core.rule_tools.machine import CORES, cores_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import LOADER, need
@@ -94,7 +101,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         effects=[Effect(EffectKind.SCALE_HOST, found.effect_slices, factor)],
     )
     made = replace(made, more=(*made.more, CORES)) if cores else made
-    return [with_idle(facts, found, made)]
+    return [where_loader_is_made(ctx, with_idle(facts, found, made))]
 
 
 def _fix(ctx: RuleContext, facts: Facts, call: int, workers: int) -> Fix:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import facts_of
+from core.rule_tools.loader import where_loader_is_made
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, NotChecked, Param, Rule, RuleContext, Suggestion
@@ -57,30 +58,33 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         took = total_ns(facts, ids)
         within = [i for i in ids[1:] if facts.figures.step_of[i] >= 0]
         out.append(
-            suggestion(
+            where_loader_is_made(
                 ctx,
-                RULE.id,
-                "The loader's workers are started anew {count} {count|time|times}",
-                "Each time the loop over the loader begins, its workers are started again: {start_ms:time} "
-                "altogether in "
-                "this recording, and the first batch after it comes late.",
-                Fix(
-                    "Keep the workers from epoch to epoch.",
-                    "DataLoader(data, num_workers=4)",
-                    "DataLoader(data, num_workers=4, persistent_workers=True)",
-                    "https://pytorch.org/docs/stable/data.html",
-                    "Workers keep their copy of the data set: changes made to it in the main process do not "
-                    "reach them.",
+                suggestion(
+                    ctx,
+                    RULE.id,
+                    "The loader's workers are started anew {count} {count|time|times}",
+                    "Each time the loop over the loader begins, its workers are started again: {start_ms:time} "
+                    "altogether in "
+                    "this recording, and the first batch after it comes late.",
+                    Fix(
+                        "Keep the workers from epoch to epoch.",
+                        "DataLoader(data, num_workers=4)",
+                        "DataLoader(data, num_workers=4, persistent_workers=True)",
+                        "https://pytorch.org/docs/stable/data.html",
+                        "Workers keep their copy of the data set: changes made to it in the main process do not "
+                        "reach them.",
+                    ),
+                    [
+                        evidence(facts, "Starts", len(ids), "", ids),
+                        evidence(facts, "Time spent starting", took / 1e6, "ms", ids),
+                    ],
+                    values={"count": len(ids), "start_ms": took / 1e6},
+                    anchors=ids,
+                    # between two epochs no step runs: the time of a step does not hold it, and the saving is unknown
+                    effects=[Effect(EffectKind.REMOVE_WORK, tuple(within))] if within else [],
+                    hint="call:enumerate,iter",
                 ),
-                [
-                    evidence(facts, "Starts", len(ids), "", ids),
-                    evidence(facts, "Time spent starting", took / 1e6, "ms", ids),
-                ],
-                values={"count": len(ids), "start_ms": took / 1e6},
-                anchors=ids,
-                # between two epochs no step runs: then the time of a step does not hold it, and the saving is unknown
-                effects=[Effect(EffectKind.REMOVE_WORK, tuple(within))] if within else [],
-                hint="call:enumerate,iter",
             )
         )
     return out

@@ -16,6 +16,7 @@ from gui.text_size import px
 from gui.widgets.code import CodeDiff, CodeLines, UnifiedDiff, comments_above
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Clamped, button, label, restyle
+from gui.widgets.wrapped_link import WrappedLink
 
 NARROW_PX = 300  # of a card
 TICK_PX = 22
@@ -274,8 +275,6 @@ def _link(link: Link, before: str = "") -> QWidget:
     if link.run is None:
         box.addWidget(label(text.breakable(words), "dim", wrap=True))
         return row
-    made = button(text.elided(words, 52), link.run, "link", link.tip or words)
-    made.setAccessibleName(words)
-    box.addWidget(made)
+    box.addWidget(WrappedLink(words, link.run, link.tip))
     box.addStretch(1)
     return row

@@ -34,7 +34,7 @@ from PySide6.QtWidgets import (
 from core.words import visible_code
 from gui import theme
 from gui.painting import guarded
-from gui.text import BREAK, breakable_anywhere
+from gui.text import BREAK, breakable_anywhere, with_units
 
 W = TypeVar("W", bound=QWidget)
 SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -111,7 +111,7 @@ def named(widget: W, words: str) -> W:
 
 def plain_tip(text: str) -> str:
     """Tooltip that shows ``text`` as it is: Qt would take a text with tags for rich text."""
-    return "<qt>" + html.escape(visible_code(text)).replace("\n", "<br>") + "</qt>" if text else ""
+    return "<qt>" + html.escape(with_units(visible_code(text))).replace("\n", "<br>") + "</qt>" if text else ""
 
 
 def heading(text: str, delta: float = 2.0, *, wrap: bool = False) -> QLabel:

@@ -16,19 +16,21 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSpinBox,
     QToolTip,
+    QVBoxLayout,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
 
-from gui import text_size
+from gui import text, text_size
 from gui.main_window import MainWindow
 from gui.panels.plan import PlanPanel
 from gui.screenshot import settle
 from gui.session import Document
 from gui.text import breakable_anywhere
 from gui.widgets.fold import Fold
-from gui.widgets.labels import Elided, Link, button, label
+from gui.widgets.labels import Elided, Link, button, label, plain_tip
 from gui.widgets.pictures import WaitPicture
+from gui.widgets.wrapped_link import WrappedLink
 from gui.widgets.wrapping_check import WrappingCheck
 
 ROLES = (QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole)
@@ -196,6 +198,34 @@ def test_a_link_that_can_be_read_has_no_tooltip_that_repeats_it(qtbot: QtBot) ->
     link.resize(link.sizeHint())
     link.setToolTip("What it leads to")
     assert tells()
+
+
+def test_a_link_of_a_card_goes_on_in_the_next_line_and_nothing_of_it_is_cut(qtbot: QtBot) -> None:
+    words = "→ Time per step with no computation beside them: 59.6 ms & more"
+    link = WrappedLink(words, lambda: None)
+    qtbot.addWidget(link)
+    one = link.sizeHint()
+    assert len(link.lines(one.width())) == 1
+    assert link.heightForWidth(one.width()) == one.height()
+    lines = link.lines(one.width() * 2 // 5)
+    assert len(lines) == 3
+    assert " ".join(lines).replace("\u202f", " ") == words
+    high = one.height() + 2 * link.fontMetrics().lineSpacing()
+    page = QWidget()
+    qtbot.addWidget(page)
+    QVBoxLayout(page).addWidget(link)
+    page.layout().setContentsMargins(0, 0, 0, 0)
+    page.resize(one.width() * 2 // 5, 200)
+    page.show()
+    assert link.height() >= high == link.heightForWidth(one.width() * 2 // 5)
+
+
+@pytest.mark.parametrize("value", ["251 ms", "1.1 s", "64 %", "81 KiB", "4 B", "9.2 µs", "400 ns"])
+def test_no_line_ends_between_a_number_and_its_unit(value: str) -> None:
+    kept = value.replace(" ", "\u202f")
+    for shown in (text.breakable, text.breakable_anywhere, plain_tip):
+        assert kept in shown(f"in all {value}: 5 steps of 4 sizes, 3 more")
+        assert "5 steps of 4 sizes, 3 more" in shown(f"in all {value}: 5 steps of 4 sizes, 3 more")
 
 
 def test_of_a_button_without_room_for_its_word_the_arrow_stays(qapp: QApplication) -> None:

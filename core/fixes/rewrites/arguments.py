@@ -212,8 +212,10 @@ def _is_loader(source: SourceText, name: str) -> bool:
 
 
 def loaders_of(source: SourceText, place: Place) -> list[ast.Call]:
-    """DataLoaders of the file: those that the place's loops go over, else all of them."""
+    """DataLoaders of the file: the one at the place, those that the place's loops go over, else all of them."""
     found = [c for c in calls(source.tree) if _is_loader(source, dotted(c.func))]
+    if place.exact and (here := [c for c in found if c.lineno == place.line]):
+        return here
     try:
         scope = source.scope(place)
     except NotApplicable:
