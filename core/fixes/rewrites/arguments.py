@@ -115,6 +115,7 @@ def loader_with_workers(source: SourceText, place: Place) -> tuple[str, str]:
     if not changed:
         raise NotApplicable("the loaders have workers already")
     risk = "The data set is copied to each worker: random numbers in it then come from the worker's own seed."
+    risk += _other_order(source, place)
     if not _has_main_guard(source):
         risk += " Where processes are spawned (Windows, macOS), the script needs an if __name__ == '__main__' guard."
     return "Load batches in worker processes, while the step computes.", risk
@@ -135,7 +136,7 @@ def loader_prefetch(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("no loader with workers to change")
     return (
         "Let the workers fetch further ahead, and keep them from epoch to epoch.",
-        "More batches wait in memory: prefetch_factor times the number of workers.",
+        "More batches wait in memory: prefetch_factor times the number of workers." + _other_order(source, place),
     )
 
 
@@ -154,7 +155,19 @@ def keep_workers(source: SourceText, place: Place) -> tuple[str, str]:
             changed |= set_argument(source, call, "persistent_workers", "True")
     if not changed:
         raise NotApplicable("no loader with workers to change")
-    return "Keep the workers from epoch to epoch.", "The workers' memory stays in use between epochs."
+    risk = "The workers' memory stays in use between epochs." + _other_order(source, place)
+    return "Keep the workers from epoch to epoch.", risk
+
+
+def _other_order(source: SourceText, place: Place) -> str:
+    """What kept workers mean for a loader that draws its order: each new iterator draws a seed, theirs draws none."""
+    orders = [_keyword(call, name) for call in loaders_of(source, place) for name in ("shuffle", "sampler")]
+    if not any(o is not None and not (isinstance(o, ast.Constant) and not o.value) for o in orders):
+        return ""
+    return (
+        " Kept workers draw one random number less an epoch: under the same seed the data come in another order from "
+        "the second epoch on, and the losses differ by that."
+    )
 
 
 def optimizer_in_one_kernel(source: SourceText, place: Place) -> tuple[str, str]:

@@ -404,6 +404,16 @@ def test_loader_fetches_ahead():
     assert "num_workers=2, persistent_workers=True)" in changed("loader-workers-recreated", text)
 
 
+@pytest.mark.parametrize("rule", ["loader-without-workers", "loader-starves-step", "loader-workers-recreated"])
+@pytest.mark.parametrize(("order", "warned"), [("", False), (", shuffle=True", True), (", sampler=some(data)", True)])
+def test_kept_workers_shuffle_otherwise_from_the_second_epoch(rule, order, warned):
+    """Workers that are kept draw no seed for each epoch, so that a shuffle finds other random numbers."""
+    workers = "" if rule == "loader-without-workers" else ", num_workers=2"
+    edit, why = attempt(f"loader = DataLoader(data{order}{workers})\n", Suggestion(rule, "title"), "train.py")
+    assert edit is not None, why
+    assert ("second epoch" in edit.risk) == warned
+
+
 def test_gradients_dropped():
     text = "for x in data:\n    opt.zero_grad()\n    net.zero_grad(set_to_none=False)\n"
     after = changed("gradients-zeroed", text)
