@@ -45,8 +45,7 @@ class Recorder:
         self.phase = IDLE
         self.session, self.kept = None, None  # kept: the early recording, until a window is written
         self.number = 0  # of the step that is open, or comes next
-        self.cycle = 0
-        self.rank = None
+        self.cycle, self.rank = 0, None
         self.ranges = config.get("ranges")  # marks of lines, None where none are wished for
         self.broken = False  # a fault of ours: hands off for the rest of the run
         self.yielded = False  # the script's own profiler has the floor
@@ -394,7 +393,8 @@ class Recorder:
 
     def summary(self):
         """What the manifest says about the steps."""
+        apart = self.clock.pace.apart() if self.wall else None
         return {
             "source": self.source, "steps": self.number, "times": self.step_times[-20000:], "wall": self.wall,
-            "marked": self.marks_steps, "rank": self.rank, "spawned": self.config["spawned"],
+            "marked": self.marks_steps, "rank": self.rank, "spawned": self.config["spawned"], "loop_us": apart,
         }  # fmt: skip

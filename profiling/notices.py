@@ -136,7 +136,8 @@ class StepTimes:
 
     ``waited_pct`` of that timing went by while other programs had the cores, ``crowded_pct`` while the script's own
     threads and workers had them (sums over threads, so they may exceed 100). ``error_pct`` is the standard error of
-    ``wall_us``, ``loop_us`` what a fixed piece of work took beside it, ``profiled_error_pct`` that of ``profiled_us``.
+    ``wall_us``, ``loop_us`` what a fixed piece of work took beside it (or before and after the loop, where the script's
+    own workers never rested), ``profiled_error_pct`` that of ``profiled_us``.
     """
 
     wall_us: float | None
@@ -177,14 +178,14 @@ def step_times(gathered: Gathered) -> StepTimes:
     waited, crowded = (
         [pace[key] for pace in paces if pace.get(key) is not None] for key in ("waited_us", "crowded_us")
     )
-    loops = [pace["loop_us"] for pace in paces if pace.get("loop_us")]
+    loops = [pace["loop_us"] for pace in paces if pace.get("loop_us")] or [summary.get("loop_us")]
     return StepTimes(
         wall,
         typical_step(profiled)[0],
         timed,
         100.0 * sum(waited) / whole if waited and whole else None,
         error,
-        statistics.mean(loops) if loops else None,
+        statistics.mean(loops) if all(loops) else None,
         100.0 * sum(crowded) / whole if crowded and whole else None,
         typical_step(profiled)[1],
     )

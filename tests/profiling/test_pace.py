@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -61,6 +62,32 @@ def test_the_systems_own_count_can_be_read():
     assert pace.found()["waited_us"] >= 0
 
 
+def test_no_yardstick_counts_that_the_scripts_own_workers_ran_beside(monkeypatch):
+    alone = iter([True, True, False, True, False, True, True, True, True])
+    monkeypatch.setattr(_child_pace, "is_alone", lambda: next(alone))
+    monkeypatch.setattr(_child_pace, "yardstick", lambda rounds=10: float(rounds))
+    monkeypatch.setattr(_child_pace.Pace, "_now", lambda _: None)
+    pace = _child_pace.Pace()  # alone at both ends
+    pace.start()  # not alone
+    pace.stop()  # alone before it, not alone after it
+    assert pace.found()["loop_us"] is None
+    pace.start()
+    assert pace.found()["loop_us"] == 10.0
+    assert pace.apart() == _child_pace.APART_ROUNDS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="states of threads are Linux's")
+@pytest.mark.parametrize(("then", "rests"), [("input()", True), ("while True: pass", False)])
+def test_a_worker_that_works_is_told_from_one_that_rests(then, rests):
+    command = [sys.executable, "-S", "-c", f"print('up', flush=True)\n{then}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        assert worker.stdout.readline()
+        try:  # a moment passes until it reads, and may pass until it works on
+            assert any(_child_pace.is_alone() is rests for _ in range(1000))
+        finally:
+            worker.kill()
+
+
 def gathered(steps: list[float], *paces: dict) -> Gathered:
     found = Gathered()
     clocked = [[len(steps) // len(paces), sum(steps) / len(paces), pace] for pace in paces]
@@ -76,3 +103,13 @@ def test_a_run_says_how_far_its_step_can_be_trusted():
     assert uneven.waited_pct is None
     assert uneven.error_pct == pytest.approx(100 * 1.25 * 200 / 1.35 / 8**0.5 / 1100)
     assert step_times(gathered([1.0, 2.0], {"waited_us": 0.0, "loop_us": None})).error_pct is None
+
+
+def test_where_the_scripts_own_workers_never_rest_the_pace_is_that_before_and_after_its_loop():
+    found = gathered([1000.0] * 8, {"waited_us": 0.0, "loop_us": None})
+    assert step_times(found).loop_us is None
+    found.summaries[0]["loop_us"] = 70.0
+    assert step_times(found).loop_us == 70.0
+    beside = gathered([1000.0] * 8, {"waited_us": 0.0, "loop_us": 72.0})
+    beside.summaries[0]["loop_us"] = 90.0
+    assert step_times(beside).loop_us == 72.0
