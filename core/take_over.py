@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from core.errors import TraceError
-from core.fixes.files import AppliedEdit, read_source
+from core.fixes.encodings import read_source
+from core.fixes.files import AppliedEdit
 from core.fixes.propose import ProposedEdit
 from core.moved_run import source_root
 from core.project import AppliedFix, Iteration, Project

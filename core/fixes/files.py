@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import json
 import os
 import re
 import shutil
 import time
-import tokenize
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from core.errors import TraceError
 from core.files import clear_parts, is_left, maker, write_atomically
+from core.fixes.encodings import encoded, read_source
 from core.fixes.leftovers import part_folder
 from core.fixes.propose import ProposedEdit
 
@@ -25,34 +23,6 @@ MOST_FILES = 20_000
 NOTE_END, NOTE_FORMAT = ".applied.json", "steplens.applied/1"
 MAKING_S = 60.0  # a change takes a moment: what is younger may be one that another window is making
 SKIPPED = {"__pycache__", "node_modules", "site-packages", "wandb", "mlruns"}
-
-
-def read_source(path: Path) -> str:
-    """Return a Python file's text in its own encoding, with its own line ends.
-
-    Raises
-    ------
-    TraceError
-        When it cannot be read or decoded.
-    """
-    try:
-        data = path.read_bytes()
-        return data.decode(encoding_of(data))
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}.") from error
-    except (UnicodeDecodeError, SyntaxError, LookupError) as error:
-        raise TraceError(f"{path}: is no Python source: {error}.") from error
-
-
-def encoding_of(data: bytes) -> str:
-    """Encoding that a source declares; UTF-8 otherwise. A byte order mark is kept in the text."""
-    encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
-    return "utf-8" if encoding == "utf-8-sig" else encoding
-
-
-def digest(text: str | bytes) -> str:
-    """SHA-256 of a text, as hexadecimal."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hexdigest()
 
 
 # In a copy ----------------------------------------------------------------------------------------------------
@@ -227,15 +197,15 @@ class AppliedEdit:
         TraceError
             When the file has been changed since; it is then left as it is, and the backup stays.
         """
-        data, kept = self._data(), self.backup.is_file()
+        data, kept = self._data(), self._kept()
         before, after = (self._encoded(text) for text in (self.edit.before, self.edit.after))
         if data != before:
             if data != after:
                 raise TraceError(
                     f"{self.edit.path}: has been changed since the fix was applied; nothing is undone.",
-                    hint=f"The text before the fix is kept in {self.backup}." if kept else "",
+                    hint=f"The text before the fix is kept in {self.backup}." if kept is not None else "",
                 )
-            write_atomically(self.edit.path, self.backup.read_bytes() if kept else data if before is None else before)
+            write_atomically(self.edit.path, next(d for d in (kept, before, data) if d is not None))
         clear_parts(self.edit.path)
         self.forget()
 
@@ -250,15 +220,22 @@ class AppliedEdit:
         """Whether the file has its old text again, by whatever means; False where it cannot be read."""
         try:
             return self._data() == self._encoded(self.edit.before)
-        except OSError:
+        except (OSError, TraceError):
             return False
 
     def _data(self) -> bytes:
         return self.edit.path.read_bytes() if self.edit.path.exists() else b""
 
+    def _kept(self) -> bytes | None:
+        """What the backup holds; None where that is gone, or damaged."""
+        with contextlib.suppress(OSError, TraceError):
+            if read_source(self.backup) == self.edit.before:
+                return self.backup.read_bytes()
+        return None
+
     def _encoded(self, text: str) -> bytes | None:
         """Bytes of a text of the file; None where nothing says how it was written."""
-        like = self.backup if self.backup.is_file() else self.edit.path
+        like = self.edit.path if self._kept() is None else self.backup
         return encoded(text, like) if like.exists() else None
 
 
@@ -362,7 +339,7 @@ def _read_note(note: Path) -> tuple[AppliedEdit, str] | None:
         if not all(isinstance(text, str) for text in (edit.before, edit.after)):
             return None
         return AppliedEdit(edit, note.with_name(note.name.removesuffix(NOTE_END)), keys), by
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
@@ -374,23 +351,6 @@ def _standing(applied: AppliedEdit) -> AppliedEdit | None:
     except (OSError, ValueError, LookupError, TraceError):
         return None
     return applied if stands and old == applied.edit.before else None
-
-
-def encoded(text: str, like: Path) -> bytes:
-    """A text in the encoding of a file.
-
-    Raises
-    ------
-    TraceError
-        When that has no such character.
-    """
-    encoding = encoding_of(like.read_bytes())
-    try:
-        return text.encode(encoding)
-    except UnicodeEncodeError as error:
-        raise TraceError(
-            f"{like}: is in {encoding}, which has no {text[error.start]!r}.", hint="Save it as UTF-8 first."
-        ) from error
 
 
 def _free(path: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from core.errors import TraceError
-from core.fixes.files import read_source
+from core.fixes.encodings import read_source
 from core.fixes.propose import ProposedEdit, attempt, can_propose
 from core.run_folder import RunRecord
 from core.suggestions import Suggestion

@@ -88,7 +88,7 @@ def propose(source_text: str, suggestion: Suggestion, path: Path | str) -> Propo
     Parameters
     ----------
     source_text
-        The file's text as it was when the run was recorded, line ends included (see `core.fixes.files.read_source`).
+        The file's text as it was when the run was recorded, line ends included (see `core.fixes.read_source`).
     suggestion
         Its rule decides what is rewritten, its source where.
     path

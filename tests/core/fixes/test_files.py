@@ -338,3 +338,23 @@ def test_what_is_being_made_is_not_tidied_nor_what_is_not_ours(project):
     path.write_bytes(after)
     assert len(applied_in(backups)) == 1
     assert theirs.exists()
+
+
+@pytest.mark.parametrize("note", [b"[" * 100_000, b'{"format":' * 5000, b"null", b"\xff\xfe"])
+def test_a_damaged_note_is_no_change(project, note):
+    backups = project.parent / "backups"
+    apply_to_file(edit_of(project), backups).note.write_bytes(note)
+    assert clear_spent(backups, time.time() + 3600) == 0
+    assert applied_in(backups) == []
+
+
+@pytest.mark.parametrize("damaged", [b"# coding: nonsense\n", b"", b"# -*- coding: latin-1 -*-\r\nx ="])
+def test_a_damaged_backup_is_never_put_in_the_place_of_the_file(project, damaged):
+    path, backups = project / "pkg" / "train.py", project.parent / "backups"
+    path.write_bytes(b"x = 1\r\n")
+    applied = apply_to_file(edit_of(project, "pkg/train.py"), backups)
+    applied.backup.write_bytes(damaged)
+    assert not applied.is_taken_back
+    assert clear_spent(backups, time.time() + 3600) == 0
+    applied.undo()
+    assert path.read_bytes() == b"x = 1\r\n"
