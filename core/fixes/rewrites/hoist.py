@@ -6,7 +6,14 @@ import ast
 import contextlib
 
 from core.fixes.naming import attributes_of, free_name, is_module_class, local_names
-from core.fixes.rewrites.on_device import made_on_device
+from core.fixes.rewrites.on_device import (
+    MOVES,
+    copied_from_host,
+    is_filled,
+    made_on_device,
+    types_of_moves,
+    without_device,
+)
 from core.fixes.rewrites.owner import add_to_init, check_stateless, method_of
 from core.fixes.rewrites.sharing import check_module_stays, check_same_in_loop, check_tensor_stays
 from core.fixes.source_text import (
@@ -35,7 +42,6 @@ CREATORS = {
     "linspace",
     "from_numpy",
 }
-MOVES = {"to", "cuda"}
 SHAPES = {"view", "reshape", "unsqueeze", "float", "double", "long", "t", "expand", "repeat"}
 PURE = {"range", "list", "tuple", "float", "int", "len", "min", "max", "abs", "sum", "sqrt", "log", "exp", "device"}
 MODES = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
@@ -46,6 +52,10 @@ def constants_once(source: SourceText, place: Place) -> tuple[str, str]:
     """Build a constant tensor once: as a buffer of its module, before the loop, or on the device itself."""
     scope = source.scope(place)
     found = [c for c in calls(scope) if _is_constant(source, c, scope)]
+    if not any(place.touches(source.statement(c)) for c in found):
+        fills = [c for c in calls(scope) if _is_moved_fill(source, c) and place.touches(source.statement(c))]
+        if len(fills) == 1:  # of any size: it need not be the same each time
+            return made_on_device(source, fills[0], _creation(fills[0]))
     call = _chosen(source, found, place)
     owner = source.class_of(call)
     reason: NotApplicable | None = None
@@ -112,14 +122,26 @@ def _read_once(call: ast.Call) -> str:
 def _is_constant(source: SourceText, call: ast.Call, scope: ast.AST) -> bool:
     """A tensor made of constants and moved to a device, the whole chain."""
     inner = _creation(call)
-    if inner is None or inner is call or any(k.arg == "requires_grad" for k in inner.keywords):
+    if inner is None or any(k.arg == "requires_grad" for k in inner.keywords):
+        return False
+    itself = copied_from_host(inner)
+    if inner is call and not itself:
         return False
     parent = source.parent(call)
-    if isinstance(parent, ast.Attribute) and parent.attr in MOVES:  # the chain goes on: its end counts
+    ends = MOVES | SHAPES if itself else MOVES
+    if isinstance(parent, ast.Attribute) and parent.attr in ends:  # the chain goes on: its end counts
         return False
     changing = local_names(scope) | _globals(source)
-    given = [a for c in _chain(call) for a in _arguments(c)]
+    device = [k.value for k in inner.keywords if k.arg == "device"] if itself else []
+    given = [a for c in _chain(call) for a in _arguments(c) if a not in device]
     return not any(names_read(a) & changing or not _is_pure(a, classes=False) for a in given)
+
+
+def _is_moved_fill(source: SourceText, call: ast.Call) -> bool:
+    """``torch.arange(n).to(device)``, the end of the chain."""
+    creation, parent = _creation(call), source.parent(call)
+    goes_on = isinstance(parent, ast.Attribute) and parent.attr in MOVES
+    return creation is not None and is_filled(creation) and _below_moves(call) is not call and not goes_on
 
 
 def _creation(call: ast.Call) -> ast.Call | None:
@@ -211,10 +233,14 @@ def _to_buffer(source: SourceText, call: ast.Call, owner: ast.ClassDef) -> tuple
     wanted = _assigned_name(statement, call) or _parameter_name(source, call) or "constant"
     name = free_name(wanted, attributes_of(owner))
     if _moved_as_a_whole(source, owner):
-        value = source.of(_below_moves(call))
-        if any(k.arg == "device" for k in creation.keywords):
-            raise NotApplicable("the constant names its device already")
         kept = _below_moves(call)
+        value = source.of(kept)
+        if copied_from_host(creation):
+            value = without_device(source, creation) + value.removeprefix(source.of(creation))
+            kept = ast.parse(value, mode="eval").body
+        elif any(k.arg == "device" for k in creation.keywords):
+            raise NotApplicable("the constant names its device already")
+        value += types_of_moves(source, call, _below_moves(call))
     elif not names_read(call) & (local_names(function) - {"self"}):
         value, kept = source.of(call), call
     else:

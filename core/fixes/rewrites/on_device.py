@@ -7,6 +7,7 @@ import ast
 from core.fixes.naming import torch_name
 from core.fixes.source_text import NotApplicable, SourceText, dotted
 
+MOVES = {"to", "cuda"}
 ON_DEVICE = {"full", "zeros", "ones", "arange", "eye", "linspace"}  # filled by a kernel: no copy from the host
 
 
@@ -20,8 +21,11 @@ def made_on_device(source: SourceText, call: ast.Call, creation: ast.Call | None
     """
     move = call.func
     assert creation is not None
-    assert isinstance(move, ast.Attribute)
-    if move.value is not creation:
+    if not isinstance(move, ast.Attribute):
+        raise NotApplicable("the constant names its device already")
+    filled = dotted(creation.func).rpartition(".")[2] in ON_DEVICE
+    made, moved = source.of(creation), source.of(move.value)
+    if move.value is not creation and not (filled and _only_shaped(move.value, creation)):
         raise NotApplicable("the tensor is moved or shaped in several steps")
     keywords = [k for k in call.keywords if k.arg != "non_blocking"]
     given = call.args[0] if call.args else next((k.value for k in keywords if k.arg == "device"), None)
@@ -32,15 +36,84 @@ def made_on_device(source: SourceText, call: ast.Call, creation: ast.Call | None
     device = source.of(given) if given is not None else '"cuda"'
     if any(k.arg == "device" for k in creation.keywords):
         raise NotApplicable("the constant names its device already")
-    if dotted(creation.func).rpartition(".")[2] in ON_DEVICE:
-        text = source.of(creation)
-        source.replace(call, f"{text[: text.rindex(')')].rstrip().rstrip(',')}, device={device})")
+    if filled:
+        shaped = moved.removeprefix(made)
+        source.replace(call, f"{made[: made.rindex(')')].rstrip().rstrip(',')}, device={device}){shaped}")
     else:
         source.replace(call, f"{torch_name(source, call)}.full({_filled(source, creation)}, device={device})")
     return (
-        "Create the constant on the device, where a kernel fills it, instead of copying it there.",
+        "Create the tensor on the device, where a kernel fills it, instead of copying it there.",
         "One small kernel per step stays; keeping the tensor from step to step would save that too.",
     )
+
+
+def is_filled(creation: ast.Call) -> bool:
+    """Whether a kernel can fill what a call makes, whatever its size, with nothing else that it would change."""
+    others = {k.arg for k in creation.keywords} - {"dtype", "size", "start", "end", "step", "steps"}
+    return dotted(creation.func).rpartition(".")[2] in ON_DEVICE - {"full"} and not others
+
+
+def copied_from_host(creation: ast.Call) -> bool:
+    """Whether a call makes a list of the host's into a tensor of the device that it names."""
+    device = next((k.value for k in creation.keywords if k.arg == "device"), None)
+    host = isinstance(device, ast.Constant) and str(device.value).startswith("cpu")
+    return dotted(creation.func).rpartition(".")[2] in ("tensor", "as_tensor") and device is not None and not host
+
+
+def without_device(source: SourceText, creation: ast.Call) -> str:
+    """Text of a creation without the device that it names.
+
+    Raises
+    ------
+    NotApplicable
+        Where it stands on several lines.
+    """
+    if creation.lineno != creation.end_lineno:
+        raise NotApplicable("the constant names its device already")
+    given = [source.of(a) for a in creation.args]
+    given += [f"{k.arg}={source.of(k.value)}" if k.arg else f"**{source.of(k.value)}" for k in creation.keywords
+              if k.arg != "device"]  # fmt: skip
+    return f"{source.of(creation.func)}({', '.join(given)})"
+
+
+def types_of_moves(source: SourceText, call: ast.expr, below: ast.expr) -> str:
+    """What the moves of a constant do beside naming a device, to be kept: ``.to(torch.float32)``.
+
+    Raises
+    ------
+    NotApplicable
+        Where a move takes the type from something that each step gives, or may do so.
+    """
+    kept: list[str] = []
+    while call is not below:
+        assert isinstance(call, ast.Call)
+        assert isinstance(call.func, ast.Attribute)
+        given = [*call.args, *(k.value for k in call.keywords if k.arg not in ("non_blocking", "copy", "device"))]
+        for one in given if call.func.attr == "to" else ():
+            name = dotted(one)
+            if is_type(one):
+                kept.append(f".to({source.of(one)})")
+            elif name.endswith("dtype"):
+                raise NotApplicable(f"its type is that of {name}, which may change")
+            elif not (isinstance(one, ast.Constant) and isinstance(one.value, bool)) and not _names_device(one):
+                raise NotApplicable(f"it is not clear that {source.of(one)} is a device")
+        call = call.func.value
+    return "".join(reversed(kept))
+
+
+def is_type(node: ast.expr) -> bool:
+    """Whether an expression is one of torch's types by its name."""
+    last = dotted(node).rpartition(".")[2]
+    return last.rstrip("0123456789") in ("float", "int", "uint", "bfloat", "half", "double", "long", "bool")
+
+
+def _only_shaped(node: ast.expr, creation: ast.Call) -> bool:
+    """Whether an expression is the creation and calls on it that keep it on its device."""
+    while node is not creation:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in MOVES:
+            return False
+        node = node.func.value
+    return True
 
 
 def _names_device(node: ast.expr) -> bool:
