@@ -336,7 +336,7 @@ def _read_note(note: Path) -> tuple[AppliedEdit, str] | None:
             return None
         keys, by = tuple(str(key) for key in values.pop("keys", ())), str(values.pop("by", ""))
         edit = ProposedEdit(**{**values, "path": Path(values["path"])})
-        if not all(isinstance(text, str) for text in (edit.before, edit.after)):
+        if not edit.path.exists() or not all(isinstance(text, str) for text in (edit.before, edit.after)):
             return None
         return AppliedEdit(edit, note.with_name(note.name.removesuffix(NOTE_END)), keys), by
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -344,6 +345,15 @@ def test_what_is_being_made_is_not_tidied_nor_what_is_not_ours(project):
 def test_a_damaged_note_is_no_change(project, note):
     backups = project.parent / "backups"
     apply_to_file(edit_of(project), backups).note.write_bytes(note)
+    assert clear_spent(backups, time.time() + 3600) == 0
+    assert applied_in(backups) == []
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "x" * 5000, "gone.py"])
+def test_a_note_of_a_file_that_there_cannot_be_is_no_change(project, path):
+    backups = project.parent / "backups"
+    applied = apply_to_file(edit_of(project), backups)
+    applied.note.write_text(json.dumps({**json.loads(applied.note.read_text()), "path": path}))
     assert clear_spent(backups, time.time() + 3600) == 0
     assert applied_in(backups) == []
 
