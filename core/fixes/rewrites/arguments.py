@@ -176,6 +176,8 @@ def optimizer_in_one_kernel(source: SourceText, place: Place) -> tuple[str, str]
     found = [c for c in named if _is_torchs(source, dotted(c.func))]
     if named and not found:
         raise NotApplicable(f"{dotted(named[0].func)} is not torch's own, and may have no such option")
+    if len(near := [c for c in found if place.exact and place.touches(source.statement(c))]) == 1:
+        found = near
     if len(found) != 1:
         raise NotApplicable("no optimizer is built in this file" if not found else "several optimizers are built")
     if "sparse=True" in source.text.replace(" ", ""):

@@ -44,6 +44,7 @@ def cudnn_benchmark(source: SourceText, place: Place) -> tuple[str, str]:
 
 
 MOVES = ("to", "cuda")
+MOST_CALLERS = 3  # functions that hand a model on
 
 
 @dataclass(frozen=True)
@@ -174,13 +175,9 @@ def compile_model(source: SourceText, place: Place) -> tuple[str, str]:
     compiling = (f"{torch_word(source)}.compile", f"{step.model}.compile")  # a call, or a decorator
     if any(isinstance(node, ast.Attribute) and dotted(node) in compiling for node in ast.walk(source.tree)):
         raise NotApplicable("something is compiled already")
-    statement = _built(source, step)
+    statement, model = _built(source, step)
     in_place = "state_dict" in source.text  # which has other names for what torch.compile returns
-    line = (
-        f"{step.model}.compile()"
-        if in_place
-        else f"{step.model} = {torch_name(source, statement)}.compile({step.model})"
-    )
+    line = f"{model}.compile()" if in_place else f"{model} = {torch_name(source, statement)}.compile({model})"
     source.insert_line_after(statement, line)
     return "Compile the model: fewer and larger kernels, less work for the CPU.", (
         "The first steps take much longer, and every new shape compiles again. "
@@ -199,7 +196,8 @@ def channels_last(source: SourceText, place: Place) -> tuple[str, str]:
         raise NotApplicable("the model is called without a plain argument")
     torch = torch_name(source, step.first)
     layout = f".to(memory_format={torch}.channels_last)"
-    source.insert_line_after(_built(source, step), f"{step.model} = {step.model}{layout}")
+    statement, model = _built(source, step)
+    source.insert_line_after(statement, f"{model} = {model}{layout}")
     batch = step.call.args[0]
     text = source.of(batch)
     source.replace(
@@ -212,28 +210,67 @@ def channels_last(source: SourceText, place: Place) -> tuple[str, str]:
     )
 
 
-def _built(source: SourceText, step: Step) -> ast.stmt:
-    """Last statement that assigns the model before the step, in a block that lasts until then.
+def _built(source: SourceText, step: Step) -> tuple[ast.stmt, str]:
+    """Last statement that assigns the model before the step, and the model's name there.
+
+    Where the step is in a function that is handed the model, as ``train_epoch(model, loader)`` is, that is in the
+    function that calls it.
+    """
+    before, name = step.first, step.model
+    for _ in range(MOST_CALLERS):
+        if (statement := _assigned(source, name, before)) is not None:
+            return statement, name
+        if (handed := _handed(source, name, before)) is None:
+            break
+        before, name = handed
+    raise NotApplicable("the model is not built in the function that trains it, nor in one that hands it over")
+
+
+def _handed(source: SourceText, name: str, within: ast.stmt) -> tuple[ast.stmt, str] | None:
+    """The first call of this file that hands a function its parameter, and what it hands over; None if they differ."""
+    function = source.function_of(within)
+    if not isinstance(function, ast.FunctionDef) or source.parent(function) is not source.tree:
+        return None
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    if name not in names:
+        return None
+    found = [c for c in calls(source.tree) if dotted(c.func) == function.name and source.function_of(c) is not function]
+    given = {dotted(_argument(call, names.index(name), name)) for call in found}
+    scopes = {source.function_of(call) for call in found}
+    if len(given) != 1 or len(scopes) != 1 or not (handed := given.pop()):
+        return None
+    return source.statement(min(found, key=lambda c: c.lineno)), handed
+
+
+def _argument(call: ast.Call, at: int, name: str) -> ast.expr | None:
+    """What a call gives for a parameter; None where that cannot be told."""
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    if at < len(call.args):
+        return call.args[at]
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def _assigned(source: SourceText, name: str, before: ast.stmt) -> ast.stmt | None:
+    """Last statement that assigns a name before another one, in a block that lasts until then; None where none does.
 
     Where it is assigned under a condition, that is the whole ``if``.
     """
-    around = {source.tree, *source.parents(step.first)}
+    around = {source.tree, *source.parents(before)}
     found: list[ast.stmt] = []
     for node in ast.walk(source.tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
         targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-        if not any(dotted(t) == step.model for t in targets) or source.loop_of(node) is not None:
+        if not any(dotted(t) == name for t in targets) or source.loop_of(node) is not None:
             continue
         above: ast.AST | None = node
         while isinstance(above, ast.stmt) and source.parent(above) not in around:
             above = source.parent(above)
             if not isinstance(above, ast.If | ast.Try | ast.With):
                 above = None
-        if isinstance(above, ast.stmt) and above.lineno < step.first.lineno and above not in around:
+        if isinstance(above, ast.stmt) and above.lineno < before.lineno and above not in around:
             found.append(above)
-    if not found:
-        raise NotApplicable("the model is not built in the function that trains it")
-    return max(found, key=lambda n: n.lineno)
+    return max(found, key=lambda n: n.lineno, default=None)
 
 
 def no_compile(source: SourceText, place: Place) -> tuple[str, str]:
