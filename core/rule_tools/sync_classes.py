@@ -253,8 +253,8 @@ def _prints(facts: Facts) -> bool:
 
 def _looks_for_anomalies(facts: Facts, call: int) -> bool:
     """Autograd's anomaly detection: isnan, any and the read of it, right below a node of the backward pass."""
-    read = operators_of(facts, call)[0]
-    node = int(facts.trace.slices.parent_id[read])
+    read = next(iter(operators_of(facts, call)), -1)  # none where it stands outside its operator
+    node = int(facts.trace.slices.parent_id[read]) if read >= 0 else -1
     if node < 0 or not facts.trace.name(node).startswith("autograd::engine::"):
         return False
     return any(facts.trace.name(i) == "aten::isnan" for i in facts.siblings_before(read, 3))
@@ -293,7 +293,7 @@ def _move(
     if int(HostMemory.PINNED) in memory:
         return "blocking-pinned-copy"
     size = int(trace.slices.copy_bytes[copies[0]]) if copies else -1
-    around = operators_of(facts, calls[0])  # none where the call and the operator cross
+    around = operators_of(facts, calls[0])  # none where it stands outside its operator
     near = _frames_within_module(stack)  # by whom it is moved
     is_batch = any(_BATCH_MOVERS.search(name) for name in near)
     if 0 <= size <= SMALL_BYTES and around and not is_batch and made_from(facts, around[0]):

@@ -101,3 +101,16 @@ def test_a_synchronisation_inside_the_last_of_several_steps_is_no_profilers() ->
         builder.runtime("cudaDeviceSynchronize", at + 50, 485)
     trace = builder.runtime("cudaDeviceSynchronize", 3010, 20).build()
     assert len(classes(trace)["explicit-synchronize"]) == 3
+
+
+def test_calls_of_one_operator_of_which_the_first_stands_on_another_thread_are_one_wait() -> None:
+    builder = TraceBuilder()
+    for step in range(3):
+        at, own = step * 1000, 77 + step
+        builder.step(step, at, 1000).op("aten::mm", at + 10, 30).launch("k", at=at + 15, call=5, start=at + 30, dur=500)
+        builder.op("aten::item", at + 200, 400).op("aten::_local_scalar_dense", at + 205, 390, External_id=own)
+        builder.runtime("cudaMemcpyAsync", at + 206, 3, 900 + step, tid=9, External_id=own)
+        builder.memcpy("DtoH (Device -> Pageable)", at + 530, 5, 900 + step)
+        builder.runtime("cudaStreamSynchronize", at + 210, 330, External_id=own)
+    found = classes(builder.build())
+    assert [len(rows) for rows in found.values()] == [6]
