@@ -16,14 +16,16 @@ from core.run_folder import run_of
 from core.same_program import is_same_program
 from core.suggestions import Suggestion
 from gui import compare_words, jobs, text
+from gui.compare_side import SideTitle
 from gui.linked_views import Link, make_low
 from gui.models.columns import NOT_ASKED, Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
 from gui.widgets.calm import CalmCombo
+from gui.widgets.empty import EmptyState
 from gui.widgets.figure_grid import FigureGrid
-from gui.widgets.labels import Elided, button, heading, label, named, restyle
+from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.scrolled import scrolled
 from gui.widgets.table import TableBox
 
@@ -173,6 +175,7 @@ class ComparePage(QWidget):
         self.words.setText(words)
         self._fill_grid([])
         self._show_timelines(None, None)
+        self.timelines.addWidget(EmptyState(self.tr("Choose two traces that are open.")))
         for box in self._tables.values():
             box.model.replace([])
             box.refresh()
@@ -360,13 +363,11 @@ class ComparePage(QWidget):
             for part in (view.strip, view.minimap):  # they show the whole trace; here a step of each is what counts
                 part.hide()
             view.canvas.setMinimumHeight(px(ROWS_PX))  # the handle between the two can be moved
-            words = Elided(self.tr("{side}: {name}").format(side=side, name=document.title), "dim")
-            words.setContentsMargins(4, 4, 4, 2)
             held = QWidget()
             column = QVBoxLayout(held)
             column.setContentsMargins(0, 0, 0, 0)
             column.setSpacing(0)
-            column.addWidget(words)
+            column.addWidget(SideTitle(side, document))
             column.addWidget(view, 1)
             self.timelines.addWidget(held)
             views.append(view)

@@ -13,13 +13,15 @@ from core.compare import Comparison
 from core.figures.model import Summary
 from core.importing import open_trace
 from core.same_program import Condition
-from gui import compare_words
+from gui import compare_words, text
+from gui.compare_side import SideTitle
 from gui.main_window import MainWindow
 from gui.panels.compare import ComparePage
 from gui.screenshot import settle
 from gui.session import Document
 from gui.timeline.view import TimelineView
 from gui.tour_story import sample
+from gui.widgets.empty import EmptyState
 
 
 def compared(window: MainWindow, *stages: int) -> ComparePage:
@@ -68,6 +70,25 @@ def test_both_timelines_are_in_view_and_can_be_shared_out(window: MainWindow) ->
     assert first == pytest.approx(second, abs=2)
     page.timelines.moveSplitter(first - 60, 1)
     assert page.timelines.sizes()[0] == pytest.approx(first - 60, abs=2)
+
+
+def test_a_selected_slice_is_told_of_over_its_timeline(window: MainWindow) -> None:
+    page = compared(window, 0, 1)
+    first, second = (page.timelines.widget(at).findChild(SideTitle) for at in (0, 1))
+    document = window.session.documents[0]
+    document.select(-1)
+    assert first.full_text() == f"Before: {document.title}"
+    chosen = next(i for i in range(len(document.trace.slices)) if document.trace.name(i) == "aten::cudnn_convolution")
+    document.select(chosen)
+    assert first.full_text().startswith(f"Before: {document.title} · selected: aten::cudnn_convolution · operator")
+    assert " ".join(text.duration(int(document.trace.slices.dur_ns[chosen])).split()) in first.full_text()
+    assert "selected: aten::cudnn" not in second.full_text()
+
+
+def test_an_empty_comparison_says_what_is_missing(window: MainWindow) -> None:
+    page = compared(window)
+    assert page.timelines.count() == 1
+    assert page.timelines.findChild(EmptyState).words.text() == "Choose two traces that are open."
 
 
 def test_noise_is_told_only_where_it_leaves_a_change_open() -> None:
