@@ -31,6 +31,7 @@ SETTINGS = (
     Setting("appearance/theme", str, "system", "system, light or dark"),
     Setting("appearance/text_size", int, 0, "Size of all texts, in percent of the desktop's; 0 suits it to the screen"),
     Setting("tour/station", int, 0, "Station at which the tour was left, from 0"),
+    Setting("tour/measured", list, [], "Its stations seen: number, step time and what the fix was to save, ns"),
     Setting("files/recent", list, [], "Traces opened lately, newest first"),
     Setting("files/recent_max", int, 12, "How many of them are kept"),
     Setting("files/last_folder", str, "", "Folder the open dialog starts in"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -244,6 +246,27 @@ def forget() -> None:
     """Forget what the stations seen so far measured."""
     _measured.clear()
     _steps.clear()
+
+
+def kept() -> list[str]:
+    """What the stations seen so far measured, as lines for the settings; see `take_back`."""
+    return [
+        " ".join(map(repr, (number, step_ns, *_measured.get(number, ())[1:]))) for number, step_ns in _steps.items()
+    ]
+
+
+def take_back(lines: Sequence[str]) -> None:
+    """Know again what `kept` gave, in an earlier session; lines that it cannot have given are passed over."""
+    for line in lines:
+        try:
+            number, step_ns, *promised = map(float, line.split())
+        except ValueError:
+            continue
+        if number not in range(len(stations())) or len(promised) > 1 or not all(map(isfinite, (step_ns, *promised))):
+            continue
+        _steps.setdefault(int(number), step_ns)
+        if promised:
+            _measured.setdefault(int(number), (step_ns, promised[0]))
 
 
 def recap() -> str:

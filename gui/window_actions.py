@@ -74,6 +74,8 @@ class WindowActions(_Base):
             self.session.provide("tour_stations", lambda: len(tour_story.stations()))
             self.session.provide("tour_left_at", partial(self.settings.get, "tour/station"))
             self.session.provide("leave_tour_at", partial(self.settings.set, "tour/station"))
+            self.session.provide("keep_tour", lambda: self.settings.set("tour/measured", tour_story.kept()))
+            tour_story.take_back(self.settings.get("tour/measured"))
         for service, panel_id in (("profile", "launch"), ("compare", "compare"), ("runs", "runs")):
             if panels.exists(panel_id):
                 self.session.provide(service, partial(self.session.pageRequested.emit, panel_id))

@@ -164,6 +164,7 @@ class TourBar(QFrame):
             card_of(self._station, analysis) if priced else "",
             recap() if priced and self._stage == len(stations()) - 1 else "",
         )
+        self._session.ask("keep_tour")
         self.words.setText(" ".join(s for s in sentences if s))
         if priced and analysis is not None and self._document.current_suggestion < 0:
             QTimer.singleShot(0, self, self._show)  # the card it speaks of is the one that is open

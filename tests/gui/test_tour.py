@@ -215,6 +215,25 @@ def test_each_station_tells_what_came_of_the_last_fix_and_why_it_differs() -> No
     assert tour_story.came(2, analyze(open_trace(tour_story.sample(2)))) == ""  # the station before was not seen
 
 
+def test_what_the_last_fix_brought_is_told_in_a_later_session_too(window: MainWindow, qtbot: QtBot) -> None:
+    tour_story.forget()
+    window.session.open([tour_story.sample(1)])
+    qtbot.waitUntil(lambda: len(window.settings.get("tour/measured")) == 1, timeout=60_000)
+    tour_story.came(0, analyze(open_trace(tour_story.sample(0))))
+    before, lines = (
+        tour_story.came(1, document_analysis := analyze(open_trace(tour_story.sample(1)))),
+        tour_story.kept(),
+    )
+    assert before.startswith("The last fix alone was to save")
+    tour_story.forget()
+    assert tour_story.came(1, document_analysis) == ""
+    tour_story.forget()
+    tour_story.take_back([*lines, "", "x 1.0 2.0", "99 1.0", "2 nan", "3 1.0 2.0 3.0"])
+    assert tour_story.came(1, document_analysis) == before
+    assert sorted(tour_story.kept()) == sorted(lines)
+    tour_story.forget()
+
+
 def test_figures_that_are_not_known_yet_are_not_told() -> None:
     assert tour_story.told(tour_story.stations()[0], None) == ""
 
