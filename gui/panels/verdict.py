@@ -208,6 +208,8 @@ class VerdictBand(QFrame):
         words = text.filled(summary.verdict_template, values_shown(summary)) or summary.verdict_text
         failed, *further = (text.filled(*one) for one in further_words(trace, analysis))
         parts = [w for w in (failed, words, *further) if w]
+        if summary.enqueue_bound:
+            parts.append(self.tr("The CPU runs ahead: the host step is only the time to queue a step."))
         if not parts and not trace.has_device_work:
             parts.append(self.tr("No device work was recorded: there is no device to wait for. The CPU side is shown."))
         if trace.meta.simulated:

@@ -236,3 +236,18 @@ def test_one_share_of_one_window_needs_no_second(window: MainWindow, document: D
     assert figures is not None
     same = replace(figures.budget, period_ns=1000, busy_ns=round(10 * (figures.summary.gpu_busy_pct or 0)))
     assert figure_words.of_the_bar(replace(figures, budget=same)) == ""
+
+
+@pytest.mark.parametrize(("kernel_us", "told"), [(300, True), (60, False)])
+def test_a_host_step_that_only_queues_work_is_called_so_beside_the_figures(
+    window: MainWindow, show: Callable[..., Document], tmp_path: Path, kernel_us: int, told: bool
+) -> None:
+    made = TraceBuilder()
+    for k in range(5):  # queued every 100 us
+        made.step(k, k * 100, 95)
+        made.launch("gemm", at=k * 100 + 10, call=5, start=k * max(kernel_us, 100) + 20, dur=kernel_us)
+    trace = made.build(tmp_path / "ahead.json")
+    analysis = analyze(trace)
+    show(trace, analysis)
+    assert analysis.figures.summary.enqueue_bound is told
+    assert ("The CPU runs ahead" in band_of(window).sentence.text()) is told
