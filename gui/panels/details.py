@@ -27,6 +27,7 @@ from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import Elided, button, label
 from gui.widgets.same_name import SameName
 from gui.widgets.slice_title import SliceTitle
+from gui.widgets.wrapped_link import WrappedLink
 
 WIDE_PX = 820
 MAX_LINKS = 6
@@ -262,7 +263,7 @@ class DetailsPanel(QScrollArea):
         elif not found.exact:  # a file's own code has no line at which it begins
             at_top = found.function == "<module>"
             words += " " + (self.tr("(not the exact line)") if at_top else self.tr("(line of the function)"))
-        return button(words, partial(self._session.ask, "open_source", found.file, found.line), "link", found.file)
+        return WrappedLink(words, partial(self._session.ask, "open_source", found.file, found.line), found.file)
 
     def _card_lines(self) -> CardLines:
         analysis = self._document.analysis

@@ -21,6 +21,7 @@ from gui.timeline.tooltip import tip_lines
 from gui.widgets.labels import Elided
 from gui.widgets.same_name import SameName
 from gui.widgets.slice_title import SliceTitle
+from gui.widgets.wrapped_link import WrappedLink
 from tests.trace_builder import TraceBuilder, rows
 
 
@@ -149,3 +150,22 @@ def test_a_kernel_is_called_alike_on_its_slice_in_the_tooltip_the_tables_and_her
     document.select(int(rows(trace, "cudaLaunchKernel")[0]))
     links = [b.text() for b in panel.findChildren(QPushButton) if b.accessibleName().startswith("Go to")]
     assert on_slice in links
+
+
+def test_the_line_of_a_long_file_name_can_be_read_in_a_narrow_panel(qtbot: QtBot) -> None:
+    made = TraceBuilder(gpu=None)
+    made.python("models/layers/multi_query_attention_with_bias.py(770): forward_with_all_heads", 0, 90)
+    made.op("aten::mm", 10, 20)
+    trace = made.build()
+    session, document = Session(), Document(trace)
+    session.add_document(document)
+    panel = DetailsPanel(session, document)
+    qtbot.addWidget(panel)
+    panel.resize(860, 200)
+    panel.show()
+    document.select(rows(trace, "aten::mm")[0])
+    settle()
+    source = next(link for link in panel.findChildren(WrappedLink) if ":770" in link.text())
+    assert source.width() < source.sizeHint().width()
+    assert source.height() >= source.heightForWidth(source.width())
+    assert ":770" in "".join(source.lines(source.width()))
