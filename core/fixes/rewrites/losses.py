@@ -65,9 +65,9 @@ def known_function(source: SourceText, place: Place) -> tuple[str, str]:
     scope = source.scope(place)
     if not isinstance(scope, FunctionNode):
         raise NotApplicable("not a function")
-    candidates = [scope, *_called_here(source, scope)]
-    done = [text for function in candidates if (text := _rewrite(source, function))]
-    done = done or _rewrite_line(source, scope, place)
+    if not (done := _rewrite_line(source, scope, place)):  # what the place itself names goes before what it calls
+        candidates = [scope, *_called_here(source, scope)]
+        done = [text for function in candidates if (text := _rewrite(source, function))]
     if not done:
         raise NotApplicable("no known form fits its code")
     return (

@@ -647,3 +647,31 @@ def test_code_nested_too_deeply_is_left_alone(deep: str) -> None:
     edit, why = attempt(text, suggestion("hand-written-composite-op", text, "mse"), "train.py")
     assert edit is None
     assert why
+
+
+BOTH_BY_HAND = (
+    HEAD
+    + """
+def by_hand(x):
+    return x - torch.log(torch.sum(torch.exp(x), dim=1, keepdim=True))  # in it
+def main(model, x, y):
+    out = by_hand(model(x))  # its call
+    loss = -out[torch.arange(len(y)), y].mean()  # beside it
+    loss.backward()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("marker", "function", "became"),
+    [
+        ("# beside it", "main", "    loss = F.nll_loss(out, y)  # beside it"),
+        ("# its call", "main", "    return F.log_softmax(x, 1)  # in it"),
+        ("# in it", "by_hand", "    return F.log_softmax(x, 1)  # in it"),
+    ],
+)
+def test_a_known_form_at_the_named_line_goes_before_those_in_what_is_called(marker, function, became):
+    there = suggestion("hand-written-composite-op", BOTH_BY_HAND, function, marker=marker)
+    edit, why = attempt(BOTH_BY_HAND, there, "train.py")
+    assert edit is not None, why
+    assert [row for row in edit.after.splitlines() if row not in BOTH_BY_HAND] == [became]
