@@ -11,6 +11,7 @@ import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from core import syntax
 from core.fixes.naming import functional_name, functional_word, torch_word
@@ -27,6 +28,7 @@ class Form:
     result: str
 
 
+GELU_BY_TANH = 'F.gelu(X, approximate="tanh")'
 # Written with methods; torch.exp(x), torch.sum(x, 1) and x.sum(dim=1) are brought to the same form first.
 FORMS = (
     Form("X - X.exp().sum(D).log().unsqueeze(D)", "F.log_softmax(X, D)"),
@@ -54,9 +56,25 @@ FORMS = (
     Form("0.5 * X * (1 + (X / 1.4142135623730951).erf())", "F.gelu(X)"),
     Form("X * 0.5 * (1 + (X / 1.4142135623730951).erf())", "F.gelu(X)"),
     Form("X * F.softplus(X).tanh()", "F.mish(X)"),
+    *(
+        Form(f"{half} * (1 + (math.sqrt(2 / math.pi) * (X + 0.044715 * {cube})).tanh())", GELU_BY_TANH)
+        for half in ("0.5 * X", "X * 0.5")
+        for cube in ("X.pow(3)", "X ** 3")
+    ),
+)
+# What is taken away from all of a row changes no softmax: it goes with the form.
+LARGEST = ("X.max(D, keepdim=True)[0]", "X.max(D, keepdim=True).values", "X.amax(D, keepdim=True)")
+FORMS = (
+    *(
+        Form(re.sub(r"\bX\b", f"(X - {largest})", form.pattern), form.result)
+        for form in FORMS
+        if "softmax" in form.result
+        for largest in LARGEST
+    ),
+    *FORMS,
 )
 FUNCTIONS = {"exp", "log", "sum", "mean", "logsumexp", "softmax", "sigmoid", "erf", "abs", "pow", "square", "tanh",
-             "unsqueeze", "squeeze", "gather", "neg"}  # fmt: skip
+             "unsqueeze", "squeeze", "gather", "neg", "max", "amax"}  # fmt: skip
 _LETTERS = re.compile(r"\b([A-Z]+)\b")  # of a form's result
 
 
@@ -209,8 +227,7 @@ def _readings(
     given = normal.of(expression)
     for form in FORMS:
         bound: dict[str, ast.expr] = {}
-        pattern = _Normal("torch", "F").of(syntax.expression(form.pattern))
-        if not _fits(pattern, given, bound, words) or not _allowed(bound):
+        if not _fits(_pattern(form.pattern), given, bound, words) or not _allowed(bound):
             continue
         if any(is_number(source, bound.get(k), source.function_of(beside)) for k in "AB"):
             continue
@@ -223,6 +240,12 @@ def _readings(
             texts["F"] = functional_name(source, beside)
             evaluated = [node for name in names for node in parts[name][1]]
             yield "".join(texts.get(part, part) for part in _LETTERS.split(form.result)), evaluated
+
+
+@cache
+def _pattern(text: str) -> ast.expr:
+    """The normal form of a pattern; not to be changed."""
+    return _Normal("torch", "F").of(syntax.expression(text))
 
 
 def _text(source: SourceText, node: ast.expr) -> str:

@@ -704,3 +704,33 @@ def run():
 """,
     'ä, x = "ü€", torch.add(-1.0, bilder, alpha=2 / 255)  # here',
 )
+script(
+    "GPT's activation and a softmax that takes the largest away first",
+    "hand-written-composite-op",
+    "score",
+    """
+import math
+import torch
+
+def act(x):
+    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+def shares(x):
+    largest = torch.max(x, dim=-1, keepdim=True).values
+    e = torch.exp(x - largest)
+    return e / e.sum(dim=-1, keepdim=True)
+
+def score(x):  # here
+    return (shares(act(x)) * x).sum()
+
+def run():
+    torch.manual_seed(0)
+    x = torch.randn(5, 7, requires_grad=True)
+    out = score(x)
+    out.backward()
+    return [float(out), *x.grad.flatten().tolist()]
+""",
+    'torch.nn.functional.gelu(x, approximate="tanh")',
+    "torch.nn.functional.softmax(x, -1)",
+    allowed=1e-4,
+)
