@@ -34,6 +34,20 @@ _DOCS = "https://pytorch.org/docs/stable/generated/torch.nn.functional."
 _LOGS = tuple(f"aten::{n}" for n in "log_softmax _log_softmax log logsumexp log_sigmoid logsigmoid".split())
 
 
+def _tanh_gelu(*names: str) -> Chain:
+    """GELU in the form that needs no ``erf``; the cube is a power or two products."""
+    return Chain(
+        "GELU",
+        _chain(*names),
+        1,
+        "Use the built-in gelu.",
+        "0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))",
+        'F.gelu(x, approximate="tanh")',
+        _DOCS + "gelu.html",
+        "call:tanh",
+    )
+
+
 def _likelihood(*names: str) -> Chain:
     """Mean of the log-probabilities of the targets, with the sign changed at some point."""
     return Chain(
@@ -189,16 +203,8 @@ CHAINS = (  # longer ones first: an operator belongs to the first chain that hol
         _DOCS + "gelu.html",
         "call:erf",
     ),
-    Chain(
-        "GELU",
-        _chain("pow", "mul", "add", "mul", "tanh", "add", "mul"),
-        1,
-        "Use the built-in gelu.",
-        "0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))",
-        'F.gelu(x, approximate="tanh")',
-        _DOCS + "gelu.html",
-        "call:tanh",
-    ),
+    _tanh_gelu("pow|mul", "mul", "add", "mul", "mul", "tanh", "add", "mul"),  # 0.5 * x is made beside the inner part
+    _tanh_gelu("pow|mul", "mul", "add", "mul", "tanh", "add", "mul"),
     Chain(
         "layer norm",
         _chain("mean", "sub", "pow", "mean", "add", "sqrt|rsqrt", "div|mul"),

@@ -126,11 +126,14 @@ def _on_cpu(ctx: RuleContext, facts: Facts) -> list[Suggestion]:
         return []
     # steps resemble each other: where all that was looked at is double, the whole program is
     double = ops.tolist() if len(double) == len(looked) else _double(facts, step[:_MOST])
+    least_ns = ctx.params["min_share"] * (facts.window_ns if len(double) == len(ops) else facts.sustained_ns)
+    backward = np.asarray(nodes_of(facts, double), dtype=np.int32)  # counted with the forward products that recorded it
+    double = [op for op, of_pass in zip(double, facts.inside(np.asarray(double), backward), strict=True) if not of_pass]
     out = []
     for ids in group_by_frame(ctx, facts, double).values():
         nodes = nodes_of(facts, ids)
         took = total_ns(facts, [*ids, *nodes])
-        if took < ctx.params["min_share"] * (facts.window_ns if len(double) == len(ops) else facts.sustained_ns):
+        if took < least_ns:
             continue
         out.append(
             suggestion(

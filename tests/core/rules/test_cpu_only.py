@@ -221,3 +221,19 @@ def test_long_elementwise_operators_of_a_cpu_could_be_compiled_into_one() -> Non
 )
 def test_what_a_compiler_would_not_gain_on_a_cpu_is_left_alone(trace: Callable[[], Trace]) -> None:
     assert run_rule("fusible-kernel-sequence", trace()).outcome is Outcome.CLEAN
+
+
+def test_double_products_of_the_backward_pass_are_no_second_finding() -> None:
+    double = {"Input type": ["double", "double"], "Input Dims": [[8, 8], [8, 8]]}
+
+    def program(m: Machine) -> None:
+        with m.op("aten::mm", us=900, **{"Sequence number": 7}, **double):
+            pass
+        with m.thread("main"), m.node("MmBackward0", 7):
+            for _ in range(2):
+                with m.op("aten::mm", us=900, **double):
+                    pass
+
+    (found,) = run_rule("double-precision-by-accident", on_cpu(program)()).suggestions
+    assert found.values["count"] == 3  # one in each step
+    assert found.values["took_ms"] > 3 * 3 * 0.9  # the backward pass included

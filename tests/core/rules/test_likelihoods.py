@@ -137,3 +137,21 @@ def test_what_a_library_of_torch_writes_itself_is_not_the_users_to_change() -> N
     assert _run("logsumexp sub", frame="train.py(3): loss").suggestions
     assert not _run("logsumexp sub", frame="torch/distributions/categorical.py(50): __init__").suggestions
     assert not _run("logsumexp sub").suggestions  # nothing shows whose code it is
+
+
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        ("mul pow mul add mul tanh add mul", 1),  # 0.5 * x * (1 + torch.tanh(c * (x + 0.044715 * x ** 3)))
+        (
+            "pow mul add mul mul tanh add mul",
+            1,
+        ),  # inner = c * (x + 0.044715 * x ** 3); 0.5 * x * (1 + torch.tanh(inner))
+        ("mul mul mul add mul tanh add mul mul", 1),  # 0.044715 * x * x * x, and x * (0.5 * (1 + ...))
+        ("mul mul mul add mul mul tanh add mul", 1),
+        ("mul mul add tanh mul", 0),  # the cell of an LSTM
+        ("relu mul add mul tanh add mul relu", 0),  # no cube
+    ],
+)
+def test_ways_to_write_a_gelu_with_tanh(names: str, count: int) -> None:
+    assert [s.values["what"] for s in _run(names).suggestions] == ["GELU"] * count
