@@ -36,7 +36,7 @@ NOTES: dict[str, tuple[str, bool, str, str]] = {
         "info",
         False,
         "{count} {count|bar of the profiler itself is|bars of the profiler itself are} not drawn.",
-        "They would only say from when to when the profiler ran, and what it did meanwhile.",
+        "Such bars only say from when to when the profiler ran, and what it did meanwhile.",
     ),
     "no-duration": (
         "warning",
