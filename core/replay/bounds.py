@@ -47,7 +47,9 @@ class Bounds:
         for device in sets.distinct(work.stream_device):
             own = is_kernel & (work.stream_device[work.stream] == device)
             self._idle.append(subtract(windows, union(work.start_ns[own], work.end_ns[own])))
-        self._in_windows = (work.launch_ns >= windows.start[0]) & (work.launch_ns < windows.end[-1])
+        # Steps that take no time leave nothing to replay.
+        self._first_ns, self._last_ns = (int(windows.start[0]), int(windows.end[-1])) if len(windows) else (0, 0)
+        self._in_windows = (work.launch_ns >= self._first_ns) & (work.launch_ns < self._last_ns)
         waits = graph.waits
         # Waits that take up what lead the CPU has, and those for a copy of their own with it.
         full = np.zeros(len(waits), dtype=bool)
@@ -167,7 +169,7 @@ class Bounds:
         order = np.lexsort((amount[:-1] > 0, time))  # a wait that ends where a credit begins takes nothing of it
         amount[:-1], amount[-1] = amount[order], 0
         edges = np.empty(count + 2, dtype=np.int64)
-        edges[0], edges[1:-1], edges[-1] = self._windows.start[0], time[order], self._windows.end[-1]
+        edges[0], edges[1:-1], edges[-1] = self._first_ns, time[order], self._last_ns
         covered = covered_before(idle, edges)
         # Row i: the stretch before event i; the last one is ended by no event. A second round takes over what is left.
         stretch = np.maximum(covered[1:] - covered[:-1], 0)

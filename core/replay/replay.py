@@ -259,7 +259,7 @@ class ProcessReplay:
         if graph.step_rows:
             rows = [graph.step_rows[i] for i in self.counted]
             spans = union(graph.steps.start_ns[rows], graph.steps.end_ns[rows])
-            if self.repeated:
+            if self.repeated or not len(spans):
                 return spans
             first, last = int(spans.start[0]), int(spans.end[-1])
         else:

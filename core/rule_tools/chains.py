@@ -28,7 +28,7 @@ _VIEWS = frozenset(
 _PART = 1 << 18  # groups counted at a time
 _NEAR = 6  # siblings before a chain in which `Chain.follows` is looked for
 _PICKS = ("aten::index", "aten::gather")
-_DIMENSIONS = re.compile(r"\[(-?\d+(?:, ?-?\d+)*)\]")
+_DIMENSIONS = re.compile(r"\[(-?\d{1,9}(?:, ?-?\d{1,9})*)\]")
 _OVER_DIMENSIONS = ("aten::mean", "aten::var_mean", "aten::var", "aten::std")
 _MOST_READ = 64  # chains whose arguments are read
 

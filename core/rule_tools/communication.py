@@ -18,6 +18,7 @@ from core.tables import FLAG_COMMUNICATION, I32, I64, Bool
 # Searched in lower-case names.
 _NAME = re.compile(r"^nccl|rccl|allreduce_|reducescatter_|allgather_|multimem_all_reduce|cross_device_reduce")
 _BYTES = {"Float": 4, "float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Long": 8, "Int": 4, "Byte": 1, "Char": 1}
+_LARGEST = 1 << 60  # bytes of a message: more is no size
 
 
 def _is_collective(name: str) -> bool:
@@ -136,10 +137,8 @@ def message_bytes(facts: Facts, kernel: int) -> int | None:
     """Size of a collective's message, None where the trace does not say."""
     args = facts.args(kernel)
     count, kind = args.get("In msg nelems"), args.get("dtype")
-    if isinstance(count, int) and isinstance(kind, str):
-        return count * _BYTES.get(kind, 4)
-    size = args.get("bytes")
-    return size if isinstance(size, int) else None
+    size = count * _BYTES.get(kind, 4) if isinstance(count, int) and isinstance(kind, str) else args.get("bytes")
+    return size if isinstance(size, int) and 0 <= size <= _LARGEST else None
 
 
 def sent_bytes(facts: Facts, kernels: I32) -> I64:

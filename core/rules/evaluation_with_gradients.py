@@ -101,7 +101,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
 
 def _numbers(facts: Facts, ops: I32) -> int:
     """How many different sequence numbers these operators got: one for each node of a graph."""
-    numbers = {facts.args(int(op)).get("Sequence number") for op in ops}
+    numbers = (facts.args(int(op)).get("Sequence number") for op in ops)
     return len({n for n in numbers if isinstance(n, int) and n >= 0})
 
 

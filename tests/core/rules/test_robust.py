@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from core.analysis import analyze
 from core.errors import TraceError
 from core.figures.compute import compute_figures
 from core.importing import open_trace
@@ -62,6 +63,35 @@ def test_traces_with_hardly_anything_in_them(builder: TraceBuilder) -> None:
     except TraceError:
         pytest.skip("the importer refuses a trace without events")
     check(trace)
+
+
+@pytest.mark.parametrize(
+    "builder",
+    [
+        TraceBuilder().step(0, 0, 0).step(1, 0, 0).launch("k", at=0, call=0, start=0, dur=0),
+        TraceBuilder().op("aten::mm", 0, 0).launch("k", at=0, call=0, start=0, dur=0),
+        TraceBuilder().op("aten::mm", 0, 0).op("aten::mm", 0, 0),
+    ],
+    ids=lambda b: "-".join(e["name"][:12] for e in b.events),
+)
+def test_what_takes_no_time_is_not_replayed_and_fails_nothing(builder: TraceBuilder) -> None:
+    analysis = analyze(keep(builder.to_json()))
+    assert analysis.notes == {}
+    assert analysis.figures.summary.sustained_step_ns in (None, 0)
+
+
+def test_arguments_of_another_kind_fail_no_rule() -> None:
+    builder = TraceBuilder()
+    for step in range(4):
+        at = step * 1000
+        builder.step(step, at, 1000)
+        for call in range(40):
+            builder.op("aten::linear", at + call * 20, 15, Sequence_number=[[call], {"a": 1}])
+            builder.launch("gemm", at=at + call * 20 + 2, call=5, start=at + call * 20 + 8, dur=10)
+        for size in (2**63, -1, 2**62):
+            odd = {"bytes": size, "In_msg_nelems": size, "dtype": "Float", "Collective_name": "allreduce"}
+            builder.launch("ncclDevKernel_AllReduce_Sum_f32", at=at + 900, call=2, start=at + 910, dur=10, **odd)
+    check(keep(builder.to_json()))
 
 
 @needs_shared
