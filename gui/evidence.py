@@ -32,8 +32,8 @@ def lead_of(trace: Trace, figures: Figures | None, suggestion: Suggestion) -> in
 
 
 def is_typical(label: str) -> bool:
-    """Whether evidence with this label tells what is typical of its slices."""
-    return "ypical" in label
+    """Whether evidence with this label tells what is typical of its slices; of a typical step the longest counts."""
+    return "ypical" in label and "typical step" not in label
 
 
 def lead_among(

@@ -67,6 +67,21 @@ def test_evidence_of_steps_and_from_between_them_is_in_view(tmp_path: Path) -> N
         assert shows(document, document.selected_slice)
 
 
+def test_of_a_typical_step_the_longest_call_leads_and_not_one_of_median_length(tmp_path: Path) -> None:
+    made = TraceBuilder()
+    for k in range(4):  # a long copy and two short ones in each step
+        made.step(k, k * 10_000, 9000).op("aten::to", k * 10_000 + 100, 3000)
+        made.op("aten::to", k * 10_000 + 4000, 80).op("aten::to", k * 10_000 + 5000, 80)
+    trace = made.build(tmp_path / "copies.json")
+    document, copies = Document(trace), tuple(rows(trace, "aten::to"))
+    seen = (Evidence("Calls", 12, "", copies), Evidence("In a typical step (median)", 3.16, "ms", copies[:9]))
+    analysis = known_analysis(trace)
+    document.set_analysis(type(analysis)(analysis.figures, (Suggestion("a-rule", "A copy", evidence=seen),)))
+    document.show_suggestion(0)
+    assert trace.slices.dur_ns[document.selected_slice] == 3_000_000
+    assert evidence.is_typical("Typical (median) duration")
+
+
 def test_the_lead_is_of_the_first_evidence_where_that_has_no_slice_in_the_step_of_the_rest(tmp_path: Path) -> None:
     made = TraceBuilder()
     for k in range(5):
