@@ -165,7 +165,10 @@ def _dependencies(
     copy = np.where((copy >= 0) & (work.end_ns[copy] <= limit), copy, -1)
     named = work.piece_of(waited)
     named = np.where((named >= 0) & (work.end_ns[named] <= limit), named, -1)
-    hint = np.where(named >= 0, named, _last_launched(work, slices.start_ns[call], syncs.thread_id[rows]))
+    thread = syncs.thread_id[rows]
+    behind = _last_launched(work, np.full(len(rows), np.iinfo(np.int64).max), thread)  # in the loop: the step before
+    newest = _last_launched(work, slices.start_ns[call], thread)
+    hint = np.where(named >= 0, named, np.where(newest >= 0, newest, behind))
     known = hint >= 0
     stream, device = work.stream[hint], work.stream_device[work.stream[hint]]
     told = syncs.device[rows]  # also of a call that found its device idle, whatever was launched last before it
@@ -192,7 +195,8 @@ def _dependencies(
         first, last = work.stream.searchsorted((one, one + 1))
         launched = np.maximum.accumulate(work.launch_ns[first:last]).searchsorted(before) - 1
         ended = np.maximum.accumulate(work.end_ns[first:last]).searchsorted(limit, side="right") - 1
-        found = np.minimum(launched, ended)
+        # Nothing yet at the beginning of a recording: in the loop it is what the step before launched last.
+        found = np.where(launched < 0, last - first - 1, np.minimum(launched, ended))
         all_done = wide & (~known | (device == work.stream_device[one])) & (ended >= launched)
         hit = ((found >= 0) & (all_done | (narrow & (hint >= 0) & (stream == one)))).nonzero()[0]
         owner.append(hit)

@@ -119,3 +119,24 @@ def test_a_step_that_rounding_lets_reach_into_the_next_does_not_wait_for_its_bat
         trace.op("aten::mm", at + 650, 100).launch("k", at=at + 660, call=5, start=at + 670, dur=300)
     opened = trace.build()
     assert Replay(opened, compute_figures(opened)).error_pct < 1
+
+
+@pytest.mark.parametrize("call", ["device", "stream", "free"])
+def test_a_wait_before_the_first_launch_of_a_recording_waits_in_the_loop(tmp_path: Path, call: str) -> None:
+    """The device is idle when a recording begins; in the loop it still has the work of the step before."""
+
+    def step(m: Machine, number: int) -> None:
+        del number
+        with m.range("wait"):
+            if not m.fixed("wait"):
+                {"device": m.device_synchronize, "stream": m.stream_synchronize, "free": m.free}[call]()
+        for us in (5.0, 5.0, 200.0, 200.0, 200.0):
+            m.kernel_op("aten::mm", us, host_us=60.0)
+
+    run = simulate(step, steps=5)
+    trace, replay = replay_of(run, tmp_path)
+    saved_us = replay.what_if([Effect(EffectKind.REMOVE_WORK, named(trace, "wait"))]).saved_ns / 1000
+    truth_us = run.sustained_step_us - sustained_us(step, ["wait"])
+    assert replay.step_ns / 1000 == pytest.approx(run.sustained_step_us, rel=0.01)
+    assert saved_us == pytest.approx(truth_us, abs=0.01 * run.sustained_step_us)
+    assert replay.error_pct < 1
