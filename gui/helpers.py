@@ -52,7 +52,10 @@ def renew() -> None:
     """Start the next spare helper where there is none, and helpers are wanted."""
     if _held.wanted and _held.spare is None:
         _held.settled.clear()
-        threading.Thread(target=_prepare, name="helper-start", daemon=True).start()
+        try:
+            threading.Thread(target=_prepare, name="helper-start", daemon=True).start()
+        except RuntimeError:  # no thread to be had: the next opening starts one itself, or does without
+            _held.settled.set()
 
 
 def wait_started() -> None:
