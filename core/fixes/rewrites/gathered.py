@@ -66,8 +66,12 @@ def sum_on_device(source: SourceText, place: Place) -> tuple[str, str]:
     return "Keep the values on the device and read them once, after the loop.", (
         f"Whoever looks at {gathered.kept} before the loop has ended finds tensors in it."
         if gathered.is_list
-        else f"Inside the loop {gathered.kept} is now a tensor: printed as it is, it looks like tensor(...). "
-        "A sum in float32 rounds where Python's float64 did not."
+        else f"Inside the loop {gathered.kept} is now a tensor: printed as it is, it looks like tensor(...)."
+        + (
+            ""
+            if line.endswith(f" int({gathered.kept})")
+            else " A sum in float32 rounds where Python's float64 did not."
+        )
     )
 
 

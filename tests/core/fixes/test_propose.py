@@ -675,3 +675,12 @@ def test_a_known_form_at_the_named_line_goes_before_those_in_what_is_called(mark
     edit, why = attempt(BOTH_BY_HAND, there, "train.py")
     assert edit is not None, why
     assert [row for row in edit.after.splitlines() if row not in BOTH_BY_HAND] == [became]
+
+
+@pytest.mark.parametrize(("given", "rounds"), [("(out > 0).sum().item()", False), ("out.sum().item()", True)])
+def test_a_count_on_the_device_is_not_said_to_round(given: str, rounds: bool) -> None:
+    start = 0.0 if rounds else 0
+    text = f"def f(data):\n    n = {start}\n    for out in data:\n        n += {given}  # here\n    return n\n"
+    edit, why = attempt(text, suggestion("scalar-read-back", text, "f"), "train.py")
+    assert edit is not None, why
+    assert ("rounds" in edit.risk) is rounds
