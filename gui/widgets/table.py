@@ -29,7 +29,7 @@ from gui.widgets.labels import Elided, button
 ROW_PX = 22
 NAMES_PX, MOST_NAMES_PX = 240, 900
 PADDING_PX, ARROW_PX = 24, 16
-LOOKED_AT = 40  # rows looked at for a column's width: not all of thousands
+LOOKED_AT = 40  # rows looked at for a column's width, first and further ones: not all of thousands
 LEAST_PX, TEXT_PX = 52, 180  # of a column; of a text, in a narrow table
 
 
@@ -146,11 +146,12 @@ class Table(QTableView):
         return bool(self._given_px) and self._widths_px() != self._given_px
 
     def _needed_px(self, column: int) -> int:
-        """Room for a column's title and its first cells; for the arrow only where it is sorted by."""
+        """Room for a column's title, its first cells and some others; for an arrow only where it is sorted by."""
         model, metrics = self.model(), self.fontMetrics()
         title = metrics.horizontalAdvance(str(model.headerData(column, Qt.Orientation.Horizontal)))
         title += ARROW_PX if self.horizontalHeader().sortIndicatorSection() == column else 0
-        rows = range(min(model.rowCount(), LOOKED_AT))
+        count = model.rowCount()  # small shares, at the end of most tables, can be longer than large ones
+        rows = {*range(min(count, LOOKED_AT)), *range(count - 1, -1, -max(count // LOOKED_AT, 1))}
         cells = (metrics.horizontalAdvance(str(model.index(row, column).data(SHORT_ROLE))) for row in rows)
         return max(title, *cells, 0) + PADDING_PX
 

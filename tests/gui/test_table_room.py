@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import (
     QStyleOptionViewItem,
     QTableView,
 )
+from pytestqt.qtbot import QtBot
 
 from gui import text_size
 from gui.main_window import MainWindow
@@ -19,7 +21,7 @@ from gui.models.columns import Column, ColumnModel
 from gui.screenshot import settle
 from gui.session import Document
 from gui.widgets.choice import Choice
-from gui.widgets.table import Table, TableBox
+from gui.widgets.table import LEAST_PX, PADDING_PX, Table, TableBox
 
 
 def rules_table(window: MainWindow) -> Table:
@@ -135,3 +137,15 @@ def test_the_arrow_of_a_sorted_column_does_not_widen_the_table(qapp: QApplicatio
         settle()
         assert sum(table.columnWidth(k) for k in range(5)) <= table.viewport().width()
     table.deleteLater()
+
+
+def test_small_shares_at_the_end_of_a_table_are_not_cut(qtbot: QtBot) -> None:
+    """``< 0.1 %`` is longer than the shares above it, whose rows come first."""
+    shares = np.array([7.0] * 90 + [0.01] * 60)
+    model = ColumnModel([Column("Name", "name", [f"k{i}" for i in range(150)]), Column("", "pct", shares)])
+    table = Table(model, lambda slice_id: None)
+    qtbot.addWidget(table)
+    table.fit_columns()
+    needed = table.fontMetrics().horizontalAdvance(str(model.index(149, 1).data()))
+    assert needed > table.fontMetrics().horizontalAdvance(str(model.index(0, 1).data()))
+    assert table.columnWidth(1) >= max(needed + PADDING_PX, LEAST_PX)
