@@ -17,7 +17,7 @@ def tips() -> dict[str, str]:
     """A sentence or two on each column, by its name here."""
     return {
         "wall": translate(
-            "iterations", "One step by the clock: some steps before the recording were timed without the profiler."
+            "iterations", "One step by the clock: the time of some steps before the recording, without the profiler."
         ),
         "sustained": translate(
             "iterations",

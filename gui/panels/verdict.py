@@ -266,7 +266,7 @@ class VerdictBand(QFrame):
             Shown(
                 tr("Wall, no profiler"),
                 ns(wall),
-                tr("One step by the clock: some steps before the recording were timed without the profiler."),
+                tr("One step by the clock: the time of some steps before the recording, without the profiler."),
                 reasons.wall(run),
             ),
         ]
