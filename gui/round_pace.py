@@ -41,9 +41,10 @@ def pace_words(found: Judgement, rounds: Sequence[Iteration] = ()) -> list[str]:
     sentences = _all_disturbed(found, rounds)
     if "pace" not in found.reasons or found.range_pct is None:
         return sentences
+    again = [] if sentences else [translate("iterations", "Measure both again.")]  # named once
     before, after = found.waited_pct or (0.0, 0.0)
     if is_too_busy(max(before, after)):
-        return [*sentences, _too_busy(is_too_busy(before), is_too_busy(after))]
+        return [*sentences, _too_busy(is_too_busy(before), is_too_busy(after)), *again]
     if max(before, after) > CALM_PCT or found.pace_pct is None:
         words = translate(
             "iterations",
@@ -56,11 +57,12 @@ def pace_words(found: Judgement, rounds: Sequence[Iteration] = ()) -> list[str]:
         )
         sentences.append(words.format(change=text.change(found.pace_pct)))
     words = (
-        translate("iterations", "Allowing for that, the change lies between {low} and {high}. Measure both again.")
+        translate("iterations", "Allowing for that, the change lies between {low} and {high}.")
         if found.range_pct[1] < MOST_TOLD_PCT
-        else translate("iterations", "These runs cannot tell the change. Measure both again.")
+        else translate("iterations", "These runs cannot tell the change.")
     )
-    return [*sentences, words.format(low=text.change(found.range_pct[0]), high=text.change(found.range_pct[1]))]
+    range_words = words.format(low=text.change(found.range_pct[0]), high=text.change(found.range_pct[1]))
+    return [*sentences, range_words, *again]
 
 
 def disturbed_before(found: Judgement, rounds: Sequence[Iteration]) -> list[Iteration]:
@@ -92,14 +94,12 @@ def _too_busy(before: bool, after: bool) -> str:
     if before and after:
         return translate(
             "iterations",
-            "Disturbed: other programs kept both runs waiting for a processor, too long to tell the change. Measure "
-            "both again.",
+            "Disturbed: other programs kept both runs waiting for a processor, too long to tell the change.",
         )
     which = translate("iterations", "this run") if after else translate("iterations", "the run before")
     return translate(
         "iterations",
-        "Disturbed: other programs kept {which} waiting for a processor, too long to tell the change. Measure both "
-        "again.",
+        "Disturbed: other programs kept {which} waiting for a processor, too long to tell the change.",
     ).format(which=which)
 
 

@@ -86,14 +86,14 @@ class TakeOverDialog(QDialog):
 
 def measured(project: Project, checks: dict[int, ResultCheck], numbers: Sequence[int]) -> tuple[str, bool]:
     """What the rounds measured whose changes are to go into the user's files, and whether all of them are proved."""
-    sentences, proved = [], bool(numbers)
+    sentences, gained, kept = [], bool(numbers), True
     for number in numbers:
         last = project.get(number)
         parent = project.get(last.parent) if last is not None else None
         found = judge(parent, last, project.iterations) if parent is not None and last is not None else None
         if found is None or found.measured_pct is None:
             sentences.append(translate("iterations", "Round {number}: not measured.").format(number=number))
-            proved = False
+            gained = False
             continue
         words = translate("iterations", "Round {number}: {result}, measured {change} a step.")
         change = round_words.signed(found.measured_pct)
@@ -103,7 +103,9 @@ def measured(project: Project, checks: dict[int, ResultCheck], numbers: Sequence
         if check is not None and differs:
             words = translate("iterations", "Its losses differ from step {step} on.")
             sentences.append(words.format(step=check.first))
-        proved = proved and found.is_gain is True and not differs
-    if not proved:
+        gained, kept = gained and found.is_gain is True, kept and not differs
+    if not gained:
         sentences.append(translate("iterations", "No gain is proved: measure again before your file is changed."))
-    return " ".join(sentences), proved
+    elif not kept:
+        sentences.append(translate("iterations", "Make sure that other losses are meant before your file is changed."))
+    return " ".join(sentences), gained and kept

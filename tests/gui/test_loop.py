@@ -22,6 +22,7 @@ from core.figures.compute import compute_figures
 from core.fixes.together import Joint
 from core.importing import open_trace
 from core.project import AppliedFix, Figures, Iteration, Project, load_project
+from core.results import ResultCheck
 from core.round_checks import checks_of
 from core.run_folder import read_run
 from core.suggestions import Outcome, PlanStep, Rule, RuleResult, Saving, SourceRef, Suggestion
@@ -34,6 +35,7 @@ from gui.panels.plan import PlanPanel
 from gui.screenshot import settle
 from gui.session import DISMISSED, DONE, LATER, Document
 from gui.take_over_dialog import TakeOverDialog
+from gui.take_over_dialog import measured as told_measured
 from profiling.processes import started_at
 from tests.gui.conftest import training
 
@@ -874,6 +876,21 @@ def test_a_round_is_taken_over_into_the_users_file_and_undone(window, loop, run_
     loop.own.take_over(loop.project, 1)
     assert own.read_text() == old + "# by hand\n"
     assert "has changed since the run" in str(errors[0])
+
+
+def test_taking_over_what_is_faster_and_has_other_losses_asks_whether_they_are_meant(tmp_path):
+    rounds = (
+        Iteration(0, str(tmp_path / "1"), 1.0, figures=Figures(sustained_ns=1000.0)),
+        Iteration(1, str(tmp_path / "2"), 2.0, 0, figures=Figures(sustained_ns=500.0)),
+    )
+    checks = {1: ResultCheck("differs", 40, 3, 0.1)}
+    said, is_proved = told_measured(Project(tmp_path / "p", "train.py", rounds), checks, [1])
+    assert said.replace("\u202f", " ") == (
+        "Round 1: faster, measured −50 % a step. Its losses differ from step 3 on. Make sure that other losses are "
+        "meant before your file is changed."
+    )
+    assert not is_proved
+    assert told_measured(Project(tmp_path / "p", "train.py", rounds), {}, [1])[1]
 
 
 @pytest.mark.parametrize(

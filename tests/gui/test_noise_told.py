@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 
 from core.figures.model import DoctorNote
+from core.judging import judge
 from core.project import Figures, Iteration, Project
 from core.results import ResultCheck
 from core.round_checks import checks_of
@@ -136,6 +137,16 @@ def test_what_the_machine_did_is_told_with_its_cure_and_no_prediction_is_blamed(
     assert "a fixed piece of work took +50 %" in said_of(Project(tmp_path, "train.py", (first, slower)), 1)
     busy = Project(tmp_path, "train.py", (disturbed(0, 5.6e6, 40.0),))
     assert "so the step may be as short as 3.36 ms. Measure it again." in said_of(busy, 0)
+
+
+def test_measure_both_again_is_said_once_where_both_sides_were_disturbed(tmp_path):
+    first, again = disturbed(0, 5.6e6, 40.0), disturbed(2, 5.0e6, 45.0, parent=0, again=0)
+    for waited in (45.0, 80.0):
+        fixed = disturbed(1, 4.7e6, waited, parent=0, copy="/copies/1", predicted_ns=4.5e6)
+        said = said_of(Project(tmp_path, "train.py", (first, again, fixed)), 1)
+        assert "Both runs of the code before were disturbed" in said
+        assert "pace" in judge(first, fixed, (first, again, fixed)).reasons
+        assert said.count("Measure both again") == 1
 
 
 @pytest.mark.parametrize("waited", [51.0, 100.0, 130.0])  # it is summed over threads
