@@ -131,7 +131,7 @@ def _serve(connection: Connection, slots: Slots | None = None) -> None:
     """Run in the worker: decode what comes until told to stop or the other side is gone."""
     _keep_memory()
     gc.disable()  # nothing here refers in circles
-    with suppress(EOFError, OSError, KeyboardInterrupt):
+    with suppress(EOFError, OSError, KeyboardInterrupt, MemoryError):
         while True:
             head = connection.recv_bytes()
             if head == _STOP:
@@ -139,10 +139,15 @@ def _serve(connection: Connection, slots: Slots | None = None) -> None:
             base, raw_backslashes, path, size, slot = pickle.loads(head)
             text = connection.recv_bytes() if path is None else b""
             try:
-                answer: Any = decode_piece(text if path is None else _read(path, base, size), base, raw_backslashes)
+                answer = decode_piece(text if path is None else _read(path, base, size), base, raw_backslashes)
+                packed = _packed(answer, slots, slot)
             except Exception as error:  # noqa: BLE001 - whatever it is, the opening process must hear of it
-                answer = error
-            connection.send_bytes(pickle.dumps(answer, protocol=5) if slots is None else slots.leave(slot, answer))
+                packed = _packed(error, slots, -1)
+            connection.send_bytes(packed)
+
+
+def _packed(answer: Any, slots: Slots | None, slot: int) -> bytes:
+    return pickle.dumps(answer, protocol=5) if slots is None else slots.leave(slot, answer)
 
 
 class _Task:

@@ -15,6 +15,7 @@ from benchmarks.generate import write_trace
 from core.errors import Cancelled
 from core.importing import open_trace, pool
 from core.importing.pool import Pool
+from core.importing.slots import Slots
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +166,21 @@ def test_a_process_that_opens_traces_may_have_workers_and_a_worker_may_not(monke
 def test_forked_workers_give_the_same_tables(path, monkeypatch):
     monkeypatch.setattr(pool, "forks", lambda: True)
     _same(open_trace(path, workers=0), open_trace(path, workers=2))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_memory_that_runs_out_in_a_worker_costs_only_time_and_is_no_word_on_the_terminal(path, monkeypatch, capfd):
+    here, left = open_trace(path, workers=0), Slots.leave
+
+    def leave(self, slot, answer):
+        if slot >= 0:
+            raise MemoryError
+        return left(self, slot, answer)
+
+    monkeypatch.setattr(pool, "forks", lambda: True)
+    monkeypatch.setattr(Slots, "leave", leave)
+    _same(here, open_trace(path, workers=1))
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
