@@ -158,9 +158,15 @@ def _steps(view: View, steps: StepTable, figures: StepFigures) -> list[DoctorNot
 
 
 def _uneven(steps: StepTable, figures: StepFigures) -> list[DoctorNote]:
-    """Say that the counted steps differ much, by the pace where that is known (the CPU may only run ahead unevenly)."""
+    """Say that the counted steps differ much, by the pace where that is known (the CPU may only run ahead unevenly).
+
+    Where several threads run steps, those of the one with the most: a loop of its own takes its own time.
+    """
     paced = figures.paced
     rows, times = (paced, figures.period_ns) if paced.any() else (figures.counted, figures.dur_ns)
+    if rows.any():
+        threads, counts = np.unique(steps.thread_id[rows], return_counts=True)
+        rows = rows & (steps.thread_id == threads[counts.argmax()])
     known = times[rows]
     if len(known) < _UNEVEN_STEPS:
         return []

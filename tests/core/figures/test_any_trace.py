@@ -87,6 +87,13 @@ def test_a_budget_without_busy_time_adds_up_to_the_nanosecond():
     assert budget.busy_ns >= 0
 
 
+def test_even_steps_of_two_threads_are_not_uneven():
+    builder = TraceBuilder()
+    for step in range(5):
+        builder.step(step, step * 1000, 1000, tid=1).step(step, step * 3000, 3000, tid=2)
+    assert "uneven-steps" not in [note.code for note in compute_figures(builder.build()).doctor]
+
+
 def test_steps_that_take_no_time_are_not_uneven():
     builder = TraceBuilder()
     for number in range(8):
