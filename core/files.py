@@ -100,7 +100,7 @@ def is_left(found: re.Match[str], age_s: float) -> bool:
         How long ago it was written to.
     """
     ours = found[1] is not None and found[2] == _machine()
-    return age_s > OLD_S or (ours and not _is_alive(int(found[1])))
+    return age_s > OLD_S or (ours and not is_alive(int(found[1])))
 
 
 def clear_parts(path: Path) -> int:
@@ -126,17 +126,21 @@ def _machine() -> str:
     return hashlib.sha256(platform.node().encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def _is_alive(pid: int) -> bool:
-    """Whether there is such a process; True where that cannot be told."""
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended; True where that cannot be told."""
     if os.name != "posix":  # os.kill would end it there
         return True
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
-    except (OSError, OverflowError):
+    except OSError:
         return True
-    return True
+    try:  # one that was killed keeps its number until whoever started it has noticed, which may never be
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return True
+    return state[:1] not in (["Z"], ["X"])
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from core.files import is_alive
 from gui import store
 from gui.together import MOST_FILES
 
@@ -96,13 +97,7 @@ def in_use(file: Path) -> bool:
     pid, _, rest = file.stem.partition("-")
     if not pid.isdigit() or rest.partition("-")[0] != machine() or os.name != "posix" or int(pid) == os.getpid():
         return False  # a file of our number that is not ours is of a process that had it before
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
+    return is_alive(int(pid))
 
 
 def machine() -> str:

@@ -309,3 +309,13 @@ def test_the_script_whose_rounds_were_shown_comes_back(window: MainWindow, tmp_p
     written._rounds, written._front = found.rounds, found.front
     written._all_there()
     assert shown[-1] == "mine-1234"
+
+
+@pytest.mark.skipif(not hasattr(os, "WNOWAIT"), reason="a process that has ended and is not waited for is posix")
+def test_a_window_that_was_killed_and_that_nobody_has_waited_for_does_not_run(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as window:
+        file = tmp_path / f"{window.pid}-{opened.machine()}-1.json"
+        assert opened.in_use(file)
+        window.kill()
+        os.waitid(os.P_PID, window.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its number is not free
+        assert not opened.in_use(file) or sys.platform != "linux"
