@@ -108,7 +108,9 @@ def by_place(ctx: RuleContext, facts: Facts, items: Sequence[Occurrence], hint: 
         groups[(item.path or (ctx.trace.name(item.calls[0]),), place, range_name(facts, item.calls[0]))].append(item)
     out = []
     for (path, _, _), members in groups.items():
-        source = ctx.source.of_slice(members[0].anchor, hint)
+        step = facts.rows_of([members[0].anchor])
+        same = [m.anchor for m in members[:MOST_PLACES] if facts.rows_of([m.anchor]) == step]
+        source = ctx.source.of_slices(same, hint)
         out.append(Group(tuple(members), source, " > ".join(str(p) for p in path)))  # type: ignore[attr-defined]
     out.sort(key=lambda g: -sum(host_time_ns(facts, o) for o in g.occurrences))
     return out
