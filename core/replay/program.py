@@ -155,17 +155,61 @@ def _items(graph: Graph, segment_of: I32) -> tuple[I32, I64, I32]:
     of = np.arange(len(chosen)).repeat(count)
     last = np.append(of[1:] != of[:-1], True)[: len(of)]
     floor = np.full(len(of), -1, dtype=np.int32)
-    floor[floors[of] > 0] = dep[order]
+    floor[floors[of] > 0] = _in_the_loop(
+        graph, segment_of >= 0, block_of_group(graph)[group[order]], dep[order].astype(np.int64)
+    )
     return np.where(last, of, -1).astype(np.int32), of, floor
+
+
+def _in_the_loop(graph: Graph, chosen: Bool, waiting: I64, group: I64) -> I64:
+    """Groups to wait for: for one of a step that the loop leaves out, its like in the step that stands there instead.
+
+    ``waiting`` are the blocks that wait. A step that waits for the one before waits for what comes before it in the
+    loop, also where that is another one; its like lies on the same stream, as far from the end of its step.
+    """
+    of_block, found = block_of_group(graph), group.copy()
+    outside = (~chosen[of_block[group]]).nonzero()[0] if len(group) else group
+    if not len(outside):
+        return found
+    step_of = graph.block_step[of_block]
+    steps, count = [one for one in distinct(graph.block_step[chosen]) if one >= 0], len(graph.step_rows)
+    for row in outside.tolist():
+        later, earlier = int(graph.block_step[waiting[row]]), int(step_of[group[row]])
+        if later not in steps or earlier < 0:
+            continue
+        back = (later - earlier) % count  # the first one waits for the last one of the pass before
+        instead = steps[(steps.index(later) - back) % len(steps)]
+        stream = graph.group_stream == graph.group_stream[group[row]]
+        own, like = ((stream & (step_of == one)).nonzero()[0] for one in (earlier, instead))
+        from_end = len(own) - int(own.searchsorted(group[row]))
+        if from_end <= len(like):
+            found[row] = like[-from_end]
+    return found
+
+
+def _held(graph: Graph, blocks: I32) -> list[tuple[int, float]]:
+    """`Graph.waited_for` as it is in a loop of some blocks."""
+    held, first = graph.waited_for
+    begins = blocks[graph.block_wait[blocks] >= 0]
+    block = np.full(len(graph.waits), -1, dtype=np.int64)
+    block[graph.block_wait[begins]] = begins
+    waiting = block.repeat(np.diff(first))
+    group = np.array([one for one, _ in held], dtype=np.int64)
+    chosen = np.zeros(graph.block_count, dtype=bool)
+    chosen[blocks] = True
+    inside = waiting >= 0
+    group[inside] = _in_the_loop(graph, chosen, waiting[inside], group[inside])
+    return [(one, lag) for one, (_, lag) in zip(group.tolist(), held, strict=True)]
 
 
 def _block_events(graph: Graph, blocks: I32, chains: dict[int, tuple[int, float]]) -> dict[int, Event]:
     """What blocks begin with, by block."""
     waits, groups = graph.waits, len(graph.group_stream)
-    (held, first), marks = graph.waited_for, groups + len(waits)
+    first, marks = graph.waited_for[1], groups + len(waits)
     handed = (waits.mark >= 0).nonzero()[0]
     mark_of = dict(zip(handed.tolist(), waits.mark[handed].tolist(), strict=True))
     events: dict[int, Event] = {}
+    held = _held(graph, blocks)
     special = blocks[(graph.block_wait[blocks] >= 0) | (graph.block_mark[blocks] >= 0)]
     rows = zip(special.tolist(), graph.block_wait[special].tolist(), graph.block_mark[special].tolist(), strict=True)
     for block, row, mark in rows:

@@ -140,3 +140,26 @@ def test_a_wait_before_the_first_launch_of_a_recording_waits_in_the_loop(tmp_pat
     assert replay.step_ns / 1000 == pytest.approx(run.sustained_step_us, rel=0.01)
     assert saved_us == pytest.approx(truth_us, abs=0.01 * run.sustained_step_us)
     assert replay.error_pct < 1
+
+
+@pytest.mark.parametrize("across", ["host", "streams"])
+def test_steps_that_wait_for_the_step_before_foretell_each_other(tmp_path: Path, across: str) -> None:
+    """Every other step, as a loop of its own, waits for the one that comes before it there."""
+
+    def step(m: Machine, number: int) -> None:
+        del number
+        if across == "host":
+            m.device_synchronize()
+        elif "done" in m.kept:
+            m.stream_wait(m.kept["done"], 7)
+        for us in (5.0, 5.0, 200.0, 200.0, 200.0):
+            m.kernel_op("aten::mm", us, host_us=60.0)
+        if across == "streams":
+            m.stream_wait(m.event_record(7), 20)
+            m.kernel_op("aten::mm", 500.0, host_us=10.0, stream=20)
+            m.kept["done"] = m.event_record(20)
+
+    run = simulate(step, steps=6)
+    _, replay = replay_of(run, tmp_path)
+    assert replay.step_ns / 1000 == pytest.approx(run.sustained_step_us, rel=0.01)
+    assert replay.held_out_pct is not None and replay.held_out_pct < 2
