@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from core.analysis import Analysis, analyze
 from core.suggestions import Outcome
 from core.trace import Trace
-from tests.core.rules.kit import built, run_rule, steps
+from tests.core.rules.kit import built, run_rule, sim, steps
+from tests.simulator import Machine
 from tests.trace_builder import TraceBuilder
 
 GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_stages_64x3_tn"
@@ -195,3 +198,44 @@ def test_an_index_between_tensors_of_the_cpu_is_no_copy_to_the_gpu() -> None:
         builder.copy("HtoD (Pageable -> Device)", at + 105, 60, at + 125, 30, bytes=1 << 20)
         builder.op("aten::mm", at + 300, 60).launch("gemm", at + 310, 5, at + 320, 100)
     not_found("host-index-tensor", built(builder))
+
+
+def gpu_bound(action: Callable[[Machine], None]) -> Analysis:
+    """Eight steps of 3 ms of kernels that the CPU queues in a fraction of it; the action comes at their end."""
+
+    def program(m: Machine) -> None:
+        for _ in range(10):
+            m.kernel_op("aten::mm", 300)
+        action(m)
+
+    return analyze(sim(program, steps=8)())
+
+
+def saved(analysis: Analysis, rule: str) -> float:
+    """Share of the step that the suggestions of a rule save alone; there is one at least."""
+    mine = [s for s in analysis.suggestions if s.rule_id == rule]
+    assert mine
+    assert all(s.saving.ns is not None for s in mine)
+    sustained = analysis.figures.summary.sustained_step_ns
+    assert sustained is not None
+    return sum(s.saving.ns or 0 for s in mine) / sustained
+
+
+def test_a_scaler_s_read_of_a_deep_queue_is_cheap() -> None:
+    def scaled(m: Machine) -> None:
+        m.kernel_op("aten::_amp_foreach_non_finite_check_and_unscale_", 5)
+        m.item()
+
+    assert saved(gpu_bound(scaled), "grad-scaler-read-back") < 0.03
+
+
+def test_a_compiled_region_that_gains_nothing_costs_nothing_where_the_gpu_is_the_limit() -> None:
+    def compiled(m: Machine) -> None:
+        with m.op("Torch-Compiled Region: 0/0", us=60):
+            m.kernel(4)
+            m.kernel(4)
+
+    analysis = gpu_bound(compiled)
+    assert analysis.figures.summary.verdict in ("device_bound", "healthy")
+    assert saved(analysis, "compile-without-gain") < 0.01
+    assert all(analysis.suggestions[step.suggestion].rule_id != "compile-without-gain" for step in analysis.plan)
