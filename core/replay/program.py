@@ -8,7 +8,7 @@ beginning with such a place, and inside a segment one *item* per group of device
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -173,14 +173,20 @@ def _in_the_loop(graph: Graph, chosen: Bool, waiting: I64, group: I64) -> I64:
         return found
     step_of = graph.block_step[of_block]
     steps, count = [one for one in distinct(graph.block_step[chosen]) if one >= 0], len(graph.step_rows)
+
+    @cache
+    def of_step(stream: int, step: int) -> I64:
+        groups: I64 = ((graph.group_stream == stream) & (step_of == step)).nonzero()[0]
+        return groups
+
     for row in outside.tolist():
         later, earlier = int(graph.block_step[waiting[row]]), int(step_of[group[row]])
         if later not in steps or earlier < 0:
             continue
         back = (later - earlier) % count  # the first one waits for the last one of the pass before
         instead = steps[(steps.index(later) - back) % len(steps)]
-        stream = graph.group_stream == graph.group_stream[group[row]]
-        own, like = ((stream & (step_of == one)).nonzero()[0] for one in (earlier, instead))
+        stream = int(graph.group_stream[group[row]])
+        own, like = of_step(stream, earlier), of_step(stream, instead)
         from_end = len(own) - int(own.searchsorted(group[row]))
         if from_end <= len(like):
             found[row] = like[-from_end]
