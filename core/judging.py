@@ -73,8 +73,7 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     olds = _undisturbed([before, *([] if again else _repeats(before, rounds, field))], measure)
     same = _undisturbed([after, *([] if again else _repeats(after, rounds, field))], measure)
     news = [after, *(i for i in same if i is not after)]
-    old = _mean([getattr(i.figures, field) for i in olds]) if field else None
-    new = getattr(after.figures, field) if field else None
+    old, new = (_mean([getattr(i.figures, field) for i in runs]) if field else None for runs in (olds, [after]))
     measured = None if old is None or new is None else 100.0 * (new - old) / old
     base = before.figures.sustained_ns
     predicted = None
@@ -92,6 +91,7 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     reasons = noise
     if not noise:
         outcome, gain = _told(measured, predicted, bounds)
+        outcome = "right" if gain and _held_by_all(before, after, rounds, field, predicted) else outcome
         reasons = _reasons(before, after, outcome)
         if measured is not None and (gain is None or outcome == "unclear"):
             reasons = (*reasons, _why_open(old_figures, after.figures))
@@ -148,6 +148,17 @@ def _told_by_all(
         return "unclear"
     named = _named(low - predicted)
     return named if named != "right" else "unclear"
+
+
+def _held_by_all(
+    before: Iteration, after: Iteration, rounds: Sequence[Iteration], field: str, predicted: float | None
+) -> bool:
+    """Whether both codes ran several times, disturbed or not, and each pair of runs comes to what was predicted."""
+    olds, news = ([one, *_repeats(one, rounds, field)] for one in (before, after))
+    if predicted is None or min(len(olds), len(news)) < 2:
+        return False
+    changes = [100.0 * (getattr(n.figures, field) / getattr(o.figures, field) - 1.0) for o in olds for n in news]
+    return all(_named(change - predicted) == "right" for change in changes)
 
 
 def _named(off: float) -> str:

@@ -253,3 +253,23 @@ def test_workers_that_want_more_cores_than_there_are_are_named():
     assert "crowded" in judge(base, crowded).reasons
     as_before = replace(base, figures=replace(base.figures, crowded_pct=55.0))
     assert "crowded" not in judge(as_before, crowded).reasons
+
+
+def paced(number: int, wall: float, loop: float, **others) -> Iteration:
+    figures = Figures(sustained_ns=wall, wall_ns=wall, host_ns=wall, waited_pct=5.0, loop_ns=loop)
+    return Iteration(number, f"/runs/{number}", 1.0 + number, figures=figures, **others)
+
+
+def test_a_prediction_that_every_pair_of_runs_comes_to_held_whatever_the_machine_did():
+    first, again = paced(0, 100.0, 70.0), paced(2, 103.0, 69.0, parent=0, again=0)
+    fixed = paced(1, 40.0, 115.0, parent=0, copy="/copies/1", predicted_ns=38.0)
+    twice = paced(3, 39.0, 112.0, parent=0, copy="/copies/1", again=1, predicted_ns=38.0)
+    assert judge(first, fixed).outcome == "unclear"  # the processor's own pace moved
+    assert judge(first, fixed, (first, fixed, again)).outcome == "unclear"
+    found = judge(first, fixed, (first, fixed, again, twice))
+    assert (found.outcome, found.is_gain, found.reasons) == ("right", True, ())
+    far = replace(twice, figures=replace(twice.figures, wall_ns=46.0))
+    assert judge(first, fixed, (first, fixed, again, far)).outcome == "unclear"
+    small = [replace(i, figures=replace(i.figures, wall_ns=99.0)) for i in (fixed, twice)]
+    small[0] = replace(small[0], predicted_ns=98.0)
+    assert judge(first, small[0], (first, again, *small)).outcome != "right"  # no gain is seen
