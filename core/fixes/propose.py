@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -47,6 +47,12 @@ REWRITES: Mapping[str, tuple[Rewrite, ...]] = {
     "layout-conversions": (switches.channels_last,),
     "algorithm-search-each-step": (switches.cudnn_benchmark,),
 }
+# What stands at a line of its own each time: one that was left would go on costing what the first did.
+_LINE_BY_LINE = frozenset({
+    "constant-copied-each-step", "object-built-in-step", "control-flow-on-device-tensor", "scalar-read-back",
+    "tensor-read-back", "host-list-index", "host-index-tensor", "explicit-synchronize", "pageable-batch-copy",
+    "blocking-pinned-copy", "copy-not-overlapped",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,11 +110,37 @@ def propose(source_text: str, suggestion: Suggestion, path: Path | str) -> Propo
 
 
 def attempt(source_text: str, suggestion: Suggestion, path: Path | str) -> tuple[ProposedEdit | None, str]:
-    """Like `propose`, with the reason why nothing could be derived."""
+    """Like `propose`, with the reason why nothing could be derived.
+
+    Where a fault stands at several lines of a function, each is changed; the summary tells of those that cannot be.
+    """
+    place, rewrites = place_of(suggestion), _rewrites(suggestion)
+    also = suggestion.source.also if suggestion.source is not None and suggestion.rule_id in _LINE_BY_LINE else ()
+    places = (place, *(replace(place, line=line, candidates=()) for line in also))
+    after, done, left = source_text, list[tuple[str, str]](), dict[int, str]()
+    for one in places:
+        line = _moved(source_text, after, one.line) if done else one.line
+        if line is None:
+            continue  # changed with another
+        made, reason = _at(after, replace(one, line=line), rewrites)
+        if made is None:
+            left[one.line] = reason
+        else:
+            after, summary, risk = made
+            done.append((summary, risk))
+    if not done:
+        return None, left[place.line]
+    told = {line: f": {reason}" if not reason.startswith("no ") else "" for line, reason in left.items()}
+    kept = [f"Line {line} stays as it is{why}." for line, why in told.items()]
+    summary, risk = (" ".join(dict.fromkeys(texts)) for texts in ([s for s, _ in done] + kept, [r for _, r in done]))
+    return ProposedEdit(Path(path), suggestion.rule_id, source_text, after, summary, risk), ""
+
+
+def _at(source_text: str, place: Place, rewrites: tuple[Rewrite, ...]) -> tuple[tuple[str, str, str] | None, str]:
+    """Text after the first rewrite that fits at a place, what it does, and its risk; or the reason why none does."""
     reasons: list[str] = []
-    place = place_of(suggestion)
     mark = "\ufeff" if source_text.startswith("\ufeff") else ""
-    for rewrite in _rewrites(suggestion):
+    for rewrite in rewrites:
         try:
             source = SourceText(source_text.removeprefix(mark))
             summary, risk = rewrite(source, place)
@@ -120,9 +152,17 @@ def attempt(source_text: str, suggestion: Suggestion, path: Path | str) -> tuple
             reasons.append("the file's code is nested too deeply to be looked through")
             continue
         if after != source_text:
-            return ProposedEdit(Path(path), suggestion.rule_id, source_text, after, summary, risk), ""
+            return (after, summary, risk), ""
     telling = [r for r in reasons if not r.startswith("no ")] or reasons  # what was found, rather than what was not
     return None, "; ".join(dict.fromkeys(telling)) or "no mechanical change is known for this"
+
+
+def _moved(before: str, after: str, line: int) -> int | None:
+    """Number that a line of a text has after changes elsewhere; None where it was changed itself."""
+    for tag, start, end, now, _ in line_blocks(lines_of(before), lines_of(after)):
+        if start < line <= end:
+            return line - start + now if tag == "equal" else None
+    return None
 
 
 def _rewrites(suggestion: Suggestion) -> tuple[Rewrite, ...]:

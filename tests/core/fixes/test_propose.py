@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 from core.fixes import attempt, propose
+from core.fixes.propose import ProposedEdit
 from core.suggestions import SourceRef, Suggestion
 
 
@@ -684,3 +685,71 @@ def test_a_count_on_the_device_is_not_said_to_round(given: str, rounds: bool) ->
     edit, why = attempt(text, suggestion("scalar-read-back", text, "f"), "train.py")
     assert edit is not None, why
     assert ("rounds" in edit.risk) is rounds
+
+
+READS = """
+import torch
+
+def train(loader, model):
+    total, right = 0.0, 0.0
+    for x, y in loader:
+        loss = model(x).sum()
+        total += loss.item()  # here
+        right += (x > y).float().sum().item()
+        if loss.item() > 5:
+            break
+    return total, right
+"""
+
+
+def several(rule: str, text: str, also: tuple[int, ...]) -> ProposedEdit:
+    found = suggestion(rule, text, "train")
+    assert found.source is not None
+    edit, why = attempt(text, replace(found, source=replace(found.source, also=also)), "train.py")
+    assert edit is not None, why
+    return edit
+
+
+def test_reads_at_several_lines_are_all_changed():
+    edit = several("scalar-read-back", READS.lstrip(), (8,))
+    assert "total += loss.detach()" in edit.after
+    assert "right += (x > y).float().sum().detach()" in edit.after
+    assert "\n    right = float(right)\n    total = float(total)\n    return total, right" in edit.after
+    assert edit.summary == "Keep the values on the device and read them once, after the loop."
+
+
+def test_a_line_of_several_that_cannot_be_changed_is_told():
+    edit = several("scalar-read-back", READS.lstrip(), (8, 9))
+    assert "if loss.item() > 5:" in edit.after
+    assert edit.summary.endswith(" Line 9 stays as it is.")
+
+
+def test_the_others_are_changed_where_the_first_of_several_lines_cannot_be():
+    text = READS.lstrip().replace("  # here", "").replace("> 5:", "> 5:  # here")
+    edit = several("scalar-read-back", text, (7, 8))
+    assert edit.summary.endswith(" Line 9 stays as it is.")
+    assert "total += loss.detach()" in edit.after
+    assert "sum().detach()" in edit.after
+
+
+def test_lines_that_moved_by_the_change_before_are_found():
+    text = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = 1
+
+    def train(self, x):
+        mean = torch.tensor([1.0, 2.0]).to(x.device)  # here
+        std = torch.tensor([3.0, 4.0]).to(x.device)
+        return (x - mean) / std
+
+net = Net().to("cuda")
+"""
+    edit = several("constant-copied-each-step", text, (12,))
+    assert edit.after.count("self.register_buffer(") == 2
+    assert ".to(x.device)" not in edit.after
