@@ -95,9 +95,9 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
         reasons = _reasons(before, after, outcome)
         if measured is not None and (gain is None or outcome == "unclear"):
             reasons = (*reasons, _why_open(old_figures, after.figures))
-    elif noise == ("repeat",) and min(len(olds), len(news)) > 1:
+    elif set(noise) <= {"repeat", "spread"} and min(len(olds), len(news)) > 1:
         outcome = _told_by_all(olds, news, field, predicted, bounds)
-        reasons = (*noise, *_reasons(before, after, outcome))
+        reasons = noise if outcome == "unclear" else ("repeat", *_reasons(before, after, outcome))
     recorded = (_mean([i.figures.sustained_ns for i in olds]), after.figures.sustained_ns)
     pair = (recorded[0], recorded[1]) if measure == "wall" and recorded[0] and recorded[1] else None
     differ = 100.0 * (1.0 - 1.0 / ratio) if max(len(olds), len(news)) > 1 else None

@@ -273,3 +273,18 @@ def test_a_prediction_that_every_pair_of_runs_comes_to_held_whatever_the_machine
     small = [replace(i, figures=replace(i.figures, wall_ns=99.0)) for i in (fixed, twice)]
     small[0] = replace(small[0], predicted_ns=98.0)
     assert judge(first, small[0], (first, again, *small)).outcome != "right"  # no gain is seen
+
+
+def test_steps_that_scatter_do_not_hide_that_no_pair_of_runs_comes_near_a_prediction():
+    def scattered(one: Iteration, wall: float) -> Iteration:
+        return replace(one, figures=replace(one.figures, wall_ns=wall, spread_pct=60.0, error_pct=20.0))
+
+    first, again = paced(0, 119.0, 70.0), paced(2, 119.5, 70.0, parent=0, again=0)
+    fixed, twice = (paced(n, 92.0, 70.0, parent=0, copy="/copies/1", predicted_ns=49.0) for n in (1, 3))
+    fixed, twice = scattered(fixed, 92.0), scattered(twice, 99.0)
+    alone = judge(first, fixed)
+    assert (alone.outcome, alone.reasons) == ("unclear", ("spread",))
+    found = judge(first, fixed, (first, fixed, again, twice))
+    assert (found.outcome, found.reasons) == ("worse", ("repeat",))
+    near = replace(twice, figures=replace(twice.figures, wall_ns=50.0))
+    assert judge(first, fixed, (first, fixed, again, near)).outcome == "unclear"
