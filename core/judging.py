@@ -97,9 +97,9 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
             reasons = (*reasons, _why_open(old_figures, after.figures))
     elif set(noise) <= {"repeat", "spread"} and min(len(olds), len(news)) > 1:
         outcome = _told_by_all(olds, news, field, predicted, bounds)
-        reasons = noise if outcome == "unclear" else ("repeat", *_reasons(before, after, outcome))
-    recorded = (_mean([i.figures.sustained_ns for i in olds]), after.figures.sustained_ns)
-    pair = (recorded[0], recorded[1]) if measure == "wall" and recorded[0] and recorded[1] else None
+        reasons = (*(r for r in noise if r != "spread" or outcome == "unclear"), *_reasons(before, after, outcome))
+    past, now = _mean([i.figures.sustained_ns for i in olds]), after.figures.sustained_ns
+    pair = (past, now) if measure == "wall" and past and now else None
     differ = 100.0 * (1.0 - 1.0 / ratio) if max(len(olds), len(news)) > 1 else None
     pace = pace_change(old_figures, after.figures) if measure == "wall" else None
     return Judgement(
