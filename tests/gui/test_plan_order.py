@@ -40,7 +40,7 @@ def test_cards_that_only_pay_together_stand_under_one_heading(window) -> None:
     panel = PlanPanel(window.session, document)
     for _ in range(2):  # made anew, it stands there once
         (chain,) = panel._chains
-        # Not by `itemAt`: Python would know what it returns beyond its end, also when Qt has put a style at its address.
+        # Not by `itemAt`: Python knows what it returns beyond its end, when a style of Qt's stands at its address.
         assert chain.column.count() == 2
         assert [chain.column.indexOf(card) for card in panel._cards[1:3]] == [0, 1]
         assert [panel._column.indexOf(one) for one in (panel._cards[0], chain)] == [0, 1]
