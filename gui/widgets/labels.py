@@ -16,8 +16,6 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QResizeEvent,
-    QTextLayout,
-    QTextOption,
 )
 from PySide6.QtWidgets import (
     QFrame,
@@ -35,6 +33,7 @@ from core.words import visible_code
 from gui import theme
 from gui.painting import guarded
 from gui.text import BREAK, breakable_anywhere, with_units
+from gui.widgets.line_breaks import line_starts
 
 W = TypeVar("W", bound=QWidget)
 SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -319,16 +318,7 @@ class Clamped(QLabel):
 
     def lines(self, width_px: int) -> list[str]:
         """Text as it is broken for a width, the last allowed line elided where more would follow."""
-        layout = QTextLayout(self.text(), self.font())
-        breaking = QTextOption()
-        breaking.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)  # a long word is not cut off
-        layout.setTextOption(breaking)
-        layout.beginLayout()
-        starts = []
-        while (line := layout.createLine()).isValid():
-            line.setLineWidth(max(width_px, 20))
-            starts.append(line.textStart())
-        layout.endLayout()
+        starts = line_starts(self.text(), self.font(), width_px)
         text, ends = self.text(), [*starts[1:], len(self.text())]
         broken = [text[a:b].rstrip() for a, b in zip(starts, ends, strict=True)]
         if not 0 < self._limit < len(broken):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPaintEvent, QTextLayout, QTextOption
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionButton, QStylePainter
 
 from gui.painting import guarded
 from gui.text import breakable
 from gui.widgets.labels import Link, plain_tip
+from gui.widgets.line_breaks import line_starts
 
 
 class WrappedLink(Link):
@@ -37,15 +38,7 @@ class WrappedLink(Link):
     def lines(self, width_px: int) -> list[str]:
         """The words as they are broken for a width."""
         words = breakable(self.text().replace("&&", "&"))
-        layout, breaking = QTextLayout(words, self.font()), QTextOption()
-        breaking.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        layout.setTextOption(breaking)
-        layout.beginLayout()
-        starts = []
-        while (line := layout.createLine()).isValid():
-            line.setLineWidth(max(width_px, 20))
-            starts.append(line.textStart())
-        layout.endLayout()
+        starts = line_starts(words, self.font(), width_px)
         return [words[a:b].rstrip() for a, b in zip(starts, [*starts[1:], len(words)], strict=True)]
 
     def hasHeightForWidth(self) -> bool:  # noqa: N802 - Qt's name
