@@ -54,7 +54,7 @@ class Loop(QObject):
         self.rounds = Rounds(self, session)
         self.shown = ShownProject(self, settings)
         self.fixes = Fixes(self)
-        self.judged: int | None = None  # number of the iteration that was just measured
+        self.judged: tuple[Path, int] | None = None  # folder of the project, and number of the round just measured
         self.own = OwnFiles(self, session)
         self._states: dict[Document, dict[str, FixState]] = {}  # of the open documents, until something changes
         session.documentsChanged.connect(self._documents)
@@ -177,7 +177,7 @@ class Loop(QObject):
             return
         measured_now = known.figures == Figures() and fresh.parent is not None
         if measured_now:
-            self.judged = fresh.number
+            self.judged = project.folder, fresh.number
         self.keep(project.with_iteration(fresh))
         if measured_now:
             self._tick_parent(project, fresh)

@@ -76,13 +76,16 @@ class RoundButtons(QFrame):
             row.addWidget(self.repeat)
             if there and base_of(project, number) is not None:
                 gain = parent is not None and judge(parent, iteration, project.iterations).is_gain is True
-                self._add_take(row, "primary" if newest and gain and not goes_on else "")
+                same = number not in loop.own.parted(project)
+                self._add_take(row, "primary" if newest and gain and same and not goes_on else "")
 
     def _add_both(self, row: FlowLayout, project: Project, iteration: Iteration, role: str) -> None:
         """The cure of a result that the machine left open."""
         parent = project.get(iteration.parent)
         found = judge(parent, iteration, project.iterations) if parent is not None else None
         if found is None or "same_code" in found.reasons:
+            return
+        if not iteration.copy:  # a round in the user's own file: only one of the two codes is there
             return
         if found.is_gain is not None and found.outcome != "unclear" and not disturbed_before(found, project.iterations):
             return

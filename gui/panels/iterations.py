@@ -13,8 +13,8 @@ from core.judging import is_same_code, judge
 from core.project import Iteration, Project
 from core.results import ResultCheck
 from core.round_checks import checks_of
-from core.run_folder import read_run
 from gui import round_chart, round_tips, round_words
+from gui.compare_rounds import RoundsCompared
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.round_buttons import PLANNED, RoundButtons
@@ -45,6 +45,7 @@ class IterationsPage(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._compared = RoundsCompared(session, self)
         self._loop: Loop | None = session.ask("loop")
         self._chosen: int | None = None
         self.undo_round: QPushButton | None = None
@@ -150,8 +151,8 @@ class IterationsPage(QWidget):
         self.table.fit_columns(NAME_PX)
         if self.isVisible():
             QTimer.singleShot(0, self, self._share_room)
-        wanted = self._loop.judged if self._loop is not None and self._loop.judged is not None else rounds[-1].number
-        self.choose(wanted)
+        judged = self._loop.judged if self._loop is not None else None
+        self.choose(judged[1] if judged is not None and judged[0] == project.folder else rounds[-1].number)
 
     def _table_px(self, rows: int) -> int:
         """Height of the table with so many rows, its head and its horizontal bar."""
@@ -340,21 +341,8 @@ class IterationsPage(QWidget):
         self._below_box.addStretch(1)
 
     def _compare(self, before: int, after: int) -> None:
-        """Compare two rounds that are open; those that are not are opened first."""
-        project, loop = self.project(), self._loop
-        if project is None or loop is None:
-            return
-        documents = []
-        for number in (before, after):
-            iteration = project.get(number)
-            run = read_run(Path(iteration.run_folder)) if iteration is not None else None
-            document = loop.document_of(run) if run is not None else None
-            if document is None:
-                loop.open_iteration(number)
-            else:
-                documents.append(document)
-        if len(documents) == 2:
-            self._session.ask("compare_documents", *documents)
+        if self._loop is not None:
+            self._compared.compare(self._loop, (before, after))
 
     def _open_row(self, row: int) -> None:
         project = self.project()

@@ -213,7 +213,7 @@ def test_copy_is_made_and_run_with_the_same_options(window, loop, run_folder, tm
     first, second = loop.project.iterations
     assert second.figures.sustained_ns == 905_000.0
     assert second.fixes[0].rule_id == SUGGESTION.rule_id
-    assert loop.judged == 1
+    assert loop.judged == (loop.project.folder, 1)
     page = window.pages["iterations"]
     assert "the prediction held" in page.words.text()
     assert page.model.rowCount() == 2
