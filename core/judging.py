@@ -95,8 +95,8 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
         reasons = _reasons(before, after, outcome)
         if measured is not None and (gain is None or outcome == "unclear"):
             reasons = (*reasons, _why_open(old_figures, after.figures))
-    elif set(noise) <= {"repeat", "spread"} and min(len(olds), len(news)) > 1:
-        outcome = _told_by_all(olds, news, field, predicted, bounds)
+    elif noise == ("repeat",) or (set(noise) <= {"repeat", "spread"} and min(len(olds), len(news)) > 1):
+        outcome = _told_by_all(olds, news, field, predicted, bounds, ratio)
         reasons = (*(r for r in noise if r != "spread" or outcome == "unclear"), *_reasons(before, after, outcome))
     past, now = _mean([i.figures.sustained_ns for i in olds]), after.figures.sustained_ns
     pair = (past, now) if measure == "wall" and past and now else None
@@ -137,13 +137,24 @@ def _told(measured: float | None, predicted: float | None, bounds: Range | None)
 
 
 def _told_by_all(
-    olds: Sequence[Iteration], news: Sequence[Iteration], field: str, predicted: float | None, bounds: Range | None
+    olds: Sequence[Iteration],
+    news: Sequence[Iteration],
+    field: str,
+    predicted: float | None,
+    bounds: Range | None,
+    ratio: float,
 ) -> str:
-    """How a prediction is wrong whichever runs of both codes are compared; "unclear" where it may have held."""
+    """How a prediction is wrong whichever runs of both codes are compared; "unclear" where it may have held.
+
+    ``ratio``: of two runs of the same code; a code that ran once could lie as far off as the other's runs do.
+    """
     before, after = ([float(getattr(i.figures, field)) for i in group] for group in (olds, news))
     low, high = (100.0 * (new / old - 1.0) for new, old in ((min(after), max(before)), (max(after), min(before))))
     if bounds is not None:
         low, high = min(low, bounds[0]), max(high, bounds[1])
+    if min(len(olds), len(news)) < 2:
+        apart = 100.0 * (1.0 - 1.0 / ratio)
+        low, high = low - apart, high + apart
     if predicted is None or _named(low - predicted) != _named(high - predicted):
         return "unclear"
     named = _named(low - predicted)

@@ -153,6 +153,16 @@ def test_a_prediction_that_no_pair_of_runs_comes_near_is_called_wrong():
     assert judge(one, near, (one, first, other, near)).outcome == "unclear"
 
 
+def test_one_measurement_more_of_the_code_before_leaves_a_wrong_prediction_wrong():
+    one, after = timed(0, 100.0), timed(1, 107.8, predicted_ns=43.0 * 1.1, **FIX)
+    assert judge(one, after, (one, after)).outcome == "worse"
+    again = timed(2, 107.0, again=0, parent=0)
+    found = judge(one, after, (one, after, again))
+    assert (found.outcome, found.is_gain, found.reasons) == ("worse", None, ("repeat",))
+    near = replace(after, predicted_ns=99.0 * 1.1)
+    assert judge(one, near, (one, near, again)).outcome == "unclear"
+
+
 def test_a_gain_is_one_though_the_prediction_stays_open():
     found = judge(timed(0, 100.0, waited=30.0), timed(1, 50.0, predicted_ns=66.0 * 1.1, **FIX))
     assert (found.outcome, found.is_gain) == ("unclear", True)
