@@ -13,7 +13,7 @@ from core.change_range import change_range
 from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary
 from core.figures.stats import outermost_of_name, self_time
-from core.judging import GAIN_PCT, Judgement, is_shorter, judge, noise_of, with_pace
+from core.judging import GAIN_PCT, Judgement, beside_far, is_shorter, judge, noise_of, with_pace
 from core.kinds import DEVICE_WORK, SliceKind
 from core.project import Figures as RoundFigures
 from core.project import figures_of
@@ -216,7 +216,8 @@ def compare(
     both = ([figures_of(before_analysis, runs[0])], [figures_of(after_analysis, runs[1])])
     noise = noise_of(both[0], both[1], compared.step_change_pct)
     if all(compared.wall_ns):
-        noise = with_pace(noise, [*both[0], *both[1]])
+        far = beside_far(noise, both[0], both[1][0], compared.step_change_pct)
+        noise = with_pace(far, [*both[0], *both[1]])
     if not noise and all(compared.wall_ns) and _is_open(compared.step_change_pct, both[0], both[1][0]):
         noise = ("pace",)
     if known is None or known.repeat_pct is None:

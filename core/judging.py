@@ -87,7 +87,7 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
     bounds = change_range(old_figures, after.figures) if measure == "wall" else None
     outcome, gain = "unknown" if measured is None else "unclear", None
     if measure == "wall" and not again:
-        noise = with_pace(_beside_far(noise, old_figures, after.figures, measured), [*old_figures, after.figures])
+        noise = with_pace(beside_far(noise, old_figures, after.figures, measured), [*old_figures, after.figures])
     reasons = noise
     if not noise:
         outcome, gain = _told(measured, predicted, bounds)
@@ -150,11 +150,10 @@ def _told_by_all(
     """
     before, after = ([float(getattr(i.figures, field)) for i in group] for group in (olds, news))
     low, high = (100.0 * (new / old - 1.0) for new, old in ((min(after), max(before)), (max(after), min(before))))
+    if min(len(olds), len(news)) < 2:
+        low, high = (100.0 * (times - 1.0) for times in ((1.0 + low / 100.0) / ratio, (1.0 + high / 100.0) * ratio))
     if bounds is not None:
         low, high = min(low, bounds[0]), max(high, bounds[1])
-    if min(len(olds), len(news)) < 2:
-        apart = 100.0 * (1.0 - 1.0 / ratio)
-        low, high = low - apart, high + apart
     if predicted is None or _named(low - predicted) != _named(high - predicted):
         return "unclear"
     named = _named(low - predicted)
@@ -255,7 +254,7 @@ def is_busy(wall_ns: float | None, sustained_ns: float | None, host_ns: float | 
     return wall_ns > SLOWED * max(sustained_ns, host_ns)
 
 
-def _beside_far(
+def beside_far(
     noise: tuple[str, ...], before: Sequence[Figures], after: Figures, change_pct: float | None
 ) -> tuple[str, ...]:
     """Reasons of `noise_of`, without the recorded steps' scatter where a change is far beyond that of the timed ones.

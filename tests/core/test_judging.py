@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+import core.compare
 from core.compare import compare
 from core.judging import is_busy, judge, noise_of
 from core.project import Figures, Iteration, Project, project_folder
@@ -163,6 +164,12 @@ def test_one_measurement_more_of_the_code_before_leaves_a_wrong_prediction_wrong
     assert judge(one, near, (one, near, again)).outcome == "unclear"
 
 
+def test_a_code_that_ran_once_could_lie_as_far_off_as_the_others_runs_do():
+    one, again = timed(0, 60.0), timed(2, 100.0, again=0, parent=0)
+    after = timed(1, 75.0, predicted_ns=60.0 * 1.1 * 1.72, **FIX)
+    assert judge(one, after, (one, after, again)).outcome == "unclear"  # by the same factor it could be +108 %
+
+
 def test_a_gain_is_one_though_the_prediction_stays_open():
     found = judge(timed(0, 100.0, waited=30.0), timed(1, 50.0, predicted_ns=66.0 * 1.1, **FIX))
     assert (found.outcome, found.is_gain) == ("unclear", True)
@@ -247,6 +254,21 @@ def test_a_comparison_says_that_the_machine_was_busy(tmp_path):
     assert (found.outcome, found.noise) == ("unclear", ("pace",))
     little = replace(one, timing=replace(one.timing, waited_pct=8.0))
     assert compare(trace, analysis, trace, analysis, (little, two)).outcome == "faster"
+
+
+def test_recorded_steps_that_scatter_hide_no_change_far_beyond_that_of_the_timed_ones(tmp_path, monkeypatch):
+    script = tmp_path / "train.py"
+    one, two = (run_folder(tmp_path / n, script, us, n) for n, us in (("a", 900.0), ("b", 500.0)))
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    known = core.compare.figures_of
+
+    def scattered(*given: object) -> Figures:
+        return replace(known(*given), spread_pct=57.0, wall_error_pct=2.0)
+
+    monkeypatch.setattr(core.compare, "figures_of", scattered)
+    assert compare(trace, analysis, trace, analysis, (one, two)).outcome == "faster"
+    near = run_folder(tmp_path / "c", script, 860.0, "c")
+    assert compare(trace, analysis, trace, analysis, (one, near)).noise == ("spread",)
 
 
 def test_a_disturbed_run_of_the_changed_code_does_not_spoil_a_calm_one():
