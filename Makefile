@@ -12,13 +12,14 @@ help:
 ## make setup      virtual environment in .venv, packages, and the system libraries Qt needs
 setup: $(STAMP)
 
-$(STAMP): constraints.txt pyproject.toml .ci/system-packages
+$(STAMP): constraints.txt pyproject.toml core/importing/_events.c .ci/system-packages
 	@sh .ci/system-packages
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "setup: installing packages, torch among them (minutes, the first time)"
 	@$(PY) -m pip install --disable-pip-version-check -c constraints.txt torch -e ".[dev]" >$(VENV)/setup.log 2>&1 \
 		|| { tail -n 30 $(VENV)/setup.log; echo "setup: failed, the whole log is $(VENV)/setup.log"; exit 1; }
 	@$(PY) -c "import torch, PySide6, pyqtgraph, orjson, msgspec, pytest, xdist, hypothesis, ruff" || { echo "setup: a package is missing, see above"; exit 1; }
+	@$(PY) -c "from core.importing import native; native.available() or print('setup: no C compiler was found, so large traces open more slowly; with one, run make -B setup')"
 	@touch $(STAMP)
 
 ## make demo       profile the example, open its trace in the window (or write its picture where there is no screen)
@@ -50,4 +51,4 @@ gpu-check: setup
 	@$(PY) -m examples.gpu_check --keep-samples resources/samples
 
 clean:
-	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist core/importing/_events*.so *.egg-info .mypy_cache .ruff_cache .hypothesis

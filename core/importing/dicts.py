@@ -151,7 +151,7 @@ class DictDecoder:
         intern = self._intern
         pid, tid = intern(_text(event.get("pid"))), intern(_text(event.get("tid")))
         name = _name(event)
-        args = event.get("args")
+        args = event.get("args", {})
         if name == MEMORY_EVENT and isinstance(args, dict):
             get = args.get
             self._memory.append((

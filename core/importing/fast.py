@@ -24,32 +24,30 @@ from core.importing.columns import (
     SliceColumns,
 )
 from core.importing.dicts import decode_events, flow_key
-from core.importing.kineto import CATEGORIES, MEMORY_EVENT, PROFILER_SPAN
+from core.importing.kineto import MEMORY_EVENT
 from core.importing.numbers import needs_text, times_ns
-from core.importing.records import PHASES, TextTimes, events_of, phases_of
+from core.importing.records import PHASES, TextTimes, events_of, phases_of, told_by
+from core.importing.regular import (
+    ARROWS,
+    IS_ARROW,
+    IS_CALL,
+    IS_SLICE,
+    ON_DEVICE,
+    Irregular,
+    kinds_of,
+    note_durations,
+    without_spans,
+)
 from core.importing.spans import spans_of, times_of_text
-from core.kinds import HOST_CALLS, SliceKind
+from core.kinds import SliceKind
 from core.tables import I32, I64, U8, Bool
 
 _X, _S, _T, _F, _I, _M, _C, _B, _E, _ASYNC_B, _ASYNC_E = map(ord, "XstfiMCBEbe")
 
 
-_IS_SLICE = np.isin(np.arange(256), (_X, _B, _E, _ASYNC_B, _ASYNC_E))  # by phase
-_ARROWS = [_S, _F, _T]
-_IS_ARROW = np.isin(np.arange(256), _ARROWS)
-_DEVICE_KINDS = (SliceKind.KERNEL, SliceKind.MEMCPY, SliceKind.MEMSET, SliceKind.DEVICE_RANGE, SliceKind.DEVICE_SYNC,
-                 SliceKind.OTHER)  # fmt: skip
-_ON_DEVICE = np.isin(np.arange(256), _DEVICE_KINDS)  # by kind
-_IS_CALL = np.isin(np.arange(256), HOST_CALLS)
-
-
 _TAIL_BYTES = 256  # of a piece: what follows its last event
 _EMPTY = re.compile(rb"\{\s*+\}")
 _CLOSES = np.isin(np.arange(256), list(b"} \t\r\n"))
-
-
-class Irregular(Exception):
-    """The piece needs the event-by-event road."""
 
 
 def decode_regular(text: bytes, base: int) -> EventColumns:
@@ -84,7 +82,7 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
 
 def _columns(events: list[Any], phases: Any, body: bytes, base: int) -> EventColumns:
     starts, lengths = spans_of(body, len(events))
-    in_slices = _IS_SLICE[phases]
+    in_slices = IS_SLICE[phases]
     slices = list(compress(events, in_slices.tobytes()))
     time_col, good, dur_col = _times(events, slices, in_slices, body)
     out = EventColumns(strings=[], events=len(events))
@@ -102,12 +100,12 @@ def _columns(events: list[Any], phases: Any, body: bytes, base: int) -> EventCol
         slices = list(compress(events, in_slices.tobytes()))
     rows = _Rows(phases, in_slices, timed, time_col, dur_col, starts + base, lengths)
     _slices(out, slices, strings, rows)
-    if counts[_ARROWS].any():
+    if counts[ARROWS].any():
         _flows(out, events, strings, rows)
     if counts[_I]:
         _instants(out, events, strings, rows)
     if counts[_M]:
-        _metadata(out, list(compress(events, (phases == _M).tobytes())))
+        out.metadata.update(told_by(list(compress(events, (phases == _M).tobytes()))))
     out.strings = strings.values()
     if counts[_C]:
         _counters(out, body, starts, lengths, np.flatnonzero((phases == _C) & timed))
@@ -189,22 +187,13 @@ class _Strings:
 def _slices(out: EventColumns, chosen: list[Any], strings: _Strings, rows: _Rows) -> None:
     at, durations = np.flatnonzero(rows.in_slices), rows.dur
     category, name, pid, tid = strings.of(chosen, "cat", "name", "pid", "tid")
-    used = strings.values()
-    held = np.flatnonzero(np.bincount(category, minlength=1)).tolist()
-    span = [i for i in held if used[i].lower() == PROFILER_SPAN]
-    if span:
-        shown = ~np.isin(category, span) | (rows.phase[at] != _X)
-        if not shown.all():
-            out.note("profiler-span", chosen[int(np.argmin(shown))].name, len(shown) - int(shown.sum()))
+    used, phase = strings.values(), rows.phase[at]
+    shown = without_spans(out, used, category, name, phase)
+    if shown is not None:
         chosen = list(compress(chosen, shown.tobytes()))
-        at, durations = at[shown], durations[shown]
+        at, durations, phase = at[shown], durations[shown], phase[shown]
         category, name, pid, tid = (column[shown] for column in (category, name, pid, tid))
-    kind_of = np.zeros(max(len(used), 1), np.uint8)
-    kind_of[held] = [int(CATEGORIES.get(used[i].lower(), SliceKind.OTHER)) for i in held]
-    phase = rows.phase[at]
-    invalid = (durations == NO_DURATION) & (phase == _X)
-    if invalid.any():
-        out.note("no-duration", chosen[int(np.argmax(invalid))].name, int(invalid.sum()))
+    note_durations(out, used, name, phase, durations)
     out.slices = SliceColumns(
         phase=phase,
         category=category,
@@ -213,7 +202,7 @@ def _slices(out: EventColumns, chosen: list[Any], strings: _Strings, rows: _Rows
         tid=tid,
         time_ns=rows.time[at],
         dur_ns=durations,
-        **_numbers(list(map(attrgetter("args"), chosen)), kind_of[category]),
+        **_numbers(list(map(attrgetter("args"), chosen)), kinds_of(used, category)),
         async_id=_async_ids(chosen, phase),
         start=rows.start[at],
         length=rows.length[at],
@@ -222,8 +211,8 @@ def _slices(out: EventColumns, chosen: list[Any], strings: _Strings, rows: _Rows
 
 def _numbers(args: list[Any], kinds: U8) -> dict[str, Any]:
     """Columns of the arguments of slices of these kinds: -1 where a kind has none."""
-    on_device = _ON_DEVICE[kinds]
-    calls = _IS_CALL[kinds] | on_device
+    on_device = ON_DEVICE[kinds]
+    calls = IS_CALL[kinds] | on_device
     device_args = list(compress(args, on_device.tobytes()))
     external = _ints("external", args, kinds != SliceKind.PYTHON)
     if bool((external[calls] < 0).any()):
@@ -275,7 +264,7 @@ def _spread(name: str, args: list[Any], where: Bool) -> I64:
 
 
 def _flows(out: EventColumns, events: list[Any], strings: _Strings, rows: _Rows) -> None:
-    mask = _IS_ARROW[rows.phase] & rows.timed
+    mask = IS_ARROW[rows.phase] & rows.timed
     chosen = list(compress(events, mask.tobytes()))
     n = len(chosen)
     if not n:
@@ -327,18 +316,6 @@ def _instants(out: EventColumns, events: list[Any], strings: _Strings, rows: _Ro
         start=rows.start[at[~memory]],
         length=rows.length[at[~memory]],
     )
-
-
-def _metadata(out: EventColumns, events: list[Any]) -> None:
-    held = out.metadata
-    for event in events:
-        what = event.name
-        if what == "process_labels":
-            value = event.args.labels
-        else:
-            value = event.args.sort_index if what.endswith("sort_index") else event.args.name
-        if value is not None:
-            held[str(event.pid), str(event.tid), what] = value
 
 
 def _counters(out: EventColumns, body: bytes, starts: I64, lengths: I32, rows: Any) -> None:

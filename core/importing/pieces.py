@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -12,12 +13,14 @@ import msgspec
 import numpy as np
 import orjson
 
+from core.importing import fast, native
 from core.importing.columns import EventColumns
 from core.importing.dicts import DictDecoder
-from core.importing.fast import Irregular, decode_regular
 from core.importing.numbers import EXACT_BELOW_US
+from core.importing.regular import Irregular
 from core.importing.repair import has_bad_escape, unescaped_backslashes, with_doubled
 from core.importing.scan import FILLER, Found, Walk
+from core.importing.scanned import decode_scanned
 from core.importing.spans import spans_of
 
 _LOOK_BYTES = 4096  # of a piece: entries that hold nothing would cost 100 bytes each on the fast road
@@ -71,6 +74,20 @@ def decode_piece(text: bytes, base: int, raw_backslashes: bool = False, tick: Ti
         except Irregular:
             pass
     return walk_piece(text, base, raw_backslashes, tick=tick, patience=_PATIENCE)
+
+
+def decode_regular(text: bytes, base: int) -> EventColumns:
+    """Columns of a stretch of whole events, by the quickest road that can read it.
+
+    Raises
+    ------
+    Irregular
+        When anything in the piece is not as Kineto writes it.
+    """
+    if native.available():
+        with suppress(Irregular):
+            return decode_scanned(text, base)
+    return fast.decode_regular(text, base)
 
 
 def _decode_unescaped(text: bytes, base: int) -> EventColumns:

@@ -176,3 +176,28 @@ def phases_of(events: list[Any]) -> U8:
     if events and isinstance(events[0], Event):
         return np.fromiter(map(PHASES.__getitem__, map(attrgetter("ph"), events)), np.uint8, len(events))
     return np.fromiter(map(_PHASE_OF_TYPE.__getitem__, map(type, events)), np.uint8, len(events))
+
+
+def metadata_of(parts: list[bytes]) -> dict[tuple[str, str, str], Any]:
+    """Values by process, thread and what they are, of the texts of ``M`` events; the last one wins.
+
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        As `events_of`.
+    """
+    return told_by(_DECODER.decode(b"[%b]" % b",".join(parts)))
+
+
+def told_by(events: list[Any]) -> dict[tuple[str, str, str], Any]:
+    """Values by process, thread and what they are, of ``M`` events; the last one wins."""
+    held = {}
+    for event in events:
+        what = event.name
+        if what == "process_labels":
+            value = event.args.labels
+        else:
+            value = event.args.sort_index if what.endswith("sort_index") else event.args.name
+        if value is not None:
+            held[str(event.pid), str(event.tid), what] = value
+    return held

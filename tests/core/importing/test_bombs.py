@@ -16,6 +16,7 @@ from core.importing.links import _op_above
 from core.importing.pieces import decode_piece, walk_piece
 from core.importing.stack import MAX_LANES, climb, nest
 from core.kinds import SliceKind
+from tests.core.importing.roads import same_columns
 
 ONE = b'{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}'
 
@@ -335,24 +336,11 @@ ODD = [
 ]
 
 
-def _same(fast, slow):
-    assert fast.events == slow.events
-    assert fast.problems == slow.problems
-    assert fast.examples == slow.examples
-    for group in ("slices", "flows", "memory", "instants", "counters"):
-        for column, values in vars(getattr(fast, group)).items():
-            other = getattr(getattr(slow, group), column)
-            if column in ("category", "name", "pid", "tid"):
-                assert [fast.strings[i] for i in values] == [slow.strings[i] for i in other], (group, column)
-            else:
-                assert values.tolist() == other.tolist(), (group, column)
-
-
 def test_odd_events_come_out_the_same_by_both_roads(monkeypatch):
     text = b",\n".join(json.dumps(event).encode() for event in ODD)
     slow = walk_piece(text, 50, final=True).columns
     monkeypatch.setattr("core.importing.pieces.walk_piece", None)  # the fast road must do
-    _same(decode_piece(text, 50).columns, slow)
+    same_columns(decode_piece(text, 50).columns, slow)
 
 
 INSTANTS = [
@@ -371,7 +359,7 @@ def test_instants_come_out_the_same_by_both_roads_whatever_else_they_hold(monkey
     text = b",\n".join(json.dumps(event).encode() for event in events)
     slow = walk_piece(text, 50, final=True).columns
     monkeypatch.setattr("core.importing.pieces.walk_piece", None)  # the fast road must do
-    _same(decode_piece(text, 50).columns, slow)
+    same_columns(decode_piece(text, 50).columns, slow)
 
 
 def test_times_as_text_and_lines_come_out_the_same_by_both_roads(monkeypatch):
@@ -384,4 +372,4 @@ def test_times_as_text_and_lines_come_out_the_same_by_both_roads(monkeypatch):
     slow = [walk_piece(text, 50, final=True).columns for text in texts]
     monkeypatch.setattr("core.importing.pieces.walk_piece", None)
     for text, wanted in zip(texts, slow, strict=True):
-        _same(decode_piece(text, 50).columns, wanted)
+        same_columns(decode_piece(text, 50).columns, wanted)
