@@ -22,6 +22,8 @@ _ARGUMENTS = 8
 SWITCH = "STEPLENS_NATIVE"
 _P = ctypes.c_void_p
 NO_INT = -(1 << 63)
+_EVENT_BYTES = len(b'{"ph":"M"},')  # none is shorter
+_DISTINCT = 1 << 15  # texts; ten times as many as a piece has
 _SEED = int.from_bytes(os.urandom(8), "little")  # nobody can prepare texts that share a place in the table
 
 
@@ -72,14 +74,16 @@ class Scanned:
         How many events there are, n; where something is not as it should be, -1 minus the offset of that event.
     """
 
-    def __init__(self, text: bytes, size: int, capacity: int) -> None:
+    def __init__(self, text: bytes, size: int, capacity: int | None = None) -> None:
         """Read the first ``size`` bytes of events that are separated by commas, ``capacity`` of them at most."""
+        if capacity is None:  # counting them takes as long as reading them, and memory that is not written to is free
+            capacity = size // _EVENT_BYTES + 1
         phase = np.empty(capacity, np.uint8)
         texts = np.empty((TEXTS, capacity), np.int32)
         numbers = np.empty((4, capacity), np.int64)
         arguments = np.empty((_ARGUMENTS, capacity), np.int64)
         length = np.empty(capacity, np.int32)
-        distinct = TEXTS * capacity + 1
+        distinct = min(TEXTS * capacity + 1, _DISTINCT)
         table = np.full(1 << distinct.bit_length(), -1, np.int32)
         where = np.empty((distinct, 2), np.int64)
         held = _Columns(capacity, distinct, len(table), _SEED, phase.ctypes.data)

@@ -30,7 +30,6 @@ from core.tables import I64, U8
 
 _I, _M, _C = map(ord, "iMC")
 _TAIL_BYTES = 256  # of a piece: what follows its last event
-_PHASE = b'"ph"'
 _CATEGORY, _NAME, _PROCESS, _THREAD = range(4)
 _CORRELATION, _EXTERNAL, _EXTERNAL_2021, _BYTES, _SIZE, _DEVICE, _STREAM, _PYTHON_ID = range(8)
 _text_of: Any = msgspec.json.Decoder(str).decode
@@ -47,7 +46,7 @@ def decode_scanned(text: bytes, base: int) -> EventColumns:
     tail = text[-_TAIL_BYTES:]
     kept = tail.rstrip(b", \t\r\n")
     end = len(text) - len(tail) + len(kept) if kept else len(text.rstrip(b", \t\r\n"))
-    read = Scanned(text, end, text.count(_PHASE))
+    read = Scanned(text, end)
     n = read.events
     if n < 0:
         raise Irregular

@@ -154,7 +154,7 @@ def test_a_piece_cut_anywhere_is_read_to_the_cut_or_left(events):
     text = _text(events, separators=(",", ":"))
     for cut in range(0, len(text), 3 if len(text) > 3000 else 1):
         part = text[:cut]
-        read = Scanned(part, len(part), part.count(b'"ph"'))
+        read = Scanned(part, len(part))
         complete = part.rstrip(b",\n ")
         assert (read.events >= 0) == (complete == part and (not part or _is_whole(part))), part[-60:]
 
@@ -257,6 +257,19 @@ def test_it_writes_no_more_rows_than_there_is_room_for():
     assert short.events == -1 - text.rindex(b'{"ph"')
     assert Scanned(text, 0, 0).events == 0
     assert Scanned(b"", 5, 0).events == 0  # never beyond the text
+
+
+def test_a_piece_in_which_every_text_differs_is_read_as_well():
+    events = [{"ph": "X", "name": f"n{i}", "tid": f"t{i}", "pid": f"p{i}", "ts": i, "dur": 1} for i in range(12_000)]
+    text = _text(events, separators=(",", ":"))
+    with pytest.raises(Irregular):
+        decode_scanned(text, 0)
+    same_columns(decode_piece(text, 0).columns, fast.decode_regular(text, 0))
+
+
+def test_the_shortest_events_find_room():
+    text = b",".join([b'{"ph":"M"}'] * 5000)
+    assert Scanned(text, len(text)).events == 5000
 
 
 def test_a_library_that_is_none_is_done_without(tmp_path):
