@@ -12,7 +12,7 @@ help:
 ## make setup      virtual environment in .venv, packages, and the system libraries Qt needs
 setup: $(STAMP)
 
-$(STAMP): constraints.txt pyproject.toml core/importing/_events.c .ci/system-packages
+$(STAMP): constraints.txt pyproject.toml core/importing/_native.c .ci/system-packages
 	@sh .ci/system-packages
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "setup: installing packages, torch among them (minutes, the first time)"
@@ -51,4 +51,4 @@ gpu-check: setup
 	@$(PY) -m examples.gpu_check --keep-samples resources/samples
 
 clean:
-	rm -rf build dist core/importing/_events*.so *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist core/importing/_native*.so *.egg-info .mypy_cache .ruff_cache .hypothesis

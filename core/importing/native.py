@@ -1,7 +1,8 @@
-"""The compiled reader of regular events (`_events.c`), where it was built: several times as fast as `msgspec`.
+"""The compiled reader of regular events (`_native.c`), where it was built: several times as fast as `msgspec`.
 
 It is a plain library, built when the project is installed on a machine with a C compiler. Without it, or with
-``STEPLENS_NATIVE=off``, `core.importing.fast` reads everything by itself, to the same columns.
+``STEPLENS_NATIVE=off``, `core.importing.fast` and `core.importing.stack` do everything by themselves, with the same
+results.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-_VERSION = 1
+from core.tables import I32, I64
+
+_VERSION = 2
 TEXTS = 4  # category, name, process, thread
 _ARGUMENTS = 8
 SWITCH = "STEPLENS_NATIVE"
@@ -113,13 +116,36 @@ def available() -> bool:
     return _library() is not None
 
 
+def nest(start: I64, end: I64) -> tuple[I32, I32, I32] | None:
+    """Nest the slices of one track, where each lies in the one around it and the library is there; else None.
+
+    Parameters
+    ----------
+    start, end
+        int64[n], ns, sorted by (start, -end).
+
+    Returns
+    -------
+    tuple
+        int32[n] each: parent (-1 none), depth, one past the last row that starts inside.
+    """
+    library = _library()
+    if library is None:
+        return None
+    first, last = np.ascontiguousarray(start, np.int64), np.ascontiguousarray(end, np.int64)
+    parent, depth, subtree = (np.empty(len(start), np.int32) for _ in range(3))
+    held = (column.ctypes.data for column in (parent, depth, subtree))
+    crossed = library.steplens_nest(first.ctypes.data, last.ctypes.data, len(start), *held)
+    return None if crossed else (parent, depth, subtree)
+
+
 @cache
 def _library() -> Any:
     if os.environ.get(SWITCH, "").lower() in ("off", "0", "no") or sys.byteorder != "little":
         return None
     folder = Path(__file__).parent
     for suffix in EXTENSION_SUFFIXES:
-        file = folder / f"_events{suffix}"
+        file = folder / f"_native{suffix}"
         if file.is_file():
             return _opened(file)
     return None
@@ -128,10 +154,11 @@ def _library() -> Any:
 def _opened(file: Path) -> Any:
     try:
         library = ctypes.CDLL(str(file))
-        version, events = library.steplens_version, library.steplens_events
+        version, events, nest = library.steplens_version, library.steplens_events, library.steplens_nest
     except (OSError, AttributeError):  # of another machine, or of another version
         return None
-    version.restype = events.restype = ctypes.c_int64
+    version.restype = events.restype = nest.restype = ctypes.c_int64
     version.argtypes = ()
     events.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.POINTER(_Columns))
+    nest.argtypes = (_P, _P, ctypes.c_int64, _P, _P, _P)
     return library if version() == _VERSION else None

@@ -9,6 +9,7 @@ from operator import neg
 
 import numpy as np
 
+from core.importing import native
 from core.tables import I32, I64, Bool
 
 TOLERANCE_NS = 1000  # Kineto of 2021 to 2023 wrote whole microseconds: a child may outlast its parent by one
@@ -49,7 +50,7 @@ def nest(start: I64, dur: I64, siblings: bool) -> Nesting:
     if n == 0 or bool(np.all(start[1:] >= end[:-1])):
         flat = np.zeros(n, np.int32)
         return Nesting(np.full(n, -1, np.int32), flat, np.arange(1, n + 1, dtype=np.int32), np.zeros(n, np.bool_))
-    fast = _nest_clean(start, end, dur)
+    fast = native.nest(start, end) or _nest_clean(start, end, dur)
     if fast is not None:
         return Nesting(*fast, np.zeros(n, np.bool_))
     subtree = np.searchsorted(start, end, side="left").astype(np.int32)

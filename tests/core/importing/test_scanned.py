@@ -273,7 +273,7 @@ def test_the_shortest_events_find_room():
 
 
 def test_a_library_that_is_none_is_done_without(tmp_path):
-    broken = tmp_path / "_events.so"
+    broken = tmp_path / "_native.so"
     broken.write_bytes(b"\x7fELF of another machine")
     assert native._opened(broken) is None
 

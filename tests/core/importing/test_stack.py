@@ -3,9 +3,11 @@
 from decimal import Decimal
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.importing import native, stack
 from core.importing.numbers import EXACT_BELOW_US, needs_text, time_ns, times_ns, whole
 from core.importing.stack import TOLERANCE_NS, nest
 
@@ -39,6 +41,35 @@ def test_parents_enclose_and_lanes_are_free(spans, siblings):
         for j in range(i):
             if got.depth[i] == got.depth[j]:
                 assert end[j] <= start[i] or end[i] <= start[j], "two slices of a lane overlap"
+
+
+@pytest.mark.skipif(not native.available(), reason="the compiled library was not built here (no C compiler)")
+@settings(max_examples=300, deadline=None)
+@given(_SLICES, st.booleans())
+def test_the_compiled_nest_is_that_of_numpy(spans, laminar):
+    start, dur = _sorted(spans, 1)
+    end = start + dur
+    if laminar:  # each is cut where the one around it ends
+        for i in range(len(start)):
+            around = [j for j in range(i) if start[i] < end[j]]
+            end[i] = min([end[i], *(end[j] for j in around)])
+        order = np.lexsort((-end, start))
+        start, end = start[order], end[order]
+    compiled, slow = native.nest(start, end), stack._nest_clean(start, end, end - start)
+    assert (compiled is None) == (slow is None)
+    if compiled is not None:
+        for mine, other in zip(compiled, slow, strict=True):
+            assert mine.dtype == other.dtype
+            assert mine.tolist() == other.tolist()
+
+
+def test_nesting_does_without_the_compiled_library(monkeypatch):
+    start, dur = np.array([0, 1, 1, 5, 10]), np.array([9, 3, 0, 2, 1])
+    wanted = nest(start, dur, siblings=False)
+    monkeypatch.setattr(native, "_library", lambda: None)
+    got = nest(start, dur, siblings=False)
+    assert [c.tolist() for c in vars(got).values()] == [c.tolist() for c in vars(wanted).values()]
+    assert got.parent.tolist() == [-1, 0, 1, 0, -1]
 
 
 def test_rounding_is_forgiven_both_ways():

@@ -1,8 +1,9 @@
-/* Regular events of a trace, read from their text into columns in one pass.
+/* What takes numpy long and C a moment: regular events read from their text into columns, and the nest of slices.
 
-   This is the quick road for what Kineto writes. It takes nothing on trust: whatever it does not know, or is not valid
+   It is the quick road for what Kineto writes. It takes nothing on trust: whatever it does not know, or is not valid
    JSON, ends it with the place where that stands, and the caller reads the piece by the other road, which explains and
-   repairs. No byte outside of text[0, size) is looked at, and none is written outside of the columns that were given.
+   repairs. No byte outside of text[0, size) is looked at, and none is written
+   outside of the columns that were given.
 
    It is no Python module (nothing of Python is needed to build it): `core.importing.native` calls it by ctypes. */
 
@@ -15,7 +16,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-#define VERSION 1 /* one more with every change of what is read; the caller asks for the one it knows */
+#define VERSION 2 /* one more with every change of what is read; the caller asks for the one it knows */
 #define DEPTH 60 /* of nested lists and objects that are stepped over */
 #define FIELDS 4 /* texts of an event: category, name, process, thread */
 #define ARGUMENTS 8
@@ -518,7 +519,7 @@ static inline int taken(struct text t, const struct event *event, int64_t row, s
 EXPORT int64_t steplens_version(void) { return VERSION; }
 
 /* Windows' linker is told that an extension has this; importing it as a module fails. */
-EXPORT void *PyInit__events(void) { return 0; }
+EXPORT void *PyInit__native(void) { return 0; }
 
 /* Read events that are separated by commas.
 
@@ -551,4 +552,30 @@ EXPORT int64_t steplens_events(const uint8_t *bytes, int64_t size, struct column
             return -1 - begin; /* a comma too many, which is told of elsewhere */
     }
     return row;
+}
+
+/* Nest slices that are sorted by (start, longest first), if each lies in the one around it.
+
+   Writes for each the row of the one around it (-1 for none), its depth, and one past the last row that starts in it.
+   Returns 0, or -1 where slices cross: what was written means nothing then. */
+EXPORT int64_t steplens_nest(const int64_t *start, const int64_t *end, int64_t rows, int32_t *parent, int32_t *depth,
+                             int32_t *subtree_end)
+{
+    int32_t open = -1; /* the innermost that is open; its parents are the others */
+    if (rows > INT32_MAX)
+        return -1;
+    for (int32_t row = 0; row < rows; row++) {
+        while (open >= 0 && end[open] <= start[row]) {
+            subtree_end[open] = row;
+            open = parent[open];
+        }
+        if (open >= 0 && end[row] > end[open])
+            return -1;
+        parent[row] = open;
+        depth[row] = open < 0 ? 0 : depth[open] + 1;
+        open = row;
+    }
+    for (; open >= 0; open = parent[open])
+        subtree_end[open] = (int32_t)rows;
+    return 0;
 }
