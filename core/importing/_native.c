@@ -16,13 +16,14 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-#define VERSION 2 /* one more with every change of what is read; the caller asks for the one it knows */
+#define VERSION 3 /* one more with every change of what is read; the caller asks for the one it knows */
 #define DEPTH 60 /* of nested lists and objects that are stepped over */
 #define FIELDS 4 /* texts of an event: category, name, process, thread */
 #define ARGUMENTS 8
 #define SLOTS 14 /* the arguments of a slice, then those of an instant about memory */
 #define ABSENT (-1)
 #define NO_INT INT64_MIN /* an argument stands there, and is no integer of a sane size */
+#define FULL INT64_MIN   /* there are more events than rows */
 
 struct columns {
     int64_t capacity; /* rows */
@@ -523,7 +524,8 @@ EXPORT void *PyInit__native(void) { return 0; }
 
 /* Read events that are separated by commas.
 
-   Returns how many there are; where something is not as it should be, -1 minus the offset of the event in question. */
+   Returns how many there are; where something is not as it should be, -1 minus the offset of the event in question;
+   `FULL` where there is no room for all. */
 EXPORT int64_t steplens_events(const uint8_t *bytes, int64_t size, struct columns *out)
 {
     struct text t = {bytes, size};
@@ -535,7 +537,9 @@ EXPORT int64_t steplens_events(const uint8_t *bytes, int64_t size, struct column
     int64_t row = 0, at = after_blanks(t, 0);
     while (at < size) {
         int64_t begin = at;
-        if (t.at[at] != '{' || row == out->capacity)
+        if (row == out->capacity)
+            return FULL;
+        if (t.at[at] != '{')
             return -1 - begin;
         at = after_event(t, at, &event);
         if (at < 0 || at - begin > INT32_MAX || !taken(t, &event, row, out, last, last_number))

@@ -13,6 +13,22 @@ Tick = Callable[[], None]
 Read = Callable[[], bytes]
 
 
+def read_range(path: Path, start: int, size: int) -> bytes:
+    """Bytes of a plain file.
+
+    Raises
+    ------
+    OSError
+        When the file does not have them (any more).
+    """
+    with path.open("rb", 0) as file:
+        file.seek(start)
+        text = file.read(size)
+    if len(text) != size:
+        raise OSError(f"{path} was cut off while it was read")
+    return text
+
+
 class Future(Protocol):
     """A piece being decoded."""
 

@@ -19,13 +19,15 @@ import numpy as np
 
 from core.tables import I32, I64
 
-_VERSION = 2
+_VERSION = 3
 TEXTS = 4  # category, name, process, thread
 _ARGUMENTS = 8
 SWITCH = "STEPLENS_NATIVE"
 _P = ctypes.c_void_p
 NO_INT = -(1 << 63)
+FULL = -(1 << 63)
 _EVENT_BYTES = len(b'{"ph":"M"},')  # none is shorter
+_MOSTLY_BYTES = 48  # nearly all are longer: rows for all that there could be are made only where they are needed
 _DISTINCT = 1 << 15  # texts; ten times as many as a piece has
 _SEED = int.from_bytes(os.urandom(8), "little")  # nobody can prepare texts that share a place in the table
 
@@ -74,13 +76,20 @@ class Scanned:
     odd
         How many rows have `NO_INT` among their arguments.
     events
-        How many events there are, n; where something is not as it should be, -1 minus the offset of that event.
+        How many events there are, n; where something is not as it should be, -1 minus the offset of that
+        event; `FULL` where there are more than the capacity.
     """
 
     def __init__(self, text: bytes, size: int, capacity: int | None = None) -> None:
         """Read the first ``size`` bytes of events that are separated by commas, ``capacity`` of them at most."""
-        if capacity is None:  # counting them takes as long as reading them, and memory that is not written to is free
-            capacity = size // _EVENT_BYTES + 1
+        if capacity is not None:
+            self._read(text, size, capacity)
+            return
+        self._read(text, size, size // _MOSTLY_BYTES + 1)  # counting them takes as long as reading them
+        if self.events == FULL:
+            self._read(text, size, size // _EVENT_BYTES + 1)
+
+    def _read(self, text: bytes, size: int, capacity: int) -> None:
         phase = np.empty(capacity, np.uint8)
         texts = np.empty((TEXTS, capacity), np.int32)
         numbers = np.empty((4, capacity), np.int64)

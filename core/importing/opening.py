@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
@@ -12,15 +13,17 @@ from typing import Any
 
 from core import cache, memory
 from core.errors import TraceError
+from core.importing import threaded
 from core.importing.aside import aside
 from core.importing.assemble import assemble
 from core.importing.decode import decode_text
-from core.importing.decoders import InlineDecoder
+from core.importing.decoders import Decoder, InlineDecoder
 from core.importing.notes import add_file_notes, make_note
 from core.importing.pool import Pool, worker_count
 from core.importing.ranks import find_traces, merge, without_copies, without_twins
 from core.importing.reader import FileReader
 from core.importing.streams import Text
+from core.importing.threaded import Threads
 from core.trace import Trace, TraceSource
 
 Progress = Callable[[float, str], None]
@@ -141,13 +144,10 @@ def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Tr
         meter(0.8 * texts[-1].consumed_bytes / max(stat.st_size, 1), "Reading events")
 
     text_bytes = _text_size(path, stat.st_size)
-    count = worker_count(text_bytes, workers)
-    if count:
-        with Pool(count, text_bytes) as pool:
-            decoded = decode_text(open_text, pool, reading, note)
+    with _decoder_for(open_text, text_bytes, workers, reading) as decoder:
+        decoded = decode_text(open_text, decoder, reading, note)
+    if decoder.depth > 1:
         memory.give_back()
-    else:
-        decoded = decode_text(open_text, InlineDecoder(reading), reading, note)
     source = TraceSource(path.absolute(), stat.st_size, decoded.text_bytes, stat.st_mtime_ns)
     add_file_notes(decoded.columns, notes)
     facts = {"raw_backslashes": decoded.raw_backslashes}
@@ -158,6 +158,16 @@ def read_file(path: Path, meter: _Meter, workers: int | None = None) -> tuple[Tr
         lambda tick: assemble(columns, head, source, reader, tick), lambda: meter(0.9, "Building the timeline")
     )
     return built, facts
+
+
+def _decoder_for(
+    open_text: Callable[[], Text], text_bytes: int, workers: int | None, tick: Callable[[], None]
+) -> AbstractContextManager[Decoder]:
+    """Where a text of about this size is decoded: in threads, in ``workers`` processes, or here."""
+    if workers is None and threaded.worthwhile(text_bytes) and threaded.suits(open_text()):
+        return Threads()
+    count = worker_count(text_bytes, workers)
+    return Pool(count, text_bytes) if count else nullcontext(InlineDecoder(tick))
 
 
 def _text_size(path: Path, size: int) -> int:

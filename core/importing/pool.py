@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from core.importing import native
-from core.importing.decoders import Future, InlineDecoder, Read
+from core.importing.decoders import Future, InlineDecoder, Read, read_range
 from core.importing.pieces import PieceResult, decode_piece
 from core.importing.slots import Slots
 
@@ -101,15 +101,6 @@ def worker_count(text_bytes: int, wanted: int | None) -> int:
     return min(cores, 8) if text_bytes >= enough else 0
 
 
-def _read(path: Path, start: int, size: int) -> bytes:
-    with path.open("rb", 0) as file:
-        file.seek(start)
-        text = file.read(size)
-    if len(text) != size:
-        raise OSError(f"{path} was cut off while it was read")
-    return text
-
-
 def _keep_memory() -> None:
     """Ask the C library not to hand freed memory back: fetching it anew for every piece takes a tenth of the time.
 
@@ -139,7 +130,7 @@ def _serve(connection: Connection, slots: Slots | None = None) -> None:
             base, raw_backslashes, path, size, slot = pickle.loads(head)
             text = connection.recv_bytes() if path is None else b""
             try:
-                answer = decode_piece(text if path is None else _read(path, base, size), base, raw_backslashes)
+                answer = decode_piece(text if path is None else read_range(path, base, size), base, raw_backslashes)
                 packed = _packed(answer, slots, slot)
             except Exception as error:  # noqa: BLE001 - whatever it is, the opening process must hear of it
                 packed = _packed(error, slots, -1)

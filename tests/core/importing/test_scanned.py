@@ -253,8 +253,7 @@ def test_ids_stay_what_they_are_however_many_texts_there_are():
 def test_it_writes_no_more_rows_than_there_is_room_for():
     text = _text(EVENTS[:3])
     assert Scanned(text, len(text), 3).events == 3
-    short = Scanned(text, len(text), 2)
-    assert short.events == -1 - text.rindex(b'{"ph"')
+    assert Scanned(text, len(text), 2).events == native.FULL
     assert Scanned(text, 0, 0).events == 0
     assert Scanned(b"", 5, 0).events == 0  # never beyond the text
 
