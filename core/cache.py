@@ -37,6 +37,12 @@ from core.tables import (
 )
 from core.trace import Device, EventReader, ImportNote, ImportReport, Trace, TraceMeta, TraceSource
 
+_crc32: Callable[..., int] = zlib.crc32
+with suppress(ImportError):  # the same sum, five times as fast, where there is a wheel for it
+    from isal import isal_zlib
+
+    _crc32 = isal_zlib.crc32
+
 VERSION = 5  # raise whenever a column, a kind or a rule of the importer changes
 SUFFIX = ".steplens-cache"
 MAX_BYTES = 4 << 30
@@ -231,15 +237,15 @@ def _blocks(trace: Trace, facts: dict[str, Any]) -> Iterator[memoryview]:
     layout["report"] = asdict(trace.report)
     layout["facts"] = facts
     described = orjson.dumps(layout)
-    crc = zlib.crc32(described)
+    crc = _crc32(described)
     padded = []
     for array in columns:
         raw = array.view(np.uint8).data if array.nbytes else memoryview(b"")
         padded.append(raw)
-        crc = zlib.crc32(raw, crc)
+        crc = _crc32(raw, crc)
         fill = memoryview(bytes(-array.nbytes % _ALIGN))
         padded.append(fill)
-        crc = zlib.crc32(fill, crc)
+        crc = _crc32(fill, crc)
     head = _MAGIC + np.array([VERSION, len(described), crc], "<u8").tobytes()
     space = -(len(head) + len(described)) % _ALIGN
     yield memoryview(head + described + bytes(space))
@@ -260,7 +266,7 @@ def _parse(
         return None
     body = -(-(head_bytes + described_bytes) // _ALIGN) * _ALIGN
     described = data[head_bytes : head_bytes + described_bytes].tobytes()
-    if zlib.crc32(data[body:].data, zlib.crc32(described)) != crc:
+    if _crc32(data[body:].data, _crc32(described)) != crc:
         return None
     layout = orjson.loads(described)
     kept = layout["source"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from dataclasses import fields
 
 import numpy as np
@@ -160,3 +161,8 @@ def test_the_folder_is_the_users_and_can_be_turned_off(tmp_path, monkeypatch):
     assert cache.user_folder() == tmp_path / "mine"
     monkeypatch.setenv(cache.FOLDER_VARIABLE, "")
     assert cache.user_folder() is None
+
+
+def test_the_checksum_is_the_same_whatever_works_it_out():
+    data = bytes(range(256)) * 300
+    assert cache._crc32(data[7:], cache._crc32(data[:7])) == zlib.crc32(data)
