@@ -142,18 +142,18 @@ def button(
 
 
 class FormText(Wrapped):
-    """Wrapped text in a form, which gives a row the height that is hinted at: that of the present width."""
+    """Wrapped text in a form, which gives a row the greater of the hinted height and that of its lines in its width.
+
+    So a line is hinted at, however wide it is now: a hint that went with the width would be known a layout too late.
+    """
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """As high as the lines are."""
-        hint = super().sizeHint()  # an empty text has no height for a width
-        return QSize(hint.width(), self.heightForWidth(self.width()) if self.hasHeightForWidth() else hint.height())
+        """A line."""
+        return QSize(super().sizeHint().width(), self.fontMetrics().lineSpacing())
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Another width has other lines."""
-        super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self.updateGeometry()
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """A line."""
+        return QSize(super().minimumSizeHint().width(), self.fontMetrics().lineSpacing())
 
 
 class Link(QPushButton):

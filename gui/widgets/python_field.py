@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -133,15 +133,9 @@ class PythonAnswer(QWidget):
         self.remarks.setMinimumHeight(2 * self.remarks.fontMetrics().lineSpacing())
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """As high as its lines are at the present width: Qt would ask for as many as a narrow column has."""
-        hint = super().sizeHint()
-        return QSize(hint.width(), self.heightForWidth(self.width()) if self.hasHeightForWidth() else hint.height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Another width has other lines."""
-        super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self.updateGeometry()
+        """Room for the least, whatever the width: a form gives it the height that its lines take."""
+        hint, within = super().sizeHint(), self.layout()
+        return QSize(hint.width(), within.sizeHint().height() if within is not None else hint.height())
 
     def wait(self, asked: bool) -> None:
         """Say that it is being asked; nothing where no path is given."""

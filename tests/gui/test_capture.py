@@ -300,12 +300,12 @@ def test_remarks_about_a_python_are_one_below_the_other_with_their_cures(
     found, below = page.answer.found.geometry(), page.answer.remarks.geometry()
     assert page.answer.height() >= below.bottom()
     assert below.top() - found.bottom() <= 8  # no gap in between, however much room the form gives
+    qtbot.waitUntil(lambda: not jobs.busy())  # the look into the script has shown what it found
     page.hint.remarks.setText("The script does something that costs time, and these words of it take lines. " * 3)
     page.hint.remarks.show()
-    for width in (1000, 700, 1200):
+    for width in (1000, 700, 1200, 600, 800, 1200, 900):
         page.resize(width, 900)
-        for _ in range(3):  # a width, the lines in it, and what stands below them
-            QApplication.processEvents()
+        QApplication.processEvents()  # one layout is enough
         words = [text for text in page.steps.findChildren(FormText) if text.text().startswith("An evaluation")]
         for shown in (page.answer.remarks, page.hint.remarks, *words):
             assert shown.height() == shown.heightForWidth(shown.width())  # no empty lines below, none is cut

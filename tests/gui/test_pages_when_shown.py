@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from core.analysis import analyze
 from core.importing import open_trace
 from core.trace import Trace
+from gui import jobs
 from gui.document_page import DocumentPage
 from gui.main_window import MainWindow
 from gui.session import Document
@@ -84,7 +85,9 @@ def test_a_trace_closes_while_its_page_is_made(opened: MainWindow, qtbot: QtBot)
     qtbot.waitUntil(lambda: shown_documents(opened) == [d for d in made if d is not last])
 
 
-def test_a_late_page_looks_like_one_that_was_there_from_the_start(window: MainWindow, trace: Trace) -> None:
+def test_a_late_page_looks_like_one_that_was_there_from_the_start(
+    window: MainWindow, trace: Trace, qtbot: QtBot
+) -> None:
     early, late = Document(trace), Document(trace)
     for document in (early, late):
         document.keeps_view = True
@@ -105,8 +108,8 @@ def test_a_late_page_looks_like_one_that_was_there_from_the_start(window: MainWi
         window.session.set_current(document)
         page: Any = window.pages[document]
         page.vertical.setSizes([500, 229])
-        for _ in range(5):
-            QApplication.processEvents()
+        qtbot.waitUntil(lambda: not jobs.busy())
+        QApplication.processEvents()
         pictures.append((page.band("verdict").grab().toImage(), page.timeline.canvas.grab().toImage()))
         shown.append((page.timeline.canvas.scroll_px, page.shown_panel(), document.selected_slice))
     assert shown[0] == shown[1]
