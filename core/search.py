@@ -17,6 +17,27 @@ from core.trace import Trace
 # Places of the names in which a regular expression with these flags is found.
 Fitting = Callable[[str, int, Sequence[str]], list[int]]
 _folded: WeakKeyDictionary[Trace, list[str]] = WeakKeyDictionary()
+# What people call it, and how the names of slices spell the same (Kineto's, NCCL's and torch's).
+SPELLINGS = {
+    "copy": ("memcpy",),
+    "copies": ("copy", "memcpy"),
+    "h2d": ("htod",),
+    "d2h": ("dtoh",),
+    "d2d": ("dtod",),
+    "all_reduce": ("allreduce",),
+    "allreduce": ("all_reduce",),
+    "all_gather": ("allgather",),
+    "allgather": ("all_gather",),
+    "all_to_all": ("alltoall",),
+    "alltoall": ("all_to_all",),
+    "reduce_scatter": ("reducescatter",),
+    "reducescatter": ("reduce_scatter",),
+}
+
+
+def spellings(word: str) -> tuple[str, ...]:
+    """A folded word of a search, and what else it stands for in the names of slices."""
+    return (word, *SPELLINGS.get(word, ()))
 
 
 def search(
@@ -41,7 +62,7 @@ def search(
         Words that all have to be found in a name, in any order and anywhere. ``*`` stands for any characters and
         ``?`` for one; then the whole query is one pattern, found anywhere unless it begins with ``^`` (where a name
         begins) or ends with ``$`` (where it ends). With ``regex`` it is a regular expression, found anywhere.
-        Empty finds nothing.
+        Empty finds nothing. Without case, a word is found as names spell it, too (`SPELLINGS`): ``copy`` as ``Memcpy``.
     case_sensitive
         Off, letters are compared without case, in any script.
     kinds, tracks, min_dur_ns, max_dur_ns, start_ns, end_ns
@@ -136,7 +157,10 @@ def _test(query: str, regex: bool, case_sensitive: bool) -> Callable[[str], bool
     text = query if case_sensitive else query.casefold()
     if "*" not in text and "?" not in text:
         words = text.split() or [text]
-        return (lambda name: words[0] in name) if len(words) == 1 else (lambda name: all(w in name for w in words))
+        meant = [(word,) if case_sensitive else spellings(word) for word in words]
+        if all(len(each) == 1 for each in meant):
+            return (lambda name: words[0] in name) if len(words) == 1 else (lambda name: all(w in name for w in words))
+        return lambda name: all(any(w in name for w in each) for each in meant)
     wild = re.compile(_wildcards(text), re.DOTALL)
     return lambda name: wild.match(name) is not None
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QColor
 
 from core.kernel_names import is_mangled_long, kernel_in_line
+from core.search import spellings
 from gui import text, theme
 from gui.widgets.labels import plain_tip
 
@@ -163,7 +164,7 @@ class ColumnModel(QAbstractTableModel):
     # Ours ----------------------------------------------------------------------------------------------------
 
     def set_filter(self, needle: str) -> None:
-        """Keep the rows whose text columns hold all words of ``needle`` (case does not matter)."""
+        """Keep the rows whose text columns hold all words of ``needle`` (case does not matter, as in the search)."""
         if needle != self._filter:
             self.beginResetModel()
             self._filter = needle
@@ -210,7 +211,8 @@ class ColumnModel(QAbstractTableModel):
         if not words:
             return self._order
         texts = [self._fold(k) for k, c in enumerate(self._columns) if c.is_text]
-        keep = [all(any(word in t[row] for t in texts) for word in words) for row in self._order]
+        meant = [spellings(word) for word in words]
+        keep = [all(any(w in t[row] for w in each for t in texts) for each in meant) for row in self._order]
         return self._order[np.asarray(keep, np.bool_)] if len(keep) else self._order
 
 

@@ -13,6 +13,7 @@ from core.figures.flame import ROOT_KIND, THREAD_KIND, FlameGraph, flame_graph
 from core.figures.model import SyncTable
 from core.kernel_names import short_kernel_name, short_op_name
 from core.kinds import DEVICE_WORK, TrackKind
+from core.search import spellings
 from core.source_frames import is_user_frame
 from core.tables import Bool
 from core.trace import Trace
@@ -126,10 +127,11 @@ def find(words: FlameWords, graph: FlameGraph, needle: str) -> tuple[Bool, float
 
     What lies below a node that was found counts once.
     """
-    parts = needle.casefold().split()
+    parts = [spellings(word) for word in needle.casefold().split()]
     key = graph.name_id.astype(np.int64) * 256 + graph.kind
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    hits = [graph.kind[k] < THREAD_KIND and all(p in words.full(k).casefold() for p in parts) for k in first.tolist()]
+    names = [words.full(k).casefold() if graph.kind[k] < THREAD_KIND else "" for k in first.tolist()]
+    hits = [bool(name) and all(any(p in name for p in each) for each in parts) for name in names]
     found: Bool = np.asarray(hits, bool)[inverse]
     under = np.zeros(len(graph), bool)
     for level in range(1, graph.levels):

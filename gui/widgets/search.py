@@ -142,7 +142,8 @@ class SearchField(QLineEdit):
             plain_tip(
                 self.tr(
                     "Words in any order, anywhere in a name. * stands for any characters, ? for one; a pattern may "
-                    "begin with ^ (start of the name) and end with $ (its end)."
+                    "begin with ^ (start of the name) and end with $ (its end). copy finds Memcpy as "
+                    "well, h2d finds HtoD."
                 )
             )
         )

@@ -36,6 +36,22 @@ def test_words_in_any_order(trace: Trace) -> None:
     assert search(trace, "nn ampere").tolist() == []
 
 
+def test_a_word_is_found_as_the_names_of_slices_spell_it() -> None:
+    made = TraceBuilder().op("aten::copy_", 0, 50).op("c10d::allreduce_", 60, 10).op("nccl:all_reduce", 80, 5)
+    made.copy("HtoD (Pageable -> Device)", at=5, call=5, start=12, dur=10)
+    made.launch("ncclDevKernel_AllReduce_Sum_f32", at=62, call=3, start=66, dur=20)
+    trace = made.build()
+    copies = ["aten::copy_", "cudaMemcpyAsync", "Memcpy HtoD (Pageable -> Device)"]
+    assert names(trace, search(trace, "Copy")) == names(trace, search(trace, "copies")) == copies
+    assert names(trace, search(trace, "h2d")) == names(trace, search(trace, "copy htod")) == copies[2:]
+    assert names(trace, search(trace, "memcpy")) == copies[1:]
+    reduced = ["c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32", "nccl:all_reduce"]
+    assert names(trace, search(trace, "all_reduce")) == names(trace, search(trace, "allReduce")) == reduced
+    assert names(trace, search(trace, "copy", case_sensitive=True)) == ["aten::copy_"]
+    assert names(trace, search(trace, "copy", regex=True)) == ["aten::copy_"]
+    assert names(trace, search(trace, "^*copy*")) == ["aten::copy_"]
+
+
 def test_wildcards_are_found_anywhere_unless_they_are_anchored(trace: Trace) -> None:
     for query in ("conv2?", "onv2*", "*onv2*", "^aten*2d$", "^aten::conv2?$", "onv?d$", "^*onv2d$"):
         assert names(trace, search(trace, query)) == ["aten::conv2d"] * 2, query

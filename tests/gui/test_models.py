@@ -61,6 +61,14 @@ def test_filter_wants_all_words_and_keeps_the_order() -> None:
     assert shown(m) == ["alpha two"]
 
 
+def test_a_filter_finds_what_names_spell_otherwise() -> None:
+    m = ColumnModel([Column("Name", "name", ["Memcpy HtoD (Pinned -> Device)", "aten::copy_", "aten::mm"])])
+    m.set_filter("copy")
+    assert shown(m) == ["Memcpy HtoD (Pinned -> Device)", "aten::copy_"]
+    m.set_filter("H2D Copy")
+    assert shown(m) == ["Memcpy HtoD (Pinned -> Device)"]
+
+
 def test_csv_holds_raw_values_and_no_formula() -> None:
     m = ColumnModel([Column("Name", "name", ['=cmd("x")', "a,b"]), Column("Time", "ns", np.array([-1, 5]))])
     assert m.csv().splitlines() == ["Name,Time [ns]", '"\'=cmd(""x"")",', '"a,b",5']
