@@ -11,7 +11,7 @@ import numpy as np
 from core.analysis import Analysis
 from core.change_range import change_range
 from core.figures.lookup import View
-from core.figures.model import Figures, StatTable, Summary
+from core.figures.model import Figures, StatTable, Summary, SyncTable
 from core.figures.stats import outermost_of_name, self_time
 from core.judging import GAIN_PCT, Judgement, beside_far, is_shorter, judge, noise_of, with_pace
 from core.kinds import DEVICE_WORK, SliceKind
@@ -249,6 +249,12 @@ def _rounds_of(runs: tuple[RunRecord | None, RunRecord | None]) -> Judgement | N
     return judge(rounds[0], rounds[1], project.iterations)
 
 
+def sync_name(trace: Trace, syncs: SyncTable, row: int) -> str:
+    """Return what a sync point is compared by: its call, and the operator that it is under."""
+    op = int(syncs.op_id[row])
+    return trace.name(int(syncs.slice_id[row])) + (f" in {trace.name(op)}" if op >= 0 else "")
+
+
 class _Names:
     """Totals by name of one trace."""
 
@@ -296,9 +302,7 @@ class _Names:
         syncs, trace = self.figures.syncs, self.trace
         groups: dict[str, list[int]] = {}
         for i in range(len(syncs)):
-            op = int(syncs.op_id[i])
-            name = trace.name(int(syncs.slice_id[i])) + (f" in {trace.name(op)}" if op >= 0 else "")
-            groups.setdefault(name, []).append(i)
+            groups.setdefault(sync_name(trace, syncs, i), []).append(i)
         sides = {}
         for name, rows in groups.items():
             waits = syncs.wait_ns[rows]

@@ -10,11 +10,13 @@ from PySide6.QtCore import QObject
 
 from core.figures.model import Figures
 from core.kinds import TrackKind
+from gui import evidence
 from gui.session import Document
 
 if TYPE_CHECKING:
     from gui.timeline.view import TimelineView
 
+FAR = 40  # times the stretch about a slice: another one that far away is not shown with it
 LOW_PX = 260  # of a view: with all lanes of the operators the device's rows would lie below it
 
 
@@ -76,6 +78,25 @@ class Link(QObject):
             window = (start, start + 1.1 * max(*(end - start for start, end in steps), 1000))
         self._sides[0].zoom_to(*window, remember=False)
         self._moved(0)
+
+    def show(self, slice_ids: tuple[int, int]) -> None:
+        """Select a slice on each side (-1: none), and show both; where they lie far apart, the one of the last side."""
+        if not self._inside:
+            return
+        stretches = []
+        for document, slice_id, start in zip(self._sides, slice_ids, self._starts, strict=True):
+            if slice_id >= 0:
+                low, high = evidence.window_about(document.trace, (slice_id,))
+                stretches.append((low - start, high - start))
+        if not stretches:
+            return
+        low, high = min(low for low, _ in stretches), max(high for _, high in stretches)
+        if high - low > FAR * max(end - begin for begin, end in stretches):
+            low, high = stretches[-1]
+        self._sides[0].zoom_to(low + self._starts[0], high + self._starts[0], remember=False)
+        self._moved(0)
+        for document, slice_id in zip(self._sides, slice_ids, strict=True):
+            document.select(slice_id)
 
     def _widen(self) -> None:
         """Let either view go as far as the other's trace reaches: the shorter one is empty there, not out of step."""

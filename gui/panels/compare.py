@@ -10,15 +10,14 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
-from core.compare import CHANGED, GONE, NEW, SAME, Comparison, Difference, Side, compare
+from core.compare import Comparison, compare
 from core.device_words import USUAL, devices_word
 from core.run_folder import run_of
 from core.same_program import is_same_program
-from core.suggestions import Suggestion
-from gui import compare_words, jobs, text
+from gui import compare_tables, compare_words, jobs, text
 from gui.compare_side import SideTitle
 from gui.linked_views import Link, make_low
-from gui.models.columns import NOT_ASKED, Column, ColumnModel
+from gui.models.columns import ColumnModel
 from gui.panels import PanelSpec
 from gui.session import Document, Session
 from gui.text_size import px
@@ -29,7 +28,6 @@ from gui.widgets.labels import button, heading, label, named, restyle
 from gui.widgets.scrolled import scrolled
 from gui.widgets.table import TableBox
 
-NESTED = ("operators", "ranges")  # what others can run inside of
 TABS_PX, ROWS_PX = 420, 110  # of timelines and tables, and of the rows of one timeline, at least
 
 
@@ -96,7 +94,8 @@ class ComparePage(QWidget):
             ("sync_points", self.tr("Sync points")),
             ("suggestions", self.tr("Suggestions")),
         ):
-            tables[field] = TableBox(ColumnModel([]), _nothing, name=title)
+            opened = self._show_suggestion if field == "suggestions" else partial(self._show_row, field)
+            tables[field] = TableBox(ColumnModel([]), opened, name=title)  # a row opens by its number
             tables[field].set_empty(self.tr("Choose two traces that are open."))
             self.tabs.addTab(tables[field], title)
         return tables
@@ -201,12 +200,14 @@ class ComparePage(QWidget):
         self._fill_grid(self._rows(found))
         for field in ("operators", "kernels", "ranges", "sync_points"):
             box = self._tables[field]
-            box.model.replace(self._columns(field, getattr(found, field), found.per_step))
-            box.say(self._note(field, found.per_step))
+            rows = getattr(found, field)
+            box.model.replace(compare_tables.columns(field, rows, found.per_step), range(len(rows)))
+            box.say(compare_tables.note(field, found.per_step))
             box.set_empty(self.tr("Neither trace has any."))
             box.refresh()
         box = self._tables["suggestions"]
-        box.model.replace(self._suggestions(found))
+        box.model.replace(compare_tables.suggestions(found), range(len(found.suggestions)))
+        box.say(self.tr("Double-click a row to see it in its trace."))
         box.set_empty(self.tr("Neither trace has a suggestion."))
         box.refresh()
         if self._link is not None and fresh:
@@ -282,63 +283,25 @@ class ComparePage(QWidget):
         heads = [("", self.tr("before"), self.tr("after"), self.tr("change"))] if rows else []
         self.grid.show_rows([*heads, *rows])
 
-    def _note(self, field: str, per_step: bool) -> str:
-        if field == "sync_points":
-            if per_step:
-                return self.tr("Time waited per step.")
-            return self.tr("Time waited in the whole traces, since steps are unknown on one side.")
-        if per_step:
-            return self.tr("Times per step.")
-        return self.tr("Times of the whole traces, since steps are unknown on one side.")
+    def _show_row(self, field: str, row: int) -> None:
+        """Select what a row stands for in both timelines, and bring it into view."""
+        if self._pair is None or self._found is None or self._link is None:
+            return
+        name = getattr(self._found, field)[row].name
+        before, after = (compare_tables.example(document, field, name) for document in self._pair)
+        self.tabs.setCurrentWidget(self.timelines)
+        self._link.show((before, after))
 
-    def _columns(self, field: str, rows: tuple[Difference, ...], per_step: bool) -> list[Column]:
-        states = {NEW: self.tr("new"), GONE: self.tr("gone"), CHANGED: self.tr("changed"), SAME: ""}
-
-        def values(sides: list[Side | None], field: str) -> list[float]:
-            return [float(NOT_ASKED) if s is None else float(getattr(s, field) or 0) for s in sides]
-
-        times, calls, own = (
-            ("total_per_step_ns", "calls_per_step", "self_per_step_ns")
-            if per_step
-            else ("total_ns", "calls", "self_ns")
-        )
-        tip = (
-            self.tr("Per step, in both.") if per_step else self.tr("Of the whole recording: steps are unknown in one.")
-        )
-        alone = self.tr("Without what ran inside. {tip}").format(tip=tip)
-        before, after = [r.before for r in rows], [r.after for r in rows]
-        better = [0 if r.state == SAME else -1 if r.delta_ns > 0 else 1 if r.delta_ns < 0 else 0 for r in rows]
-        columns = [
-            Column(self.tr("Name"), "name", [r.name for r in rows]),
-            Column(self.tr("State"), "text", [states[r.state] for r in rows]),
-            Column(self.tr("Difference"), "signed_ns", [r.delta_ns for r in rows], tip, better),
-            Column(self.tr("Before"), "side_ns", values(before, times), tip),
-            Column(self.tr("After"), "side_ns", values(after, times), tip),
-            Column(self.tr("Calls before"), "side_count", values(before, calls), tip),
-            Column(self.tr("Calls after"), "side_count", values(after, calls), tip),
-        ]
-        if field in NESTED:  # nothing runs inside a kernel or a wait
-            columns += [
-                Column(self.tr("Own time before"), "side_ns", values(before, own), alone),
-                Column(self.tr("Own time after"), "side_ns", values(after, own), alone),
-            ]
-        return columns
-
-    def _suggestions(self, found: Comparison) -> list[Column]:
-        states = {NEW: self.tr("appeared"), GONE: self.tr("vanished"), SAME: self.tr("still there")}
-        changes = found.suggestions
-        places = [text.place(c.source.file, c.source.line) if c.source else "" for c in changes]
-
-        def savings(sides: list[Suggestion | None]) -> list[float]:
-            return [float(NOT_ASKED) if s is None else -1.0 if s.saving.ns is None else s.saving.ns for s in sides]
-
-        return [
-            Column(self.tr("Suggestion"), "name", [text.filled(c.either.title, c.either.values) for c in changes]),
-            Column(self.tr("State"), "text", [states[c.state] for c in changes]),
-            Column(self.tr("Place"), "text", places),
-            Column(self.tr("Saves before"), "saving_ns", savings([c.before for c in changes])),
-            Column(self.tr("Saves after"), "saving_ns", savings([c.after for c in changes])),
-        ]
+    def _show_suggestion(self, row: int) -> None:
+        """Open the plan of the newer trace that has a suggestion, at that one."""
+        if self._pair is None or self._found is None:
+            return
+        change = self._found.suggestions[row]
+        document = self._pair[0 if change.after is None else 1]
+        keys = [s.key for s in document.analysis.suggestions] if document.analysis is not None else []
+        if change.either.key in keys:
+            self._session.set_current(document)
+            document.show_suggestion(keys.index(change.either.key))
 
     def _show_timelines(self, before: Document | None, after: Document | None) -> None:
         if self._link is not None:
@@ -386,10 +349,6 @@ def _compare(before: Any, before_analysis: Any, after: Any, after_analysis: Any,
     sides = (before, after)
     runs = [d.run if d.run is not None else run_of(d.trace.path) if d.trace.sources else None for d in sides]
     return compare(before.trace, before_analysis, after.trace, after_analysis, (runs[0], runs[1]))
-
-
-def _nothing(_: int) -> None:
-    """Rows of a difference belong to two traces: there is no one slice to show."""
 
 
 def _create(session: Session, _: Document | None) -> QWidget:

@@ -85,6 +85,52 @@ def test_a_selected_slice_is_told_of_over_its_timeline(window: MainWindow) -> No
     assert "selected: aten::cudnn" not in second.full_text()
 
 
+def opened(page: ComparePage, tab: int, wanted: str) -> None:
+    """Open the first row whose name or state begins like this, as a double click does."""
+    page.tabs.setCurrentIndex(tab)
+    table = page.tabs.widget(tab).table
+    model = table.model()
+    rows = [r for r in range(model.rowCount()) if any(model.index(r, c).data().startswith(wanted) for c in (0, 1))]
+    table.doubleClicked.emit(model.index(rows[0], 0))
+
+
+@pytest.mark.parametrize(("tab", "name"), [(1, "aten::add_"), (2, "Memcpy"), (3, "Optimizer.step"), (4, "cuda")])
+def test_a_row_leads_to_what_it_stands_for_in_both_timelines(
+    window: MainWindow, qtbot: QtBot, tab: int, name: str
+) -> None:
+    page = compared(window, 0, 1)
+    qtbot.waitUntil(lambda: page.tabs.widget(1).model.total > 0)
+    opened(page, tab, name)
+    assert page.tabs.currentWidget() is page.timelines
+    lengths = []
+    for document in window.session.documents:
+        chosen, view = document.selected_slice, document.viewport
+        assert chosen >= 0 and document.trace.name(chosen).startswith(name)
+        start = int(document.trace.slices.start_ns[chosen])
+        assert view.start_ns <= start and start + int(document.trace.slices.dur_ns[chosen]) <= view.end_ns
+        lengths.append(view.width_ns)
+    assert lengths[0] == pytest.approx(lengths[1])  # they still move together
+
+
+def test_a_row_of_what_is_gone_selects_nothing_where_it_is_not(window: MainWindow, qtbot: QtBot) -> None:
+    page = compared(window, 0, 6)
+    qtbot.waitUntil(lambda: page.tabs.widget(1).model.total > 0)
+    before, after = window.session.documents
+    after.select(5)
+    opened(page, 1, "gone")
+    assert before.selected_slice >= 0
+    assert after.selected_slice == -1
+
+
+def test_a_row_of_a_suggestion_opens_it_in_the_trace_that_has_it(window: MainWindow, qtbot: QtBot) -> None:
+    page = compared(window, 0, 6)
+    qtbot.waitUntil(lambda: page.tabs.widget(5).model.total > 0)
+    opened(page, 5, "vanished")
+    before = window.session.documents[0]
+    assert window.session.current is before
+    assert before.current_suggestion >= 0
+
+
 def test_an_empty_comparison_says_what_is_missing(window: MainWindow) -> None:
     page = compared(window)
     assert page.timelines.count() == 1
