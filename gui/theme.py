@@ -60,7 +60,7 @@ DARK = Theme(
     chip="#4a3a16",
     added="#1d3a2c",
     removed="#47262a",
-    selection="#263a52",
+    selection="#21344a",
 )
 LIGHT = Theme(
     dark=False,
@@ -81,7 +81,7 @@ LIGHT = Theme(
     chip="#fbe9c6",
     added="#dcf1e4",
     removed="#fbdfe0",
-    selection="#d6e6fb",
+    selection="#dceafc",
 )
 
 # Calm and far from red; (dark, light) per kind of slice.

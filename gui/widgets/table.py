@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -37,8 +37,13 @@ class _Cut(QStyledItemDelegate):
     """Cuts a name in the middle, where folders and modules are, but what begins with its telling part at the end."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:  # noqa: N802 - Qt's name
-        """Choose where the text is cut."""
+        """Choose where the text is cut; what is red or green stays so in a chosen row."""
         super().initStyleOption(option, index)
+        ink = index.data(Qt.ItemDataRole.ForegroundRole)
+        if isinstance(ink, QColor):
+            palette = QPalette(option.palette)  # type: ignore[attr-defined]
+            palette.setColor(QPalette.ColorRole.HighlightedText, ink)
+            option.palette = palette  # type: ignore[attr-defined]
         name = index.data(SORT_ROLE)
         if isinstance(name, str) and is_mangled_long(name):
             option.textElideMode = Qt.TextElideMode.ElideRight  # type: ignore[attr-defined]

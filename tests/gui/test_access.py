@@ -119,6 +119,7 @@ def test_texts_keep_their_contrast_on_every_ground(dark: bool) -> None:
     grounds = ("window", "panel", "card")
     pairs = [(ink, ground) for ink in ("text", "dim", "faint", "wait", "saved", "warn", "accent") for ground in grounds]
     pairs += [("text", "raised"), ("faint", "raised"), ("text", "selection"), ("accent", "selection")]
+    pairs += [("wait", "selection"), ("saved", "selection"), ("warn", "selection")]
     pairs += [("on_accent", "accent"), ("on_accent", "saved"), ("warn", "chip"), ("text", "added"), ("text", "removed")]
     low = {f"{a} on {b}": round(contrast(getattr(t, a), getattr(t, b)), 2) for a, b in pairs}
     assert {k: v for k, v in low.items() if v < 4.5} == {}

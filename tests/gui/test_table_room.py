@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
@@ -15,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from gui import text_size
+from gui import text_size, theme
 from gui.main_window import MainWindow
 from gui.models.columns import Column, ColumnModel
 from gui.screenshot import settle
@@ -149,3 +150,26 @@ def test_small_shares_at_the_end_of_a_table_are_not_cut(qtbot: QtBot) -> None:
     needed = table.fontMetrics().horizontalAdvance(str(model.index(149, 1).data()))
     assert needed > table.fontMetrics().horizontalAdvance(str(model.index(0, 1).data()))
     assert table.columnWidth(1) >= max(needed + PADDING_PX, LEAST_PX)
+
+
+@pytest.mark.parametrize("dark", [True, False])
+def test_what_is_bad_stays_red_in_a_chosen_row(qapp: QApplication, qtbot: QtBot, dark: bool) -> None:
+    was = theme.current()
+    theme.apply(qapp, dark=dark)
+    try:
+        better = [-1, 1, 0]
+        columns = [Column("Name", "name", ["a", "b", "c"]), Column("Losses", "text", ["██ one"] * 3, better=better)]
+        table = Table(ColumnModel(columns), lambda _row: None)
+        qtbot.addWidget(table)
+        table.resize(400, 200)
+        table.show()
+        found = []
+        for row in range(3):
+            table.selectRow(row)
+            picture = table.viewport().grab(table.visualRect(table.model().index(row, 1))).toImage()
+            colours = {picture.pixelColor(x, y).name() for x in range(picture.width()) for y in range(picture.height())}
+            assert theme.current().selection in colours
+            found.append(colours & {theme.current().wait, theme.current().saved, theme.current().text})
+        assert found == [{theme.current().wait}, {theme.current().saved}, {theme.current().text}]
+    finally:
+        theme.apply(qapp, dark=was.dark)
