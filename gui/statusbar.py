@@ -125,11 +125,7 @@ class StatusBar(QFrame):
         self.counts.set_text(" · ".join([*parts, *self.facts(document)]))
         notes = things_to_know(document)
         if notes:
-            words = (
-                self.tr("1 thing to know about this trace")
-                if len(notes) == 1
-                else self.tr("{count} things to know about this trace").format(count=len(notes))
-            )
+            words = text.counted(self.tr("{count} {count|thing|things} to know about this trace"), len(notes))
             self.chip.setText(words)
             self.chip.setAccessibleName(words)
             self.chip.setToolTip(plain_tip("\n".join(f"• {n}" for n in notes[:12])))

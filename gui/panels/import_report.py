@@ -15,6 +15,8 @@ from gui.session import Document, Session
 from gui.widgets.labels import button, heading, label
 
 ROLES = {"error": "wait", "warning": "warn", "info": "faint"}
+RANK = {"error": 0, "warning": 1}
+Line = tuple[str, str, str, tuple[int, ...]]  # severity, title, advice, slices to show
 
 
 class ImportReportPanel(QScrollArea):
@@ -49,14 +51,33 @@ class ImportReportPanel(QScrollArea):
             read=text.count(report.events_read), kept=text.count(report.events_kept)
         )
         box.addWidget(label(words, "dim"))
+        lines = self._lines(doctor)
+        notes = [line for line in lines if line[0] == "info"]
+        odd = sorted((line for line in lines if line[0] != "info"), key=lambda line: RANK.get(line[0], len(RANK)))
+        if not lines:
+            box.addWidget(label(self.tr("Nothing is odd about this trace.")))
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(10)
         grid.setColumnStretch(1, 1)
-        rank = {"error": 0, "warning": 1, "info": 2}
+        for few, title in (  # as the status bar counts them
+            (odd, text.counted(self.tr("{count} {count|thing|things} to know about this trace"), len(odd))),
+            (notes, text.counted(self.tr("{count} {count|note|notes}"), len(notes))),
+        ):
+            if few:
+                grid.addWidget(heading(title, 1), grid.rowCount(), 0, 1, 2)
+                for line in few:
+                    self._add(grid, *line)
+        box.addLayout(grid)
+        box.addStretch(1)
+        self.setWidget(inner)
+
+    def _lines(self, doctor: tuple[DoctorNote, ...]) -> list[Line]:
+        """What there is to say, once each."""
+        report = self._document.trace.report
         # What the importer found odd the doctor judges, too: once is enough, with what the doctor knows of it.
         twins = {d.title: d for d in doctor}
-        lines: list[tuple[str, str, str, tuple[int, ...]]] = []
+        lines: list[Line] = []
         for n in report.notes:
             twin = twins.pop(n.headline, None)
             advice = self._advice(n.advice, n.example)
@@ -67,13 +88,7 @@ class ImportReportPanel(QScrollArea):
             if d.title in twins:
                 title, consequence, cure = _texts(d)
                 lines.append((d.severity, title, " ".join(p for p in (consequence, cure) if p), d.slices))
-        for severity, title, advice, slices in sorted(lines, key=lambda line: rank.get(line[0], 3)):
-            self._add(grid, severity, title, advice, slices)
-        if not lines:
-            box.addWidget(label(self.tr("Nothing is odd about this trace.")))
-        box.addLayout(grid)
-        box.addStretch(1)
-        self.setWidget(inner)
+        return lines
 
     def _title(self, title: str, count: int) -> str:
         return fill(_rules(title), {"count": count}, {"count": text.count(count)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QPoint
@@ -10,10 +11,13 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
+from core.figures.model import DoctorNote
 from gui import statusbar
 from gui.main_window import MainWindow
+from gui.panels.import_report import ImportReportPanel
 from gui.screenshot import settle
 from gui.session import Document
+from gui.statusbar import things_to_know
 from tests.trace_builder import TraceBuilder
 
 
@@ -100,3 +104,26 @@ def test_what_is_said_stands_whole_in_front_of_the_facts(window: MainWindow, doc
     counts = window.status.counts
     room_px = counts.fontMetrics().horizontalAdvance("Text size: 200 % · 12…")
     assert counts.fitting(room_px).startswith("Text size: 200 % · ")
+
+
+def test_the_doctor_counts_what_the_status_bar_counts(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    builder = TraceBuilder().op("aten::mm", 0, 5).event(ph="X", cat="cpu_op", name="bad", ts=3, dur=-4, pid=1, tid=1)
+    document = Document(builder.build(tmp_path / "odd.json"))
+    analysis = analyze(document.trace)
+    for odd in (2, 1, 0):
+        notes = [DoctorNote(s, s, f"Note {n}", "", "") for n, s in enumerate(["info", *["warning"] * odd])]
+        document.set_analysis(replace(analysis, figures=replace(analysis.figures, doctor=tuple(notes))))
+        if odd == 2:
+            window.session.add_document(document)
+            panel = ImportReportPanel(window.session, document)
+            qtbot.addWidget(panel)
+        said = [shown.text() for shown in panel.widget().findChildren(QLabel)]
+        counted = len(things_to_know(document))
+        assert odd <= counted
+        words = "1 thing to know about this trace" if counted == 1 else f"{counted} things to know about this trace"
+        assert (words in said) is (counted > 0)
+        assert window.status.chip.isHidden() is (counted == 0)
+        assert counted == 0 or window.status.chip.text() == words
+        assert said.count("careful") + said.count("error") == counted
+        infos = said.count("note")
+        assert ("1 note" if infos == 1 else f"{infos} notes") in said
