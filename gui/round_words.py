@@ -11,10 +11,10 @@ from PySide6.QtCore import QCoreApplication
 from core.change_range import is_calm
 from core.judging import GAIN_PCT, SLOWED, Judgement, is_busy, is_same_code, judge
 from core.project import Figures, Iteration, Project
-from core.results import ROUNDING, ResultCheck, compare_parameters
-from core.run_folder import ParametersAt, RunRecord, read_run
+from core.results import ROUNDING, ResultCheck
 from gui import text
 from gui.round_pace import disturbed, pace_words, start_words, untimed_words
+from gui.round_parameters import run_record, same_parameters, small_percent
 from gui.round_state import cut_off, made_from, why_unmeasured
 
 translate = QCoreApplication.translate
@@ -52,7 +52,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         figures = last.figures
         if figures.left != 0:
             words += " " + translate("iterations", "Choose a suggestion and apply it to a copy.")
-        untimed = untimed_words(last, _run(last))
+        untimed = untimed_words(last, run_record(last))
         said = [cut_off(last), words.format(time=text.duration(shown)), *untimed, *_disturbed(figures)]
         return " ".join(s for s in said if s)
     found = judge(parent, last, project.iterations)
@@ -69,15 +69,11 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         *_why_of(found.reasons),
         *pace_words(found, project.iterations),
         *_between_runs(found),
-        *start_words(found, _run(parent), _run(last)),
-        *[words for one in (parent, last) for words in untimed_words(one, _run(one))][:1],
+        *start_words(found, run_record(parent), run_record(last)),
+        *[words for one in (parent, last) for words in untimed_words(one, run_record(one))][:1],
     ]
-    sentences += [_same(checks[last.number], parent), _same_parameters(parent, last)]
+    sentences += [_same(checks[last.number], parent), same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
-
-
-def _run(iteration: Iteration) -> RunRecord | None:
-    return read_run(Path(iteration.run_folder)) if iteration.run_folder else None
 
 
 def _change(found: Judgement, parent: Iteration, last: Iteration) -> str:
@@ -137,9 +133,9 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def result(found: Judgement) -> str:
-    """Whether a round was faster, in a word or two."""
+    """Whether a round was faster, in a few words."""
     if found.is_gain is None:
-        return translate("iterations", "unclear")
+        return translate("iterations", "unclear whether it is faster")
     if found.is_gain:
         return translate("iterations", "faster")
     slower = (found.measured_pct or 0.0) >= GAIN_PCT
@@ -181,6 +177,15 @@ def _prediction(found: Judgement, last: Iteration) -> str:
     values = {"predicted": signed(found.predicted_pct), "off": points(found.off_by_pct)}
     if found.outcome == "right":
         return translate("iterations", "Predicted was {predicted}: the prediction held.").format(**values)
+    if found.is_gain is None and found.outcome in ("better", "worse"):  # which is not to be read as one judgement
+        words = (
+            translate("iterations", "Predicted was {predicted}: too low by {off} points, whether it is faster or not.")
+            if found.outcome == "better"
+            else translate(
+                "iterations", "Predicted was {predicted}: too high by {off} points, whether it is faster or not."
+            )
+        )
+        return words.format(**values)
     if found.outcome == "better":
         return translate("iterations", "Predicted was {predicted}: it brought more, by {off} points.").format(**values)
     if found.outcome == "worse":
@@ -314,57 +319,6 @@ def _left_to_chance(check: ResultCheck) -> str:
         "The losses cannot be compared: rounds {one} and {other} ran the same code and differ too, so the script draws "
         "other numbers in every run. Seed all that draws them: torch, numpy, random, the order of the data.",
     ).format(one=one, other=other)
-
-
-def small_percent(pct: float) -> str:
-    """A share in per cent with one digit that counts, however small: 0.00002 %."""
-    if pct <= 0 or pct >= 0.1:
-        return text.percent(pct)
-    digits = min(1 - math.floor(math.log10(pct)), 12) - 1
-    return f"{pct:.{digits}f}{text.THIN}%"
-
-
-def _same_parameters(before: Iteration, after: Iteration) -> str:
-    """Nothing where they were not asked for."""
-    old, new = _run(before), _run(after)
-    if old is None or new is None:
-        return ""
-    sentences = [_same_at(old.parameters_at, new.parameters_at)]
-    check = compare_parameters(old.parameters, new.parameters)
-    if check.status == "same":
-        same = translate("iterations", "The parameters at the end are the same ({count} compared).")
-        sentences.append(same.format(count=check.compared))
-    elif check.status == "differs":
-        parted = translate("iterations", "The parameters at the end differ by up to {share}, from number {number} on.")
-        sentences.append(parted.format(share=_share(check), number=(check.first or 0) + 1))
-    return " ".join(s for s in sentences if s)
-
-
-def _share(check: ResultCheck) -> str:
-    """By how much parameters differ: training lets rounding grow, so that a small difference is no fault yet."""
-    known = check.largest is not None and math.isfinite(check.largest)
-    return small_percent(100 * (check.largest or 0.0)) if known else "∞"
-
-
-def _same_at(old: ParametersAt | None, new: ParametersAt | None) -> str:
-    """The parameters after a chosen step."""
-    if old is None or new is None:
-        return ""
-    if old.step != new.step:
-        return translate("iterations", "The parameters were kept after different steps, and are not compared.")
-    if "recorded" in (old.reason, new.reason):
-        words = translate("iterations", "Step {step} was recorded, so the parameters after it were not kept.")
-        return words.format(step=old.step)
-    check = compare_parameters(old.sums, new.sums)
-    if check.status == "same":
-        words = translate("iterations", "The parameters after {step} steps are the same ({count} compared).")
-        return words.format(step=old.step, count=check.compared)
-    if check.status == "differs":
-        words = translate(
-            "iterations", "The parameters after {step} steps differ by up to {share}, from number {number} on."
-        )
-        return words.format(step=old.step, share=_share(check), number=(check.first or 0) + 1)
-    return translate("iterations", "The parameters after {step} steps could not be compared.").format(step=old.step)
 
 
 def step(iteration: Iteration) -> float | None:

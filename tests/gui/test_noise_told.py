@@ -15,7 +15,7 @@ from core.judging import judge
 from core.project import Figures, Iteration, Project
 from core.results import ResultCheck
 from core.round_checks import checks_of
-from gui import round_chart, round_words
+from gui import round_chart, round_parameters, round_words
 from gui.fix_dialog import FixDialog
 from gui.panels.iterations import IterationsPage
 from gui.panels.plan import PlanPanel
@@ -72,7 +72,8 @@ def said_of(project: Project, number: int) -> str:
 def test_a_round_is_compared_with_all_runs_of_the_code_before(tmp_path):
     said = said_of(rounds(tmp_path, 2.0, 0.8), 1)
     assert said.startswith(
-        "Round 1: unclear. The step without the profiler went from 1.40 ms, the mean of rounds 0 and 2, to 1.00 ms"
+        "Round 1: unclear whether it is faster. "
+        "The step without the profiler went from 1.40 ms, the mean of rounds 0 and 2, to 1.00 ms"
     )
     assert "The same code differed by 60 % between two runs: this change is within that." in said
     assert "With round 0 alone it was −50 %: the same code was measured again since." in said
@@ -125,7 +126,7 @@ def test_what_the_machine_did_is_told_with_its_cure_and_no_prediction_is_blamed(
     first = disturbed(0, 5.6e6, 3.0)
     fixed = disturbed(1, 8.7e6, 45.0, parent=0, copy="/copies/1", predicted_ns=6.1e6)
     said = said_of(Project(tmp_path, "train.py", (first, fixed)), 1)
-    assert said.startswith("Round 1: unclear.")
+    assert said.startswith("Round 1: unclear whether it is faster.")
     assert "whether it held cannot be told" in said
     assert "Other programs had the processor for 3.0 % of the time while steps were timed before, and 45 % now." in said
     assert "the change lies between −15 % and +60 %. Measure both again." in said
@@ -137,6 +138,16 @@ def test_what_the_machine_did_is_told_with_its_cure_and_no_prediction_is_blamed(
     assert "a fixed piece of work took +50 %" in said_of(Project(tmp_path, "train.py", (first, slower)), 1)
     busy = Project(tmp_path, "train.py", (disturbed(0, 5.6e6, 40.0),))
     assert "so the step may be as short as 3.36 ms. Measure it again." in said_of(busy, 0)
+
+
+def test_a_prediction_that_failed_is_not_mixed_up_with_a_round_that_is_unclear(tmp_path):
+    first = disturbed(0, 5.6e6, 3.0)
+    fixed = disturbed(1, 5.5e6, 8.0, parent=0, copy="/copies/1", predicted_ns=3.0e6)
+    found = judge(first, fixed, (first, fixed))
+    assert (found.is_gain, found.outcome) == (None, "worse")
+    said = said_of(Project(tmp_path, "train.py", (first, fixed)), 1)
+    assert said.startswith("Round 1: unclear whether it is faster.")
+    assert "Predicted was −46 %: too high by 45 points, whether it is faster or not." in said
 
 
 def test_measure_both_again_is_said_once_where_both_sides_were_disturbed(tmp_path):
@@ -182,7 +193,7 @@ def test_a_round_that_was_stopped_and_is_unclear_has_the_cure_that_is_named(wind
     fixed = disturbed(1, 6.5e6, 60.0, parent=0, copy=str(copy), predicted_ns=5.5e6, state="stopped")
     project = Project(tmp_path / "p", str(tmp_path / "project" / "train.py"), (first, fixed))
     said = said_of(project, 1)
-    assert said.startswith("Round 1 was stopped before the script's end. Round 1: unclear.")
+    assert said.startswith("Round 1 was stopped before the script's end. Round 1: unclear whether it is faster.")
     assert "Measure both again." in said
     loop.show_project(project)
     window.session.pageRequested.emit("iterations")
@@ -253,7 +264,7 @@ def test_a_run_that_fails_takes_the_other_with_it(window, loop, run_folder, tmp_
 
 
 def test_by_how_much_parameters_differ_is_told():
-    small, without = (round_words._share(ResultCheck("differs", 2, 0, by)) for by in (0.006, float("inf")))
+    small, without = (round_parameters._share(ResultCheck("differs", 2, 0, by)) for by in (0.006, float("inf")))
     assert (plain(small), without) == ("0.6 %", "∞")
 
 
