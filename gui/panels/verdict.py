@@ -31,7 +31,8 @@ from gui.widgets.metric import Metric
 WIDE_PX = 1300
 ELLIPSIS = "…"
 LOW_PX = 746  # height of the page: the word stands beside its sentence
-VERY_LOW_PX = 640  # the sentence has one line, and the bar no line of names
+VERY_LOW_PX = 640  # the bar has no line of names
+SHORT_PX = 560  # the sentence has one line
 ROUGH_PCT = 10.0  # as `core.pricing.POOR_REPLAY_PCT`: a replay further off than this gives rough savings
 LOWEST_PX = 420  # the main figures stand beside the word; what the sentence says, the bar shows
 ROLES = {
@@ -113,8 +114,9 @@ class VerdictBand(QFrame):
         very_low = page_px < px(VERY_LOW_PX)
         self._show_figures()
         said = self._lowest and bool(self._shown)
-        self.sentence.setVisible(not very_low)
-        self.short_sentence.setVisible(very_low and not said)
+        short = page_px < px(SHORT_PX)
+        self.sentence.setVisible(not short)
+        self.short_sentence.setVisible(short and not said)
         self.setToolTip(plain_tip(self.sentence.text()) if said else "")
         self.bar.show_names_below(not very_low)
         self._left.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
+from core.analysis import analyze
 from core.importing import open_trace
 from core.run_folder import SAMPLES
 from gui.main_window import MainWindow
 from gui.panels.verdict import VerdictBand
+from gui.screenshot import settle
 from gui.session import Document
+from gui.widgets.labels import plain_tip
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (900, 600)])
@@ -30,3 +34,24 @@ def test_the_band_keeps_its_height_when_the_theme_changes(window: MainWindow, si
     for theme in (not dark, dark):
         window.session.set_dark(theme)
         assert height() == waiting
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1280, 690), (1280, 640), (1024, 700), (1280, 560)])
+def test_the_sentence_is_whole_or_its_tooltip_is(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    trace = open_trace(SAMPLES / "article_stage6_simulated.json.gz")
+    document = Document(trace)
+    window.resize(*size)
+    window.show()
+    window.session.add_document(document)
+    document.set_analysis(analyze(trace))
+    band = window.pages[document].findChild(VerdictBand)
+    settle()
+    whole, short = band.sentence, band.short_sentence
+    assert len(whole.text()) > 250
+    assert whole.isVisible() is (size[1] >= 640)
+    assert whole.isVisible() is not short.isVisible()
+    if whole.isVisible():
+        qtbot.waitUntil(lambda: whole.height() >= whole.heightForWidth(whole.width()))
+    else:
+        assert short.fitting(short.width()) != short.full_text() == whole.text()
+        assert short.toolTip() == plain_tip(whole.text())
