@@ -14,6 +14,7 @@ from core.project import Iteration, Project
 from core.run_folder import read_run
 from core.take_over import base_of, taken_over
 from gui.round_pace import disturbed_before
+from gui.round_state import can_run
 from gui.widgets.flow import FlowLayout
 from gui.widgets.labels import button
 
@@ -85,9 +86,9 @@ class RoundButtons(QFrame):
         found = judge(parent, iteration, project.iterations) if parent is not None else None
         if found is None or "same_code" in found.reasons:
             return
-        if not iteration.copy:  # a round in the user's own file: only one of the two codes is there
-            return
         if found.is_gain is not None and found.outcome != "unclear" and not disturbed_before(found, project.iterations):
+            return
+        if not can_run(project, iteration) or not can_run(project, parent):  # as once the user's own file was changed
             return
         words = self.tr("Measure both again")
         tip = self.tr("Runs round {parent} and this one once more, one after the other, and adds a row of each.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QCoreApplication
 
@@ -36,12 +36,18 @@ def disturbed(figures: Figures) -> str:
     return words.format(share=text.percent(figures.waited_pct or 0.0), time=text.duration(least))
 
 
-def pace_words(found: Judgement, rounds: Sequence[Iteration] = ()) -> list[str]:
-    """What the machine did while steps were timed, and between which bounds the change lies; where that matters."""
-    sentences = _all_disturbed(found, rounds)
-    if "pace" not in found.reasons or found.range_pct is None:
+def pace_words(found: Judgement, rounds: Sequence[Iteration], cure: Callable[[], str] = str) -> list[str]:
+    """What the machine did while steps were timed, and between which bounds the change lies; where that matters.
+
+    ``cure`` names what to do where both codes cannot be measured again; it is asked only where that is told.
+    """
+    olds = disturbed_before(found, rounds)
+    open_to = found.range_pct if "pace" in found.reasons else None
+    other = cure() if olds or open_to is not None else ""
+    sentences = _all_disturbed(olds, other)
+    if open_to is None:
         return sentences
-    again = [] if sentences else [translate("iterations", "Measure both again.")]  # named once
+    again = [] if sentences else [other or translate("iterations", "Measure both again.")]  # named once
     before, after = found.waited_pct or (0.0, 0.0)
     if is_too_busy(max(before, after)):
         return [*sentences, _too_busy(is_too_busy(before), is_too_busy(after)), *again]
@@ -58,10 +64,10 @@ def pace_words(found: Judgement, rounds: Sequence[Iteration] = ()) -> list[str]:
         sentences.append(words.format(change=text.change(found.pace_pct)))
     words = (
         translate("iterations", "Allowing for that, the change lies between {low} and {high}.")
-        if found.range_pct[1] < MOST_TOLD_PCT
+        if open_to[1] < MOST_TOLD_PCT
         else translate("iterations", "These runs cannot tell the change.")
     )
-    range_words = words.format(low=text.change(found.range_pct[0]), high=text.change(found.range_pct[1]))
+    range_words = words.format(low=text.change(open_to[0]), high=text.change(open_to[1]))
     return [*sentences, range_words, *again]
 
 
@@ -72,9 +78,8 @@ def disturbed_before(found: Judgement, rounds: Sequence[Iteration]) -> list[Iter
     return [] if some else olds
 
 
-def _all_disturbed(found: Judgement, rounds: Sequence[Iteration]) -> list[str]:
-    """That the mean of disturbed runs counts, as there is no other, and the cure."""
-    olds = disturbed_before(found, rounds)
+def _all_disturbed(olds: Sequence[Iteration], other: str) -> list[str]:
+    """That the mean of disturbed runs counts, as there is no other, and the cure: both again, or the ``other``."""
     if not olds:
         return []
     which = (
@@ -82,6 +87,8 @@ def _all_disturbed(found: Judgement, rounds: Sequence[Iteration]) -> list[str]:
         if len(olds) == 2
         else translate("iterations", "All {count} runs of the code before were disturbed by other programs")
     ).format(count=len(olds))
+    if other:
+        return [translate("iterations", "{which}, so that their mean counts.").format(which=which), other]
     words = translate(
         "iterations",
         "{which}, so that their mean counts. Measure both again while nothing else runs: then only that run counts.",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from core.project import Iteration
+from core.moved_run import changed_since
+from core.project import Iteration, Project
 from core.run_folder import read_run
 from gui import text
 
@@ -62,3 +63,28 @@ def made_from(iteration: Iteration) -> str:
         "{good}, holds the fixes of both, and has no prediction.",
     )
     return words.format(failed=iteration.made_from, good=iteration.parent)
+
+
+def can_run(project: Project, iteration: Iteration | None) -> bool:
+    """Whether the code of a round can be run once more: its copy is there, or the user's files are what it ran."""
+    if iteration is None:
+        return False
+    if not iteration.copy:
+        run = read_run(Path(iteration.run_folder)) if iteration.run_folder else None
+        return run is not None and not changed_since(run)
+    parent = project.get(iteration.parent)
+    return Path(iteration.copy).is_dir() and parent is not None and (Path(parent.run_folder) / "run.json").is_file()
+
+
+def again_words(project: Project, iteration: Iteration) -> str:
+    """What is there to measure again where the code of a round and of the one before it cannot both be run; else ""."""
+    here = can_run(project, iteration)
+    if here and can_run(project, project.get(iteration.parent)):
+        return ""
+    if here:
+        return translate(
+            "iterations", "The code before is not there any more: measure this round again while nothing else runs."
+        )
+    return translate(
+        "iterations", "The code of this round is not there any more: profile the script as it is now, at a quiet time."
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -28,8 +29,16 @@ def script_name(project: Project) -> str:
     return translate("iterations", "{name} · {folder}").format(name=path.name, folder=path.parent)
 
 
-def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None = None) -> str:
-    """One paragraph on a round, where it was measured; else on the newest one that was."""
+def verdict(
+    project: Project,
+    checks: dict[int, ResultCheck],
+    number: int | None = None,
+    again: Callable[[Project, Iteration], str] | None = None,
+) -> str:
+    """One paragraph on a round, where it was measured; else on the newest one that was.
+
+    ``again`` is `gui.round_state.again_words` where files are to be looked at: else both codes are taken to be there.
+    """
     measured = [i for i in project.iterations if step(i) is not None]
     measured += [i for i in measured if i.number == number]
     if not measured:
@@ -67,7 +76,7 @@ def verdict(project: Project, checks: dict[int, ResultCheck], number: int | None
         if is_same_code(parent, last)
         else _prediction(found, last),
         *_why_of(found.reasons),
-        *pace_words(found, project.iterations),
+        *pace_words(found, project.iterations, partial(again, project, last) if again is not None else str),
         *_between_runs(found),
         *start_words(found, run_record(parent), run_record(last)),
         *[words for one in (parent, last) for words in untimed_words(one, run_record(one))][:1],

@@ -18,6 +18,7 @@ from gui.compare_rounds import RoundsCompared
 from gui.models.columns import Column, ColumnModel
 from gui.panels import PanelSpec
 from gui.round_buttons import PLANNED, RoundButtons
+from gui.round_state import again_words
 from gui.session import Document, Session
 from gui.text_size import px
 from gui.widgets.calm import CalmCombo
@@ -144,7 +145,7 @@ class IterationsPage(QWidget):
             return
         self.title.setText(Path(project.script).name)
         checks = self._known_checks = checks_of(project)
-        self.words.keep_room_for([round_words.verdict(project, checks, i.number) for i in rounds])
+        self.words.keep_room_for([round_words.verdict(project, checks, i.number, again_words) for i in rounds])
         self.chart.show_rounds(round_chart.bars(project), round_chart.least(project), round_chart.without_bar(project))
         self.caption.setText(round_chart.caption(project))
         self.model.replace(self._columns(project, checks))
@@ -321,7 +322,7 @@ class IterationsPage(QWidget):
         iteration = project.get(number) if project is not None else None
         if project is None or iteration is None:
             return
-        self.words.setText(round_words.verdict(project, self._known_checks, number))
+        self.words.setText(round_words.verdict(project, self._known_checks, number, again_words))
         assert self._loop is not None
         row = RoundButtons(self._loop, project, iteration, self._compare)
         self.again, self.both, self.repeat = row.again, row.both, row.repeat

@@ -203,6 +203,30 @@ def test_a_round_that_was_stopped_and_is_unclear_has_the_cure_that_is_named(wind
     assert page._name(fixed).startswith("(stopped)")
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_both_are_proposed_again_only_while_both_codes_are_there(window, loop, run_folder, tmp_path, own):  # noqa: F811
+    script = tmp_path / "project" / "train.py"
+    script.write_text(script.read_text() + "# changed\n")
+    later = make_run(tmp_path / "runs" / "2", script)
+    copy = tmp_path / "p" / "copies" / "1"
+    copy.mkdir(parents=True)
+    first = replace(disturbed(0, 5.6e6, 3.0), run_folder=str(run_folder))
+    fixed = replace(disturbed(1, 6.5e6, 60.0, parent=0, copy="" if own else str(copy)), run_folder=str(later))
+    loop.show_project(Project(tmp_path / "p", str(script), (first, fixed)))
+    window.session.pageRequested.emit("iterations")
+    page = window.pages["iterations"]
+    page.choose(1)
+    assert (page.both, page.repeat is not None) == (None, True)
+    assert "Measure both again" not in page.words.text()
+    assert "The code before is not there any more: measure this round again" in page.words.text()
+    script.write_text("")
+    copy.rmdir()
+    loop.tell()
+    page.choose(1)
+    assert page.both is None
+    assert "profile the script as it is now" in page.words.text()
+
+
 class Running(FakeCapture):
     """Runs from its start on."""
 
@@ -363,7 +387,12 @@ def test_why_a_step_was_not_timed_is_told_with_the_cure(tmp_path, count, spec, t
     assert "unknown" not in said_of(Project(tmp_path, "train.py", (timed,)), 0)
 
 
-def test_where_no_run_of_the_code_before_was_left_alone_that_is_told_with_the_cure(window, loop, tmp_path):  # noqa: F811
+def test_where_no_run_of_the_code_before_was_left_alone_that_is_told_with_the_cure(
+    window,
+    loop,  # noqa: F811
+    run_folder,  # noqa: F811
+    tmp_path,
+):
     first, again = disturbed(0, 5.6e6, 40.0), disturbed(2, 6.2e6, 30.0, parent=0, again=0)
     fixed = disturbed(1, 3.0e6, 2.0, parent=0, copy=str(tmp_path), predicted_ns=3.0e6)
     said = said_of(Project(tmp_path, "train.py", (first, fixed, again)), 1)
@@ -371,7 +400,8 @@ def test_where_no_run_of_the_code_before_was_left_alone_that_is_told_with_the_cu
     assert (
         "Both runs of the code before were disturbed by other programs, so that their mean counts. Measure both" in said
     )
-    loop.show_project(Project(tmp_path, "train.py", (first, replace(fixed, run_folder=str(tmp_path)), again)))
+    first, fixed = replace(first, run_folder=str(run_folder)), replace(fixed, run_folder=str(tmp_path))
+    loop.show_project(Project(tmp_path, "train.py", (first, fixed, again)))
     window.session.pageRequested.emit("iterations")
     window.pages["iterations"].choose(1)
     assert window.pages["iterations"].both is not None
