@@ -32,11 +32,16 @@ class Guard:
         self._alive = False  # of the watching thread
         self._seen = self._asked = 0.0
         self._steps = collections.deque(maxlen=15)  # seconds that the last ones took
+        self._cut_after, self._times = 0.0, 0  # seconds, until steps go on; how often that was so
         made = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
         self._calls = {end: made(lambda unused, end=end: self._end(end) or 0) for end in (self._cut, self._save)}
 
     def on_boundary(self, now, ended):
-        """A step began or ended."""
+        """A step began or ended. Where one goes on after a cut, why it was cut is told: it is recorded anew."""
+        if self._cut_after:
+            self._times += 1
+            self._recorder.report.send("anew", seconds="%.3g" % self._cut_after, times=self._times)
+            self._cut_after = 0.0
         if self._seen and ended:
             self._steps.append(now - self._seen)
         self._seen = now
@@ -48,10 +53,12 @@ class Guard:
             self._alive = True
             threading.Thread(target=self._loop, name="steplens-guard", daemon=True).start()
 
-    def _overdue(self):
+    def _limit(self):
         usual = sorted(self._steps)[len(self._steps) // 2] if self._steps else 0.0
-        limit = max(LEAST_SECONDS, TIMES_A_STEP * usual) if usual else FIRST_SECONDS
-        return time.perf_counter() - self._seen > limit
+        return max(LEAST_SECONDS, TIMES_A_STEP * usual) if usual else FIRST_SECONDS
+
+    def _overdue(self):
+        return time.perf_counter() - self._seen > self._limit()
 
     def _unwilling(self):
         """Whether the script was asked to stop, a while ago."""
@@ -78,6 +85,7 @@ class Guard:
 
     def _cut(self):
         if self._overdue():
+            self._cut_after = self._limit() if self._recorder.session is not None else 0.0
             self._recorder.cut()
 
     def _save(self):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,12 +40,15 @@ class Progress:
         Steps finished so far.
     done, total
         Of the phase, in steps; total 0 where no end is known.
+    anew
+        Why the recording had to begin again, until one is whole.
     """
 
     phase: str
     step: int = 0
     done: int = 0
     total: int = 0
+    anew: Sentence | None = None
 
     @property
     def words(self) -> str:
@@ -78,7 +81,7 @@ class Gathered:
         """Take one event over; returns whether the progress changed."""
         kind = event.get("ev")
         before = self.progress
-        if kind in ("phase", "step") and not self._leads(event):
+        if kind in ("phase", "step", "anew") and not self._leads(event):
             return False
         if kind == "started" and not event.get("spawned"):
             self.leader = event.get("pid")
@@ -96,6 +99,8 @@ class Gathered:
             self.finished = True
         else:
             self._take_other(str(kind), event)
+        if self.progress.phase not in ("saving", "done", "ended"):
+            self.progress = replace(self.progress, anew=self.notices.get("anew"))
         return self.progress != before
 
     def _leads(self, event: dict[str, Any]) -> bool:
@@ -113,6 +118,8 @@ class Gathered:
             values = event.get("values")
             if event.get("key") in TEMPLATES:
                 self.notices[event["key"]] = say(event["key"], **(values if isinstance(values, dict) else {}))
+        elif kind == "anew":
+            self.notices["anew"] = say("anew", seconds=event.get("seconds"), times=event.get("times"))
         elif kind == "summary":
             self.summaries.append(event)
         elif kind == "sources":

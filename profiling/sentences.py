@@ -70,6 +70,11 @@ TEMPLATES = {
     "whole": QT_TRANSLATE_NOOP(
         "profiling", "No step was found, so the first {seconds} seconds after torch was imported are recorded."
     ),
+    "anew": QT_TRANSLATE_NOOP(
+        "profiling",
+        "No step ended for {seconds} seconds, so the recording was cut and began again ({times}×): other programs had "
+        "the processor, or the script did something else between its steps.",
+    ),
     "lines": QT_TRANSLATE_NOOP("profiling", "The exact lines could not be written: {error}"),
     "script-trace-copy": QT_TRANSLATE_NOOP("profiling", "A trace of the script's own profiler was not copied: {error}"),
     "script-trace": QT_TRANSLATE_NOOP("profiling", "The script's own profiler left no trace: {error}"),
@@ -191,8 +196,7 @@ TEMPLATES = {
         "profiling", "Everything ran on the CPU: the GPUs were hidden from the script, as was asked for."
     ),
     "cpu-build": QT_TRANSLATE_NOOP(
-        "profiling",
-        "Everything ran on the CPU: this torch is a CPU build, so there is no device to wait for.",
+        "profiling", "Everything ran on the CPU: this torch is a CPU build, so there is no device to wait for."
     ),
     "cpu-unused": QT_TRANSLATE_NOOP(
         "profiling",
@@ -239,8 +243,7 @@ TEMPLATES = {
         "shapes.",
     ),
     "hint-crash": QT_TRANSLATE_NOOP(
-        "profiling",
-        "Run it alone: if it does not crash then, record without Python stacks, shapes and memory.",
+        "profiling", "Run it alone: if it does not crash then, record without Python stacks, shapes and memory."
     ),
     "hint-privileges": QT_TRANSLATE_NOOP(
         "profiling",
@@ -258,8 +261,7 @@ TEMPLATES = {
         "built for it.",
     ),
     "hint-package": QT_TRANSLATE_NOOP(
-        "profiling",
-        "This file belongs to a package. Run it as a module instead (the launcher offers that).",
+        "profiling", "This file belongs to a package. Run it as a module instead (the launcher offers that)."
     ),
     "hint-input": QT_TRANSLATE_NOOP("profiling", "The script asks for input, and there was none to read."),
     "hint-kernel": QT_TRANSLATE_NOOP(
@@ -289,8 +291,7 @@ TEMPLATES = {
     ),
     "hint-disk": QT_TRANSLATE_NOOP("profiling", "The disk is full."),
     "hint-worker": QT_TRANSLATE_NOOP(
-        "profiling",
-        "A loader's worker died. In a container, shared memory is often too small (--shm-size).",
+        "profiling", "A loader's worker died. In a container, shared memory is often too small (--shm-size)."
     ),
     # Where the steps come from
     "source-script": QT_TRANSLATE_NOOP("profiling", "the script's own prof.step()"),

@@ -96,6 +96,9 @@ class OutputPage(QWidget):
         row.addWidget(self.phase)
         row.addWidget(self.bar, 1)
         box.addLayout(row)
+        self.anew = label("", "warn", wrap=True)
+        self.anew.hide()
+        box.addWidget(self.anew)
         self.choices = label(
             self.tr(
                 "What was recorded is saved. Let the script finish, and the trace opens with all times and losses; "
@@ -184,6 +187,8 @@ class OutputPage(QWidget):
         left = self._time_left(progress)
         if left is not None:
             words = self.tr("{words} · about {time} left").format(words=words, time=text.seconds(left))
+        self.anew.setText(spoken(progress.anew or ""))
+        self.anew.setVisible(bool(progress.anew))
         self.open_button.setVisible(saved)
         self.choices.setVisible(saved)
         self.stop_button.setToolTip(plain_tip(self._stop_tip(saved)))
@@ -351,6 +356,7 @@ class OutputPage(QWidget):
         self.again_button.setVisible(not running and self._capture is not None and self._capture.spec is not None)
         self.bar.setVisible(running)
         self.phase.setVisible(running)
+        self.anew.setVisible(running and bool(self.anew.text()))
         self.input_row.setVisible(running)
 
 

@@ -507,6 +507,20 @@ def test_progress_is_told_in_words(session: Session) -> None:
     assert (page.bar.value(), page.bar.maximum()) == (2, 5)
 
 
+def test_why_a_recording_begins_again_is_told_while_it_does(session: Session, qtbot: QtBot) -> None:
+    capture = session.ask("capture")
+    page = OutputPage(session)
+    qtbot.addWidget(page)
+    assert page.anew.isHidden()
+    capture.progress = Progress("wall", 12, 1, 5, say("anew", seconds="4.5", times=2))
+    capture.progressed.emit()
+    assert not page.anew.isHidden()
+    assert page.anew.text().startswith("No step ended for 4.5 seconds, so the recording was cut and began again (2×)")
+    capture.progress = Progress("saving", 20)
+    capture.progressed.emit()
+    assert page.anew.isHidden()
+
+
 def test_runs_are_listed_and_renamed(session: Session, tmp_path: Path, qtbot: Any) -> None:
     root = tmp_path / "runs"
     session.ask("capture_settings").set("runs/folder", str(root))
