@@ -136,6 +136,10 @@ class Project:
             number += 1
         return self.folder / COPIES / str(number)
 
+    def same(self, iteration: Iteration) -> Iteration:
+        """An iteration as it is here: another one that was written first may have taken its number."""
+        return next((i for i in self.iterations if _key(i) == _key(iteration)), iteration)
+
     def with_iteration(self, iteration: Iteration) -> Project:
         """The project with an iteration added, or replaced by number."""
         others = [i for i in self.iterations if i.number != iteration.number]
@@ -162,7 +166,8 @@ class Project:
         Returns
         -------
         Project
-            What was written. Rounds of other windows got free numbers; those of this one keep theirs.
+            What was written. A round that is new gets another number where the file has its own taken; one that was
+            written keeps its number, in all windows.
 
         Raises
         ------
@@ -175,38 +180,58 @@ class Project:
             raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
         with alone_in(self.folder):
             _keep_what_is_not_ours(self.folder / NAME)
-            merged = self.with_others(base)
+            there = load_project(self.folder)
+            merged = self if there is None else _merged(_renumbered(self, there, base), there, base)
             values = {"format": FORMAT, "script": self.script, "iterations": [asdict(i) for i in merged.iterations]}
             how = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY  # a number of an array's kind loses no round
             write_atomically(self.folder / NAME, orjson.dumps(values, option=how))
         return merged
 
 
+def _key(iteration: Iteration) -> tuple[float, str]:
+    """What a round is known by in all windows: the time it was made, and its copy."""
+    return iteration.created_s, iteration.copy
+
+
+def _renumbered(mine: Project, there: Project, base: Project | None) -> Project:
+    """The project with other numbers for rounds that were never written, where the file has theirs for others."""
+    written = {_key(i) for known in (there, base) if known is not None for i in known.iterations}
+    own = {_key(i) for i in mine.iterations}
+    taken = {row.number for row in there.iterations if _key(row) not in own}
+    fresh = [i.number for i in mine.iterations if _key(i) not in written and i.number in taken]
+    free = max(mine.next_number(), there.next_number())
+    numbers: dict[int | None, int] = {number: free + at for at, number in enumerate(fresh)}
+    rows = [
+        replace(
+            i,
+            number=numbers.get(i.number, i.number),
+            parent=numbers.get(i.parent, i.parent),
+            again=numbers.get(i.again, i.again),
+            made_from=numbers.get(i.made_from, i.made_from),
+        )
+        for i in mine.iterations
+    ]
+    return replace(mine, iterations=tuple(sorted(rows, key=lambda i: i.number)))
+
+
 def _merged(mine: Project, there: Project, base: Project | None) -> Project:
-    """The project with the rounds of another that it does not know; a round is known by the time it was made."""
-    own = {(i.created_s, i.copy): i for i in mine.iterations}
-    old = {(i.created_s, i.copy): i for i in base.iterations} if base is not None else {}
-    numbers = {r.number: own[r.created_s, r.copy].number for r in there.iterations if (r.created_s, r.copy) in own}
+    """The project with the rounds of another that it does not know."""
+    own = {_key(i): i for i in mine.iterations}
+    old = {_key(i): i for i in base.iterations} if base is not None else {}
+    numbers = {row.number: own[_key(row)].number for row in there.iterations if _key(row) in own}
     for row in there.iterations:
         parent = numbers.get(row.parent, row.parent) if row.parent is not None else None
         again = numbers.get(row.again, row.again) if row.again is not None else None
         origin = numbers.get(row.made_from, row.made_from) if row.made_from is not None else None
+        known, before = own.get(_key(row)), old.get(_key(row))
         row = replace(row, parent=parent, again=again, made_from=origin)
-        known = own.get((row.created_s, row.copy))
         if known is None:
             free = row.number if mine.get(row.number) is None else mine.next_number()
             numbers[row.number] = free
             mine = mine.with_iteration(replace(row, number=free))
-        elif known == old.get((row.created_s, row.copy)):
-            mine = mine.with_iteration(
-                replace(
-                    row,
-                    number=known.number,
-                    parent=known.parent,
-                    again=known.again,
-                    made_from=known.made_from,
-                )
-            )
+        elif known == before:
+            kept = {name: getattr(known, name) for name in ("number", "parent", "again", "made_from")}
+            mine = mine.with_iteration(replace(row, **kept))
     return mine
 
 

@@ -160,6 +160,7 @@ class Rounds(QObject):
             again=None if iteration.copy else number if iteration.again is None else iteration.again,
         )
         project = self._loop.keep(project.with_iteration(planned))
+        planned = project.same(planned)
         if run is not None and root is not None:
             self._run(project, planned, run, root)
         else:
@@ -201,6 +202,7 @@ class Rounds(QObject):
     def _made(self, project: Project, planned: Iteration, run: RunRecord, root: Path, predicted: float | None) -> None:
         planned = replace(planned, predicted_ns=predicted if planned.made_from is None else None)
         project = self._loop.keep(project.with_iteration(planned))
+        planned = project.same(planned)
         self._run(project, planned, run, root)
 
     def _run(self, project: Project, planned: Iteration, run: RunRecord, root: Path) -> None:

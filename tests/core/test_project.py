@@ -334,21 +334,29 @@ def test_rounds_that_another_window_has_written_are_kept(tmp_path):
     base = Project(tmp_path, "s").with_iteration(iteration(0)).save()
     one = base.with_iteration(replace(iteration(1), created_s=2.0)).save()
     one = one.with_iteration(replace(iteration(2), created_s=4.0, parent=1)).save(one)
-    other = base.with_iteration(replace(iteration(1), created_s=3.0)).save()
-    assert [(i.created_s, i.number, i.parent) for i in other.iterations] == [
+    other = base.with_iteration(replace(iteration(1), created_s=3.0)).save(base)
+    wanted = [
         (1.0, 0, base.iterations[0].parent),
-        (3.0, 1, iteration(1).parent),
-        (2.0, 2, iteration(1).parent),
-        (4.0, 3, 2),
-    ]
-    assert load_project(tmp_path) == other
-    assert [path.name for path in tmp_path.iterdir()] == ["project.json"]
-    again = one.save(one)  # the first window keeps its own numbers
-    assert [(i.created_s, i.number, i.parent) for i in again.iterations][1:] == [
         (2.0, 1, iteration(1).parent),
         (4.0, 2, 1),
         (3.0, 3, iteration(1).parent),
     ]
+    assert [(i.created_s, i.number, i.parent) for i in other.iterations] == wanted
+    assert other.same(replace(iteration(1), created_s=3.0)).number == 3
+    assert load_project(tmp_path) == other
+    assert [path.name for path in tmp_path.iterdir()] == ["project.json"]
+    again = one.save(one)  # a number that was written stays, in both windows
+    assert [(i.created_s, i.number, i.parent) for i in again.iterations] == wanted
+
+
+def test_what_refers_to_a_round_that_got_another_number_still_does(tmp_path):
+    base = Project(tmp_path, "s").with_iteration(iteration(0)).save()
+    base.with_iteration(replace(iteration(1), created_s=2.0)).save(base)
+    mine = base.with_iteration(replace(iteration(1), created_s=3.0))
+    mine = mine.with_iteration(replace(iteration(2), created_s=4.0, again=1, made_from=1)).save(base)
+    rows = {i.created_s: i for i in mine.iterations}
+    assert {made: i.number for made, i in rows.items()} == {1.0: 0, 2.0: 1, 3.0: 3, 4.0: 2}
+    assert (rows[4.0].parent, rows[4.0].again, rows[4.0].made_from) == (3, 3, 3)
 
 
 def test_what_another_window_has_measured_is_not_taken_back(tmp_path):

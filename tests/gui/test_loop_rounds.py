@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from core.fixes import ProposedEdit, apply_to_file
 from core.project import Figures, Iteration, Project, load_project
 from core.suggestions import Saving, SourceRef, Suggestion
+from gui.elsewhere import mark
 from gui.fix_dialog import FixDialog
 from gui.loop_rounds import PLANNED
 from gui.panels.plan import PlanPanel
@@ -164,3 +165,18 @@ def test_a_copy_that_is_gone_is_said_and_leaves_no_round(window, loop, run_folde
     loop.measure_again(1)
     assert "is gone" in window.banner.title.text()
     assert loop.project.iterations == rounds
+
+
+def test_a_round_that_another_window_began_a_moment_ago_has_its_number_in_both(window, loop, run_folder, tmp_path):  # noqa: F811
+    document = shown(window, run_folder, 1_000_000.0, (ASSERT,))
+    mine = loop.project
+    other = mine.with_iteration(Iteration(1, "/runs/x", 77.0, 0, state="running", by=mark())).save(mine)
+    capture = FakeCapture(tmp_path / "runs" / "2")
+    window.session.provide("capture", lambda: capture)
+    loop.run_copy(document, 0)
+    finish()
+    (spec,) = capture.specs
+    assert spec.name == "train.py, round 2"
+    assert [(i.number, i.created_s == 77.0) for i in loop.project.iterations] == [(0, False), (1, True), (2, False)]
+    assert [i.number for i in other.with_others(other).iterations] == [0, 1, 2]
+    assert other.with_others(other).get(2).run_folder == str(capture.folder)
