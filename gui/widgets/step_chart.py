@@ -11,6 +11,7 @@ from gui.painting import guarded
 
 BAR_PX, BAR_GAP_PX, CHART_PX = 46, 14, 150
 PALE = 90  # of 255
+SPACE_PX = 6  # between the words over two rounds, at least
 
 
 class StepChart(QWidget):
@@ -46,53 +47,85 @@ class StepChart(QWidget):
         """What stands over a round: its step time, or why it has none."""
         return self._words.get(number) or text.duration(measured) if measured is None else text.duration(measured)
 
+    def bars(self) -> list[QRectF]:
+        """Where the bar of each round stands; of no height where it has none."""
+        largest, line = self._largest(), self.fontMetrics().height()
+        pitch = min(BAR_PX + BAR_GAP_PX, (self.width() - BAR_GAP_PX) / max(len(self._rounds), 1))  # many: narrower bars
+        bar_px, room = pitch * BAR_PX / (BAR_PX + BAR_GAP_PX), self.height() - 2 * line - 10
+        tall = [room * (measured or 0.0) / largest for _, measured, _ in self._rounds]
+        lefts = [BAR_GAP_PX + at * pitch for at in range(len(tall))]
+        return [QRectF(x, line + 4 + room - y, bar_px, y) for x, y in zip(lefts, tall, strict=True)]
+
+    def labels(self) -> list[tuple[int, QRectF, str]]:
+        """What is written over the rounds: number, place and words; rounds side by side that lack the same share one.
+
+        Where there is no room for all, the newest have theirs.
+        """
+        metrics, bars = self.fontMetrics(), self.bars()
+        line, placed = metrics.height(), list[tuple[int, QRectF, str]]()
+        at = len(bars) - 1
+        while at >= 0:
+            number, measured, predicted = self._rounds[at]
+            shown, last = self._shown(number, measured), at
+            while measured is None and at > 0 and self._rounds[at - 1][1] is None and self._word(at - 1) == shown:
+                at -= 1
+            room = bars[last].right() - bars[at].left() + 2 * BAR_GAP_PX - 4  # not as far as the next bars
+            parts = [shown]
+            if metrics.horizontalAdvance(shown) > room and measured is None:
+                parts = shown.split(" ")  # where there is no bar there is room for lines
+            wide, middle = max(map(metrics.horizontalAdvance, parts)), (bars[at].left() + bars[last].right()) / 2
+            bottom = bars[last].top() - 2
+            for y in (self._line_y(self._rounds[k][2]) for k in range(at, last + 1)):
+                if y is not None and bottom - line - 2 < y < bottom + 3:  # it would cross the words: they stand above
+                    bottom = max(y - 3, line)
+            place = QRectF(middle - wide / 2, bottom - len(parts) * line, wide, len(parts) * line)
+            others = (other.adjusted(-SPACE_PX, 0, SPACE_PX, 0) for _, other, _ in placed)
+            if wide <= room and not any(place.intersects(other) for other in others):
+                placed.append((number, place, "\n".join(parts)))
+            at -= 1
+        return placed[::-1]
+
+    def _word(self, at: int) -> str:
+        return self._shown(*self._rounds[at][:2])
+
+    def _largest(self) -> float:
+        return max((v for _, measured, predicted in self._rounds for v in (measured, predicted) if v), default=1.0)
+
+    def _line_y(self, predicted: float | None) -> float | None:
+        """Where the line of a prediction is."""
+        line = self.fontMetrics().height()
+        room = self.height() - 2 * line - 10
+        return None if predicted is None else line + 4 + room * (1 - predicted / self._largest())
+
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the bars from the left; what is unknown gets a word instead of a bar."""
-        values = [v for _, measured, predicted in self._rounds for v in (measured, predicted) if v is not None]
-        if not values:
+        """Draw the bars from the left; what is unknown gets words instead of a bar."""
+        if all(measured is None and predicted is None for _, measured, predicted in self._rounds):
             return
-        painter = QPainter(self)
-        pitch = min(BAR_PX + BAR_GAP_PX, (self.width() - BAR_GAP_PX) / len(self._rounds))  # many rounds: narrower bars
+        painter, t = QPainter(self), theme.current()
         first = next((at for at, (_, measured, _) in enumerate(self._rounds) if measured is not None), -1)
-        for at, row in enumerate(self._rounds):
-            self._draw_round(painter, at == first, row, BAR_GAP_PX + at * pitch, pitch, max(values))
+        line = self.fontMetrics().height()
+        for at, (row, bar) in enumerate(zip(self._rounds, self.bars(), strict=True)):
+            self._draw_round(painter, QColor(t.wait if at == first else t.accent), row, bar)
+            painter.setPen(QColor(t.dim))
+            below = QRectF(bar.left() - 4, self.height() - line - 2, bar.width() + 8, line)
+            painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), str(row[0]))
+        known = {number for number, measured, _ in self._rounds if measured is not None}
+        for number, place, words in self.labels():
+            painter.setPen(QColor(t.text if number in known else t.faint))
+            painter.drawText(place.adjusted(-2, 0, 2, 0), int(Qt.AlignmentFlag.AlignCenter), words)
         painter.end()
 
     def _draw_round(
-        self,
-        painter: QPainter,
-        is_base: bool,
-        row: tuple[int, float | None, float | None],
-        left: float,
-        pitch: float,
-        largest: float,
+        self, painter: QPainter, colour: QColor, row: tuple[int, float | None, float | None], bar: QRectF
     ) -> None:
         number, measured, predicted = row
-        t, metrics = theme.current(), painter.fontMetrics()
-        line, bar_px = metrics.height(), pitch * BAR_PX / (BAR_PX + BAR_GAP_PX)
-        room = self.height() - 2 * line - 10
-        tall = room * (measured or 0.0) / largest
-        top = line + 4 + room - tall
         if measured is not None:
-            colour = QColor(t.wait if is_base else t.accent)
-            sure = tall * min(self._least.get(number, measured) / max(measured, 1.0), 1.0)
-            painter.fillRect(QRectF(left, top + tall - sure, bar_px, max(sure, 1.0)), colour)
+            sure = bar.height() * min(self._least.get(number, measured) / max(measured, 1.0), 1.0)
+            painter.fillRect(QRectF(bar.left(), bar.bottom() - sure, bar.width(), max(sure, 1.0)), colour)
             colour.setAlpha(PALE)
-            painter.fillRect(QRectF(left, top, bar_px, tall - sure), colour)
-        words = QRectF(left - (pitch - bar_px) / 2, top - line - 2, pitch, line)
-        if predicted is not None:
-            y = line + 4 + room * (1 - predicted / largest)
-            painter.setPen(QPen(QColor(t.saved), 2))
-            painter.drawLine(int(left) - 4, int(y), int(left + bar_px) + 4, int(y))
-            if words.top() - 2 < y < words.bottom() + 3:  # the line would cross the words: they stand above it
-                words.moveBottom(max(y - 3, line))
-        shown = self._shown(number, measured)
-        parts = [shown] if measured is not None else shown.split(" ")  # where there is no bar there is room
-        if max(map(metrics.horizontalAdvance, parts)) <= pitch + 4:
-            words.setTop(words.bottom() - len(parts) * line)
-            painter.setPen(QColor(t.text if measured is not None else t.faint))
-            painter.drawText(words.adjusted(-2, 0, 2, 0), int(Qt.AlignmentFlag.AlignCenter), "\n".join(parts))
-        painter.setPen(QColor(t.dim))
-        below = QRectF(left - 4, self.height() - line - 2, bar_px + 8, line)
-        painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), str(number))
+            painter.fillRect(QRectF(bar.left(), bar.top(), bar.width(), bar.height() - sure), colour)
+        y = self._line_y(predicted)
+        if y is not None:
+            painter.setPen(QPen(QColor(theme.current().saved), 2))
+            painter.drawLine(int(bar.left()) - 4, int(y), int(bar.right()) + 4, int(y))

@@ -335,6 +335,24 @@ def test_the_chart_shows_what_other_programs_may_have_taken(tmp_path, qtbot):
     assert len({image.pixelColor(x, y).name() for y in (60, 120)}) == 1
 
 
+@pytest.mark.parametrize("width", [900, 400, 200, 90])
+def test_words_over_two_rounds_never_touch(qtbot, width):
+    chart = StepChart()
+    qtbot.addWidget(chart)
+    chart.resize(width, 150)
+    words = {4: "not measured", 5: "not measured", 6: "failed", 7: "not measured"}
+    rows = [(k, None if k in words else 1e6 * (123.4 + k), 1e8 if k % 3 else None) for k in range(10)]
+    chart.show_rounds(rows, None, words)
+    placed = chart.labels()
+    for (_, left, _), (_, right, _) in zip(placed, placed[1:], strict=False):
+        assert left.right() + 4 < right.left() or not left.intersects(right)
+    told = {number: words for number, _, words in placed}
+    assert 9 in told or width < 400  # there is none over a narrow bar
+    if width == 900:
+        assert told[5] == "not measured" and 4 not in told  # both have the same, once
+        assert set(told) == {0, 1, 2, 3, 5, 6, 7, 8, 9}
+
+
 @pytest.mark.parametrize(
     ("first_us", "wall_ms", "told"),
     [
