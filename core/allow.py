@@ -83,18 +83,18 @@ def read_allow_file(path: Path) -> list[Allowed]:
     """
     try:
         if not path.is_file() and path.exists():  # a pipe would be waited for, a device never ends
-            raise TraceError(f"{path}: is no file.")
+            raise TraceError(f"{path} is no file.")
         values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}.") from error
+        raise TraceError(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: is not UTF-8 text (byte {error.start}).") from error
+        raise TraceError(f"{path} is not UTF-8 text (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
-        raise TraceError(f"{path}: is not valid TOML: {error}.", hint="See docs/headless.md for the format.") from error
+        raise TraceError(f"{path} is not valid TOML: {error}.", hint="See docs/headless.md for the format.") from error
     except ValueError as error:  # a number of thousands of digits
-        raise TraceError(f"{path}: holds a number that is too long.", hint="Shorten it.") from error
+        raise TraceError(f"{path} holds a number that is too long.", hint="Shorten it.") from error
     except RecursionError as error:
-        raise TraceError(f"{path}: is nested too deep.", hint="See docs/headless.md for the format.") from error
+        raise TraceError(f"{path} is nested too deep.", hint="See docs/headless.md for the format.") from error
     foreign = set(values) - {"allow"}
     if foreign:
         raise TraceError(f"{path}: unknown key {sorted(foreign)[0]!r}.", hint="Entries are [[allow]] tables.")

@@ -40,15 +40,15 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: Iterable[Path]) 
     if path.suffix.lower() not in suffixes:
         raise TraceError(f"{path}: the output must end in {' or '.join(suffixes)}.")
     if path.is_dir():
-        raise TraceError(f"{path}: is a folder, so nothing can be written there.")
+        raise TraceError(f"{path} is a folder, so nothing can be written there.")
     if path.exists() and not path.is_file():
-        raise TraceError(f"{path}: is a device or a pipe, so nothing can be written there.")
+        raise TraceError(f"{path} is a device or a pipe, so nothing can be written there.")
     if not path.parent.is_dir():
         raise TraceError(f"{path}: the folder {path.parent} does not exist.", hint="Create it first.")
     for read in inputs:
         with contextlib.suppress(OSError):
             if path.exists() and os.path.samefile(path, read):
-                raise TraceError(f"{path}: is the input, which is never overwritten.", hint="Choose another name.")
+                raise TraceError(f"{path} is the input, which is never overwritten.", hint="Choose another name.")
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -73,7 +73,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     except OSError as error:
         raise TraceError(
-            f"{path}: cannot be written: {error.strerror or error}.", hint="Nothing was changed."
+            f"{path} cannot be written: {error.strerror or error}.", hint="Nothing was changed."
         ) from error
     finally:
         if temporary is not None:

@@ -177,7 +177,7 @@ class Project:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise TraceError(f"{self.folder}: cannot be made: {error.strerror or error}.") from error
+            raise TraceError(f"{self.folder} cannot be made: {error.strerror or error}.") from error
         with alone_in(self.folder):
             _keep_what_is_not_ours(self.folder / NAME)
             there = load_project(self.folder)

@@ -60,7 +60,7 @@ def changes_of(project: Project, number: int) -> tuple[RunRecord, tuple[Proposed
         try:
             before, after = read_source(kept), read_source(changed)
         except OSError as error:
-            raise TraceError(f"{changed}: cannot be read: {error.strerror or error}.") from error
+            raise TraceError(f"{changed} cannot be read: {error.strerror or error}.") from error
         if before != after:
             edits.append(ProposedEdit(path, RULE, before, after, words, ""))
     return base, tuple(edits)

@@ -21,9 +21,9 @@ def read_source(path: Path) -> str:
         data = path.read_bytes()
         return data.decode(encoding_of(data))
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}.") from error
+        raise TraceError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (UnicodeDecodeError, SyntaxError, LookupError) as error:
-        raise TraceError(f"{path}: is no Python source: {error}.") from error
+        raise TraceError(f"{path} is no Python source: {error}.") from error
 
 
 def encoding_of(data: bytes) -> str:
@@ -44,7 +44,7 @@ def encoded(text: str, like: Path) -> bytes:
         encoding = encoding_of(like.read_bytes())
         return text.encode(encoding)
     except SyntaxError as error:
-        raise TraceError(f"{like}: is no Python source: {error}.") from error
+        raise TraceError(f"{like} is no Python source: {error}.") from error
     except UnicodeEncodeError as error:
-        no = f"{like}: is in {encoding}, which has no {text[error.start]!r}."
+        no = f"{like} is in {encoding}, which has no {text[error.start]!r}."
         raise TraceError(no, hint="Save it as UTF-8 first.") from error

@@ -61,11 +61,11 @@ def apply_to_copy(edits: Iterable[ProposedEdit], root: Path, target: Path) -> tu
     for edit in edits:
         path = edit.path.resolve()
         if not path.is_relative_to(root):
-            raise TraceError(f"{edit.path}: is not below {root}.")
+            raise TraceError(f"{edit.path} is not below {root}.")
         if path not in texts:
             texts[path] = read_source(path)
         if texts[path] != edit.before:
-            raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
+            raise TraceError(f"{edit.path} has changed since the run.", hint="Run it again, then apply the fix.")
         texts[path] = edit.after
     target.parent.mkdir(parents=True, exist_ok=True)
     part = part_folder(target)
@@ -97,7 +97,7 @@ def unchanged(edits: Iterable[ProposedEdit]) -> None:
     seen: set[Path] = set()
     for edit in edits:
         if edit.path not in seen and read_source(edit.path) != edit.before:
-            raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
+            raise TraceError(f"{edit.path} has changed since the run.", hint="Run it again, then apply the fix.")
         seen.add(edit.path)
 
 
@@ -114,7 +114,7 @@ def _copy_tree(source: Path, target: Path, budget: _Budget) -> None:
         budget.files -= 1
         if budget.files < 0:
             raise TraceError(
-                f"{source}: holds too many files to copy.",
+                f"{source} holds too many files to copy.",
                 hint="Keep the script in a folder of its own, or apply there.",
             )
         if entry.is_symlink() and not os.path.exists(path):  # it leads nowhere, or in a circle
@@ -202,7 +202,7 @@ class AppliedEdit:
         if data != before:
             if data != after:
                 raise TraceError(
-                    f"{self.edit.path}: has been changed since the fix was applied; nothing is undone.",
+                    f"{self.edit.path} has been changed since the fix was applied; nothing is undone.",
                     hint=f"The text before the fix is kept in {self.backup}." if kept is not None else "",
                 )
             write_atomically(self.edit.path, next(d for d in (kept, before, data) if d is not None))
@@ -258,9 +258,9 @@ def apply_to_file(edit: ProposedEdit, backups: Path | None = None, keys: Iterabl
         text in its encoding: nothing is written then.
     """
     if read_source(edit.path) != edit.before:
-        raise TraceError(f"{edit.path}: has changed since the run.", hint="Run it again, then apply the fix.")
+        raise TraceError(f"{edit.path} has changed since the run.", hint="Run it again, then apply the fix.")
     if not edit.path.stat().st_mode & 0o222:
-        raise TraceError(f"{edit.path}: is write-protected.", hint="Allow writing to it first, or use the copy.")
+        raise TraceError(f"{edit.path} is write-protected.", hint="Allow writing to it first, or use the copy.")
     data, changed = edit.path.read_bytes(), encoded(edit.after, edit.path)
     folder = backups or edit.path.parent
     folder.mkdir(parents=True, exist_ok=True)
