@@ -84,8 +84,8 @@ class Guard:
                 ctypes.pythonapi.Py_AddPendingCall(self._calls[due], None)
 
     def _cut(self):
-        if self._overdue():
-            self._cut_after = self._limit() if self._recorder.session is not None else 0.0
+        if self._overdue() and self._recorder.session is not None:  # several calls may have been asked for meanwhile
+            self._cut_after = self._limit()
             self._recorder.cut()
 
     def _save(self):

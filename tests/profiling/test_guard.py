@@ -15,7 +15,13 @@ def test_steps_that_go_on_after_a_cut_tell_why_it_was_cut(monkeypatch: pytest.Mo
     now, sent, cuts = [100.0], [], []
     monkeypatch.setattr(_child_guard.time, "perf_counter", lambda: now[0])
     report = SimpleNamespace(send=lambda event, **values: sent.append((event, values)))
-    recorder = SimpleNamespace(report=report, session=object(), cut=lambda: cuts.append(now[0]))
+    recorder = SimpleNamespace(report=report, session=object())
+
+    def cut() -> None:
+        cuts.append(now[0])
+        recorder.session = None
+
+    recorder.cut = cut
     guard = _child_guard.Guard(recorder)
     for _ in range(5):
         guard.on_boundary(now[0], True)
@@ -24,13 +30,13 @@ def test_steps_that_go_on_after_a_cut_tell_why_it_was_cut(monkeypatch: pytest.Mo
     assert (cuts, sent) == ([], [])  # 1.5 s, as usual
     now[0] += 3.1
     guard._cut()
+    guard._cut()  # asked for once more while the interpreter did not answer
     assert (len(cuts), sent) == (1, [])  # nothing goes on: the loop may be over
     guard.on_boundary(now[0], True)
     guard.on_boundary(now[0] + 1.5, True)
     assert sent == [("anew", {"seconds": "4.5", "times": 1})]
     now[0] += 20.0
-    recorder.session = None  # there was no recording left to cut
-    guard._cut()
+    guard._cut()  # there is no recording to cut
     guard.on_boundary(now[0], True)
     assert len(sent) == 1
 
