@@ -65,7 +65,11 @@ def settle(program: Program, plan: Plan, launches_per_pass: int) -> Pace | None:
             continue
         if number == 1:
             lag = _lag(marks)
-            if lag is not None and _same_later(program, plan, delays, slots or list(map(np.array, state.history)), lag):
+            if lag is None:
+                continue
+            if _goes_on(program, marks, state.history, lag):
+                return Pace(lag, 2, first)
+            if _same_later(program, plan, delays, slots or list(map(np.array, state.history)), lag):
                 return Pace(lag, 2, first)
             continue
         if _is_steady(marks, program.graph.lanes.count, number >= fill + 3):
@@ -92,6 +96,18 @@ def _lag(marks: list[list[float]]) -> float | None:
     lag = marks[1][0] - marks[0][0]
     low, high = lag - _ROUNDING_NS, lag + _ROUNDING_NS
     return lag if all(low <= b - a <= high for a, b in zip(marks[0], marks[1], strict=True) if b > _RAN) else None
+
+
+def _goes_on(program: Program, marks: list[list[float]], history: list[list[float]], lag: float) -> bool:
+    """Whether all that a third pass reads of the two before it moved on by exactly the same time.
+
+    Then it does what the second one did, room found or not. Only for launches that look for room no further back than
+    in the pass before.
+    """
+    if not program.looks or program.reads is None or any(b - a != lag for a, b in zip(*marks, strict=True) if b > _RAN):
+        return False
+    before, now = history
+    return all(now[slot] - before[slot] == lag for slot in program.reads if now[slot] > _RAN)
 
 
 def _same_later(program: Program, plan: Plan, delays: list[float], slots: list[F64], lag: float) -> bool:

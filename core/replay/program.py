@@ -60,21 +60,41 @@ class Program:
     @cached_property
     def carried(self) -> I64:
         """Slots that a pass reads before it has set them: those of the pass before count there."""
-        segment = np.arange(len(self.size)).repeat(self.size)
-        item = np.arange(len(self.slot))
-        never = len(self.slot)
-        set_by_item, set_in = np.full(self.n_slots, never), np.full(self.n_slots, never)
-        set_by_item[self.slot], set_in[self.slot] = item, segment
+        item, set_in = np.arange(len(self.slot)), self._set_in
+        set_by_item = np.full(self.n_slots, len(self.slot))
+        set_by_item[self.slot] = item
         read: list[int] = []
         for number, event in enumerate(self.events):
-            if event is not None and event[1] >= 0:
-                set_in[event[1]] = number - 1  # at its beginning, before any item
-        for number, event in enumerate(self.events):
-            if event is not None:
+            if event is not None and event[0]:
                 read += [slot for slot, _ in event[0] if set_in[slot] >= number or slot == event[1]]
         floor = np.array(self.floor, dtype=np.int64)
         late = (floor >= 0) & (set_by_item[floor] >= item)
         return np.union1d(floor[late], np.array(read, dtype=np.int64))
+
+    @cached_property
+    def _set_in(self) -> I64:
+        """Segment that sets each slot; the one before where it is set at its beginning, a high number for never."""
+        set_in = np.full(self.n_slots, len(self.slot))
+        set_in[self.slot] = np.arange(len(self.size)).repeat(self.size)
+        for number, event in enumerate(self.events):
+            if event is not None and event[1] >= 0:
+                set_in[event[1]] = number - 1  # at its beginning, before any item
+        return set_in
+
+    @cached_property
+    def reads(self) -> list[int] | None:
+        """Slots as passes before left them that a pass reads where launches look for room, all of the last pass.
+
+        None where some look further back.
+        """
+        if any(part.back > 1 for part in self.room):
+            return None
+        read = [self.carried]
+        for part in self.room:
+            late = self._set_in[part.target] >= self.segment_of[part.block]
+            read.append(part.target if part.back else part.target[late])
+        slots: list[int] = np.unique(np.concatenate(read)).tolist()
+        return slots
 
 
 def make_program(
