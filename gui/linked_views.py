@@ -44,8 +44,24 @@ class Link(QObject):
         self._own: list[tuple[float, float]] = []  # where the documents were, before
         self._limits: list[tuple[float, float]] = []  # how far they could be moved, before
         self._shown: tuple[float, float] | None = None  # what of the first side was compared, when it was left
+        self._wish: tuple[float, float] | None = None  # where to begin, as soon as the steps are known
         for at, document in enumerate(self._sides):
             document.viewChanged.connect(partial(self._moved, at))
+
+    @property
+    def stretch(self) -> tuple[float, float] | None:
+        """What of the first side is compared, or was when it was left; None before it was shown."""
+        view = self._sides[0].viewport
+        return (view.start_ns, view.end_ns) if self._inside else self._shown
+
+    def own_view(self, document: Document) -> tuple[float, float] | None:
+        """Where a document is to go when the page is left; None while it is there, or where it is none of the two."""
+        return self._own[self._sides.index(document)] if self._inside and document in self._sides else None
+
+    def restore(self, stretch: tuple[float, float]) -> None:
+        """Compare this stretch of the first side, as an earlier session did."""
+        self._shown = self._wish = stretch
+        self.begin()
 
     def enter(self) -> None:
         """The page is shown: go to what was compared when it was left, to a typical step at first."""
@@ -67,9 +83,10 @@ class Link(QObject):
             document.zoom_to(*window, remember=False)
 
     def begin(self, window: tuple[float, float] | None = None) -> None:
-        """Show the typical step of the longer side on both, or a stretch of the first side."""
+        """Show the typical step of the longer side on both, or a stretch of the first side, as one that is wished."""
         if not self._inside:
             return
+        window = window or self._wish
         steps = [_typical_step(document) for document in self._sides]
         self._starts = [start for start, _ in steps]
         self._widen()

@@ -47,6 +47,7 @@ class Opened:
     compared: tuple[str, ...] = ()  # paths of the two
     tabs: tuple[str, ...] = ()  # paths of traces and ids of pages, as their tabs stood
     rounds: str = ""  # folder of the project whose rounds were shown
+    stretch: tuple[float, float] | None = None  # of the first of the two that are compared, ns
     files: tuple[Path, ...] = field(default=(), compare=False)  # where it was read from
 
     def __bool__(self) -> bool:
@@ -123,6 +124,7 @@ def _read(file: Path) -> Opened:
         _texts(values.get("compared"))[:2],
         _texts(values.get("tabs"))[: MOST + len(PAGES)],
         rounds if isinstance(rounds, str) else "",
+        _pair(values.get("stretch"), (int, float)),
     )
 
 

@@ -40,6 +40,7 @@ class Resume(QObject):
         self.last = Opened()
         self._coming: dict[str, Shown] = {}  # by path: asked for, and not there yet
         self._front, self._compared = "", tuple[str, ...]()
+        self._stretch: tuple[float, float] | None = None  # of the two that come back
         self._order: tuple[str, ...] = ()  # of the tabs that come back
         self._rounds = ""  # of which script, those that come back
         self._suggestions: dict[Document, str] = {}  # keys of those to be shown once they are found
@@ -143,10 +144,12 @@ class Resume(QObject):
         front = _path(current) if current is not None and current in own else ""
         at = self._window.stack.currentWidget()
         front = front or next((str(key) for key, page in pages.items() if page is at and key in PAGES), "")
-        pair = getattr(pages.get("compare"), "pair", None)  # as it is chosen there now
+        page = pages.get("compare")
+        pair = getattr(page, "pair", None)  # as it is chosen there now
         compared = [_path(d) for d in pair if d in own] if pair else []
+        stretch = getattr(page, "stretch", None) if len(compared) == 2 else None
         if self._coming:  # a crash now must not cost what was to be in front
-            front, compared = self._front, list(self._compared)
+            front, compared, stretch = self._front, list(self._compared), self._stretch
         return Opened(
             tuple([*documents, *self._coming.values()][:MOST]),
             tuple(key for key in PAGES if key in pages),
@@ -154,6 +157,7 @@ class Resume(QObject):
             tuple(compared if len(compared) == 2 else ()),
             self._order if self._coming else self._tabs(),
             self._rounds if self._coming else str(self._session.ask("rounds_of") or ""),
+            stretch,
         )
 
     def _tabs(self) -> tuple[str, ...]:
@@ -174,11 +178,12 @@ class Resume(QObject):
         page, viewport, chosen = self._window.pages.get(document), document.viewport, document.selected_range
         suggestion = document.suggestion(document.current_suggestion)
         files = together.files_of(Path(_path(document)))
+        own_view = getattr(self._window.pages.get("compare"), "own_view", lambda _: None)(document)  # not that of both
         return Shown(
             _path(document),
             str(document.run_folder or ""),
             _stamp(document),
-            (viewport.start_ns, viewport.end_ns),
+            own_view or (viewport.start_ns, viewport.end_ns),
             document.selected_slice,
             (chosen.start_ns, chosen.end_ns) if chosen is not None else None,
             chosen.tracks if chosen is not None else (),
@@ -215,7 +220,7 @@ class Resume(QObject):
         self._window.notice.hide()
         self._coming = {shown.path: shown for shown in last.documents}
         self._front, self._compared, self._order = last.front, last.compared, last.tabs
-        self._rounds = last.rounds
+        self._rounds, self._stretch = last.rounds, last.stretch
         for page in last.pages:
             self._session.pageRequested.emit(page)
         asked = []
@@ -243,6 +248,8 @@ class Resume(QObject):
             if shown.suggestion:
                 self._suggestions[document] = shown.suggestion
                 document.analysisChanged.connect(partial(self._analysed, document))
+        elif shown.path in self._compared:
+            self._stretch = None  # it was one of another file
         document.panel = shown.tab
         page = self._window.pages.get(document)
         if shown.tab and isinstance(page, DocumentPage):
@@ -275,6 +282,10 @@ class Resume(QObject):
         self._front, self._compared = "", ()
         if len(compared) == 2 and all(compared):
             self._session.ask("compare_documents", *compared)
+            restore = getattr(self._window.pages.get("compare"), "restore", None)
+            if self._stretch is not None and restore is not None:
+                restore(self._stretch)
+        self._stretch = None
         if front in by_path:
             self._session.set_current(by_path[front])
         elif front:

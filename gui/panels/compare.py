@@ -105,6 +105,20 @@ class ComparePage(QWidget):
         """The two that are compared now, however they were chosen."""
         return self._pair
 
+    @property
+    def stretch(self) -> tuple[float, float] | None:
+        """What of the trace before is in view, or was when the page was left."""
+        return self._link.stretch if self._link is not None else None
+
+    def own_view(self, document: Document) -> tuple[float, float] | None:
+        """The view of a document in its own tab, where it differs from its view here; else None."""
+        return self._link.own_view(document) if self._link is not None else None
+
+    def restore(self, stretch: tuple[float, float]) -> None:
+        """Show the stretch that an earlier session showed."""
+        if self._link is not None:
+            self._link.restore(stretch)
+
     # Which two ---------------------------------------------------------------------------------------------------
 
     def list_documents(self) -> None:

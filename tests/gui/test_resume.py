@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from core.analysis import analyze
 from core.importing import open_trace
 from gui import opened
 from gui.main_window import MainWindow
@@ -265,6 +266,40 @@ def test_the_two_that_are_compared_are_those_chosen_last(window: MainWindow, tmp
     page.after.setCurrentIndex(2)
     assert page.pair == (documents[0], documents[2])
     assert Resume(window, tmp_path / "open").opened().compared == (str(paths[0]), str(third))
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_comparison_comes_back_where_it_was_and_the_views_of_its_two_too(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, paths: list[Path], changed: bool
+) -> None:
+    documents = [Document(open_trace(path)) for path in paths]
+    for document in documents:
+        window.session.add_document(document)
+        document.set_analysis(analyze(document.trace))
+        document.zoom_to(*VIEW)
+    window.session.ask("compare_documents", *documents)
+    page = window.pages["compare"]
+    qtbot.waitUntil(lambda: page._found is not None)
+    stretch = (2_100_000.0, 2_300_000.0)
+    documents[0].zoom_to(*stretch)
+    left = Resume(window, tmp_path / "open")
+    left.keep()
+    assert left.opened().stretch == stretch
+    assert [shown.view for shown in left.opened().documents] == [VIEW, VIEW]
+    left._closed = True
+    left.file.rename(left.file.with_name("1-other-1.json"))
+    assert Opened(**{**vars(last_opened(tmp_path / "open")), "files": ()}).stretch == stretch
+    for document in documents:
+        window.session.close_document(document)
+    if changed:
+        training(6).write(paths[1])
+    again = Resume(window, tmp_path / "open")
+    again.look("always")
+    qtbot.waitUntil(lambda: len(window.session.documents) == 2 and not window.opener.busy)
+    page = window.pages["compare"]
+    qtbot.waitUntil(lambda: page._found is not None)
+    view = window.session.documents[0].viewport
+    assert ((view.start_ns, view.end_ns) == pytest.approx(stretch)) is not changed
 
 
 def test_tabs_come_back_in_their_order_and_runs_by_their_names(

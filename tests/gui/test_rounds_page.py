@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from core.project import Figures, Iteration, Project
@@ -76,3 +77,34 @@ def test_rounds_whose_traces_are_not_open_are_opened_and_compared(
     window.session.close_document(after)
     finish()
     assert len(asked) == 1  # a wish is met once
+
+
+@pytest.mark.parametrize("called_off", [False, True])
+def test_a_trace_that_cannot_be_opened_ends_the_wish_to_compare(
+    window: MainWindow,
+    loop: Loop,  # noqa: F811 - a fixture
+    run_folder: Path,  # noqa: F811 - a fixture
+    tmp_path: Path,
+    qtbot: QtBot,
+    called_off: bool,
+) -> None:
+    before = shown(window, run_folder, 1_000_000.0)
+    folder = make_run(tmp_path / "runs" / "9", tmp_path / "project" / "train.py", wall_us=500.0)
+    shown(window, folder, 500_000.0, ())
+    asked: list[tuple[object, ...]] = []
+    window.session.provide("compare_documents", lambda *documents: asked.append(documents))
+    page = page_of(window)
+    window.session.close_document(before)
+    path = before.trace.path
+    whole = path.read_bytes()
+    path.write_bytes(whole if called_off else b"no trace")
+    page._compare(0, 1)
+    if called_off:
+        window.opener.cancel(str(path))
+    else:
+        qtbot.waitUntil(lambda: not window.opener.busy)
+    assert window.session.status == "Rounds 0 and 1 are not compared: the trace of round 0 is not open."
+    path.write_bytes(whole)
+    window.session.open([path])
+    qtbot.waitUntil(lambda: len(window.session.documents) == 2)
+    assert asked == []  # it was opened for itself
