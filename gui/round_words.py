@@ -16,7 +16,7 @@ from core.results import ROUNDING, ResultCheck
 from gui import text
 from gui.round_pace import disturbed, pace_words, start_words, untimed_words
 from gui.round_parameters import run_record, same_parameters, small_percent
-from gui.round_state import cut_off, made_from, why_unmeasured
+from gui.round_state import can_run, cut_off, made_from, why_unmeasured
 
 translate = QCoreApplication.translate
 
@@ -81,7 +81,8 @@ def verdict(
         *start_words(found, run_record(parent), run_record(last)),
         *[words for one in (parent, last) for words in untimed_words(one, run_record(one))][:1],
     ]
-    sentences += [_same(checks[last.number], parent), same_parameters(parent, last)]
+    there = again is None or checks[last.number].status != "differs" or can_run(project, parent)
+    sentences += [_same(checks[last.number], parent, there), same_parameters(parent, last)]
     return " ".join(s for s in sentences if s)
 
 
@@ -272,8 +273,11 @@ def same_in_short(check: ResultCheck, before: Iteration | None) -> str:
     return words.format(count=check.compared)
 
 
-def _same(check: ResultCheck, before: Iteration) -> str:
-    """Whether the losses are equal, the same within rounding, different, not known, or left to chance."""
+def _same(check: ResultCheck, before: Iteration, there: bool) -> str:
+    """Whether the losses are equal, the same within rounding, different, not known, or left to chance.
+
+    ``there``: the code before can be run once more.
+    """
     if check.status == "unknown":
         return translate("iterations", "Whether the losses stayed the same is unknown: they were not recorded.")
     if check.chance:
@@ -297,9 +301,13 @@ def _same(check: ResultCheck, before: Iteration) -> str:
         words = translate(
             "iterations",
             "The losses differ from step {step} on, by up to {largest}, which is more than rounding explains "
-            "({allowed}): the fix changed what is computed, or the script draws other numbers in every run. Measure "
-            "round {before} again to know: the same code must come to the same losses.",
+            "({allowed}): the fix changed what is computed, or the script draws other numbers in every run.",
         )
+        if there:
+            cure = translate(
+                "iterations", "Measure round {before} again to know: the same code must come to the same losses."
+            )
+            words = f"{words} {cure}"
     elif check.largest:
         words = translate(
             "iterations",

@@ -377,6 +377,11 @@ def test_losses_are_compared(window, loop, run_folder, tmp_path):
     assert [page.model.index(r, at).data() for r in range(3)] == ["", "equal, 2 steps", "no, from step 1 on"]
     assert "From round" not in heads  # each goes on from the one above it
     assert "The losses differ from step 1 on" in page.words.text()
+    assert "Measure round 1 again to know" in page.words.text()
+    script.write_text("")
+    loop.tell()
+    assert "The losses differ from step 1 on" in page.words.text()
+    assert "Measure round 1 again" not in page.words.text()  # its code is not there any more
     assert not page.grab().isNull()
 
 
