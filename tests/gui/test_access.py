@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QAccessible, QHelpEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QLabel, QMenu, QTabBar, QToolTip, QWidget
+from pytestqt.qtbot import QtBot
 
 from core.errors import TraceError
 from core.kinds import GapCause, SliceKind
@@ -153,14 +155,14 @@ def test_every_part_of_the_budget_is_named_inside_or_below(qapp: QApplication, w
     assert bar.height() == (36 if below else 18)
 
 
-def test_every_figure_on_top_is_defined_and_fits(window: MainWindow, document: Document) -> None:
+def test_every_figure_on_top_is_defined_and_fits(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     page = window.current_page()
     assert page is not None
     band = page.band("verdict")
     assert band is not None
-    for width in (900, 1280, 1600):
-        window.resize(width, 700)
-        QApplication.processEvents()
+
+    def fits(width: int) -> None:
+        assert band.width() == width
         shown = [m for m in band._metrics if m.isVisible()]
         assert len(shown) >= 6
         for metric in shown:
@@ -169,6 +171,10 @@ def test_every_figure_on_top_is_defined_and_fits(window: MainWindow, document: D
             assert band.rect().contains(metric.geometry())
         for one, other in itertools.pairwise(shown):
             assert not one.geometry().intersects(other.geometry())
+
+    for width in (900, 1280, 1600):
+        window.resize(width, 700)
+        qtbot.waitUntil(partial(fits, width))
     window.run_command("figures")
     from gui.widgets.glossary import FiguresPage
 

@@ -25,7 +25,7 @@ def placed(qtbot: QtBot, code: QTextEdit, width_px: int) -> QWidget:
     qtbot.addWidget(area)
     area.resize(width_px, 600)
     area.show()
-    QApplication.processEvents()
+    qtbot.waitUntil(lambda: 0 < code.width() <= area.width() and code.verticalScrollBar().maximum() == 0)
     return area
 
 
@@ -56,8 +56,7 @@ def test_a_narrower_place_makes_it_higher(qtbot: QtBot) -> None:
     area = placed(qtbot, code, 900)
     wide = code.height()
     area.resize(260, 600)
-    QApplication.processEvents()
-    assert code.height() > wide
+    qtbot.waitUntil(lambda: code.height() > wide)
 
 
 def test_blank_lines_around_a_change_are_left_out() -> None:

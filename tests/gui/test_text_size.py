@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QTableView
+from PySide6.QtWidgets import QLabel, QTableView
+from pytestqt.qtbot import QtBot
 
 from gui import text_size
 from gui.app import make_window
@@ -56,7 +57,7 @@ def test_the_cross_of_a_tab_grows(window: MainWindow, document: Document) -> Non
     assert cross is not None
     side = cross.width()
     text_size.choose(window.session, window.settings, 200)
-    QApplication.processEvents()
+    settle()
     assert (cross.width(), cross.height()) == (2 * side, 2 * side)
     assert cross.width() >= cross.fontMetrics().horizontalAdvance(cross.text())
 
@@ -66,7 +67,7 @@ def test_the_timeline_grows_with_its_rows(window: MainWindow, document: Document
     view = timeline(window)
     lanes, strip = view.canvas.frame().lanes_px, view.strip.height()
     text_size.choose(window.session, window.settings, 150)
-    QApplication.processEvents()
+    settle()
     assert view.canvas.scale == 1.5
     assert view.strip.height() == round(strip * 1.5)
     assert view.canvas.wide() < view.canvas.width()
@@ -77,7 +78,7 @@ def test_the_timeline_grows_with_its_rows(window: MainWindow, document: Document
 def test_a_click_hits_the_slice_that_is_drawn_there(window: MainWindow, document: Document) -> None:
     view = timeline(window)
     text_size.choose(window.session, window.settings, 150)
-    QApplication.processEvents()
+    settle()
     wanted = next(i for i in range(len(document.trace.slices)) if document.trace.name(i) == "aten::item")
     view.reveal(wanted)
     rect = view.canvas.frame().rect_of(wanted)
@@ -100,7 +101,7 @@ def test_rows_of_tables_grow(window: MainWindow, document: Document) -> None:
     table = panel.findChildren(QTableView)[0]
     before = table.verticalHeader().defaultSectionSize()
     text_size.choose(window.session, window.settings, 200)
-    QApplication.processEvents()
+    settle()
     assert table.verticalHeader().defaultSectionSize() == 2 * before
 
 
@@ -122,13 +123,12 @@ def test_sizes_of_the_list_and_the_automatic_one() -> None:
     assert text_size.automatic(2160) == 125
 
 
-def test_the_plan_gets_wider_with_its_words(window: MainWindow, document: Document) -> None:
+def test_the_plan_gets_wider_with_its_words(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     page = window.current_page()
     assert page is not None
     before = page.horizontal.sizes()[-1]
     text_size.choose(window.session, window.settings, 150)
-    QApplication.processEvents()
-    assert page.horizontal.sizes()[-1] > before
+    qtbot.waitUntil(lambda: page.horizontal.sizes()[-1] > before)
     assert page.vertical.sizes()[-1] <= sum(page.vertical.sizes()) // 2
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from core.analysis import analyze
@@ -17,7 +16,9 @@ from gui.widgets.labels import plain_tip
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (900, 600)])
-def test_the_band_keeps_its_height_when_the_theme_changes(window: MainWindow, size: tuple[int, int]) -> None:
+def test_the_band_keeps_its_height_when_the_theme_changes(
+    window: MainWindow, qtbot: QtBot, size: tuple[int, int]
+) -> None:
     document = Document(open_trace(SAMPLES / "story_stage3_simulated.json.gz"))
     window.resize(*size)
     window.show()
@@ -25,15 +26,12 @@ def test_the_band_keeps_its_height_when_the_theme_changes(window: MainWindow, si
     window.session.set_current(document)
     band = window.pages[document].findChild(VerdictBand)
 
-    def height() -> int:
-        for _ in range(5):
-            QApplication.processEvents()
-        return band.height()
-
-    waiting, dark = height(), window.session.dark
+    settle()
+    waiting, dark = band.height(), window.session.dark
     for theme in (not dark, dark):
         window.session.set_dark(theme)
-        assert height() == waiting
+        settle()
+        qtbot.waitUntil(lambda: band.height() == waiting)
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (1280, 690), (1280, 640), (1024, 700), (1280, 560)])

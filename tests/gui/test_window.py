@@ -20,6 +20,7 @@ from core.trace import Trace
 from gui import commands, dialogs, errors, jobs, opening, panels
 from gui.app import make_window
 from gui.main_window import MainWindow
+from gui.screenshot import settle
 from gui.session import Document, Recent, TimeRange
 from gui.settings import Settings
 from tests.gui.conftest import cpu_only, known_analysis, training
@@ -629,43 +630,49 @@ def test_of_several_files_the_good_ones_open_and_every_bad_one_is_named(
     assert not window.banner.isVisible()
 
 
-def test_a_window_made_small_leaves_the_timeline_the_larger_part(window: MainWindow, document: Document) -> None:
+def test_a_window_made_small_leaves_the_timeline_the_larger_part(
+    window: MainWindow, document: Document, qtbot: QtBot
+) -> None:
     window.resize(1400, 900)
     document.select(3)
     window.resize(900, 600)
-    QApplication.processEvents()
     page = window.current_page()
     assert page is not None
-    lanes, side = page.horizontal.sizes()
-    assert side <= 290
-    assert lanes > 2 * side
-    rows_px, views_px = page.vertical.sizes()
-    assert rows_px > 1.5 * views_px
+
+    def shared() -> None:
+        lanes, side = page.horizontal.sizes()
+        assert side <= 290
+        assert lanes > 2 * side
+        rows_px, views_px = page.vertical.sizes()
+        assert rows_px > 1.5 * views_px
+
+    qtbot.waitUntil(shared)
 
 
 def test_a_window_made_small_and_large_again_gives_the_plan_its_width_back(
-    window: MainWindow, document: Document
+    window: MainWindow, document: Document, qtbot: QtBot
 ) -> None:
     page = window.current_page()
     assert page is not None
     window.resize(1400, 900)
-    QApplication.processEvents()
+    settle()
     wide = page.horizontal.sizes()[-1]
     for width in (1200, 1000, 900, 1000, 1200, 1400):
         window.resize(width, 600)
-        QApplication.processEvents()
-    assert abs(page.horizontal.sizes()[-1] - wide) <= 2
+        settle()
+    qtbot.waitUntil(lambda: abs(page.horizontal.sizes()[-1] - wide) <= 2)
 
 
-def test_the_search_field_stays_where_it_is_while_hits_are_counted(window: MainWindow, document: Document) -> None:
+def test_the_search_field_stays_where_it_is_while_hits_are_counted(
+    window: MainWindow, document: Document, qtbot: QtBot
+) -> None:
     window.resize(1400, 800)
     window.top.say_hits("12 345 of 12 345")
-    QApplication.processEvents()
+    settle()
     place = window.top.search.geometry()
     for words in ("7 hits", "1 of 7"):
         window.top.say_hits(words)
-        QApplication.processEvents()
+        settle()
         assert window.top.search.geometry() == place
     window.top.say_hits("")
-    QApplication.processEvents()
-    assert window.top.hits.minimumWidth() == 0
+    qtbot.waitUntil(lambda: window.top.hits.minimumWidth() == 0)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from core.kinds import TrackKind
 from gui.timeline.frame import HEADER_PX
@@ -157,7 +157,9 @@ def test_lanes_and_counters_grow_into_the_room_that_is_left(view: TimelineView) 
     assert view.canvas.row_at(rect.bottom() - 1) is stream
 
 
-def test_tracks_are_filtered_by_text_and_the_text_is_remembered(view: TimelineView, make_view: MakeView) -> None:
+def test_tracks_are_filtered_by_text_and_the_text_is_remembered(
+    view: TimelineView, make_view: MakeView, qtbot: QtBot
+) -> None:
     everything = titles(view)
     QTest.keyClick(view, Qt.Key.Key_T, Qt.KeyboardModifier.ShiftModifier)
     assert view.filter.isVisible()
@@ -169,8 +171,7 @@ def test_tracks_are_filtered_by_text_and_the_text_is_remembered(view: TimelineVi
     again.restore_state(view.state())
     assert titles(again) == ["stream 7"]
     assert again.filter.text() == "stream"
-    QApplication.processEvents()
-    assert again.filter.geometry().top() == again.axis.geometry().top() > 0, "it stands on the axis, not on the steps"
+    qtbot.waitUntil(lambda: again.filter.geometry().top() == again.axis.geometry().top() > 0)  # not on the steps
     view.go_to(rows(view.document.trace, "aten::mm")[0])
     assert titles(view) == everything
     assert not view.filter.isVisible()
