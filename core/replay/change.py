@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -182,7 +183,7 @@ class Changes:
         pieces = np.zeros(len(graph.work), dtype=bool)
         waits = np.zeros(len(graph.waits), dtype=bool)
         # A call that begins where a slice ends is not in it, though rounded times may overlap: its middle tells.
-        launched, waiting = _middle(view, graph.work.launch_id), _middle(view, graph.waits.slice_id)
+        launched, waiting = self._middles
         for one in distinct(thread):
             if graph.lanes.of_thread[one] < 0:
                 continue
@@ -192,6 +193,11 @@ class Changes:
             pieces |= (graph.work.thread == one) & (graph.work.launch_id >= 0) & contains(own, launched)
             waits |= (graph.waits.thread == one) & contains(own, waiting)
         return Places(spans, pieces, waits)
+
+    @cached_property
+    def _middles(self) -> tuple[I64, I64]:
+        """Middles of the launches of the pieces, and of the waiting calls, ns."""
+        return _middle(self._view, self._graph.work.launch_id), _middle(self._view, self._graph.waits.slice_id)
 
     def _with_followers(self, waits: Bool) -> Bool:
         """Add the synchronisations that PyTorch calls right behind a blocking copy, in the same operator.

@@ -227,6 +227,8 @@ class Compiler:
         of = program.item_group
         self._only_waits = (of < 0).nonzero()[0]
         self._of = np.maximum(of, 0)
+        self._all_in_turn = len(of) == len(program.graph.group_stream) and not len(self._only_waits)
+        self._total: tuple[F64, list[float]] | None = None  # as no change alters it, by item
         self._waited_rows = (program.wait_segment >= 0).nonzero()[0]
 
     def compile(self, change: Change) -> Plan:
@@ -240,22 +242,30 @@ class Compiler:
             done = lasting.cumsum()
             offset[own] = done - lasting
             advance.append(float(done[-1]) if len(done) else 0.0)
-        of_items: list[list[float]] = [[], []]
+        if self._total is None or self._total[0] is not total:
+            by_item = self._by_item(total, 0.0)
+            if not change.alters:
+                self._total = total, by_item
+        else:
+            by_item = self._total[1]
         if len(self._of):
             ready = ready + offset[folder.head_block]
-            for values, nothing, number in ((total, 0.0, 0), (ready, _NEVER, 1)):
-                items = values[self._of]
-                items[self._only_waits] = nothing
-                of_items[number] = items.tolist()
         return Plan(
             begin=offset,
             length=length,
             advance=advance,
             offset=offset[program.head].tolist(),
             events=self._events(change),
-            total=of_items[0],
-            ready=of_items[1],
+            total=by_item,
+            ready=self._by_item(ready, _NEVER),
         )
+
+    def _by_item(self, values: F64, nothing: float) -> list[float]:
+        """Numbers of groups, by item; ``nothing`` for one that only waits."""
+        if not self._all_in_turn and len(self._of):
+            values = values[self._of]
+            values[self._only_waits] = nothing
+        return values.tolist() if len(self._of) else []
 
     def _events(self, change: Change) -> list[Event | None]:
         program = self._program

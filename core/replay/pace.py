@@ -30,7 +30,7 @@ def once(program: Program, plan: Plan) -> Pace | None:
     """Run a program once; None when it does not look for room in the queues and should."""
     state = fresh_state(program)
     delays = run_pass(program, plan, state)
-    if not program.looks and queue_was_full(program, delays, plan.begin, [np.array(state.slots)]):
+    if not program.looks and queue_was_full(program, delays, plan.begin, [program.watched(state.slots)]):
         return None
     return Pace(max([state.lanes[0], *state.streams]), 1, delays)
 
@@ -56,7 +56,7 @@ def settle(program: Program, plan: Plan, launches_per_pass: int) -> Pace | None:
         if program.looks:
             state.history.append(state.slots.copy())
         else:
-            slots.append(np.array(state.slots))
+            slots.append(program.watched(state.slots))
             if queue_was_full(program, delays, plan.begin, slots):
                 return None
         marks.append([*state.lanes, *state.streams])
@@ -69,7 +69,7 @@ def settle(program: Program, plan: Plan, launches_per_pass: int) -> Pace | None:
                 continue
             if _goes_on(program, marks, state.history, lag):
                 return Pace(lag, 2, first)
-            if _same_later(program, plan, delays, slots or list(map(np.array, state.history)), lag):
+            if _same_later(program, plan, delays, slots, state.history, lag):
                 return Pace(lag, 2, first)
             continue
         if _is_steady(marks, program.graph.lanes.count, number >= fill + 3):
@@ -110,17 +110,21 @@ def _goes_on(program: Program, marks: list[list[float]], history: list[list[floa
     return all(now[slot] - before[slot] == lag for slot in program.reads if now[slot] > _RAN)
 
 
-def _same_later(program: Program, plan: Plan, delays: list[float], slots: list[F64], lag: float) -> bool:
+def _same_later(
+    program: Program, plan: Plan, delays: list[float], slots: list[F64], history: list[list[float]], lag: float
+) -> bool:
     """Whether a third pass does what the second did: what it takes over from it moved on as well, and it finds room.
 
     Slots that a pass sets before they are read do not matter, unless launches look for the room that their work took.
     """
-    before, now = slots
-    if not program.looks:
-        before, now = before[program.carried], now[program.carried]
+    if program.looks:
+        before, now = map(np.array, history)
+    else:
+        before, now = (held[program.carried_at] for held in slots)
     moved = (now - before)[now > _RAN]
     if len(moved) and (moved.min() < lag - _ROUNDING_NS or moved.max() > lag + _ROUNDING_NS):
         return False
     if all(part.back not in (1, 2) for part in program.room):
         return True
+    slots = slots or list(map(program.watched, history))
     return not queue_was_full(program, [delay + lag for delay in delays], plan.begin, [*slots, slots[1] + lag])

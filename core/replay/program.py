@@ -7,8 +7,10 @@ beginning with such a place, and inside a segment one *item* per group of device
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import itemgetter
 
 import numpy as np
 
@@ -80,6 +82,30 @@ class Program:
             if event is not None and event[1] >= 0:
                 set_in[event[1]] = number - 1  # at its beginning, before any item
         return set_in
+
+    @cached_property
+    def _watched(self) -> I64:
+        """Slots that `queue_was_full` and `carried` ask for."""
+        return np.unique(np.concatenate((self.carried, *(part.target for part in self.room))))
+
+    @cached_property
+    def carried_at(self) -> I64:
+        """Places of the carried slots among the watched ones."""
+        return self._watched.searchsorted(self.carried)
+
+    @cached_property
+    def room_at(self) -> list[I64]:
+        """Places among the watched slots of the targets, of each part of the room."""
+        return [self._watched.searchsorted(part.target) for part in self.room]
+
+    @cached_property
+    def _pick(self) -> Callable[[list[float]], Sequence[float]]:
+        slots = self._watched.tolist()
+        return itemgetter(*slots) if len(slots) > 1 else lambda held: [held[slot] for slot in slots]
+
+    def watched(self, slots: list[float]) -> F64:
+        """Instants that the watched slots hold, ns: the others are many, and nobody asks for them."""
+        return np.array(self._pick(slots), dtype=np.float64)
 
     @cached_property
     def reads(self) -> list[int] | None:
@@ -309,14 +335,14 @@ def queue_was_full(program: Program, delays: list[float], begin: F64, slots: lis
     begin
         float64[n_blocks]: host time before each block of the pass, ns.
     slots
-        The instants that the slots held after each pass up to this one, ns.
+        The instants that the watched slots held after each pass up to this one, ns.
     """
     delay = None
-    for part in program.room:
+    for part, target in zip(program.room, program.room_at, strict=True):
         if part.back >= len(slots):
             continue
         if delay is None:
             delay = np.array(delays)
-        if bool((slots[-1 - part.back][part.target] > delay[program.segment_of[part.block]] + begin[part.block]).any()):
+        if bool((slots[-1 - part.back][target] > delay[program.segment_of[part.block]] + begin[part.block]).any()):
             return True
     return False

@@ -236,8 +236,10 @@ class ProcessReplay:
         first, last = self._ends
         if not len(first):
             return None
-        delay, of = np.array(delays), program.segment_of
-        length = (delay[of[last]] + plan.begin[last] + plan.length[last]) - (delay[of[first]] + plan.begin[first])
+        at_first, at_last = (
+            np.array([delays[segment] for segment in program.segment_of[blocks].tolist()]) for blocks in self._ends
+        )
+        length = (at_last + plan.begin[last] + plan.length[last]) - (at_first + plan.begin[first])
         return float(length.sum()) / len(length)
 
     def _chosen_blocks(self) -> I32:
