@@ -235,8 +235,17 @@ def distinct(values: Whole) -> list[int]:
         return sorted(value for value in set(values.tolist()) if value >= 0)
     if int(values.max()) > _COUNTED_BELOW:  # numbers of a file's own, such as devices, may be any
         return [i for i in np.unique(values).tolist() if i >= 0]
-    found: list[int] = np.bincount(np.maximum(values, -1) + 1)[1:].nonzero()[0].tolist()
+    found: list[int] = rows_among(values).tolist()
     return found
+
+
+def rows_among(rows: Whole) -> I64:
+    """Distinct row numbers of an array, ascending, -1 (none) left out: int64[k]; for as many rows as slices, too."""
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64)
+    there = np.zeros(max(int(rows.max()), -1) + 2, dtype=bool)  # the last one stands for -1
+    there[rows] = True
+    return there[:-1].nonzero()[0]
 
 
 def innermost(trace: Trace, track_id: I32, time_ns: I64, kinds: tuple[SliceKind, ...]) -> I32:

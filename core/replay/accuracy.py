@@ -76,7 +76,7 @@ def held_out_error(
             return None  # one batch waited for tells no pace of the loader
         chains = loader_chains(graph.waits, included(graph, blocks), loader_calls * len(given))
         program = make_program(graph, blocks, True, chains, True)
-        inside = sets.among(graph.block_step, given)[np.arange(graph.block_count).repeat(np.diff(graph.first_group))]
+        inside = sets.among(graph.block_step, given)[graph.block_of_group]
         launches = np.bincount(graph.group_stream[inside], weights=np.diff(graph.first_piece)[inside], minlength=1)
         pace = settle(program, Compiler(program, folder).compile(nothing), max(1, int(launches.max())))
         if pace is None:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from core import sets
-from core.figures.lookup import View, distinct
+from core.figures.lookup import View, distinct, rows_among
 from core.intervals import Spans, ascending, contains, subtract, union
 from core.kinds import HOST_CALLS, SliceKind
 from core.replay.graph import Graph
@@ -274,7 +274,7 @@ class Changes:
         piece = work.piece_of(ids)
         ids, piece = ids[piece >= 0], piece[piece >= 0]
         lost = np.bincount(piece, weights=slices.dur_ns[ids] * (1.0 - effect.factor), minlength=len(work))
-        hit = np.array(distinct(piece), dtype=np.int64)
+        hit = rows_among(piece)
         share = 1.0 - lost[hit] / np.maximum(work.dur_ns[hit], 1)
         return _Touched(scaled=hit, scale=np.maximum(share, 0.0))
 

@@ -18,7 +18,7 @@ from core.intervals import Spans, covered_before, meet, subtract, union
 from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
-from core.replay.program import Event, Program, block_of_group
+from core.replay.program import Event, Program
 from core.tables import F64, I64, Bool, Whole
 
 _NEVER = float("-inf")
@@ -66,7 +66,7 @@ class Folder:
         next_ns = np.where(following >= 0, graph.block_ns[following], graph.lane_end_ns[graph.block_lane])
         self._next_ns = np.maximum(next_ns, graph.block_ns)
         pieces, work = graph.pieces, graph.work
-        block = block_of_group(graph)[graph.group_of[pieces]] if len(pieces) else pieces
+        block = graph.block_of_group[graph.group_of[pieces]] if len(pieces) else pieces
         self._piece_block = block.astype(np.int32)
         # On a single stream the pieces are in the order of the work: its columns serve as they are.
         self._in_order = slice(None) if bool((pieces[1:] > pieces[:-1]).all()) and len(pieces) == len(work) else pieces

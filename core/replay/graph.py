@@ -66,6 +66,11 @@ class Graph:
         return len(self.block_ns)
 
     @cached_property
+    def block_of_group(self) -> I64:
+        """Block of each group."""
+        return np.arange(self.block_count).repeat(np.diff(self.first_group))
+
+    @cached_property
     def waited_for(self) -> tuple[list[tuple[int, float]], list[int]]:
         """Groups that waits wait for, with the lags after their ends (ns), by wait; and the first of each wait's.
 

@@ -35,6 +35,19 @@ class Room:
 
 
 @dataclass(frozen=True, eq=False)
+class _Rooms:
+    """Where launches may find a queue full: worked out when it is asked for, once for programs over the same blocks."""
+
+    graph: Graph
+    blocks: I32
+    repeated: bool
+
+    @cached_property
+    def parts(self) -> list[Room]:
+        return _room(self.graph, self.blocks, self.repeated)
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """One pass. Lists are what the engine's loop reads.
 
@@ -57,7 +70,12 @@ class Program:
     slot: list[int]  # ... slot that keeps its end
     n_slots: int
     looks: bool  # whether launches wait for room in their queue
-    room: list[Room]  # where launches may find a queue full, whether or not the events say so
+    rooms: _Rooms
+
+    @property
+    def room(self) -> list[Room]:
+        """Where launches may find a queue full, whether or not the events say so."""
+        return self.rooms.parts
 
     @cached_property
     def carried(self) -> I64:
@@ -150,8 +168,8 @@ def make_program(
     groups = len(graph.group_stream)
     n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
     events = _block_events(graph, blocks, chains)
-    room = _room(graph, blocks, repeated)
-    _look(events, room if looks else [])
+    rooms = _Rooms(graph, blocks, repeated) if like is None else like.rooms
+    _look(events, rooms.parts if looks else [])
     lane = graph.block_lane[blocks]
     begins_segment = np.zeros(graph.block_count, dtype=bool)
     begins_segment[list(events)] = True
@@ -170,7 +188,7 @@ def make_program(
         blocks=blocks,
         chains=chains,
         lane=graph.block_lane[heads].tolist(),
-        size=np.bincount(segment_of[block_of_group(graph)[of]], minlength=len(heads)).tolist(),
+        size=np.bincount(segment_of[graph.block_of_group[of]], minlength=len(heads)).tolist(),
         events=list(map(events.get, heads.tolist())),
         head=heads,
         segment_of=segment_of,
@@ -181,18 +199,13 @@ def make_program(
         slot=like.slot if like else np.where(item_group >= 0, item_group, n_slots - 1).tolist(),
         n_slots=n_slots,
         looks=looks,
-        room=room,
+        rooms=rooms,
     )
-
-
-def block_of_group(graph: Graph) -> I64:
-    """Block of each group."""
-    return np.arange(graph.block_count).repeat(np.diff(graph.first_group))
 
 
 def _items(graph: Graph, segment_of: I32) -> tuple[I32, I64, I32]:
     """Items of a pass: group (-1 for those that only wait), group whose stream they are on, slot to wait for."""
-    chosen = segment_of[block_of_group(graph)] >= 0
+    chosen = segment_of[graph.block_of_group] >= 0
     group, dep = graph.floor_group, graph.floor_dep
     order = group.argsort(kind="stable")
     order = order[chosen[group[order]]]
@@ -202,7 +215,7 @@ def _items(graph: Graph, segment_of: I32) -> tuple[I32, I64, I32]:
     last = np.append(of[1:] != of[:-1], True)[: len(of)]
     floor = np.full(len(of), -1, dtype=np.int32)
     floor[floors[of] > 0] = _in_the_loop(
-        graph, segment_of >= 0, block_of_group(graph)[group[order]], dep[order].astype(np.int64)
+        graph, segment_of >= 0, graph.block_of_group[group[order]], dep[order].astype(np.int64)
     )
     return np.where(last, of, -1).astype(np.int32), of, floor
 
@@ -213,7 +226,7 @@ def _in_the_loop(graph: Graph, chosen: Bool, waiting: I64, group: I64) -> I64:
     ``waiting`` are the blocks that wait. A step that waits for the one before waits for what comes before it in the
     loop, also where that is another one; its like lies on the same stream, as far from the end of its step.
     """
-    of_block, found = block_of_group(graph), group.copy()
+    of_block, found = graph.block_of_group, group.copy()
     outside = (~chosen[of_block[group]]).nonzero()[0] if len(group) else group
     if not len(outside):
         return found
@@ -282,7 +295,7 @@ def _room(graph: Graph, blocks: I32, repeated: bool) -> list[Room]:
     """Where launches may find a queue full."""
     chosen = np.zeros(graph.block_count, dtype=bool)
     chosen[blocks] = True
-    of_block = block_of_group(graph)
+    of_block = graph.block_of_group
     sizes = np.diff(graph.first_piece)
     found: list[Room] = []
     for stream in distinct(graph.group_stream):

@@ -8,7 +8,7 @@ from core import sets
 from core.figures.lookup import View
 from core.replay.lanes import Lanes
 from core.replay.waits import RELEASED_NS, TOLERANCE_NS, stream_wait_calls
-from core.replay.work import HELD_NS, NEVER, Work, end_before
+from core.replay.work import HELD_NS, NEVER, Work
 from core.tables import I32, I64
 
 _HANDED_OVER_NS = 10_000  # from the end of a collective to the start of what waited for it
@@ -35,7 +35,7 @@ def held_by_collectives(view: View, work: Work, waiting: I32, waited: I32) -> tu
     """
     collective = view.are_collectives(work.slice_id).nonzero()[0]
     held = _held(work, waiting, waited)
-    held = held[end_before(work.stream, work.end_ns)[held] > NEVER]
+    held = held[work.before_ns[held] > NEVER]
     collective = collective[work.end_ns[collective].argsort(kind="stable")]
     ends = work.end_ns[collective]
     first = ends.searchsorted(work.start_ns[held] - _HANDED_OVER_NS)
@@ -91,8 +91,7 @@ def held_by_branches(view: View, work: Work, lanes: Lanes, waiting: I32, waited:
 
 def _held(work: Work, waiting: I32, waited: I32) -> I64:
     """Pieces that start long after their launch, all else of their stream, and what is known that they wait for."""
-    before = end_before(work.stream, work.end_ns)
-    ready = np.maximum(before, work.launch_ns + work.typical_ns)
+    ready = np.maximum(work.before_ns, work.launch_ns + work.typical_ns)
     np.maximum.at(ready, waiting, work.end_ns[waited])
     held: I64 = ((work.launch_id >= 0) & (work.start_ns - ready >= HELD_NS)).nonzero()[0]
     return held

@@ -272,8 +272,8 @@ class ProcessReplay:
     def _pieces_in_order(self) -> np.ndarray:
         chosen = np.zeros(self.graph.block_count, dtype=bool)
         chosen[self.blocks] = True
-        group_block = np.arange(self.graph.block_count).repeat(np.diff(self.graph.first_group))
-        inside: np.ndarray = chosen[group_block][self.graph.group_of] if len(self.graph.work) else chosen[:0]
+        graph = self.graph
+        inside: np.ndarray = chosen[graph.block_of_group][graph.group_of] if len(graph.work) else chosen[:0]
         return inside
 
     def _launches_per_pass(self) -> int:

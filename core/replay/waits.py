@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from core import sets
-from core.figures.lookup import View, distinct
+from core.figures.lookup import View, distinct, rows_among
 from core.figures.model import Budget, Figures
 from core.intervals import Spans, union
 from core.kinds import GapCause, SliceKind, SyncKind
@@ -127,7 +127,7 @@ def find_waits(view: View, figures: Figures, work: Work, lanes: Lanes, call_ns: 
 
 def call_cost(view: View, work: Work) -> int:
     """Median duration of the calls that launch a kernel: what a call costs that does not wait, ns."""
-    launches = np.array(distinct(work.launch_id), dtype=np.int32)
+    launches = rows_among(work.launch_id).astype(np.int32)
     kernels = view.named(launches, view.names.launch)
     if not len(kernels):
         return DEFAULT_CALL_NS

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +52,11 @@ class Work:
         """int64[n], ns: duration of each piece."""
         return self.end_ns - self.start_ns
 
+    @cached_property
+    def before_ns(self) -> I64:
+        """int64[n], ns: latest end on the same stream before each piece, `NEVER` for the first one of a stream."""
+        return _end_before(self.stream, self.end_ns)
+
     def piece_of(self, slice_id: I32 | I64) -> I32:
         """int32[n]: piece of each of these slices, -1 for one that is in none (or is none)."""
         if not len(self.device_slices):
@@ -71,38 +79,36 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
         Start and end of the replayed time, ns; work without a launch outside of it is left out.
     """
     trace, slices = view.trace, view.trace.slices
-    ids = view.work
-    launch = trace.links.launch_of[ids]
-    thread = np.where(launch >= 0, view.thread[np.maximum(launch, 0)], -1)
-    inside = (slices.start_ns[ids] >= window[0]) & (slices.start_ns[ids] < window[1])
-    chosen = (launch >= 0) & threads[thread]
-    keep = chosen | ((launch < 0) & (inside | _before_the_first(slices.track_id[ids], slices.start_ns[ids], chosen)))
-    ids, launch, thread = ids[keep], launch[keep], thread[keep]
-    order = np.lexsort((slices.start_ns[ids], slices.track_id[ids]))
-    ids, launch, thread = ids[order], launch[order], thread[order]
-    tracks, _, stream = sets.grouped(slices.track_id[ids])
-    heads, start, end, piece_of = _merge_graphs(launch, slices.start_ns[ids], trace.end_ns[ids])
+    ids = _chosen(view, threads, window)
+    track, start, launch = slices.track_id[ids], slices.start_ns[ids], trace.links.launch_of[ids]
+    first = sets.changes(track)  # ascending
+    tracks, stream = track[first], first.cumsum() - 1
+    heads, start, end, piece_of = _merge_graphs(launch, start, trace.end_ns[ids])
     own, tracks = _split_overlaps(stream[heads], start, end, tracks)
-    order = np.lexsort((start, own))
-    back = np.empty(len(order), dtype=np.int32)
-    back[order] = np.arange(len(order))
-    by_id = ids.argsort(kind="stable")
-    heads, start, end, own = heads[order], start[order], end[order], own[order]
-    launch_ns = np.where(launch[heads] >= 0, slices.start_ns[np.maximum(launch[heads], 0)], start)
-    launch_ns = _in_order(own, launch_ns, launch[heads] >= 0)
-    # What was launched before the recording is no part of its steps. One after the other: a block holds only so many.
-    early = ((launch[heads] < 0) & _before_the_first(own, start, launch[heads] >= 0)).nonzero()[0]
-    early = early[start[early].argsort(kind="stable")]
-    launch_ns[early] = window[0] - np.arange(len(early), 0, -1)
-    latency, gap, typical = _delays(own, start, end, launch_ns, launch[heads] >= 0)
+    order = _in_line(start, own)
+    back = np.arange(len(own), dtype=np.int32)
+    if order is not None:
+        back[order] = np.arange(len(order))
+        heads, start, end, own = heads[order], start[order], end[order], own[order]
+    by_id = ids.argsort(kind="stable") if bool((ids[1:] < ids[:-1]).any()) else slice(None)
+    launch = launch[heads]
+    launched = launch >= 0
+    launch_ns = slices.start_ns[launch]
+    if not launched.all():
+        launch_ns = _in_order(own, np.where(launched, launch_ns, start), launched)
+        # What was launched before the recording is no part of its steps; one after the other, as blocks hold so many.
+        early = (~launched & _before_the_first(own, start, launched)).nonzero()[0]
+        early = early[start[early].argsort(kind="stable")]
+        launch_ns[early] = window[0] - np.arange(len(early), 0, -1)
+    latency, gap, typical = _delays(_end_before(own, end), start, launch_ns, launched)
     return Work(
         slice_id=ids[heads],
         stream=own,
         start_ns=start,
         end_ns=end,
         launch_ns=launch_ns,
-        launch_id=launch[heads],
-        thread=thread[heads].astype(np.int32),
+        launch_id=launch,
+        thread=np.where(launched, view.thread[launch], -1).astype(np.int32),
         latency_ns=latency,
         gap_ns=gap,
         typical_ns=typical,
@@ -112,6 +118,19 @@ def collect_work(view: View, threads: Bool, window: tuple[int, int]) -> Work:
         stream_device=view.device_of_track[tracks].astype(np.int32),
         free_ns=np.full(len(tracks), NEVER, dtype=np.int64),
     )
+
+
+def _chosen(view: View, threads: Bool, window: tuple[int, int]) -> I32:
+    """Device slices as told in `collect_work`, by track and start."""
+    slices, ids = view.trace.slices, view.work
+    launch = view.trace.links.launch_of[ids]
+    keep = chosen = (launch >= 0) & threads[view.thread[launch]]
+    if bool((alone := launch < 0).any()):
+        inside = (slices.start_ns[ids] >= window[0]) & (slices.start_ns[ids] < window[1])
+        keep = chosen | (alone & (inside | _before_the_first(slices.track_id[ids], slices.start_ns[ids], chosen)))
+    ids = ids if keep.all() else ids[keep]
+    order = _in_line(slices.start_ns[ids], slices.track_id[ids])
+    return ids if order is None else ids[order]
 
 
 def explain(work: Work, waiting: I32, waited: I32) -> Work:
@@ -125,7 +144,7 @@ def explain(work: Work, waiting: I32, waited: I32) -> Work:
     if not len(waiting):
         return work
     latency, gap = work.latency_ns.copy(), work.gap_ns.copy()
-    before = end_before(work.stream, work.end_ns)[waiting]
+    before = work.before_ns[waiting]
     bound = np.maximum(before, work.end_ns[waited])
     start, launch = work.start_ns[waiting], work.launch_ns[waiting]
     queued = launch + work.typical_ns < bound
@@ -189,14 +208,16 @@ def _split_overlaps(stream: np.ndarray, start: I64, end: I64, tracks: np.ndarray
         Stream of each piece, and the track of each stream.
     """
     own = stream.astype(np.int32)
-    rows = np.lexsort((start, own))
-    for part in np.split(rows, np.diff(own[rows]).nonzero()[0] + 1):
+    order = _in_line(start, own)
+    parts: list[Any]
+    parts = _runs(own) if order is None else np.split(order, np.diff(own[order]).nonzero()[0] + 1)
+    for part in parts:
         reach = np.maximum.accumulate(end[part])
         if not (start[part][1:] < reach[:-1] - OVERLAP_NS).any():
             continue
         free = [np.iinfo(np.int64).min]  # end of the work on each of the streams that this one becomes
-        names = [int(own[part[0]])]
-        for piece in part.tolist():
+        names = [int(own[part][0])]
+        for piece in np.arange(len(own))[part].tolist():
             at = next((k for k, until in enumerate(free) if until <= start[piece] + OVERLAP_NS), len(free))
             if at == len(free):
                 free.append(np.iinfo(np.int64).min)
@@ -207,14 +228,13 @@ def _split_overlaps(stream: np.ndarray, start: I64, end: I64, tracks: np.ndarray
     return own, tracks
 
 
-def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> tuple[I64, I64, int]:
+def _delays(before: I64, start: I64, launch: I64, launched: Bool) -> tuple[I64, I64, int]:
     """Split the time before each piece into launch latency and the gap that the queue leaves.
 
     A piece that was launched when its stream had nothing left to do started as soon as its launch allowed: all of the
     delay is latency. One that was queued behind other work started as soon as the device allowed: what lies between
     is the device's gap.
     """
-    before = end_before(stream, end)
     delay = start - launch
     empty = launched & (launch >= before)
     typical = int(sets.percentile(delay[empty], 10)) if empty.any() else _DEFAULT_LATENCY_NS
@@ -223,19 +243,31 @@ def _delays(stream: I32, start: I64, end: I64, launch: I64, launched: Bool) -> t
     gaps = (start - before)[queued]
     usual_gap = int(min(max(sets.median(gaps), 0), 5_000)) if len(gaps) else _DEFAULT_GAP_NS
     latency = np.where(queued, np.minimum(typical, delay), delay)
-    has_before = before > np.iinfo(np.int64).min
+    has_before = before > NEVER
     spare = np.where(has_before, start - np.where(has_before, before, 0), usual_gap)
     gap = np.where(queued, spare, np.minimum(usual_gap, spare))
     return latency.astype(np.int64), gap.astype(np.int64), typical
 
 
+def _in_line(start: I64, stream: Whole) -> I64 | None:
+    """Order by stream and start, None where that is how they are already: a table has its slices so."""
+    later = (stream[1:] > stream[:-1]) | ((stream[1:] == stream[:-1]) & (start[1:] >= start[:-1]))
+    return None if later.all() else np.lexsort((start, stream))
+
+
 def _in_order(stream: I32, launch: I64, launched: Bool) -> I64:
     """Put the unknown launch of a piece no later than the launches of what follows it on its stream."""
     fixed = launch.copy()
-    for part in np.split(np.arange(len(launch)), np.diff(stream).nonzero()[0] + 1):
+    for part in _runs(stream):
         earliest = np.minimum.accumulate(launch[part][::-1])[::-1]
         fixed[part] = np.where(launched[part], launch[part], earliest)
     return fixed
+
+
+def _runs(stream: Whole) -> list[slice]:
+    """Stretches of equal numbers, one after the other."""
+    borders = (np.diff(stream).nonzero()[0] + 1).tolist()
+    return [slice(first, end) for first, end in pairwise([0, *borders, len(stream)])]
 
 
 def _before_the_first(stream: Whole, start: I64, launched: Bool) -> Bool:
@@ -247,12 +279,10 @@ def _before_the_first(stream: Whole, start: I64, launched: Bool) -> Bool:
     return early
 
 
-def end_before(stream: I32, end: I64) -> I64:
+def _end_before(stream: I32, end: I64) -> I64:
     """Latest end on the same stream before each piece; the smallest integer for the first one of a stream."""
-    none = np.iinfo(np.int64).min
-    before = np.full(len(end), none, dtype=np.int64)
-    borders = np.diff(stream).nonzero()[0] + 1
-    for part in np.split(np.arange(len(end)), borders):
-        if len(part) > 1:
-            before[part[1:]] = np.maximum.accumulate(end[part])[:-1]
+    before = np.full(len(end), NEVER, dtype=np.int64)
+    for part in _runs(stream):
+        if part.stop - part.start > 1:
+            np.maximum.accumulate(end[part][:-1], out=before[part][1:])
     return before

@@ -14,7 +14,6 @@ from core.importing import open_trace
 from core.replay.accuracy import own_error
 from core.replay.engine import Folder
 from core.replay.graph import Graph
-from core.replay.program import block_of_group
 from core.replay.replay import ProcessReplay, Replay
 from core.suggestions import Effect, EffectKind
 from tests.shared import needs_shared, trace_path
@@ -80,7 +79,7 @@ def test_delays_follow_from_the_order_of_things(trace_id: str) -> None:
     _, replay = replayed(trace_id)
     for part in replay.parts:
         graph = with_usual_delays(part)
-        inside = np.isin(graph.block_step, part.counted)[block_of_group(graph)][graph.group_of]
+        inside = np.isin(graph.block_step, part.counted)[graph.block_of_group][graph.group_of]
         error = own_error(graph, Folder(graph), part.changes.nothing(), part.counted, inside)
         assert error < HELD_UP.get(trace_id, 1.0)
 
