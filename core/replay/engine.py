@@ -327,9 +327,10 @@ def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
     streams, slots, history = state.streams, state.slots, state.history
     shifts = state.lanes.copy()
     delays: list[float] = []
-    passes = len(history)
+    passes, n_slots = len(history), program.n_slots
     items = zip(plan.total, plan.ready, program.stream, program.floor, program.slot, strict=True)
-    for lane, size, event, offset in zip(program.lane, program.size, plan.events, plan.offset, strict=True):
+    segments = zip(program.lane, program.size, plan.events, program.look, plan.offset, strict=True)
+    for lane, size, event, look, offset in segments:
         shift = shifts[lane]
         if event is not None:
             waiting, keep, room = event
@@ -348,6 +349,14 @@ def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
                         now = until
                         shift = now - offset
             shifts[lane] = shift
+        elif look >= 0:
+            if look < n_slots:
+                until = slots[look]
+            else:
+                back, slot = divmod(look, n_slots)
+                until = history[-back][slot] if back <= passes else _LONG_AGO
+            if until > shift + offset:
+                shifts[lane] = shift = until - offset
         delays.append(shift)
         if not size:
             continue

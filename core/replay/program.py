@@ -61,6 +61,7 @@ class Program:
     lane: list[int]  # per segment ...
     size: list[int]  # ... number of items
     events: list[Event | None]  # ... with nothing changed
+    look: list[int]  # ... where all that it begins with is one end that makes room: passes back * n_slots + group; or -1
     head: I32  # ... its first block
     segment_of: I32  # int32[n_blocks], -1 for blocks that are left out
     wait_segment: I32  # int32[n_waits]: segment that begins with it, -1
@@ -169,9 +170,9 @@ def make_program(
     n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
     events = _block_events(graph, blocks, chains)
     rooms = _Rooms(graph, blocks, repeated) if like is None else like.rooms
-    _look(events, rooms.parts if looks else [])
+    look = _look(graph, events, rooms.parts if looks else [], n_slots)
     lane = graph.block_lane[blocks]
-    begins_segment = np.zeros(graph.block_count, dtype=bool)
+    begins_segment = look >= 0
     begins_segment[list(events)] = True
     new = begins_segment[blocks]
     new[1:] |= lane[1:] != lane[:-1]
@@ -190,6 +191,7 @@ def make_program(
         lane=graph.block_lane[heads].tolist(),
         size=np.bincount(segment_of[graph.block_of_group[of]], minlength=len(heads)).tolist(),
         events=list(map(events.get, heads.tolist())),
+        look=look[heads].tolist(),
         head=heads,
         segment_of=segment_of,
         wait_segment=wait_segment,
@@ -317,13 +319,20 @@ def _room(graph: Graph, blocks: I32, repeated: bool) -> list[Room]:
     return found
 
 
-def _look(events: dict[int, Event], room: list[Room]) -> None:
-    """Have launches wait for room."""
+def _look(graph: Graph, events: dict[int, Event], room: list[Room], n_slots: int) -> I64:
+    """Have launches wait for room: as `Program.look`, by block; with the events where there is more to wait for."""
+    look = np.full(graph.block_count, -1, dtype=np.int64)
+    more: list[tuple[int, int]] = []
     for part in room:
-        for block, target in zip(part.block.tolist(), part.target.tolist(), strict=True):
-            if block not in events:
-                events[block] = ([], -1, [])
-            events[block][2].append((part.back, target))
+        end = part.back * n_slots + part.target
+        second = look[part.block] >= 0
+        look[part.block[~second]] = end[~second]
+        more += zip(part.block[second].tolist(), end[second].tolist(), strict=True)
+    both = {block for block, _ in more}.union(block for block in events if look[block] >= 0)
+    for block, at in [*more, *((block, int(look[block])) for block in sorted(both))]:
+        events.setdefault(block, ([], -1, []))[2].append(divmod(at, n_slots))
+    look[list(both)] = -1
+    return look
 
 
 def _now_and_then(sizes: I32) -> Bool:
