@@ -18,7 +18,8 @@ from core.intervals import Spans, covered_before, meet, subtract, union
 from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
-from core.replay.program import Event, Program
+from core.replay.program import Program
+from core.replay.room import Event
 from core.tables import F64, I64, Bool, Whole
 
 _NEVER = float("-inf")
@@ -327,7 +328,7 @@ def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
     streams, slots, history = state.streams, state.slots, state.history
     shifts = state.lanes.copy()
     delays: list[float] = []
-    passes, n_slots = len(history), program.n_slots
+    n_slots = program.n_slots
     items = zip(plan.total, plan.ready, program.stream, program.floor, program.slot, strict=True)
     segments = zip(program.lane, program.size, plan.events, program.look, plan.offset, strict=True)
     for lane, size, event, look, offset in segments:
@@ -343,18 +344,13 @@ def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
             if keep >= 0:
                 slots[keep] = now
             for back, slot in room:
-                if back <= passes:
-                    until = history[-back][slot] if back else slots[slot]
-                    if until > now:
-                        now = until
-                        shift = now - offset
+                until = _ended(history, back, slot) if back else slots[slot]
+                if until > now:
+                    now = until
+                    shift = now - offset
             shifts[lane] = shift
         elif look >= 0:
-            if look < n_slots:
-                until = slots[look]
-            else:
-                back, slot = divmod(look, n_slots)
-                until = history[-back][slot] if back <= passes else _LONG_AGO
+            until = slots[look] if look < n_slots else _ended(history, *divmod(look, n_slots))
             if until > shift + offset:
                 shifts[lane] = shift = until - offset
         delays.append(shift)
@@ -373,3 +369,8 @@ def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
             streams[stream] = slots[slot] = end
     state.lanes = [shift + advance for shift, advance in zip(shifts, plan.advance, strict=True)]
     return delays
+
+
+def _ended(history: list[list[float]], back: int, slot: int) -> float:
+    """What a slot held so many passes before, ns; long ago where there was no such pass."""
+    return history[-back][slot] if back <= len(history) else _LONG_AGO
