@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from core.allow import Allowed, entry_text, read_allow_file, scopes
 from core.errors import TraceError
 from gui import allow_file, text
+from gui.parents import window_of
 from gui.session import ALLOWED, Document, Session
 from gui.suggestion_text import operators_and_range
 from gui.widgets.labels import button, heading, label
@@ -155,7 +156,8 @@ class AllowDialog(QDialog):
 def ask(session: Session, document: Document, index: int) -> None:
     """Show the dialog for one suggestion."""
     if document.suggestion(index) is not None:
-        AllowDialog(session, document, index, allow_file.beside_script(session, document)).open()
+        path = allow_file.beside_script(session, document)
+        AllowDialog(session, document, index, path, window_of(session)).open()
 
 
 def recall(session: Session, document: Document) -> None:

@@ -218,11 +218,12 @@ class Loop(QObject):
     def ask(self, document: Document, *indices: int) -> None:
         """Show the diff of one fix or of several together, and what can be done with it."""
         from gui.fix_dialog import FixDialog
+        from gui.parents import window_of
 
         self.own.settle()
         found = [index for index in indices if document.suggestion(index) is not None]
         if found:
-            FixDialog(self, document, found).open()
+            FixDialog(self, document, found, window_of(self._session)).open()
 
     # From a diff to a run ----------------------------------------------------------------------------------------
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox
+
+from gui.parents import window_of
 
 if TYPE_CHECKING:
     from gui.session import Session
@@ -65,8 +67,7 @@ class OwnRules(QObject):
 
     def ask(self, folder: Path) -> None:
         """Ask whether these files may be run."""
-        window = self._session.parent()
-        box = QMessageBox(window if isinstance(window, QWidget) else None)
+        box = QMessageBox(window_of(self._session))
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle(translate("rules", "Run your own rules?"))
         box.setTextFormat(Qt.TextFormat.PlainText)

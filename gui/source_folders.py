@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog
 
 from core.errors import TraceError
 from core.run_folder import finder_for
 from core.source_files import why_unread
+from gui.parents import window_of
 
 if TYPE_CHECKING:
     from core.trace import Trace
@@ -105,9 +106,8 @@ class SourceFolders(QObject):
 
     def ask(self, document: Document, file: str) -> None:
         """Let the user choose; choosing is the consent to read sources there, for this and later traces like it."""
-        window = self._session.parent()
         title = translate("sources", "Choose the folder that holds {file}").format(file=file)
-        dialog = QFileDialog(window if isinstance(window, QWidget) else None, title)
+        dialog = QFileDialog(window_of(self._session), title)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)

@@ -35,7 +35,9 @@ def dialog_of(window, document, index: int = 0) -> AllowDialog:
     document.show_suggestion(index)
     page = window.current_page()
     next(b for b in page.findChildren(QPushButton) if b.text() == "Allow…").click()
-    return next(w for w in QApplication.topLevelWidgets() if isinstance(w, AllowDialog) and w.isVisible())
+    dialog = next(w for w in QApplication.topLevelWidgets() if isinstance(w, AllowDialog) and w.isVisible())
+    assert dialog.parent() is window  # else it does not hold the window up, and can lie behind it
+    return dialog
 
 
 def test_scopes_go_from_the_function_to_everywhere():

@@ -69,6 +69,8 @@ def test_ticked_cards_go_into_one_copy_and_one_row(window, loop, run_folder, tmp
     assert "2 ticked" in panel.apply.text()
     panel.apply.click()
     dialog = next(w for w in QApplication.topLevelWidgets() if isinstance(w, FixDialog))
+    assert dialog.parent() is window  # else it does not hold the window up, and can lie behind it
+    assert dialog.isModal()
     finish()
     assert "+     torch._assert_async(target.max() < 10)" in dialog.diff.toPlainText()
     assert "torch.arange(" in dialog.diff.toPlainText()
