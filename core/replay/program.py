@@ -141,8 +141,7 @@ def make_program(
     """
     groups = len(graph.group_stream)
     n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
-    events = _block_events(graph, blocks, chains)
-    rooms = Rooms(graph, blocks, repeated) if like is None else like.rooms
+    events, rooms = _block_events(graph, blocks, chains), like.rooms if like else Rooms(graph, blocks, repeated)
     look = looked_at(graph, events, rooms.parts if looks else [], n_slots)
     lane = graph.block_lane[blocks]
     begins_segment = look >= 0

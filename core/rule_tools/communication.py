@@ -44,17 +44,27 @@ def exposed_ns(facts: Facts, comm: I32, once: bool = True) -> I64:
     With ``once`` False, it counts for each of the two.
     """
     sl, trace, device = facts.trace.slices, facts.trace, view_of(facts.trace).device
-    other = trace.device_ids[~among(trace.device_ids, collectives(facts))]
     out = np.zeros(len(comm), dtype=np.int64)
     for one in distinct(device[comm]):
         rows = (device[comm] == one).nonzero()[0]
         rows = rows[sl.start_ns[comm[rows]].argsort(kind="stable")]
-        beside, end = other[device[other] == one], trace.end_ns[comm[rows]]
+        end = trace.end_ns[comm[rows]]
         start = sl.start_ns[comm[rows]].copy()
         if once:
             start[1:] = np.minimum(np.maximum(start[1:], np.maximum.accumulate(end)[:-1]), end[1:])
-        out[rows] = outside_ns(union(sl.start_ns[beside], trace.end_ns[beside]), start, end)
+        out[rows] = outside_ns(_beside(facts, one), start, end)
     return out
+
+
+def _beside(facts: Facts, device: int) -> tuple[I64, I64]:
+    """When a device computes anything but collectives: starts and ends, ns."""
+    held = facts.memo.get(key := f"beside collectives {device}")
+    if held is None:
+        trace = facts.trace
+        other = trace.device_ids[view_of(trace).device[trace.device_ids] == device]
+        other = other[~among(other, collectives(facts))]
+        held = facts.memo[key] = union(trace.slices.start_ns[other], trace.end_ns[other])
+    return held  # type: ignore[no-any-return]
 
 
 def hidden_share(facts: Facts, comm: I32, alone_ns: I64, early: Bool) -> float:

@@ -12,8 +12,11 @@ def union(start_ns: I64, end_ns: I64) -> tuple[I64, I64]:
     if not len(start_ns):
         empty = np.empty(0, dtype=np.int64)
         return empty, empty
-    order = start_ns.argsort(kind="stable")
-    start, end = start_ns[order], np.maximum.accumulate(end_ns[order])
+    start, end = start_ns, end_ns
+    if (start[1:] < start[:-1]).any():
+        order = start.argsort(kind="stable")
+        start, end = start[order], end[order]
+    end = np.maximum.accumulate(end)
     first = np.concatenate([[True], start[1:] > end[:-1]]).nonzero()[0]
     last = np.append(first[1:] - 1, len(end) - 1)
     return start[first], end[last]

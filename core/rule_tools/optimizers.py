@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import numpy as np
+
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts
+from core.tables import I32
 
 FUSED = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})  # torch.optim's classes that take fused=True
 FOREACH = frozenset({"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"})  # ... foreach=True at most
@@ -37,3 +40,17 @@ def built(name: str, arguments: str) -> str:
 def grouped_keyword(name: str) -> str:
     """Keyword that makes this class work on all parameters at once: ``fused``, ``foreach``, or empty for none."""
     return "fused" if not name or name in FUSED else "foreach" if name in FOREACH else ""
+
+
+def during(facts: Facts, ids: I32, range_id: int) -> I32:
+    """int32[k]: those slices (ascending) that begin during a range, on any track of its thread."""
+    trace = facts.trace
+    slices, tracks = trace.slices, trace.tracks
+    span_ns = (int(slices.start_ns[range_id]), int(trace.end_ns[range_id]))
+    found = [ids[:0]]
+    for track in (tracks.thread_id == facts.thread_of(range_id)).nonzero()[0].tolist():
+        first, end = int(tracks.first_id[track]), int(tracks.end_id[track])
+        rows = (first + slices.start_ns[first:end].searchsorted(span_ns)).astype(ids.dtype)
+        low, high = ids.searchsorted(rows).tolist()
+        found.append(ids[low:high])
+    return np.concatenate(found)

@@ -31,6 +31,7 @@ import numpy as np
 
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
+from core.rule_tools.optimizers import during
 from core.rule_tools.report import evidence, suggestion, total_ns
 from core.rule_tools.subjects import need
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
@@ -79,7 +80,6 @@ _BY_HAND = _fix("for p in model.parameters():\n    p.grad.zero_()", "for p in mo
 def check(ctx: RuleContext) -> list[Suggestion]:
     """Report each optimizer once."""
     facts, trace = facts_of(ctx), ctx.trace
-    sl = trace.slices
     ranges = facts.in_steps(facts.matching(r"^Optimizer\.zero_grad#", SliceKind.RANGE))
     modules = facts.in_steps(facts.matching(_OF_MODULE, SliceKind.PYTHON))
     ranges = np.concatenate([ranges, modules]) if len(modules) else ranges
@@ -92,9 +92,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
         return []
     used: list[int] = []
     for one in ranges.tolist():
-        thread = facts.thread_of(one)
-        hit = zero[(sl.start_ns[zero] >= sl.start_ns[one]) & (sl.start_ns[zero] < trace.end_ns[one])]
-        mine = [int(z) for z in hit if facts.thread_of(int(z)) == thread]
+        mine = during(facts, zero, one).tolist()
         if len(mine) >= ctx.params["min_tensors"] or any("_foreach_" in trace.name(z) for z in mine):
             ops.extend(mine)
             used.append(one)

@@ -35,7 +35,7 @@ import numpy as np
 from core.kinds import SliceKind
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.making import called_name, where_made
-from core.rule_tools.optimizers import built, class_of, grouped_keyword
+from core.rule_tools.optimizers import built, class_of, during, grouped_keyword
 from core.rule_tools.report import evidence, group_by_frame, suggestion, total_ns
 from core.rule_tools.subjects import OPTIMIZER, need
 from core.rule_tools.updates import LOOP_TENSORS, update_loops
@@ -93,15 +93,15 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     kernels = facts.matching(r"multi_tensor_apply|FusedAdam|fused_adam", SliceKind.KERNEL)
     out = []
     for name, ids in _by_name(facts, steps).items():
-        ops = np.concatenate([_within(ctx, i, small) for i in ids])
+        ops = np.concatenate([during(facts, small, i) for i in ids])
         tops = ops[trace.slices.parent_id[ops] < 0] if len(ops) else ops
         ops = tops if len(tops) else ops
-        if any(len(_within(ctx, i, grouped)) for i in ids) or _launched_within(ctx, ids, kernels):
+        if any(len(during(facts, grouped, i)) for i in ids) or _launched_within(facts, ids, kernels):
             continue
         if len(ops) < ctx.params["min_launches"] * len(ids):
             continue
         if not facts.on_cpu:  # what else such a step starts (norms, divisions) goes tensor by tensor as well
-            ops = np.union1d(ops, np.concatenate([_within(ctx, i, launching) for i in ids]))
+            ops = np.union1d(ops, np.concatenate([during(facts, launching, i) for i in ids]))
         host = total_ns(facts, ops)
         fused = grouped_keyword(class_of(name)) == "fused"
         factor = _left(ctx, facts, fused, host / len(ops))
@@ -259,17 +259,7 @@ def _fix(optimizer: str) -> Fix:
     )
 
 
-def _within(ctx: RuleContext, range_id: int, ids: np.ndarray) -> np.ndarray:
-    """Those slices that run during a range on the range's thread."""
-    sl, tracks = ctx.trace.slices, ctx.trace.tracks
-    thread = tracks.thread_id[sl.track_id[range_id]]
-    start, end = int(sl.start_ns[range_id]), int(ctx.trace.end_ns[range_id])
-    hit = (sl.start_ns[ids] >= start) & (sl.start_ns[ids] < end) & (tracks.thread_id[sl.track_id[ids]] == thread)
-    found: np.ndarray = ids[hit]
-    return found
-
-
-def _launched_within(ctx: RuleContext, ranges: list[int], kernels: np.ndarray) -> bool:
-    launch = ctx.trace.links.launch_of[kernels]
+def _launched_within(facts: Facts, ranges: list[int], kernels: np.ndarray) -> bool:
+    launch = np.sort(facts.trace.links.launch_of[kernels])
     launch = launch[launch >= 0]
-    return any(len(_within(ctx, r, launch)) for r in ranges)
+    return any(len(during(facts, launch, r)) for r in ranges)
