@@ -262,7 +262,7 @@ QFrame[role="drop"] { background: @panel; border: 2px dashed @faint; border-radi
 QFrame[role="drop"]:hover { border-color: @accent; }
 QFrame[role="recent"] { border-radius: 4px; }
 QFrame[role="recent"]:hover { background: @card; }
-QPushButton { background: @raised; border: 1px solid @border; border-radius: 6px; padding: 5px 12px; }
+QPushButton { background: @raised; border: 1px solid @border; border-radius: 6px; padding: 5px 12px; outline: 0; }
 QPushButton:hover { border-color: @accent; }
 QPushButton:focus { border-color: @accent; }
 QPushButton:pressed { background: @border; }

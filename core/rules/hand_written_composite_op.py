@@ -28,6 +28,10 @@ the reference article on a loss function with seven faults (#4); PyTorch perform
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from core.rule_tools.backward import nodes_of_runs, sums_of_gradients
 from core.rule_tools.chains import CHAINS, Chain, find_chains
 from core.rule_tools.facts import Facts, facts_of
@@ -44,6 +48,11 @@ _ON_CPU = (
     "{count} {count|time|times}, {per_time} small operators run one after the other, {took_ms:time} "
     "altogether; each reads and writes "
     "memory by itself. The built-in goes over the data once or twice."
+)
+
+_BACKWARD = "Their part of the backward pass takes {back_ms:time} of CPU time more, which goes with them."
+_BACKWARD_PER_STEP = (
+    "Their part of the backward pass takes {back_ms:time} of CPU time per step more, which goes with them."
 )
 
 
@@ -74,7 +83,7 @@ def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int
     nodes = nodes_of_runs(facts, (one[chain.keeps :] for one in members))
     if nodes:  # an input that is used twice has its gradients added up: with one operator in its place it is used once
         nodes += sums_of_gradients(facts, nodes_of_runs(facts, (one[: chain.keeps] for one in members)))
-    return suggestion(
+    made = suggestion(
         ctx,
         RULE.id,
         "Looks hand-written: {what}",
@@ -106,3 +115,9 @@ def _report(ctx: RuleContext, facts: Facts, chain: Chain, members: list[list[int
         effects=[Effect(EffectKind.REMOVE_WORK, (*saved, *nodes))],
         hint=chain.hint,
     )
+    if not nodes:
+        return made
+    by_step = facts.n_steps > 1 and len(facts.in_steps(np.asarray(nodes, np.int32))) == len(nodes)
+    back_ns = total_ns(facts, nodes)
+    values = {**made.values, "back_ms": (facts.per_step(back_ns) if by_step else back_ns) / 1e6}
+    return replace(made, values=values, more=(*made.more, _BACKWARD_PER_STEP if by_step else _BACKWARD))

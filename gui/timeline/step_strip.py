@@ -261,12 +261,10 @@ class StepStrip(Scaled):
         return set(np.unique(figures.step_of[ids]).tolist()) - {-1} if len(ids) else set()
 
     def note(self, figures: Figures) -> str:
-        """What was left out, and the slowest step."""
+        """The slowest step, and what was left out: where there is no room, the first is seen."""
         out = int(np.count_nonzero(~figures.step_figures.counted))
         length = shown_length_ns(figures)
         words = []
-        if out:
-            words.append(self.tr("left out of the means: {count}").format(count=out))
         counted = np.flatnonzero(figures.step_figures.counted)
         if len(counted):
             worst = int(counted[np.argmax(length[counted])])
@@ -274,9 +272,10 @@ class StepStrip(Scaled):
             words.append(self._of_what(figures, worst).format(time=text.duration(float(length[worst]))))
         slow = self._ranks_now().longest(figures, length)
         if slow is not None:
-            words = words[:1] if out else []
             slower = self.tr("longest: {rank}, {time} per step").format(rank=slow[0], time=text.duration(slow[1]))
-            words.append(slower)
+            words = [slower]
+        if out:
+            words.append(self.tr("left out of the means: {count}").format(count=out))
         return " · ".join(words)
 
     def _of_what(self, figures: Figures, step: int) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject
+import pytest
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
 
 from core.analysis import Analysis
 from core.figures.compute import compute_figures
@@ -15,6 +18,7 @@ from gui import text_size, theme
 from gui.main_window import MainWindow
 from gui.screenshot import settle
 from gui.session import Document
+from gui.widgets.labels import button
 from tests.gui.conftest import training
 
 
@@ -82,3 +86,32 @@ def test_what_lies_behind_is_restyled_when_it_comes_to_the_front_and_then_looks_
         assert window.grab().toImage() == late
     text_size.choose(window.session, window.settings, 100)
     window.run_command("theme")
+
+
+@pytest.mark.parametrize("role", ["", "flat", "primary"])
+@pytest.mark.parametrize("dark", [True, False])
+def test_a_button_with_the_focus_of_the_keys_has_its_border_and_no_second_frame_over_its_words(
+    qapp: QApplication, qtbot: QtBot, role: str, dark: bool
+) -> None:
+    was = theme.current()
+    theme.apply(qapp, dark=dark)
+    box = QWidget()
+    qtbot.addWidget(box)
+    row = QHBoxLayout(box)
+    first, second = button("First", role=role), button("Compare", role=role)
+    row.addWidget(first)
+    row.addWidget(second)
+    try:
+        with qtbot.waitExposed(box):
+            box.show()
+        box.activateWindow()
+        first.setFocus()
+        qtbot.waitUntil(first.hasFocus)
+        inside = second.rect().adjusted(3, 3, -3, -3)
+        before, whole = second.grab(inside).toImage(), second.grab().toImage()
+        QTest.keyClick(first, Qt.Key.Key_Tab)
+        assert second.hasFocus()
+        assert second.grab(inside).toImage() == before
+        assert second.grab().toImage() != whole
+    finally:
+        theme.apply(qapp, dark=was.dark)

@@ -116,6 +116,9 @@ def test_a_hand_written_log_softmax_is_priced_with_its_backward(pace: str) -> No
     assert suggestion.saving.ns / 1e3 == pytest.approx(true, rel=0.05)
     part = next(e for e in suggestion.evidence if e.label == "Their part of the backward pass")
     assert part.value == 4 * 6 * 4  # steps, times, and three nodes with a sum; what is left is the built-in's part
+    dur_ns = keep(run.to_json()).slices.dur_ns
+    assert suggestion.values["back_ms"] * 1e6 == pytest.approx(dur_ns[list(part.slices)].sum() / 4)
+    assert "of CPU time per step more, which goes with them." in suggestion.explanation
 
 
 @pytest.mark.parametrize("pace", sorted(DEVICE))
