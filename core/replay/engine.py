@@ -7,6 +7,7 @@ allow. A lane's clock is host time, known beforehand, plus the delay that its wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from core import sets
-from core.intervals import Spans, covered_before, meet, subtract, union
+from core.intervals import Spans, covered_before, meet, subtract, union, union_all
 from core.replay.change import Change
 from core.replay.graph import Graph
 from core.replay.hosttime import host_time
@@ -23,7 +24,7 @@ from core.replay.room import Event
 from core.tables import F64, I64, Bool, Whole
 
 _NEVER = float("-inf")
-_KEPT = 512  # stretches of effects kept at a time
+_KEPT = 1 << 20  # blocks and pieces of effects' stretches kept at a time, in a large graph more
 _LONG_AGO = -1e18  # end of work that never ran; finite, so that differences of it are
 
 
@@ -45,7 +46,8 @@ class Stretch:
     """Where host time is saved by one effect on one lane: ns."""
 
     spans: Spans  # as the effect has them, kept so that their id stays their own
-    rest: Spans  # those outside of the lane's waits
+    without: tuple[Spans, ...]  # what others hold already, likewise
+    rest: Spans  # those outside of the lane's waits, and of what others hold
     block: Whole  # blocks with any of it ...
     in_block: Whole  # ... and how much
     piece: Whole  # pieces with any of it between the beginning of their block and their launch ...
@@ -84,11 +86,12 @@ class Folder:
         self.own_blocks = [slice(None) if one else (graph.block_lane == lane).nonzero()[0] for lane in every]
         piece_lane = graph.block_lane[block]
         self._own_pieces = [slice(None) if one else (piece_lane == lane).nonzero()[0] for lane in every]
-        self._stretches: dict[tuple[int, int], Stretch] = {}
-        self._meets: dict[tuple[int, int], bool] = {}
+        self._stretches: dict[tuple[int, ...], Stretch] = {}
+        self._held = 0  # blocks and pieces of these
+        self._meets: dict[tuple[int, int], tuple[Stretch, Stretch, bool]] = {}  # with both, so that ids stay theirs
         self._base = np.zeros(graph.block_count), np.zeros(self._count)
         for lane in every:
-            self._host(lane, [], *self._base)
+            self._host(lane, *self._base)
         self._folded = self._fold(self._dur_ns.astype(np.float64), None)
         self._ready = self._latest_ready(self._base[1], self._folded[1])
 
@@ -99,36 +102,38 @@ class Folder:
             return self._base
         length, piece_host = self._base[0].copy(), self._base[1].copy()
         for lane in lanes:
-            stretches = self._apart(lane, change.speeds[lane])
-            if stretches is None:
-                self._host(lane, change.speeds[lane], length, piece_host)
-                continue
-            for stretch, speed in stretches:
+            for stretch, speed in self._apart(lane, change.speeds[lane]):
                 length[stretch.block] -= stretch.in_block * (1.0 - speed)
                 piece_host[stretch.piece] -= stretch.before_piece * (1.0 - speed)
         return np.maximum(length, 0.0, out=length), piece_host
 
-    def _apart(self, lane: int, speeds: list[tuple[Spans, float]]) -> list[tuple[Stretch, float]] | None:
-        """Stretches of a lane that do not meet each other, with their speeds; None where some do."""
-        found: dict[int, tuple[Stretch, float]] = {}
-        for spans, speed in speeds:
-            known = found.get(id(spans))
-            if known is not None:
-                if known[1] != speed:
-                    return None
-                continue
-            stretch = self._stretch(lane, spans)
-            if any(self._meet(stretch, other) for other, _ in found.values()):
-                return None
-            found[id(spans)] = stretch, speed
-        return list(found.values())
+    def _apart(self, lane: int, speeds: list[tuple[Spans, float]]) -> list[tuple[Stretch, float]]:
+        """Stretches of a lane that do not meet each other, with their speeds: where several hold, the slowest counts.
 
-    def _stretch(self, lane: int, spans: Spans) -> Stretch:
-        stretch = self._stretches.get((lane, id(spans)))
+        Two fixes that both take the same work away do not take it twice.
+        """
+        done: dict[int, Stretch] = {}  # of those that are no faster, whole
+        found: list[tuple[Stretch, float]] = []
+        for spans, speed in sorted(speeds, key=lambda pair: pair[1]):
+            if id(spans) in done:
+                continue
+            whole = self._stretch(lane, spans)
+            met = [other for other in done.values() if self._meet(whole, other)]
+            done[id(spans)] = whole
+            found.append((self._stretch(lane, spans, met) if met else whole, speed))
+        return found
+
+    def _stretch(self, lane: int, spans: Spans, without: Sequence[Stretch] = ()) -> Stretch:
+        """Stretch of an effect, less what others hold already."""
+        key = (lane, id(spans), *(id(other.spans) for other in without))
+        stretch = self._stretches.get(key)
         if stretch is not None:
             return stretch
         own, pieces = self.own_blocks[lane], self._own_pieces[lane]
-        rest = subtract(spans, self._waiting[lane])
+        if without:
+            rest = subtract(self._stretch(lane, spans).rest, union_all(other.rest for other in without))
+        else:
+            rest = subtract(spans, self._waiting[lane])
         at_block = np.zeros(self._graph.block_count, dtype=np.int64)
         at_block[own] = covered_before(rest, self._graph.block_ns[own])
         in_block = np.zeros_like(at_block)
@@ -136,20 +141,22 @@ class Folder:
         before = np.zeros(self._count, dtype=np.int64)
         before[pieces] = covered_before(rest, self._launch_ns(pieces)) - at_block[self._piece_block[pieces]]
         block, piece = in_block.nonzero()[0], before.nonzero()[0]
-        if len(self._stretches) >= _KEPT:
+        self._held += len(block) + len(piece)
+        if self._held > max(_KEPT, 8 * (len(at_block) + self._count)):
             self._stretches.clear()
             self._meets.clear()
+            self._held = len(block) + len(piece)
         held = map(sets.narrow, (block, in_block[block], piece, before[piece]))  # a great part of what pricing needs
-        stretch = Stretch(spans, rest, *held)
-        self._stretches[lane, id(spans)] = stretch
+        stretch = Stretch(spans, tuple(other.spans for other in without), rest, *held)
+        self._stretches[key] = stretch
         return stretch
 
     def _meet(self, a: Stretch, b: Stretch) -> bool:
         key = (id(a), id(b))
         found = self._meets.get(key)
         if found is None:
-            found = self._meets[key] = meet(a.rest, b.rest)
-        return found
+            found = self._meets[key] = a, b, meet(a.rest, b.rest)
+        return found[2]
 
     def fold(self, change: Change) -> tuple[F64, F64, F64]:
         """Fold a change.
@@ -180,10 +187,10 @@ class Folder:
         latest: F64 = np.maximum.reduceat(piece_host + after, self.heads)
         return latest
 
-    def _host(self, lane: int, speeds: list[tuple[Spans, float]], length: F64, piece_host: F64) -> None:
-        """Fill in the host time of a lane in each block, and from its beginning to each of its launches."""
+    def _host(self, lane: int, length: F64, piece_host: F64) -> None:
+        """Fill in the host time of a lane, as it is, in each block and from its beginning to each of its launches."""
         graph, own, pieces = self._graph, self.own_blocks[lane], self._own_pieces[lane]
-        time = host_time([(self._waiting[lane], 0.0), *speeds])
+        time = host_time([(self._waiting[lane], 0.0)])
         at_block = np.zeros(graph.block_count)
         at_block[own] = time(graph.block_ns[own])
         length[own] = np.maximum(time(self._next_ns[own]) - at_block[own], 0.0)
