@@ -68,6 +68,7 @@ class Folder:
         following = graph.block_next
         next_ns = np.where(following >= 0, graph.block_ns[following], graph.lane_end_ns[graph.block_lane])
         self._next_ns = np.maximum(next_ns, graph.block_ns)
+        self._in_a_row = bool((self._next_ns[:-1] == graph.block_ns[1:]).all()) and graph.lanes.count == 1
         pieces, work = graph.pieces, graph.work
         block = graph.block_of_group[graph.group_of[pieces]] if len(pieces) else pieces
         self._piece_block = block.astype(np.int32)
@@ -137,7 +138,11 @@ class Folder:
         at_block = np.zeros(self._graph.block_count, dtype=np.int64)
         at_block[own] = covered_before(rest, self._graph.block_ns[own])
         in_block = np.zeros_like(at_block)
-        in_block[own] = covered_before(rest, self._next_ns[own]) - at_block[own]
+        if self._in_a_row:
+            np.subtract(at_block[1:], at_block[:-1], out=in_block[:-1])
+            in_block[-1:] = covered_before(rest, self._next_ns[-1:]) - at_block[-1:]
+        else:
+            in_block[own] = covered_before(rest, self._next_ns[own]) - at_block[own]
         before = np.zeros(self._count, dtype=np.int64)
         before[pieces] = covered_before(rest, self._launch_ns(pieces)) - at_block[self._piece_block[pieces]]
         block, piece = in_block.nonzero()[0], before.nonzero()[0]
