@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.figures.device import DeviceTimes
-from core.figures.gaps import rows_of_devices
 from core.figures.lookup import View, distinct
-from core.figures.model import Budget, GapTable, StepFigures
+from core.figures.model import Budget, StepFigures
 from core.figures.units import step_units
-from core.intervals import Spans, coverage, union
+from core.intervals import EMPTY, Spans, coverage, union
 from core.sets import among
 from core.tables import I32, I64, StepTable
 
@@ -61,10 +60,10 @@ def budget_windows(view: View, steps: StepTable, figures: StepFigures, anchor_ns
     return Windows(first * whole, last * whole, sources, devices, "window")
 
 
-def per_window(windows: Windows, sets: Mapping[int, Spans]) -> float | None:
+def per_window(windows: Windows, sets: Mapping[int, Spans], without: Mapping[int, Spans] | None = None) -> float | None:
     """Time of a per-device set inside the windows: mean over the devices of each window's unit, per window, ns.
 
-    None where no window's unit has device work.
+    None where no window's unit has device work. What is ``without``, part of the set, does not count.
     """
     total, count = 0.0, 0
     for unit in distinct(windows.unit):
@@ -75,12 +74,20 @@ def per_window(windows: Windows, sets: Mapping[int, Spans]) -> float | None:
         count += int(rows.sum())
         for device in devices:
             inside = coverage(sets[device], windows.start_ns[rows], windows.end_ns[rows])
+            if without is not None:
+                inside -= coverage(without[device], windows.start_ns[rows], windows.end_ns[rows])
             total += float(inside.sum()) / len(devices)
     return total / count if count else None
 
 
-def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) -> Budget:
-    """Return the budget per step; unknown (None) where no device work was recorded."""
+def share_out(times: DeviceTimes, causes: Mapping[int, Mapping[int, Spans]], windows: Windows) -> Budget:
+    """Return the budget per step; unknown (None) where no device work was recorded.
+
+    Parameters
+    ----------
+    causes
+        As of `core.figures.gaps.spans_by_cause`.
+    """
     busy = per_window(windows, times.busy)
     with_devices = [unit for unit in distinct(windows.unit) if windows.devices[unit]]
     rows = among(windows.unit, with_devices)
@@ -88,13 +95,8 @@ def share_out(view: View, times: DeviceTimes, gaps: GapTable, windows: Windows) 
         return Budget(period_ns=None, busy_ns=None, basis=windows.basis)
     period = round(float((windows.end_ns - windows.start_ns)[rows].mean()))
     idle = {}
-    rows_of = rows_of_devices(gaps, view.devices)
-    for cause in np.bincount(gaps.cause).nonzero()[0].tolist():
-        sets = {}
-        for device, own in rows_of.items():
-            here = own[gaps.cause[own] == cause]
-            sets[device] = union(gaps.start_ns[here], gaps.end_ns[here])
-        spent = round(per_window(windows, sets) or 0.0)
+    for cause in sorted(set().union(*causes.values())):
+        spent = round(per_window(windows, {device: own.get(cause, EMPTY) for device, own in causes.items()}) or 0.0)
         if spent:
             idle[cause] = spent
     # Rounding to whole nanoseconds must not cost the sum: busy takes the difference of a few of them, or, where

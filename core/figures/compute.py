@@ -16,7 +16,7 @@ from core.figures.budget import Windows, budget_windows, per_window, share_out
 from core.figures.cpu_time import cpu_time
 from core.figures.device import DeviceTimes
 from core.figures.doctor import examine
-from core.figures.gaps import find_gaps, held_up_lead
+from core.figures.gaps import find_gaps, held_up_lead, spans_by_cause
 from core.figures.lookup import View, view_of
 from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StepFigures, Summary, SyncTable
 from core.figures.shares import is_foreign
@@ -42,7 +42,7 @@ from core.figures.verdict import (
 from core.importing.aside import Alongside
 from core.intervals import Spans, subtract, union, union_all
 from core.kinds import SliceKind, SyncKind, TrackKind
-from core.tables import F64, I32, I64, StepTable
+from core.tables import F64, I32, StepTable
 from core.trace import Trace
 
 Progress = Callable[[float, str], None]
@@ -80,15 +80,15 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
     windows = budget_windows(view, steps, per_step, anchor_ns)
     gaps = find_gaps(view, times, _hull(union_all((windows.covered, every))), steps, syncs)
     tell(0.6, "operators and kernels")
-    totals, self_ns = by_name.result()
-    totals["cpu_time"] = cpu_time(view, self_ns, step_of, per_step)
-    del self_ns
+    totals = by_name.result()
+    totals["cpu_time"] = cpu_time(view, totals.pop("self_ns"), step_of, per_step)
     memory.give_back_between(len(trace.slices))
     tell(0.9, "summary")
-    peaks = memory_peaks(trace)
+    summary = _summary(view, steps, per_step, syncs, times, loop, peaks := memory_peaks(trace))
+    causes = spans_by_cause(gaps, view.devices)
+    budget, parts = share_out(times, causes, windows), step_parts(view, steps, per_step, anchor_ns, times, causes)
+    del causes  # as long as the gaps themselves
     queue_time, depth = dev.queue_depth(view)
-    summary = _summary(view, steps, per_step, syncs, times, loop, peaks)
-    budget = share_out(view, times, gaps, windows)
     extra = _further(view, steps, times, syncs, windows, depth, gaps)
     figures = Figures(
         steps=steps,
@@ -108,7 +108,7 @@ def compute_figures(trace: Trace, progress: Progress | None = None) -> Figures:
         launch_delay_ns=_frozen(dev.launch_delay(view)),
         extra=extra,
         peak_memory_by_device=peaks,
-        step_parts=step_parts(view, steps, per_step, anchor_ns, times, gaps),
+        step_parts=parts,
     )
     tell(1.0, "summary")
     return replace(figures, summary=with_verdict(summary, final_verdict(trace, figures)))
@@ -217,20 +217,20 @@ def _hull(window: Spans) -> Spans:
     return union(window.start[:1], window.end[-1:])
 
 
-def _totals(view: View) -> tuple[dict[str, Any], I64]:
-    """The figures of `Figures` that are totals by name; and the self time of each slice, ns."""
+def _totals(view: View) -> dict[str, Any]:
+    """The figures of `Figures` that are totals by name; and ``self_ns``, the self time of each slice, ns: int64[n]."""
     own = self_time(view)
     modules, python = thread_stats(
         view, own, SliceKind.PYTHON, TrackKind.CPU_PYTHON, view.names.module, ~view.names.module
     )
-    totals = {
+    return {
         "operators": operator_stats(view, own),
         "kernels": device_stats(view),
         "ranges": thread_stats(view, own, SliceKind.RANGE, TrackKind.CPU_RANGES)[0],
         "modules": modules,
         "python": python,
+        "self_ns": own,
     }
-    return totals, own
 
 
 def memory_peaks(trace: Trace) -> dict[int, int]:
@@ -299,7 +299,6 @@ def _further(
         return {}
     extra = dev.launch_summary(view, queue_depth)
     alone = {d: subtract(times.communication[d], times.compute[d]) for d in view.devices}
-    copies = {d: subtract(times.busy[d], times.kernel[d]) for d in view.devices}
     extra["held_up_lead_ns"] = np.array([per_window(windows, held_up_lead(view, times, gaps)) or 0.0])
     extra |= dev.missing_launches_pct(view)
     extra["exposed_communication_ns"] = np.array([per_window(windows, alone) or 0.0])
@@ -308,7 +307,7 @@ def _further(
     if len(view.devices) > 1 and len(view.trace.sources) < 2:
         together = union_all(times.busy[d] for d in view.devices)
         extra["any_device_busy_ns"] = np.array([per_window(windows, dict.fromkeys(view.devices, together)) or 0.0])
-    extra["exposed_copy_ns"] = np.array([per_window(windows, copies) or 0.0])
+    extra["exposed_copy_ns"] = np.array([per_window(windows, times.busy, without=times.kernel) or 0.0])
     busiest = max(view.devices, key=lambda d: times.kernel[d].total_ns)
     span = _hull(dev.busy_window(view, steps))
     bounds, all_waits = wait_bounds(syncs, times.kernel[busiest], span)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core import sets
 from core.figures.device import DeviceTimes
@@ -58,18 +57,16 @@ class _Pieces:
 def find_gaps(view: View, times: DeviceTimes, window: Spans, steps: StepTable, syncs: SyncTable) -> GapTable:
     """Attribute the idle time of every device inside ``window`` (docs/figures.md, "Idle time and its cause")."""
     threads = _Threads(view, syncs)
-    parts = [_gaps_of(view, times, dev, window, syncs, threads) for dev in view.devices]
-    device = np.array(view.devices, dtype=np.int32).repeat([len(p[0]) for p in parts])
+    borders = ascending(np.concatenate((steps.start_ns, steps.end_ns)))
+    parts = [_split_at(*_gaps_of(view, times, dev, window, syncs, threads), borders) for dev in view.devices]
     start, end, cause, blame = parts[0] if len(parts) == 1 else _joined(parts or [_no_pieces()])
-    del parts
-    start, end, origin = _split_at(start, end, ascending(np.concatenate((steps.start_ns, steps.end_ns))))
     return GapTable(
         start_ns=start,
         end_ns=end,
-        device=device[origin],
-        cause=cause[origin],
-        step_id=_step_at(steps, start),
-        blame_id=blame[origin].astype(np.int32, copy=False),
+        device=np.array(view.devices, dtype=np.int32).repeat([len(part[0]) for part in parts]),
+        cause=cause,
+        step_id=np.concatenate([np.zeros(0, np.int32), *(_step_at(steps, part[0]) for part in parts)]),
+        blame_id=blame,
     )
 
 
@@ -90,48 +87,64 @@ def held_up_lead(view: View, times: DeviceTimes, gaps: GapTable) -> dict[int, Sp
     """
     result = {}
     for dev, rows in rows_of_devices(gaps, view.devices).items():
-        mine = rows[(gaps.cause[rows] == int(GapCause.QUEUED)) & (gaps.end_ns[rows] <= times.busy[dev].start[:1].sum())]
-        result[dev] = union(gaps.start_ns[mine], gaps.end_ns[mine])
+        early = int(gaps.end_ns[rows].searchsorted(times.busy[dev].start[:1].sum(), side="right"))
+        start, end, cause = gaps.start_ns[rows][:early], gaps.end_ns[rows][:early], gaps.cause[rows][:early]
+        mine = cause == int(GapCause.QUEUED)
+        result[dev] = union(start[mine], end[mine])
     return result
 
 
-def rows_of_devices(gaps: GapTable, devices: Sequence[int]) -> dict[int, NDArray[np.intp]]:
-    """Rows of each device's gaps, found at once for all: there may be hundreds."""
-    order = gaps.device.argsort(kind="stable")
+def rows_of_devices(gaps: GapTable, devices: Sequence[int]) -> dict[int, slice]:
+    """Rows of each device's gaps: they follow each other in the table, in time order."""
     wanted = np.array(devices, gaps.device.dtype)
-    low, high = (gaps.device[order].searchsorted(wanted, side) for side in ("left", "right"))
-    return {dev: order[a:b] for dev, a, b in zip(devices, low.tolist(), high.tolist(), strict=True)}
+    low, high = (gaps.device.searchsorted(wanted, side).tolist() for side in ("left", "right"))
+    return {dev: slice(a, b) for dev, a, b in zip(devices, low, high, strict=True)}
 
 
-def _split_at(start: I64, end: I64, borders: I64) -> tuple[I64, I64, I64]:
-    """Cut intervals (in any order, possibly touching) at borders: start, end and the interval each piece is of."""
-    low = borders.searchsorted(start, side="right")
-    inner = borders.searchsorted(end, side="left")
-    inner -= low
-    hit = (inner > 0).nonzero()[0]  # few: most intervals are far shorter than what is between two borders
+def spans_by_cause(gaps: GapTable, devices: Sequence[int]) -> dict[int, dict[int, Spans]]:
+    """Gaps of each device by cause. Neighbours may touch each other, which `core.intervals.coverage` allows."""
+    result: dict[int, dict[int, Spans]] = {}
+    for dev, rows in rows_of_devices(gaps, devices).items():
+        start, end, cause = gaps.start_ns[rows], gaps.end_ns[rows], gaps.cause[rows]
+        own = result[dev] = {}
+        for one in np.bincount(cause).nonzero()[0].tolist():
+            here = cause == one
+            own[one] = Spans(start[here], end[here])
+    return result
+
+
+def _split_at(start: I64, end: I64, cause: U8, blame: I32, borders: I64) -> tuple[I64, I64, U8, I32]:
+    """Cut gaps (in time order; they may touch each other) at borders (ascending)."""
+    at = start.searchsorted(borders) - 1  # the last one that begins before; few are cut
+    hit = (at >= 0).nonzero()[0]
+    hit = hit[borders[hit] < end[at[hit]]]
     if not len(hit):
-        return start, end, np.arange(len(start))
-    origin = np.arange(len(start)).repeat(np.maximum(inner, 0) + 1)
-    left, right = start[origin], end[origin]
-    count = inner[hit]
-    before = count.cumsum() - count  # pieces more than intervals, up to each that is cut
-    rank = np.arange(int(count.sum())) - before.repeat(count)
-    at, where = (hit + before).repeat(count) + rank, borders[low[hit].repeat(count) + rank]
-    right[at] = where
-    left[at + 1] = where
-    return left, right, origin
+        return start, end, cause, blame
+    at, where = at[hit], borders[hit]
+    place = at + np.arange(1, len(at) + 1)
+    kept = np.ones(len(start) + len(at), dtype=bool)
+    kept[place] = False
+    left, source, why = np.empty(len(kept), np.int64), np.empty(len(kept), np.int32), np.empty(len(kept), np.uint8)
+    left[kept], source[kept], why[kept] = start, blame, cause
+    left[place], source[place], why[place] = where, blame[at], cause[at]
+    kept[place], kept[place - 1] = True, False  # what is cut ends at the border, its last piece where it ended
+    right = np.empty(len(kept), np.int64)
+    right[kept], right[place - 1] = end, where
+    return left, right, why, source
 
 
 def _step_at(steps: StepTable, time_ns: I64) -> I32:
-    found = np.full(len(time_ns), -1, dtype=np.int32)
+    """Step around each instant, of those that begin before it the latest; -1 for none. Instants ascend."""
     if not len(steps):
-        return found
-    order = steps.start_ns.argsort(kind="stable")
-    at = steps.start_ns[order].searchsorted(time_ns, side="right") - 1
-    step = order[np.maximum(at, 0)]
-    inside = (at >= 0) & (time_ns < steps.end_ns[step])
-    found[inside] = step[inside]
-    return found
+        return np.full(len(time_ns), -1, dtype=np.int32)
+    order = steps.start_ns.argsort(kind="stable").astype(np.int32)
+    first = time_ns.searchsorted(steps.start_ns[order])
+    following = np.append(first[1:], len(time_ns))
+    last = np.minimum(np.maximum(time_ns.searchsorted(steps.end_ns[order]), first), following)
+    step, count = np.full((2, len(order) + 1), -1), np.zeros((2, len(order) + 1), dtype=np.int64)
+    step[0, 1:], count[0, 1:] = order, last - first
+    count[1, 0], count[1, 1:] = first[0], following - last
+    return step.T.ravel().astype(np.int32).repeat(count.T.ravel())
 
 
 def _gaps_of(
@@ -182,10 +195,11 @@ def _by_launching_thread(view: View, dev: int, idle: Spans) -> list[tuple[int, S
     launched = np.where(launch >= 0, trace.end_ns[launch], idle.end)
     border = np.minimum(np.maximum(launched, idle.start), idle.end)
     result = []
+    early, late = idle.start < border, border < idle.end
     for one in sets.distinct(thread):
         mine = thread == one
-        before = union(idle.start[mine], border[mine])
-        result.append((int(one), before, union(border[mine], idle.end[mine])))
+        before, after = (mine & early).nonzero()[0], (mine & late).nonzero()[0]
+        result.append((int(one), Spans(idle.start[before], border[before]), Spans(border[after], idle.end[after])))
     return result
 
 
@@ -294,12 +308,13 @@ def _thread_slices(view: View, thread: int) -> I32:
 def _slice_at(view: View, ids: I32, pieces: Spans) -> I32:
     """The innermost slice around each whole piece, or the outermost around its beginning where none is that long."""
     start, end, parent = view.trace.slices.start_ns, view.trace.end_ns, view.trace.slices.parent_id
-    begin = start[ids]
+    begin, order = start[ids], None
     if np.count_nonzero(begin[1:] < begin[:-1]):
         order = begin.argsort(kind="stable")
-        ids, begin = ids[order], begin[order]
+        begin = begin[order]
     at = begin.searchsorted(pieces.start, side="right") - 1
-    found = ids[np.maximum(at, 0)].astype(np.int32)
+    np.maximum(at, 0, out=at)
+    found = ids[at if order is None else order[at]].astype(np.int32)
     todo = np.arange(len(found))
     while len(todo):
         todo = todo[end[found[todo]] < pieces.end[todo]]

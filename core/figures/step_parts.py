@@ -8,12 +8,11 @@ import numpy as np
 
 from core import sets
 from core.figures.device import DeviceTimes
-from core.figures.gaps import rows_of_devices
 from core.figures.lookup import View, distinct
-from core.figures.model import BREAKDOWN_PARTS, Figures, GapTable, StepFigures, StepParts
+from core.figures.model import BREAKDOWN_PARTS, Figures, StepFigures, StepParts
 from core.figures.units import step_units
 from core.figures.verdict import CAUSE_SHARE, DEVICE_BOUND_SHARE, GROUPS, LOADER_SHARE, MOSTLY_DEVICE_SHARE, TEMPLATES
-from core.intervals import Spans, coverage, subtract, union
+from core.intervals import Spans, coverage, subtract
 from core.kinds import GapCause
 from core.tables import I64, U8, Bool, StepTable
 
@@ -22,9 +21,17 @@ DEVICE, EXCHANGE, OPERATORS, LOADING, REST, LEFT_OUT, NOT_KNOWN = range(len(GapC
 
 
 def step_parts(
-    view: View, steps: StepTable, figures: StepFigures, anchor_ns: I64, times: DeviceTimes, gaps: GapTable
+    view: View,
+    steps: StepTable,
+    figures: StepFigures,
+    anchor_ns: I64,
+    times: DeviceTimes,
+    causes: Mapping[int, Mapping[int, Spans]],
 ) -> StepParts | None:
-    """Share out the device's time of each step; None without device work or steps (docs/figures.md, "Steps")."""
+    """Share out the device's time of each step; None without device work or steps (docs/figures.md, "Steps").
+
+    ``causes`` as of `core.figures.gaps.spans_by_cause`.
+    """
     if not view.devices or not len(steps):
         return None
     count = len(steps)
@@ -33,7 +40,7 @@ def step_parts(
     end = np.where(paced, anchor_ns + figures.period_ns, np.maximum(steps.end_ns, figures.device_end_ns))
     busy, exchange = np.full(count, -1.0), np.zeros(count)
     idle = np.zeros((count, len(GapCause)))
-    (unit, devices_of), rows_of = step_units(view, steps), rows_of_devices(gaps, view.devices)
+    unit, devices_of = step_units(view, steps)
     for one in distinct(unit):
         rows, devices = (unit == one).nonzero()[0], devices_of[one]
         if not devices:
@@ -44,7 +51,7 @@ def step_parts(
             busy[rows] += share * coverage(times.busy[device], start[rows], end[rows])
             alone = subtract(times.communication[device], times.compute[device])
             exchange[rows] += share * coverage(alone, start[rows], end[rows])
-            for cause, spans in _by_cause(gaps, rows_of[device]).items():
+            for cause, spans in causes[device].items():
                 idle[rows, cause] += share * coverage(spans, start[rows], end[rows])
     for made in (busy, exchange, idle):
         made.setflags(write=False)
@@ -60,12 +67,6 @@ def _free_from(steps: StepTable, figures: StepFigures, anchor_ns: I64) -> I64:
     before, here = before[late], here[late]
     result[here] = np.maximum(result[here], np.minimum(figures.device_end_ns[before], anchor_ns[here]))
     return result
-
-
-def _by_cause(gaps: GapTable, rows: I64) -> Mapping[int, Spans]:
-    causes = np.bincount(gaps.cause[rows]).nonzero()[0].tolist()
-    own = {cause: rows[gaps.cause[rows] == cause] for cause in causes}
-    return {cause: union(gaps.start_ns[of], gaps.end_ns[of]) for cause, of in own.items()}
 
 
 def shown_length_ns(figures: Figures) -> I64:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.figures.compute import compute_figures
-from core.figures.gaps import _split_at, spend
+from core.figures.gaps import _split_at, _step_at, spend
 from core.kinds import GapCause
+from core.tables import StepTable
 from tests.trace_builder import TraceBuilder
 
 US = 1000
@@ -193,13 +194,30 @@ def test_bucket_spends_no_more_than_came_before(credits, uses):
 INSTANTS = st.integers(0, 50)
 
 
-@given(st.lists(st.tuples(INSTANTS, st.integers(0, 30))), st.lists(INSTANTS))
-def test_intervals_are_cut_at_every_border_inside(intervals, borders):
-    start = np.array([a for a, _ in intervals], np.int64)
-    end = start + np.array([length for _, length in intervals], np.int64)
+@given(st.lists(st.tuples(INSTANTS, st.integers(1, 30))), st.sets(INSTANTS))
+def test_gaps_are_cut_at_every_border_inside(intervals, borders):
+    lengths = np.array(list(itertools.chain.from_iterable(intervals)), np.int64)
+    start, end = lengths.cumsum()[::2], lengths.cumsum()[1::2]
     wanted = []
     for number, (a, b) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
         at = [a, *sorted(border for border in borders if a < border < b), b]
-        wanted += [(left, right, number) for left, right in itertools.pairwise(at)]
-    left, right, origin = _split_at(start, end, np.sort(np.array(borders, np.int64)))
-    assert list(zip(left.tolist(), right.tolist(), origin.tolist(), strict=True)) == wanted
+        wanted += [(left, right, number % 5, number) for left, right in itertools.pairwise(at)]
+    number = np.arange(len(start))
+    pieces = _split_at(
+        start, end, (number % 5).astype(np.uint8), number.astype(np.int32), np.array(sorted(borders), np.int64)
+    )
+    assert list(zip(*(column.tolist() for column in pieces), strict=True)) == wanted
+
+
+@given(st.lists(st.tuples(INSTANTS, INSTANTS)), st.lists(INSTANTS))
+def test_each_gap_lies_in_the_step_that_begins_last_before_it(steps, instants):
+    start, end = (np.array([step[k] for step in steps], np.int64) for k in (0, 1))
+    ids = np.zeros(len(steps), np.int32)
+    table = StepTable(start, end, start, ids, ids, ids, ids < 0)
+    found = _step_at(table, np.array(sorted(instants), np.int64))
+    wanted = []
+    for at in sorted(instants):
+        before = [(a, i) for i, (a, _) in enumerate(steps) if a <= at]
+        last = max(before)[1] if before else -1
+        wanted.append(last if before and at < steps[last][1] else -1)
+    assert found.tolist() == wanted
