@@ -346,9 +346,9 @@ def _device_unseen(trace: Trace) -> bool:
         return True
     view = view_of(trace)
     if trace.has_device_work:
-        launches, (_, lost) = view.named(view.host_calls, view.names.launch), view.idle_launches
+        launches, (_, lost) = view.launches, view.idle_launches
         return len(lost) > LOST_LAUNCHES_SHARE * len(launches)
-    return bool(len(view.launching))
+    return bool(len(trace.links.launched_by) or len(view.launches))
 
 
 def _finished(

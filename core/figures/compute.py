@@ -177,7 +177,7 @@ def final_verdict(
         together_ns = _single(figures.extra, "any_device_busy_ns")
         in_turn = judge_in_turn(verdict, figures.budget, together_ns, len(view.devices), waits_saving_pct)
         return judge_uneven(in_turn, figures.busy_by_device_pct)
-    launches = bool(len(view.named(view.host_calls, view.names.launch)))
+    launches = bool(len(view.launches))
     names_device = bool(trace.meta.devices) or launches
     names = view.names
     moving = names.launch | names.async_copy | names.copy_with_stream | (names.sync == int(SyncKind.MEMCPY))

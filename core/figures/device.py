@@ -178,7 +178,7 @@ def idle_launches(view: View) -> tuple[I32, I32]:
 
 def missing_launches_pct(view: View) -> dict[str, F64]:
     """Shares of the calls that launch kernels or graphs: those captured into a graph, and those whose work is lost."""
-    launches = view.named(view.host_calls, view.names.launch)
+    launches = view.launches
     if not len(launches):
         return {}
     captured, lost = view.idle_launches
@@ -204,7 +204,7 @@ def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I6
 
 def lost_per_step(steps: StepTable, view: View, step_of: I32) -> F64:
     """Share of each step's launches whose device work is not in the trace: float64[n_steps], 0 without launches."""
-    launches, (_, lost) = view.named(view.host_calls, view.names.launch), view.idle_launches
+    launches, (_, lost) = view.launches, view.idle_launches
     every, gone = (np.bincount(of[of >= 0], minlength=len(steps)) for of in (step_of[launches], step_of[lost]))
     share: F64 = gone / np.maximum(every, 1)
     return share

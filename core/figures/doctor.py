@@ -197,7 +197,7 @@ def _held_up(budget: Budget, lead_ns: float) -> list[DoctorNote]:
 
 def _device(view: View) -> list[DoctorNote]:
     trace, links = view.trace, view.trace.links
-    launches = view.named(view.host_calls, view.names.launch)
+    launches = view.launches
     if not len(view.work) and trace.report.is_cut_off:
         return []  # the note about the cut says why
     if not len(view.work):

@@ -116,6 +116,11 @@ class View:
         return of_kinds(self.trace.slices.kind, HOST_CALLS).nonzero()[0].astype(np.int32)
 
     @cached_property
+    def launches(self) -> I32:
+        """int32[k]: host calls that by their name launch device work, whether it is in the trace or not."""
+        return self.named(self.host_calls, self.names.launch)
+
+    @cached_property
     def saw_calls(self) -> bool:
         """Whether calls of a known runtime or driver were recorded. Else nobody knows what the CPU waited for."""
         return bool(len(self.named(self.host_calls, self.names.call)))
@@ -161,8 +166,7 @@ class View:
         A launch is captured where its thread has begun the capture of a stream and not ended it. The file may begin
         within a capture: then the part before its end is one.
         """
-        launches = self.named(self.host_calls, self.names.launch)
-        launched = np.zeros(len(self.trace.slices), dtype=bool)
+        launches, launched = self.launches, np.zeros(len(self.trace.slices), dtype=bool)
         launched[self.trace.links.launched_by] = True
         idle = launches[~launched[launches]]
         begins = self.named(self.host_calls, self.names.capture_begin)
@@ -181,7 +185,7 @@ class View:
 
     def let_go(self) -> None:
         """Forget what is long and quickly worked out again: the next stage needs the memory, and little of it."""
-        for name in ("valid", "work", "host_calls", "launching", "_by_kind", "within_kind"):
+        for name in ("valid", "work", "host_calls", "launches", "_by_kind", "within_kind"):
             self.__dict__.pop(name, None)
         memory.give_back_between(len(self.trace.slices))
 
@@ -196,15 +200,6 @@ class View:
         """bool[len(ids)]: which slices are kernels of a collective."""
         slices = self.trace.slices
         return np.asarray((slices.kind[ids] == int(SliceKind.KERNEL)) & ((slices.flags[ids] & FLAG_COMMUNICATION) != 0))
-
-    @cached_property
-    def launching(self) -> I32:
-        """int32[k]: host calls that launch device work, or that by their name would have."""
-        calls = self.host_calls
-        launches = np.zeros(len(self.trace.slices), dtype=bool)
-        launches[self.named(calls, self.names.launch)] = True
-        launches[self.trace.links.launched_by] = True
-        return launches.nonzero()[0].astype(np.int32)
 
 
 _views: WeakValueDictionary[int, View] = WeakValueDictionary()

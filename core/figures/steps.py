@@ -188,7 +188,7 @@ def assign(view: View, steps: StepTable) -> I32:
 def _could_be_linked(view: View) -> bool:
     """Whether launches and device work are numbered: where none of them meet, the work is that of other launches."""
     numbers = view.trace.slices.correlation_id
-    launches = view.named(view.host_calls, view.names.launch)
+    launches = view.launches
     return bool((numbers[launches] > 0).any() and (numbers[view.work] > 0).any())
 
 

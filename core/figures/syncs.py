@@ -63,10 +63,8 @@ def find_syncs(view: View, steps: StepTable, step_of: I32) -> SyncTable:
 def _blocking_calls(view: View) -> tuple[I32, U8, I32]:
     """Host calls that may block, their `SyncKind`, and their own copy on the device (-1)."""
     slices = view.trace.slices
-    calls = view.host_calls
+    calls = view.named(view.host_calls, (view.names.sync >= 0) | view.names.async_copy)  # all others never do
     calls = calls[view.valid[calls]]
-    named = slices.name_id[calls] >= 0
-    calls = calls[named]
     kind = view.names.sync[slices.name_id[calls]].astype(np.int16)
     copies = _own_copy(view, calls)
     asynchronous = view.names.async_copy[slices.name_id[calls]] & (copies >= 0)
@@ -104,12 +102,15 @@ def _belongs_to_user(view: View, calls: I32, steps: StepTable, step_of: I32) -> 
     """Leave out the profiler's own synchronisation, watchdog threads, and allocations outside the steps."""
     trace, slices = view.trace, view.trace.slices
     keep = np.ones(len(calls), dtype=bool)
+    if not len(calls):
+        return keep
     kind = view.names.sync[slices.name_id[calls]]
     # Threads without operators, launches or steps (collective watchdogs, pinning threads) hold nobody up.
     active = np.zeros(len(trace.threads) + 1, dtype=bool)
     working = of_kinds(slices.kind, (SliceKind.CPU_OP, SliceKind.RANGE, SliceKind.STEP)) & view.valid
     active[view.thread[working]] = True
-    active[view.thread[view.launching]] = True
+    active[view.thread[trace.links.launched_by]] = True
+    active[view.thread[view.launches]] = True
     if np.count_nonzero(active[:-1]):
         keep &= active[view.thread[calls]]
     alone = outermost_op(trace, calls) < 0

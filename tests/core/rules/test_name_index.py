@@ -35,9 +35,9 @@ def test_a_view_answers_as_before_after_it_has_let_go() -> None:
     builder = TraceBuilder().op("aten::mm", 10, 30)
     builder.launch("gemm", at=15, call=5, start=40, dur=20)
     view = View(builder.build())
-    asked = [view.work, view.host_calls, view.launching, view.by_kind(SliceKind.CPU_OP), view.valid]
+    asked = [view.work, view.host_calls, view.launches, view.by_kind(SliceKind.CPU_OP), view.valid]
     view.let_go()
-    again = [view.work, view.host_calls, view.launching, view.by_kind(SliceKind.CPU_OP), view.valid]
+    again = [view.work, view.host_calls, view.launches, view.by_kind(SliceKind.CPU_OP), view.valid]
     assert all(len(one) for one in asked)
     for one, other in zip(asked, again, strict=True):
         np.testing.assert_array_equal(one, other)
