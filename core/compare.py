@@ -13,7 +13,7 @@ from core.change_range import change_range
 from core.figures.lookup import View
 from core.figures.model import Figures, StatTable, Summary, SyncTable
 from core.figures.stats import outermost_of_name, self_time
-from core.judging import GAIN_PCT, Judgement, beside_far, is_shorter, judge, noise_of, with_pace
+from core.judging import GAIN_PCT, Judgement, beside_far, is_shorter, judge, noise_of, why_open, with_pace
 from core.kinds import DEVICE_WORK, SliceKind
 from core.project import Figures as RoundFigures
 from core.project import figures_of
@@ -219,7 +219,7 @@ def compare(
         far = beside_far(noise, both[0], both[1][0], compared.step_change_pct)
         noise = with_pace(far, [*both[0], *both[1]])
     if not noise and all(compared.wall_ns) and _is_open(compared.step_change_pct, both[0], both[1][0]):
-        noise = ("pace",)
+        noise = (why_open(both[0], both[1][0]),)
     if known is None or known.repeat_pct is None:
         return replace(compared, noise=noise)
     if "repeat" in known.reasons or _is_within(compared.step, known.repeat_pct):

@@ -94,7 +94,7 @@ def judge(before: Iteration, after: Iteration, rounds: Sequence[Iteration] = ())
         outcome = "right" if gain and _held_by_all(before, after, rounds, field, predicted) else outcome
         reasons = _reasons(before, after, outcome)
         if measured is not None and (gain is None or outcome == "unclear"):
-            reasons = (*reasons, _why_open(old_figures, after.figures))
+            reasons = (*reasons, why_open(old_figures, after.figures))
     elif noise == ("repeat",) or (set(noise) <= {"repeat", "spread"} and min(len(olds), len(news)) > 1):
         outcome = _told_by_all(olds, news, field, predicted, bounds, ratio)
         reasons = (*(r for r in noise if r != "spread" or outcome == "unclear"), *_reasons(before, after, outcome))
@@ -183,7 +183,7 @@ def is_shorter(measured: float, bounds: Range | None) -> bool | None:
     return False if low > -NOISE_PCT else None
 
 
-def _why_open(before: Sequence[Figures], after: Figures) -> str:
+def why_open(before: Sequence[Figures], after: Figures) -> str:
     """Whether it is the machine that leaves a change open, or the steps, which scatter."""
     sides = [*before, after]
     moved = pace_change(before, after) is not None or not all(is_calm(f) for f in sides)

@@ -58,7 +58,7 @@ def doubts(found: Comparison) -> str:
     words = {
         "repeat": translate(
             "compare", "The same code differed by {share} between two runs: this change is within that."
-        ).format(share=text.percent(found.repeat_pct or 0.0)),
+        ).format(share=text.apart(found.repeat_pct or 0.0)),
         "same_code": translate(
             "compare", "Both runs had the same sources and arguments: they differ by chance, and this is how much."
         ),

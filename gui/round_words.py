@@ -252,7 +252,7 @@ def _between_runs(found: Judgement) -> list[str]:
         if "repeat" in found.reasons
         else translate("iterations", "The same code differed by {share} between two runs.")
     )
-    return [words.format(share=text.percent(found.repeat_pct))]
+    return [words.format(share=text.apart(found.repeat_pct))]
 
 
 def same_in_short(check: ResultCheck, before: Iteration | None) -> str:

@@ -102,6 +102,13 @@ def percent(value: float | None) -> str:
     return f"{value:.{digits}f}{THIN}%"
 
 
+def apart(pct: float) -> str:
+    """By how much two times differ, as a share of the longer one; as a factor where that says more."""
+    if pct < 50.0:
+        return percent(pct)
+    return translate("text", "a factor of {factor}").format(factor=f"{100.0 / max(100.0 - pct, 1e-3):.3g}")
+
+
 def change(pct: float) -> str:
     """A change in per cent with its sign."""
     if abs(pct) < 0.05:

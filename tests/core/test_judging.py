@@ -256,6 +256,17 @@ def test_a_comparison_says_that_the_machine_was_busy(tmp_path):
     assert compare(trace, analysis, trace, analysis, (little, two)).outcome == "faster"
 
 
+def test_a_comparison_and_a_round_give_the_same_reason_why_a_change_is_open(tmp_path, monkeypatch):
+    script = tmp_path / "train.py"
+    one, two = (run_folder(tmp_path / n, script, us, n) for n, us in (("a", 560.0), ("b", 500.0)))
+    trace, analysis = with_suggestions(training(), SUGGESTION)
+    known = core.compare.figures_of
+    monkeypatch.setattr(core.compare, "figures_of", lambda *given: replace(known(*given), wall_error_pct=4.0))
+    found = compare(trace, analysis, trace, analysis, (one, two))
+    assert (found.outcome, found.noise) == ("unclear", ("spread",))
+    assert judge(timed(0, 5.6, wall_error=4.0), timed(1, 5.0, wall_error=4.0, **FIX)).reasons == found.noise
+
+
 def test_recorded_steps_that_scatter_hide_no_change_far_beyond_that_of_the_timed_ones(tmp_path, monkeypatch):
     script = tmp_path / "train.py"
     one, two = (run_folder(tmp_path / n, script, us, n) for n, us in (("a", 900.0), ("b", 500.0)))

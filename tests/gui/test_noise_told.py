@@ -75,7 +75,7 @@ def test_a_round_is_compared_with_all_runs_of_the_code_before(tmp_path):
         "Round 1: unclear whether it is faster. "
         "The step without the profiler went from 1.40 ms, the mean of rounds 0 and 2, to 1.00 ms"
     )
-    assert "The same code differed by 60 % between two runs: this change is within that." in said
+    assert "The same code differed by a factor of 2.5 between two runs: this change is within that." in said
     assert "With round 0 alone it was −50 %: the same code was measured again since." in said
     assert "alone" not in said_of(rounds(tmp_path, 2.0, 2.0), 1)  # nothing moved
     said = said_of(rounds(tmp_path, 2.0, 1.9), 1)
