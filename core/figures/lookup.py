@@ -13,7 +13,7 @@ import numpy as np
 from core import memory, sets
 from core.figures.names import NameClasses, classify
 from core.kinds import HOST_CALLS, SliceKind, TrackKind
-from core.tables import FLAG_COMMUNICATION, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, U8, Bool, Whole
+from core.tables import FLAG_COMMUNICATION, FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, U8, Bool, Whole
 from core.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
@@ -154,6 +154,23 @@ class View:
             np.equal(slices.kind[above], slices.kind[rows], out=inside[rows])
             inside[rows] &= (above >= 0) & (end[rows] <= end[above]) & self.valid[above]
         return inside
+
+    @cached_property
+    def is_neat(self) -> bool:
+        """Whether all slices nest: each ends by its parent's end, and what is open at its start are those above it."""
+        slices, end, count = self.trace.slices, self.trace.end_ns, len(self.trace.slices)
+        if (slices.flags & (FLAG_NO_DURATION | FLAG_UNFINISHED | FLAG_CROSSING)).any():
+            return False
+        for first in range(0, count, _PART):
+            rows = slice(first, first + _PART)
+            above, depth = slices.parent_id[rows], slices.depth[rows]
+            nested, until = above >= 0, end[above]
+            bad = (end[rows] > until) | (slices.start_ns[rows] >= until) | (depth - 1 != slices.depth[above])
+            if bad[nested].any() or depth[~nested].any():
+                return False
+        # All above a slice are open at its start. Siblings, too, if they overlap by rounding: then the sums differ.
+        still_open = int(slices.subtree_end.sum(dtype=np.int64)) - count * (count + 1) // 2
+        return still_open == int(slices.depth.sum(dtype=np.int64))
 
     def outermost(self, ids: I32) -> I32:
         """Those of ``ids`` (all slices of one kind that count, of any threads) whose union is that of them all."""

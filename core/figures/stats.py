@@ -13,7 +13,7 @@ from core import sets
 from core.figures.lookup import NEVER, View, distinct, innermost, thread_tracks
 from core.figures.model import StatTable
 from core.kinds import SliceKind, TrackKind
-from core.tables import FLAG_CROSSING, FLAG_NO_DURATION, FLAG_UNFINISHED, I32, I64, Bool
+from core.tables import I32, I64, Bool
 from core.trace import Trace
 
 _NO_OVERFLOW = 2.0**62
@@ -29,9 +29,7 @@ def self_time(view: View) -> I64:
     calls of its thread that begin in it and in nothing nested in it. They count as far as they lie inside their parent,
     and children that cross each other count once.
     """
-    own = _without_children(view)
-    if own is None:
-        own = _without_any_children(view)
+    own = _without_children(view) if view.is_neat else _without_any_children(view)
     calls = outermost_calls(view.trace)
     calls = calls[view.valid[calls]]
     for parent in owners(view.trace, calls):
@@ -57,27 +55,14 @@ def _without_any_children(view: View) -> I64:
     return own
 
 
-def _without_children(view: View) -> I64 | None:
-    """Duration of each slice minus its direct children's where all are neatly nested, ns; None where any is not.
-
-    Neat is a table in which each child ends by its parent's end, and nothing else is open at its start.
-    """
-    slices, end = view.trace.slices, view.trace.end_ns
-    if (slices.flags & (FLAG_NO_DURATION | FLAG_UNFINISHED | FLAG_CROSSING)).any():
-        return None
-    count, own = len(slices), slices.dur_ns.copy()
-    closed = np.bincount(slices.subtree_end, minlength=count + 1)  # of siblings, too, that overlap by rounding alone
-    closed.cumsum(out=closed)
-    for first in range(0, count, _PART):
-        rows = np.arange(first, min(first + _PART, count), dtype=np.int32)
-        if (rows - closed[rows] != slices.depth[rows]).any():
-            return None
-        rows = rows[slices.parent_id[rows] >= 0]
-        above = slices.parent_id[rows]
-        until = end[above]
-        if (end[rows] > until).any() or (slices.start_ns[rows] >= until).any():
-            return None
-        np.subtract.at(own, above, slices.dur_ns[rows])
+def _without_children(view: View) -> I64:
+    """Duration of each slice minus its direct children's, where all slices nest (`View.is_neat`), ns."""
+    slices = view.trace.slices
+    own = slices.dur_ns.copy()
+    for first in range(0, len(slices), _PART):
+        above = slices.parent_id[first : first + _PART]
+        nested = above >= 0
+        np.subtract.at(own, above[nested], slices.dur_ns[first : first + _PART][nested])
     return own
 
 
@@ -253,7 +238,14 @@ def _no_stats() -> StatTable:
     )
 
 
-def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I64) -> StatTable:
+def table(
+    view: View,
+    ids: I32,
+    self_ns: I64,
+    device_total: I64,
+    device_self: I64,
+    outermost: tuple[Bool, I64] | None = None,
+) -> StatTable:
     """Aggregate slices by name.
 
     Parameters
@@ -262,6 +254,8 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
         int32[k], slices to aggregate.
     self_ns, device_total, device_self
         int64[k], ns, per entry of ``ids``. Totals of recursive calls are taken from the outermost one only.
+    outermost
+        As of `outermost_of_name`, where it is known.
     """
     slices = view.trace.slices
     if not len(ids):
@@ -271,8 +265,8 @@ def table(view: View, ids: I32, self_ns: I64, device_total: I64, device_self: I6
     def total(values: I64) -> I64:
         return np.bincount(group, weights=values, minlength=len(names)).astype(np.int64)
 
-    outer, adds = outermost_of_name(view, ids)
-    host, device = total(adds), total(np.where(outer, device_total, 0))
+    outer, adds = outermost_of_name(view, ids) if outermost is None else outermost
+    host, device = total(adds), total(device_total if outer.all() else np.where(outer, device_total, 0))
     del outer, adds
     dur = slices.dur_ns[ids]
     shortest = np.full(len(names), NEVER)
@@ -327,7 +321,11 @@ def device_stats(view: View) -> StatTable:
     """Kernels, copies and memsets. They spend no time on the host: those columns are 0."""
     ids = view.work
     dur = view.trace.slices.dur_ns[ids]
-    result = table(view, ids, np.zeros(len(ids), np.int64), dur, dur)
+    none = np.zeros(len(ids), np.int64)
+    spent = np.bincount(view.trace.slices.name_id[ids] + 1, weights=dur)
+    alike = len(sets.distinct(spent[spent > 0])) < np.count_nonzero(spent) or bool((dur == 0).any())
+    # Only where two names took equally long does it matter which of them overlaps itself less.
+    result = table(view, ids, none, dur, dur, None if alike else (np.ones(len(ids), dtype=bool), none))
     order = (-result.device_self_ns).argsort(kind="stable")
     return StatTable(
         name_id=result.name_id[order],

@@ -38,7 +38,7 @@ def assert_equal(one, other):
 
 def plainly(trace):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stats, "_without_children", lambda view: None)
+        patch.setattr(View, "is_neat", False)
         patch.setattr(steps, "_LONG", 1 << 40, raising=False)
         return compute_figures(trace)
 
@@ -70,14 +70,13 @@ def nested(end: int = 40) -> TraceBuilder:
 
 def test_neatly_nested_slices_are_told_from_others():
     trace = nested().build()
-    neat = stats._without_children(View(trace))
-    assert neat is not None
-    np.testing.assert_array_equal(neat, stats._without_any_children(View(trace)))
+    assert View(trace).is_neat
+    np.testing.assert_array_equal(stats._without_children(View(trace)), stats._without_any_children(View(trace)))
     assert_equal(as_if_large(trace), plainly(trace))
-    assert stats._without_children(View(nested(end=15).build())) is None  # an operator that reaches beyond its parent
+    assert not View(nested(end=15).build()).is_neat  # an operator that reaches beyond its parent
     rounded = nested().op("aten::add", 70, 4.5).op("aten::add", 74, 3).build()  # the first seems to end in the second
     assert not (rounded.slices.flags & FLAG_CROSSING).any()
-    assert stats._without_children(View(rounded)) is None
+    assert not View(rounded).is_neat
 
 
 def test_an_operator_in_one_of_its_kind_adds_nothing_to_their_union():
