@@ -49,8 +49,8 @@ def without_bar(project: Project) -> dict[int, str]:
     return {number: found[number] for number, measured, _ in bars(project) if measured is None}
 
 
-def caption(project: Project) -> str:
-    """What the bars are."""
+def caption(project: Project, cuts: bool = False) -> str:
+    """What the bars are. ``cuts``: some are shorter than their step."""
     if not plain_counts(project):
         return translate(
             "iterations", "Measured sustained step of each round; the green line is what was predicted for it."
@@ -60,4 +60,6 @@ def caption(project: Project) -> str:
     )
     if least(project):
         words += " " + translate("iterations", "In the pale part of a bar other programs may have had the processor.")
+    if cuts:
+        words += " " + translate("iterations", "A bar with a gap is longer than there is room for.")
     return words

@@ -147,7 +147,7 @@ class IterationsPage(QWidget):
         checks = self._known_checks = checks_of(project)
         self.words.keep_room_for([round_words.verdict(project, checks, i.number, again_words) for i in rounds])
         self.chart.show_rounds(round_chart.bars(project), round_chart.least(project), round_chart.without_bar(project))
-        self.caption.setText(round_chart.caption(project))
+        self.caption.setText(round_chart.caption(project, self.chart.cuts))
         self.model.replace(self._columns(project, checks))
         self.table.fit_columns(NAME_PX)
         if self.isVisible():

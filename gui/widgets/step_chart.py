@@ -12,6 +12,8 @@ from gui.painting import guarded
 BAR_PX, BAR_GAP_PX, CHART_PX = 46, 14, 150
 PALE = 90  # of 255
 SPACE_PX = 6  # between the words over two rounds, at least
+FAR, CUT_AT = 2.5, 1.5  # times the longest that is sure: a disturbed bar beyond the first is cut at the second
+GAP_PX = 14  # of a cut bar's top, above the gap that says so
 
 
 class StepChart(QWidget):
@@ -52,7 +54,7 @@ class StepChart(QWidget):
         largest, line = self._largest(), self.fontMetrics().height()
         pitch = min(BAR_PX + BAR_GAP_PX, (self.width() - BAR_GAP_PX) / max(len(self._rounds), 1))  # many: narrower bars
         bar_px, room = pitch * BAR_PX / (BAR_PX + BAR_GAP_PX), self.height() - 2 * line - 10
-        tall = [room * (measured or 0.0) / largest for _, measured, _ in self._rounds]
+        tall = [min(room * (measured or 0.0) / largest, room) for _, measured, _ in self._rounds]
         lefts = [BAR_GAP_PX + at * pitch for at in range(len(tall))]
         return [QRectF(x, line + 4 + room - y, bar_px, y) for x, y in zip(lefts, tall, strict=True)]
 
@@ -89,7 +91,20 @@ class StepChart(QWidget):
         return self._shown(*self._rounds[at][:2])
 
     def _largest(self) -> float:
-        return max((v for _, measured, predicted in self._rounds for v in (measured, predicted) if v), default=1.0)
+        """The longest step that has room, ns. A run that other programs disturbed far more makes no others tiny."""
+        sure = [(self._least.get(number, measured), predicted) for number, measured, predicted in self._rounds]
+        longest = max((v for pair in sure for v in pair if v), default=0.0)
+        every = max((v for _, measured, predicted in self._rounds for v in (measured, predicted) if v), default=1.0)
+        return CUT_AT * longest if 0.0 < FAR * longest < every else every
+
+    def is_cut(self, measured: float | None) -> bool:
+        """Whether a step is longer than its bar."""
+        return measured is not None and measured > self._largest()
+
+    @property
+    def cuts(self) -> bool:
+        """Whether some bar is shorter than its step."""
+        return any(self.is_cut(measured) for _, measured, _ in self._rounds)
 
     def _line_y(self, predicted: float | None) -> float | None:
         """Where the line of a prediction is."""
@@ -121,10 +136,15 @@ class StepChart(QWidget):
     ) -> None:
         number, measured, predicted = row
         if measured is not None:
-            sure = bar.height() * min(self._least.get(number, measured) / max(measured, 1.0), 1.0)
+            shown = min(measured, self._largest())
+            sure = bar.height() * min(self._least.get(number, measured) / max(shown, 1.0), 1.0)
             painter.fillRect(QRectF(bar.left(), bar.bottom() - sure, bar.width(), max(sure, 1.0)), colour)
             colour.setAlpha(PALE)
             painter.fillRect(QRectF(bar.left(), bar.top(), bar.width(), bar.height() - sure), colour)
+        if self.is_cut(measured):
+            painter.setPen(QPen(QColor(theme.current().window), 3))
+            left, right, y = int(bar.left()) - 2, int(bar.right()) + 2, int(bar.top()) + GAP_PX
+            painter.drawLine(left, y + 4, right, y - 4)
         y = self._line_y(predicted)
         if y is not None:
             painter.setPen(QPen(QColor(theme.current().saved), 2))

@@ -15,7 +15,7 @@ from core.judging import judge
 from core.project import Figures, Iteration, Project
 from core.results import ResultCheck
 from core.round_checks import checks_of
-from gui import round_chart, round_parameters, round_words
+from gui import round_chart, round_parameters, round_words, text, theme
 from gui.fix_dialog import FixDialog
 from gui.panels.iterations import IterationsPage
 from gui.panels.plan import PlanPanel
@@ -333,6 +333,28 @@ def test_the_chart_shows_what_other_programs_may_have_taken(tmp_path, qtbot):
     chart.show_rounds(round_chart.bars(project))
     image = chart.grab().toImage()
     assert len({image.pixelColor(x, y).name() for y in (60, 120)}) == 1
+
+
+def test_a_run_that_was_disturbed_makes_no_bars_tiny(tmp_path, qtbot):
+    rounds = [(0, 28e6, None), (1, 25e6, 26e6), (2, 528e6, None)]
+    chart = StepChart()
+    qtbot.addWidget(chart)
+    chart.resize(300, 150)
+    chart.show_rounds(rounds)
+    assert not chart.cuts
+    assert chart.bars()[1].height() < 10
+    chart.show_rounds(rounds, {2: 5e6})
+    first, second, third = chart.bars()
+    assert chart.cuts
+    assert second.height() > 50
+    assert third.height() == pytest.approx(1.5 * first.height(), abs=1)
+    assert [words for _, _, words in chart.labels()][-1] == text.duration(528e6)
+    image, x = chart.grab().toImage(), round(third.center().x())
+    column = [image.pixelColor(x, y).name() for y in range(round(third.top()) + 2, round(third.bottom()) - 2)]
+    assert theme.current().window in column  # the gap
+    chart.show_rounds(rounds, {0: 9e6, 1: 8e6, 2: 300e6})
+    assert not chart.cuts  # it may well be so long
+    assert "A bar with a gap" in round_chart.caption(Project(tmp_path, "train.py", (disturbed(0, 5.6e6, 3.0),)), True)
 
 
 @pytest.mark.parametrize("width", [900, 400, 200, 90])
