@@ -8,11 +8,12 @@ from core import sets
 from core.figures.lookup import View
 from core.figures.model import BREAKDOWN_PARTS
 from core.figures.steps import step_source
-from core.intervals import Spans, coverage, union
+from core.intervals import EMPTY, Spans, coverage, subtract, union, union_all
 from core.kinds import SliceKind
 from core.tables import I32, I64, StepTable
 
 _NONE: I32 = np.zeros(0, np.int32)
+_FEW = 8  # a layer of so many times fewer spans than those before it is cut by them, instead of joined with them
 
 
 def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
@@ -32,23 +33,22 @@ def breakdown(view: View, steps: StepTable, start_ns: I64, end_ns: I64) -> I64:
     of = step_source(view, steps)
     for source in sets.distinct(of):
         rows = (of == source).nonzero()[0]
-        before = np.zeros(len(rows), dtype=np.int64)
-        reached = union(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        start, end = start_ns[rows], end_ns[rows]
+        reached, beside = EMPTY, list[Spans]()  # what parts before have taken, and what few spans have added to it
         for part, held in enumerate(roles):
             ids = held.get(int(source), _NONE)
-            layer = union(view.trace.slices.start_ns[ids], view.trace.end_ns[ids])
-            reached = _join(reached, layer)
-            covered = coverage(reached, start_ns[rows], end_ns[rows])
-            result[rows, part] = covered - before
-            before = covered
-        result[rows, -1] = np.maximum(end_ns[rows] - start_ns[rows], 0) - before
+            left = layer = union(view.trace.slices.start_ns[ids], view.trace.end_ns[ids])
+            if _FEW * len(layer) <= len(reached):
+                for taken in (reached, *beside):
+                    left = subtract(left, taken)
+                result[rows, part] = coverage(left, start, end)
+                beside += [left] if len(left) else []
+            else:
+                before = result[rows, :part].sum(axis=1)
+                reached, beside = union_all((reached, *beside, layer)), []
+                result[rows, part] = coverage(reached, start, end) - before
+        result[rows, -1] = np.maximum(end - start, 0) - result[rows, :-1].sum(axis=1)
     return result
-
-
-def _join(a: Spans, b: Spans) -> Spans:
-    if not len(a):
-        return b
-    return union(np.concatenate((a.start, b.start)), np.concatenate((a.end, b.end))) if len(b) else a
 
 
 def _by_source(view: View, ids: I32) -> dict[int, I32]:
