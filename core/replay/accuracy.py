@@ -9,10 +9,11 @@ import numpy as np
 from core import sets
 from core.replay.batches import loader_chains
 from core.replay.change import Change
-from core.replay.engine import Compiler, Folder, Plan, State, fresh_state, run_pass
+from core.replay.engine import Compiler, Folder, Plan
 from core.replay.graph import Graph
 from core.replay.pace import settle
 from core.replay.program import Program, make_program
+from core.replay.running import State, fresh_state, run_pass
 from core.tables import F64, I32, Bool
 
 # Two halves of the steps foretell each other; a half of one step would not tell how steps overlap.

@@ -1,15 +1,13 @@
-"""Runs a program: once over the recording, or over its steps again and again.
+"""The numbers on which a program is run (`core.replay.running`), with a change.
 
-The state is one clock per lane and the end of the queued work per stream. Everything that a group does to it has
-been folded beforehand (`Compiler`) into two numbers: the work's total time, and the earliest end that its launches
-allow. A lane's clock is host time, known beforehand, plus the delay that its waits have added so far.
+Everything that a group of device work does is folded beforehand into two numbers: the work's total time, and the
+earliest end that its launches allow. Host time is known beforehand, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,7 @@ from core.tables import F64, I64, Bool, Whole
 
 _NEVER = float("-inf")
 _KEPT = 1 << 20  # blocks and pieces of effects' stretches kept at a time, in a large graph more
-_LONG_AGO = -1e18  # end of work that never ran; finite, so that differences of it are
+_PARTS = 1 << 8  # of a nanosecond, of which float64 holds all up to ten hours
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +37,7 @@ class Plan:
     events: list[Event | None]
     total: list[float]  # per item: time its work takes back to back, ns
     ready: list[float]  # per item: end of its work when the stream is free and no wait delays the lane, ns
+    exact: bool  # no sum of these is ever rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +226,12 @@ class Folder:
         return ends - before, after
 
 
+def _is_exact(times_ns: F64) -> bool:
+    """Whether sums of such numbers need no rounding: they are whole, or have a few binary places."""
+    parts = times_ns * _PARTS
+    return bool((parts == np.rint(parts)).all())
+
+
 class Compiler:
     """Turns a program with a change into the numbers that the engine runs on."""
 
@@ -263,14 +268,17 @@ class Compiler:
             by_item = self._total[1]
         if len(self._of):
             ready = ready + offset[folder.head_block]
+        events, starts = self._events(change), offset[program.head]
+        lags = np.array([lag for event in events if event is not None for _, lag in event[0]])
         return Plan(
             begin=offset,
             length=length,
             advance=advance,
-            offset=offset[program.head].tolist(),
-            events=self._events(change),
+            offset=starts.tolist(),
+            events=events,
             total=by_item,
             ready=self._by_item(ready, _NEVER),
+            exact=all(map(_is_exact, (lags, starts, np.array(advance), total, ready))),
         )
 
     def _by_item(self, values: F64, nothing: float) -> list[float]:
@@ -306,83 +314,3 @@ class Compiler:
                 waits = [(s, chain[1] * float(pace[row])) if s == slot else (s, lag) for s, lag in waits]
                 events[segment] = (waits, keep, room)
         return events
-
-
-@dataclass(eq=False)
-class State:
-    """Clocks of a running replay; ``history`` keeps the ends of the groups of the last passes."""
-
-    lanes: list[float]
-    streams: list[float]
-    slots: list[float]
-    history: list[list[float]]
-
-
-def fresh_state(program: Program, start: list[float] | None = None) -> State:
-    """Return the state before the first segment."""
-    graph: Graph = program.graph
-    return State(
-        lanes=start or [0.0] * graph.lanes.count,
-        streams=[_LONG_AGO] * len(graph.work.stream_track),
-        slots=[_LONG_AGO] * program.n_slots,
-        history=[],
-    )
-
-
-def run_pass(program: Program, plan: Plan, state: State) -> list[float]:
-    """Run a program once, moving the state on.
-
-    Returns
-    -------
-    list of float
-        Per segment: the delay of its lane, so that a block of it began at this plus ``plan.begin``, ns.
-    """
-    streams, slots, history = state.streams, state.slots, state.history
-    shifts = state.lanes.copy()
-    delays: list[float] = []
-    n_slots = program.n_slots
-    items = zip(plan.total, plan.ready, program.stream, program.floor, program.slot, strict=True)
-    segments = zip(program.lane, program.size, plan.events, program.look, plan.offset, strict=True)
-    for lane, size, event, look, offset in segments:
-        shift = shifts[lane]
-        if event is not None:
-            waiting, keep, room = event
-            now = shift + offset
-            for slot, lag in waiting:
-                until = slots[slot] + lag
-                if until > now:
-                    now = until
-                    shift = now - offset
-            if keep >= 0:
-                slots[keep] = now
-            for back, slot in room:
-                until = _ended(history, back, slot) if back else slots[slot]
-                if until > now:
-                    now = until
-                    shift = now - offset
-            shifts[lane] = shift
-        elif look >= 0:
-            until = slots[look] if look < n_slots else _ended(history, *divmod(look, n_slots))
-            if until > shift + offset:
-                shifts[lane] = shift = until - offset
-        delays.append(shift)
-        if not size:
-            continue
-        for total, ready, stream, floor, slot in islice(items, size):
-            end = streams[stream]
-            if floor >= 0:
-                until = slots[floor]
-                if until > end:
-                    end = until
-            end += total
-            ready += shift
-            if ready > end:
-                end = ready
-            streams[stream] = slots[slot] = end
-    state.lanes = [shift + advance for shift, advance in zip(shifts, plan.advance, strict=True)]
-    return delays
-
-
-def _ended(history: list[list[float]], back: int, slot: int) -> float:
-    """What a slot held so many passes before, ns; long ago where there was no such pass."""
-    return history[-back][slot] if back <= len(history) else _LONG_AGO

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.replay.engine import Plan, fresh_state, run_pass
+from core.replay.engine import Plan
 from core.replay.program import Program, queue_was_full
 from core.replay.queues import QUEUE_LIMIT
+from core.replay.running import fresh_state, run_pass
+from core.replay.trail import Trail
 from core.tables import F64
 
 _MAX_PASSES = 40
@@ -35,7 +37,7 @@ def once(program: Program, plan: Plan) -> Pace | None:
     return Pace(max([state.lanes[0], *state.streams]), 1, delays)
 
 
-def settle(program: Program, plan: Plan, launches_per_pass: int) -> Pace | None:
+def settle(program: Program, plan: Plan, launches_per_pass: int, rough: bool = False) -> Pace | None:
     """Repeat a program until the pace of its slowest part no longer changes; None as in `once`.
 
     The first two passes settle it where the second one did what the first did, everything later by the same time: then
@@ -45,16 +47,21 @@ def settle(program: Program, plan: Plan, launches_per_pass: int) -> Pace | None:
     ----------
     launches_per_pass
         Largest number of launches on one stream.
+    rough
+        What rounding of sums makes (far below a nanosecond) does not matter.
     """
     state = fresh_state(program)
     fill = min(_MAX_PASSES - 4, QUEUE_LIMIT // launches_per_pass + 1)  # passes until a queue can be full
     marks: list[list[float]] = []
     slots: list[F64] = []
     first: list[float] = []
+    within_ns = _ROUNDING_NS if rough else 0.0
+    trail: Trail | None = None
     for number in range(_MAX_PASSES):
-        delays = run_pass(program, plan, state)
+        before, trail = trail, Trail(within_ns) if rough or plan.exact else None
+        delays = run_pass(program, plan, state, before if before and before.ended else None, trail)
         if program.looks:
-            state.history.append(state.slots.copy())
+            state.history.append(trail.slots if trail and trail.ended else state.slots.copy())
         else:
             slots.append(program.watched(state.slots))
             if queue_was_full(program, delays, plan.begin, slots):
@@ -67,7 +74,7 @@ def settle(program: Program, plan: Plan, launches_per_pass: int) -> Pace | None:
             lag = _lag(marks)
             if lag is None:
                 continue
-            if _goes_on(program, marks, state.history, lag):
+            if _goes_on(program, marks, state.history, lag, within_ns):
                 return Pace(lag, 2, first)
             if _same_later(program, plan, delays, slots, state.history, lag):
                 return Pace(lag, 2, first)
@@ -98,16 +105,19 @@ def _lag(marks: list[list[float]]) -> float | None:
     return lag if all(low <= b - a <= high for a, b in zip(marks[0], marks[1], strict=True) if b > _RAN) else None
 
 
-def _goes_on(program: Program, marks: list[list[float]], history: list[list[float]], lag: float) -> bool:
-    """Whether all that a third pass reads of the two before it moved on by exactly the same time.
+def _goes_on(
+    program: Program, marks: list[list[float]], history: list[list[float]], lag: float, within_ns: float
+) -> bool:
+    """Whether all that a third pass reads of the two before it moved on by the same time.
 
     Then it does what the second one did, room found or not. Only for launches that look for room no further back than
     in the pass before.
     """
-    if not program.looks or program.reads is None or any(b - a != lag for a, b in zip(*marks, strict=True) if b > _RAN):
+    if not program.looks or program.reads is None:
         return False
     before, now = history
-    return all(now[slot] - before[slot] == lag for slot in program.reads if now[slot] > _RAN)
+    clocks = [*zip(*marks, strict=True), *((before[slot], now[slot]) for slot in program.reads)]
+    return all(abs(b - a - lag) <= within_ns for a, b in clocks if b > _RAN)
 
 
 def _same_later(

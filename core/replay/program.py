@@ -14,10 +14,13 @@ from operator import itemgetter
 
 import numpy as np
 
+from core import sets
 from core.figures.lookup import distinct
 from core.replay.graph import Graph
 from core.replay.room import Event, Room, Rooms, looked_at
 from core.tables import F64, I32, I64, Bool
+
+_STRETCH = 512  # groups: so often two passes are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,7 @@ class Program:
     events: list[Event | None]  # ... with nothing changed
     look: list[int]  # ... where all that it begins with is one end that makes room: passes back * n_slots + group, -1
     head: I32  # ... its first block
+    stretches: list[int]  # first segments of stretches of about as many groups each
     segment_of: I32  # int32[n_blocks], -1 for blocks that are left out
     wait_segment: I32  # int32[n_waits]: segment that begins with it, -1
     item_group: I32  # group of each item; -1 for one that only waits for a further stream
@@ -54,26 +58,90 @@ class Program:
     @cached_property
     def carried(self) -> I64:
         """Slots that a pass reads before it has set them: those of the pass before count there."""
-        item, set_in = np.arange(len(self.slot)), self._set_in
-        set_by_item = np.full(self.n_slots, len(self.slot))
-        set_by_item[self.slot] = item
-        read: list[int] = []
-        for number, event in enumerate(self.events):
-            if event is not None and event[0]:
-                read += [slot for slot, _ in event[0] if set_in[slot] >= number or slot == event[1]]
-        floor = np.array(self.floor, dtype=np.int64)
-        late = (floor >= 0) & (set_by_item[floor] >= item)
-        return np.union1d(floor[late], np.array(read, dtype=np.int64))
+        return np.unique(self._reads[0][self._reads[2]])
+
+    @cached_property
+    def _segment_of_item(self) -> I64:
+        return np.arange(len(self.size)).repeat(self.size)
 
     @cached_property
     def _set_in(self) -> I64:
-        """Segment that sets each slot; the one before where it is set at its beginning, a high number for never."""
-        set_in = np.full(self.n_slots, len(self.slot))
-        set_in[self.slot] = np.arange(len(self.size)).repeat(self.size)
-        for number, event in enumerate(self.events):
-            if event is not None and event[1] >= 0:
-                set_in[event[1]] = number - 1  # at its beginning, before any item
+        """Segment that sets each slot, a high number for never."""
+        set_in = np.full(self.n_slots, len(self.slot) + len(self.size))
+        set_in[self.slot] = self._segment_of_item
+        keeps = [(event[1], number) for number, event in enumerate(self.events) if event is not None and event[1] >= 0]
+        slots, numbers = np.array(keeps, dtype=np.int64).reshape(-1, 2).T
+        set_in[slots] = numbers
         return set_in
+
+    @cached_property
+    def _reads(self) -> tuple[I64, I64, Bool]:
+        """What waits read but for room: slots, the segments that read them, and whether they have not set them yet."""
+        events = enumerate(self.events)
+        read = [(slot, number) for number, event in events if event is not None for slot, _ in event[0]]
+        slot, segment = np.array(read, dtype=np.int64).reshape(-1, 2).T
+        floor = np.array(self.floor, dtype=np.int64)
+        items = (floor >= 0).nonzero()[0]
+        set_by_item = np.full(self.n_slots, len(self.slot))
+        set_by_item[self.slot] = np.arange(len(self.slot))
+        late = np.concatenate((self._set_in[slot] >= segment, set_by_item[floor[items]] >= items))
+        return np.concatenate((slot, floor[items])), np.concatenate((segment, self._segment_of_item[items])), late
+
+    @cached_property
+    def _looks(self) -> tuple[I64, I64, Bool]:
+        """As `_reads`, what launches that look for room read."""
+        if not self.looks:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+        slot = np.concatenate([part.target for part in self.room] or [np.zeros(0, dtype=np.int64)])
+        block = np.concatenate([part.block for part in self.room] or [np.zeros(0, dtype=np.int64)])
+        back = np.arange(len(self.room)).repeat([len(part.block) for part in self.room])
+        back = np.array([part.back for part in self.room], dtype=np.int64)[back]
+        segment = self.segment_of[block].astype(np.int64)
+        return slot, segment, (back > 0) | (self._set_in[slot] >= segment)
+
+    @cached_property
+    def reads(self) -> list[int] | None:
+        """Slots as passes before left them that a pass reads where launches look for room, all of the last pass.
+
+        None where some look further back.
+        """
+        if any(part.back > 1 for part in self.room):
+            return None
+        slot, _, late = self._looks
+        slots: list[int] = np.union1d(self.carried, slot[late]).tolist()
+        return slots
+
+    @cached_property
+    def reads_back(self) -> int:
+        """Last segment that reads what a pass before has set, -1 for none."""
+        return max(int(segment[late].max(initial=-1)) for _, segment, late in (self._reads, self._looks))
+
+    @cached_property
+    def _read_until(self) -> I64:
+        """Last segment that reads each slot, -1 for none."""
+        until = np.full(self.n_slots, -1)
+        for slot, segment, _ in (self._reads, self._looks):
+            np.maximum.at(until, slot, segment)
+        return until
+
+    def read_later(self, segment: int) -> list[int]:
+        """Slots set before a segment that it or a later one reads."""
+        slots: list[int] = ((self._set_in < segment) & (self._read_until >= segment)).nonzero()[0].tolist()
+        return slots
+
+    @cached_property
+    def _asked_for(self) -> I64:
+        """Slots that are set, and that a later pass reads, or who looks for room after the pass."""
+        if not self.looks:
+            slots = self._watched
+        else:
+            slots = np.arange(self.n_slots) if self.reads is None else np.array(self.reads, dtype=np.int64)
+        return slots[self._set_in[slots] < len(self.size)]
+
+    def set_later(self, segment: int) -> list[int]:
+        """Slots that this segment and later ones set, as far as anything asks for them after the pass."""
+        slots: list[int] = self._asked_for[self._set_in[self._asked_for] >= segment].tolist()
+        return slots
 
     @cached_property
     def _watched(self) -> I64:
@@ -98,21 +166,6 @@ class Program:
     def watched(self, slots: list[float]) -> F64:
         """Instants that the watched slots hold, ns: the others are many, and nobody asks for them."""
         return np.array(self._pick(slots), dtype=np.float64)
-
-    @cached_property
-    def reads(self) -> list[int] | None:
-        """Slots as passes before left them that a pass reads where launches look for room, all of the last pass.
-
-        None where some look further back.
-        """
-        if any(part.back > 1 for part in self.room):
-            return None
-        read = [self.carried]
-        for part in self.room:
-            late = self._set_in[part.target] >= self.segment_of[part.block]
-            read.append(part.target if part.back else part.target[late])
-        slots: list[int] = np.unique(np.concatenate(read)).tolist()
-        return slots
 
 
 def make_program(
@@ -143,12 +196,10 @@ def make_program(
     n_slots = groups + len(graph.waits) + len(graph.waits.mark_ns) + 1
     events, rooms = _block_events(graph, blocks, chains), like.rooms if like else Rooms(graph, blocks, repeated)
     look = looked_at(graph, events, rooms.parts if looks else [], n_slots)
-    lane = graph.block_lane[blocks]
     begins_segment = look >= 0
     begins_segment[list(events)] = True
-    new = begins_segment[blocks]
-    new[1:] |= lane[1:] != lane[:-1]
-    new[:1] = True
+    part = graph.first_group[blocks] // _STRETCH
+    new = begins_segment[blocks] | sets.changes(graph.block_lane[blocks]) | sets.changes(part)
     heads = blocks[new]
     segment_of = np.full(graph.block_count, -1, dtype=np.int32)
     segment_of[blocks] = new.cumsum() - 1
@@ -165,6 +216,7 @@ def make_program(
         events=list(map(events.get, heads.tolist())),
         look=look[heads].tolist(),
         head=heads,
+        stretches=sets.changes(graph.first_group[heads] // _STRETCH).nonzero()[0].tolist(),
         segment_of=segment_of,
         wait_segment=wait_segment,
         item_group=item_group,

@@ -146,7 +146,7 @@ class ProcessReplay:
         effects = tuple(effects)
         change = self.changes.of(effects)
         asked = frozenset(map(id, effects))
-        after = self.run(change, any(full <= asked for full in self._crowded))
+        after = self.run(change, any(full <= asked for full in self._crowded), rough=saving_only)
         if self._looked:
             self._crowded.append(asked)
         now, saved = self.now.step_ns, self.now.step_ns - after.step_ns
@@ -170,15 +170,23 @@ class ProcessReplay:
             self._bounds_known.append((asked, most, effects))
         return most
 
-    def run(self, change: Change, crowded: bool = False) -> Outcome:
-        """Replay with a change; ``crowded``: a queue is likely to be full, so that launches look for room at once."""
+    def run(self, change: Change, crowded: bool = False, rough: bool = False) -> Outcome:
+        """Replay with a change.
+
+        Parameters
+        ----------
+        crowded
+            A queue is likely to be full, so that launches look for room at once.
+        rough
+            As in `settle`.
+        """
         if not len(self.blocks):
             return Outcome(0.0, 0)
         # Few fixes ever fill a queue: launches look for room only where a run without has shown that one was full.
         for looks in (True,) if crowded else (False, True):
             program, compiler = self._program(change, looks)
             plan = compiler.compile(change)
-            pace = settle(program, plan, self._per_pass) if self.repeated else once(program, plan)
+            pace = settle(program, plan, self._per_pass, rough) if self.repeated else once(program, plan)
             if pace is not None:
                 break
         else:

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from core.replay.batches import loader_chains
-from core.replay.engine import Compiler, Folder, fresh_state, run_pass
+from core.replay.engine import Compiler, Folder
 from core.replay.pace import settle
 from core.replay.program import make_program
 from core.replay.replay import ProcessReplay
+from core.replay.running import fresh_state, run_pass
+from core.replay.trail import Trail
 from tests.core.replay.helpers import replay_of
-from tests.core.replay.test_full_queues import kernels, one_stream, reduced, uneven
+from tests.core.replay.test_full_queues import PROGRAMS, beside, kernels, one_stream, reduced, uneven
 from tests.simulator import Machine, simulate
 
 Loop = Callable[[Machine, int], None]
@@ -57,3 +59,27 @@ def test_it_goes_on_as_told(loop: Loop, tmp_path: Path) -> None:
 def test_two_passes_suffice_once_the_queue_is_full(tmp_path: Path) -> None:
     _, replay = replay_of(simulate(slow_to_fill, steps=8), tmp_path)
     assert passes(replay.parts[0], looks=True)[0] == 2
+
+
+@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize("loop", [*PROGRAMS, small, slow_to_fill])
+def test_a_pass_that_is_not_run_to_its_end_ends_as_if_it_were(
+    loop: Loop, looks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.replay.program._STRETCH", 3)
+    _, replay = replay_of(simulate(loop, steps=8, stacks=False, sustained=False), tmp_path)
+    part = replay.parts[0]
+    chains = loader_chains(part.graph.waits, np.ones(len(part.graph.waits), dtype=bool), 0)
+    program = make_program(part.graph, part.blocks, True, chains, looks)
+    plan = Compiler(program, Folder(part.graph)).compile(part.changes.nothing())
+    whole, cut, trail, short = fresh_state(program), fresh_state(program), None, 0
+    assert plan.exact
+    for _ in range(6):
+        before, trail = trail if trail is not None and trail.ended else None, Trail(0.0)
+        assert run_pass(program, plan, cut, before, trail) == run_pass(program, plan, whole)
+        assert (cut.lanes, cut.streams) == (whole.lanes, whole.streams)
+        assert (program.watched(cut.slots) == program.watched(whole.slots)).all() or looks
+        whole.history.append(whole.slots.copy())
+        cut.history.append(cut.slots.copy())
+        short += not trail.ended
+    assert short or loop is beside  # two lanes that never wait for each other are never ahead by the same
