@@ -57,6 +57,7 @@ class WindowActions(_Base):
     notice: NoticeLine
     pages: dict[object, QWidget]
     command_actions: dict[str, QAction]
+    _awaited: tuple[Query | None, int] = None, 0  # what is searched for, and the step to take when it is found
 
     def _offer_services(self) -> None:
         """Let panels ask for what the window does."""
@@ -240,26 +241,31 @@ class WindowActions(_Base):
         document = self.session.current
         if document is None or query == document.search_query:
             return
-        document.search_query = query
-        jobs.run(
-            document,
-            partial(find, document.trace, query),
-            partial(self._found, document),
-            self.session.raise_error,
-            key="search",
-        )
+        document.search_query, self._awaited = query, (query, 0)
+        work, came = partial(find, document.trace, query), partial(self._found, document)
+        jobs.run(document, work, came, self._not_searched, key="search")
+
+    def _not_searched(self, error: BaseException) -> None:
+        self._awaited = None, 0
+        self.session.raise_error(error)
 
     def _found(self, document: Document, found: tuple[Query, Any]) -> None:
         query, hits = found
         document.search_fault = hits if isinstance(hits, Fault) else None
         document.set_search(query.text or ("*" if query.filtered else ""), NO_HITS if document.search_fault else hits)
+        (_, offset), self._awaited = self._awaited, (None, 0)
+        if offset and document is self.session.current:
+            document.go_to_hit(offset)
         self._show_hits()
 
     def step_hit(self, offset: int) -> None:
-        """Next or previous search hit."""
+        """Next or previous search hit; while it is still being searched for, as soon as it is found."""
         self.top.flush_search()
-        if self.session.current is not None:
-            self.session.current.go_to_hit(offset)
+        document, (awaited, _) = self.session.current, self._awaited
+        if document is not None and awaited is not None and awaited is document.search_query:
+            self._awaited = awaited, offset
+        elif document is not None:
+            document.go_to_hit(offset)
             self._show_hits()
 
     def _show_hits(self) -> None:
@@ -273,17 +279,11 @@ class WindowActions(_Base):
         if wrong:
             self.top.say_hits(wrong.short)
             return
-        count = len(document.search_hits)
-        if document.search_at >= 0:
-            self.top.say_hits(
-                self.tr("{number} of {count}").format(
-                    number=text.count(document.search_at + 1), count=text.count(count)
-                )
-            )
-        else:
-            self.top.say_hits(
-                self.tr("1 hit") if count == 1 else self.tr("{count} hits").format(count=text.count(count))
-            )
+        count, at = len(document.search_hits), document.search_at
+        words = text.counted(self.tr("{count} {count|hit|hits}"), count)
+        if at >= 0:
+            words = self.tr("{number} of {count}").format(number=text.count(at + 1), count=text.count(count))
+        self.top.say_hits(words)
 
     def track_finder(self) -> None:
         """Find a track by name and bring it into view."""

@@ -325,6 +325,19 @@ def test_search_switches_and_filters(window: MainWindow, document: Document, qtb
     assert not field.query().filtered
 
 
+def test_enter_right_after_a_name_goes_to_its_hit(window: MainWindow, document: Document, qtbot: QtBot) -> None:
+    field = window.top.search
+    window.run_command("search")
+    for name, key in (("item", Qt.Key.Key_Return), ("gemm", Qt.Key.Key_Enter), ("mm", Qt.Key.Key_Return)):
+        field.clear()
+        qtbot.keyClicks(field, name)
+        qtbot.keyClick(field, key)  # nothing is found yet; what the name before had found is not meant
+        qtbot.waitUntil(lambda name=name: document.search_text == name and document.search_at >= 0)
+        assert document.current_hit == document.selected_slice
+        assert name in document.trace.name(document.selected_slice)
+        assert " of " in window.top.hits.text()
+
+
 def test_typing_in_the_search_field_runs_no_command(window: MainWindow, document: Document, qtbot: QtBot) -> None:
     window.run_command("search")
     qtbot.keyClicks(window.top.search, "nnTp?/q")
