@@ -108,11 +108,20 @@ def ascending(time_ns: I64) -> I64:
     return time_ns[new]
 
 
+def _last_begun(start: I64, time_ns: I64) -> I64:
+    """Last of the starts (ascending) up to each instant, -1 for none."""
+    if np.size(time_ns) > max(_MANY, 2 * len(start)) and not np.count_nonzero(time_ns[1:] < time_ns[:-1]):
+        # Of many instants in order it is quicker to look for the few starts among them.
+        first = time_ns.searchsorted(start)
+        return np.arange(-1, len(start)).repeat(np.diff(first, prepend=0, append=len(time_ns)))
+    return start.searchsorted(time_ns, side="right") - 1
+
+
 def contains(spans: Spans, time_ns: I64) -> Bool:
     """Tell for each instant whether it lies inside: bool, shape of ``time_ns``."""
     if not len(spans):
         return np.zeros(np.shape(time_ns), dtype=bool)
-    at = spans.start.searchsorted(time_ns, side="right") - 1
+    at = _last_begun(spans.start, time_ns)
     inside: Bool = time_ns < spans.end[np.maximum(at, 0)]
     inside &= at >= 0
     return inside
@@ -215,7 +224,7 @@ def covered_before(spans: Spans, time_ns: I64) -> I64:
     """Return how much of the set lies before each instant: int64, shape of ``time_ns``, ns."""
     if not len(spans):
         return np.zeros(np.shape(time_ns), dtype=np.int64)
-    at = spans.start.searchsorted(time_ns, side="right") - 1
+    at = _last_begun(spans.start, time_ns)
     none = at < 0
     np.maximum(at, 0, out=at)
     covered: I64 = spans.end[at]  # in place: there may be many

@@ -13,6 +13,7 @@ from core.intervals import (
     clip,
     contains,
     coverage,
+    covered_before,
     cut,
     divide,
     intersect,
@@ -114,3 +115,14 @@ def test_coverage_of_many_windows_is_that_of_few(monkeypatch):
     few = coverage(spans, start, start + 30)
     monkeypatch.setattr(sets_of_instants, "_MANY", 1)
     np.testing.assert_array_equal(coverage(spans, start, start + 30), few)
+
+
+@given(intervals)
+def test_of_many_instants_in_order_each_is_looked_up_as_one_alone(pairs):
+    spans = union(*arrays(pairs))
+    every = np.arange(-3, SIZE)
+    many = every.repeat(1 + sets_of_instants._MANY // len(every))
+    one_by_one = np.array([bool(contains(spans, np.array([t]))[0]) for t in every.tolist()])
+    assert (contains(spans, many) == one_by_one.repeat(len(many) // len(every))).all()
+    before = np.array([int(covered_before(spans, np.array([t]))[0]) for t in every.tolist()])
+    assert (covered_before(spans, many) == before.repeat(len(many) // len(every))).all()
