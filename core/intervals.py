@@ -65,24 +65,25 @@ def union(start: I64, end: I64) -> Spans:
         int64[n], ns, in any order; intervals may overlap, and empty or inverted ones count as nothing.
     """
     keep = end > start
-    count = np.count_nonzero(keep)
+    count, own = np.count_nonzero(keep), False
     if count < len(start):
-        start, end = start[keep], end[keep]
+        start, end, own = start.compress(keep), end.compress(keep), True
     if count < 2:
         return Spans(start.copy(), end.copy()) if count else EMPTY
     if np.count_nonzero(start[1:] < start[:-1]):
         order = start.argsort(kind="stable")
-        start, end = start[order], end[order]
-    reach = np.maximum.accumulate(end)
+        start, end, own = start[order], end[order], True
+    reach = np.maximum.accumulate(end, out=end if own else None)
     first = np.empty(count, dtype=bool)
     first[0] = True
     np.greater(start[1:], reach[:-1], out=first[1:])
     if np.count_nonzero(first) == count:
-        return Spans(start.copy(), reach)
-    last = np.empty(len(start), dtype=bool)
-    last[-1] = True
-    last[:-1] = first[1:]
-    return Spans(start[first], reach[last])
+        return Spans(start if own else start.copy(), reach)
+    head = first.nonzero()[0]  # in a fifth of the time that looking values up by a mask takes
+    last = np.empty(len(head), dtype=np.int64)
+    last[-1] = count - 1
+    np.subtract(head[1:], 1, out=last[:-1])
+    return Spans(start[head], reach[last])
 
 
 def union_all(parts: Iterable[Spans]) -> Spans:
@@ -190,7 +191,7 @@ def subtract(a: Spans, b: Spans) -> Spans:
         inner[last] = True
         inner[last - count] = False
         start[inner], start[last - count] = b.end[of_b], a.start
-    keep = start < end
+    keep = (start < end).nonzero()[0]
     return Spans(start[keep], end[keep])
 
 
@@ -207,7 +208,7 @@ def divide(a: Spans, b: Spans) -> tuple[Spans, Spans]:
     # What is left begins where an interval does or where what is inside ends, and ends the other way round.
     start = np.sort(np.concatenate((a.start, inside.end)), kind="stable")
     end = np.sort(np.concatenate((inside.start, a.end)), kind="stable")
-    keep = start < end
+    keep = (start < end).nonzero()[0]
     return inside, Spans(start[keep], end[keep])
 
 

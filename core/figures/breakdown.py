@@ -65,13 +65,13 @@ def _roles(view: View) -> list[I32]:
     """Slices of each part but "other", in falling priority."""
     kernels = view.by_kind(SliceKind.KERNEL)
     of_group = view.are_collectives(kernels)
-    collective, kernels = kernels[of_group], kernels[~of_group]
+    collective, kernels = kernels.compress(of_group), kernels.compress(~of_group)
     host = view.by_kind(SliceKind.CPU_OP, SliceKind.RANGE)
     host_collective = view.named(host, view.names.communication)
     loader = view.named(host, view.names.loader)
     plain = view.trace.slices.kind[host] == int(SliceKind.CPU_OP)
     plain &= ~sets.among(host, np.concatenate((host_collective, loader)))
-    ops = view.outermost(host[plain])
+    ops = view.outermost(host.compress(plain))
     return [
         kernels,
         view.by_kind(SliceKind.MEMCPY),

@@ -40,7 +40,7 @@ def device_times(view: View) -> DeviceTimes:
     def of(mask: Bool) -> dict[int, Spans]:
         result = {}
         for dev in view.devices:
-            ids = view.work[mask if len(view.devices) == 1 else mask & (device == dev)]
+            ids = view.work.compress(mask if len(view.devices) == 1 else mask & (device == dev))
             result[dev] = union(slices.start_ns[ids], end[ids])
         return result
 
@@ -149,7 +149,7 @@ def queue_depth(view: View) -> tuple[I64, I32]:
     change = np.concatenate((np.ones(len(put), np.int32), np.full(len(taken), -1, np.int32)))
     order = times.argsort(kind="stable")
     times, depth = times[order], change[order].cumsum(dtype=np.int32)
-    last = np.append(times[1:] != times[:-1], True)
+    last = np.append(times[1:] != times[:-1], True).nonzero()[0]
     return times[last], depth[last]
 
 
@@ -193,8 +193,8 @@ def launched_extent(view: View, steps: StepTable, step_of: I32) -> tuple[I64, I6
     count = len(steps)
     first = np.full(count, NEVER, dtype=np.int64)
     last = np.full(count, -1, dtype=np.int64)
-    work = view.work[step_of[view.work] >= 0]
-    of = step_of[work]
+    of = step_of[view.work]
+    work, of = view.work.compress(of >= 0), of.compress(of >= 0)
     np.minimum.at(first, of, view.trace.slices.start_ns[work])
     np.maximum.at(last, of, view.trace.end_ns[work])
     first[last < 0] = -1
@@ -226,7 +226,7 @@ def anchors(view: View, steps: StepTable, step_of: I32) -> I64:
     result = np.full(len(steps), -1, dtype=np.int64)
     source = view.source[view.work]
     for one in distinct(source):
-        work = view.work[(source == one) & (step_of[view.work] >= 0)]
+        work = view.work.compress((source == one) & (step_of[view.work] >= 0))
         if len(work):
             _anchor_file(view, _on_main_stream(view, work, step_of), step_of, result)
     return result
@@ -238,7 +238,7 @@ def _on_main_stream(view: View, work: I32, step_of: I32) -> I32:
     if not computes.any():
         return work
     busy = np.bincount(slices.track_id[work[computes]], weights=slices.dur_ns[work[computes]])
-    there: I32 = work[slices.track_id[work] == int(np.argmax(busy))]
+    there: I32 = work.compress(slices.track_id[work] == int(np.argmax(busy)))
     return there if len(sets.distinct(step_of[there])) == len(sets.distinct(step_of[work])) else work
 
 

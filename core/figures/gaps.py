@@ -108,7 +108,7 @@ def spans_by_cause(gaps: GapTable, devices: Sequence[int]) -> dict[int, dict[int
         start, end, cause = gaps.start_ns[rows], gaps.end_ns[rows], gaps.cause[rows]
         own = result[dev] = {}
         for one in np.bincount(cause).nonzero()[0].tolist():
-            here = cause == one
+            here = (cause == one).nonzero()[0]
             own[one] = Spans(start[here], end[here])
     return result
 
@@ -163,8 +163,8 @@ def _gaps_of(
                 pieces.add(hit, layer.cause, _slice_at(view, layer.ids, hit))
         pieces.add(left, GapCause.UNKNOWN, -1)
         short = queued.dur_ns <= _DEVICE_LAUNCH_NS
-        pieces.add(Spans(queued.start[short], queued.end[short]), GapCause.LAUNCH, -1)
-        pieces.add(Spans(queued.start[~short], queued.end[~short]), GapCause.QUEUED, -1)
+        for rows, why in ((short.nonzero()[0], GapCause.LAUNCH), ((~short).nonzero()[0], GapCause.QUEUED)):
+            pieces.add(Spans(queued.start[rows], queued.end[rows]), why, -1)
     if not pieces.start:
         return _no_pieces()
     order = np.concatenate(pieces.start).argsort(kind="stable").astype(np.int32)
@@ -247,16 +247,16 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     own = _thread_slices(view, thread)
     kind = view.trace.slices.kind[own]
     names = view.names
-    host = own[of_kinds(kind, (SliceKind.CPU_OP, SliceKind.RANGE))]
-    calls = own[of_kinds(kind, HOST_CALLS)]
-    ops = own[kind == int(SliceKind.CPU_OP)]
-    frames = own[kind == int(SliceKind.PYTHON)]
+    host = own.compress(of_kinds(kind, (SliceKind.CPU_OP, SliceKind.RANGE)))
+    calls = own.compress(of_kinds(kind, HOST_CALLS))
+    ops = own.compress(kind == int(SliceKind.CPU_OP))
+    frames = own.compress(kind == int(SliceKind.PYTHON))
     mine = syncs.thread_id == thread
     sync_kind, sync_ids = syncs.kind[mine], syncs.slice_id[mine]
     waiting = view.named(host, names.waiting_collective)
     slow = calls[view.trace.slices.dur_ns[calls] >= _SLOW_CALL_NS]
     loader = np.concatenate((view.named(host, names.loader), view.named(frames, names.loader_frame)))
-    steps = own[of_kinds(kind, (SliceKind.STEP, SliceKind.RANGE))]
+    steps = own.compress(of_kinds(kind, (SliceKind.STEP, SliceKind.RANGE)))
     ordered: list[tuple[GapCause, I32]] = [
         (GapCause.COLLECTOR, own[kind == int(SliceKind.GC)]),
         (GapCause.COMPILE, view.named(own, names.compile)),
@@ -283,7 +283,7 @@ def _layers_of(view: View, thread: int, syncs: SyncTable) -> list[_Layer]:
     if len(calls) or len(ops) or len(frames):
         # Where calls alone were recorded, an operator around them is as likely as Python between them.
         between = GapCause.PYTHON if len(ops) or len(frames) else GapCause.LAUNCH
-        layers.append(_Layer(between, _united(start, end, own[~view.within_kind[own]], _HOLE_NS), own))
+        layers.append(_Layer(between, _united(start, end, own.compress(~view.within_kind[own]), _HOLE_NS), own))
     return layers
 
 
@@ -301,8 +301,7 @@ def _thread_slices(view: View, thread: int) -> I32:
         for t in (tracks.thread_id == thread).nonzero()[0]
     ]
     own: I32 = np.concatenate(parts) if parts else np.zeros(0, np.int32)
-    valid: I32 = own[view.valid[own]]
-    return valid
+    return own.compress(view.valid[own])
 
 
 def _slice_at(view: View, ids: I32, pieces: Spans) -> I32:
@@ -317,9 +316,9 @@ def _slice_at(view: View, ids: I32, pieces: Spans) -> I32:
     found = ids[at if order is None else order[at]].astype(np.int32)
     todo = np.arange(len(found))
     while len(todo):
-        todo = todo[end[found[todo]] < pieces.end[todo]]
+        todo = todo.compress(end[found[todo]] < pieces.end[todo])
         above = parent[found[todo]]
-        todo, above = todo[above >= 0], above[above >= 0]
+        todo, above = todo.compress(above >= 0), above.compress(above >= 0)
         found[todo] = above
     return found
 

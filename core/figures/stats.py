@@ -61,7 +61,7 @@ def _without_children(view: View) -> I64:
     own = slices.dur_ns.copy()
     for first in range(0, len(slices), _PART):
         above = slices.parent_id[first : first + _PART]
-        nested = above >= 0
+        nested = (above >= 0).nonzero()[0]
         np.subtract.at(own, above[nested], slices.dur_ns[first : first + _PART][nested])
     return own
 
@@ -215,9 +215,10 @@ def device_time_on_tracks(view: View) -> I64:
     int64[n_slices], ns. Summed over a subtree it is the device time launched below a slice of the operator tracks.
     """
     links = view.trace.links
-    work = links.launched[view.valid[links.launched]]
-    by = links.launched_by[view.valid[links.launched]]
-    owner = np.where(links.op_of[work] >= 0, links.op_of[work], by)
+    valid = view.valid[links.launched]
+    work, by = links.launched.compress(valid), links.launched_by.compress(valid)
+    op = links.op_of[work]
+    owner = np.where(op >= 0, op, by)
     sums = np.zeros(len(view.trace.slices), dtype=np.int64)
     np.add.at(sums, owner, view.trace.slices.dur_ns[work])
     return sums
@@ -387,5 +388,6 @@ def _launched_meanwhile(view: View, ids: I32, kind: SliceKind, track: TrackKind)
         total[mine] = before[high] - before[low]
     inner = innermost(view.trace, thread_tracks(view.trace, track)[thread], at, (kind,))
     sums = np.zeros(len(slices), dtype=np.int64)
-    np.add.at(sums, inner[inner >= 0], slices.dur_ns[work][inner >= 0])
+    within = (inner >= 0).nonzero()[0]
+    np.add.at(sums, inner[within], slices.dur_ns[work[within]])
     return total, sums[ids]
