@@ -205,7 +205,8 @@ def numbered(found: Iterable[Suggestion]) -> tuple[Suggestion, ...]:
         first = suggestion if suggestion.ordinal == 1 else replace(suggestion, ordinal=1)
         same.setdefault(first.key, []).append(at)
     for places in same.values():
-        places.sort(key=lambda at: (min((i for e in suggestions[at].evidence for i in e.slices), default=-1), at))
+        if len(places) > 1:
+            places.sort(key=lambda at: (min((i for e in suggestions[at].evidence for i in e.slices), default=-1), at))
         for number, at in enumerate(places, 1):
             if suggestions[at].ordinal != number:
                 suggestions[at] = replace(suggestions[at], ordinal=number)

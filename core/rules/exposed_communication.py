@@ -37,7 +37,7 @@ from core.rule_tools.communication import collectives, exposed_ns, sent_bytes, s
 from core.rule_tools.facts import Facts, facts_of
 from core.rule_tools.report import evidence, suggestion
 from core.rule_tools.subjects import COLLECTIVES, need
-from core.sets import among
+from core.sets import among, changes
 from core.suggestions import Effect, EffectKind, Fix, Needs, Param, Rule, RuleContext, Suggestion
 from core.tables import I32
 
@@ -69,13 +69,15 @@ def check(ctx: RuleContext) -> list[Suggestion]:
     parts: list[I32] = []
     room: dict[int, int] = {}  # per step: computation of its backward pass beside which nothing is sent, ns
     busy = union(trace.slices.start_ns[comm], trace.end_ns[comm])
-    for row in facts.step_rows:
-        mine = back[ctx.figures.step_of[back] == row]
+    back_of, sent_of = _by_step(facts, back), _by_step(facts, sent)
+    for row in facts.step_rows.tolist():
+        mine = back_of.get(row, back[:0])
         if not len(mine):
             continue
         end = int(trace.end_ns[mine].max())
         room[row] = subtract(union(trace.slices.start_ns[mine], trace.end_ns[mine]), busy).total_ns
-        parts.append(sent[(ctx.figures.step_of[sent] == row) & (trace.slices.start_ns[sent] >= end)])
+        late = sent_of.get(row, sent[:0])
+        parts.append(late[trace.slices.start_ns[late] >= end])
     ids = np.concatenate(parts) if parts else sent[:0]
     ids = ids[sent_bytes(facts, ids) > ctx.params["few_bytes"]]  # read from the file: asked of few
     if len(parts) > 1 and len(parts[0]) and not any(map(len, parts[1:])):
@@ -109,6 +111,15 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             effects=[Effect(EffectKind.SCALE_DEVICE, tuple(ids.tolist()), left)],
         )
     ]
+
+
+def _by_step(facts: Facts, ids: I32) -> dict[int, I32]:
+    """Slices by the row of the step in which they lie, in their order."""
+    row = facts.figures.step_of[ids]
+    order = row.argsort(kind="stable")
+    heads = changes(row[order]).nonzero()[0] if len(ids) else order
+    parts = np.split(ids[order], heads[1:])
+    return dict(zip(row[order][heads].tolist(), parts, strict=False))
 
 
 def _fix(facts: Facts, comm: I32, kinds: Kinds) -> Fix:

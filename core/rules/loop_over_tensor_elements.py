@@ -263,14 +263,14 @@ def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[
         same = names[:-period] == names[period:]
         if np.count_nonzero(same) < (min_repeats - 1) * period:
             continue  # not even all of them together make one loop
-        runs[period] = run = _run_lengths(same, len(names))
-        fits |= run[begins] // period + 1 >= min_repeats
+        runs[period] = run = _run_lengths(same, begins)
+        fits |= run // period + 1 >= min_repeats
     done = -1
-    for at in begins[fits].tolist():
+    for place, at in zip(fits.nonzero()[0].tolist(), begins[fits].tolist(), strict=True):
         if at < done:
             continue
         for period, run in runs.items():
-            rounds = int(run[at]) // period + 1
+            rounds = int(run[place]) // period + 1
             if rounds < min_repeats or (period > 1 and len(set(names[at : at + period].tolist())) == 1):
                 continue
             done = at + rounds * period
@@ -278,10 +278,8 @@ def _loops_in(row: I32, names: I32, starts: Bool, min_repeats: int) -> Iterator[
             break
 
 
-def _run_lengths(same: Bool, length: int) -> I64:
-    """int64[length]: how many places in a row, from each one on, are followed by the same op one period later."""
-    at = np.arange(length)
-    ends = at.copy()
-    ends[: len(same)][same] = length
-    lengths: I64 = np.minimum.accumulate(ends[::-1])[::-1] - at
-    return lengths
+def _run_lengths(same: Bool, begins: I64) -> I64:
+    """int64[len(begins)]: how many places in a row, from each on, are followed by the same op one period later."""
+    stops = np.append((~same).nonzero()[0], len(same))
+    lengths: I64 = stops[np.minimum(stops.searchsorted(begins), len(stops) - 1)] - begins
+    return np.maximum(lengths, 0)

@@ -132,7 +132,7 @@ def check(ctx: RuleContext) -> list[Suggestion]:
                 "op_path": name,
             },
             anchors=ids,
-            effects=[Effect(EffectKind.SCALE_HOST, tuple(int(o) for o in ops), factor)],
+            effects=[Effect(EffectKind.SCALE_HOST, tuple(ops.tolist()), factor)],
             hint="call:step",
         )
         out.append(where_made(ctx, found, int(ids[0]), partial(_makes, class_of(name))))

@@ -87,6 +87,6 @@ def check(ctx: RuleContext) -> list[Suggestion]:
             anchors=launching_ops(facts, work),
             occurrences=len(work),
             at=-1,
-            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(int(w) for w in work), factor)],
+            effects=[Effect(EffectKind.SCALE_DEVICE, tuple(work.tolist()), factor)],
         )
     ]
