@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from core.kinds import SliceKind, TrackKind
 from core.recorded import has_shapes
 from core.rule_tools.facts import Facts
 from core.rule_tools.known_chains import CHAINS, Chain
+from core.sets import changes
 from core.source_frames import is_user_frame
 from core.tables import I32, I64, Bool
 
@@ -25,6 +25,7 @@ _VIEWS = frozenset(
         "aten::empty aten::as_strided aten::alias aten::result_type aten::lift_fresh aten::arange aten::_to_copy"
     ).split()
 )
+_FEWEST = 3  # siblings that make a row
 _PART = 1 << 18  # groups counted at a time
 _NEAR = 6  # siblings before a chain in which `Chain.follows` is looked for
 _PICKS = ("aten::index", "aten::gather")
@@ -162,7 +163,7 @@ def joined_rows(facts: Facts) -> tuple[I32, I32]:
 def sibling_rows(facts: Facts) -> list[np.ndarray]:
     """Runs of at least three sibling ops in time order, views left out; ops of one parent on one track."""
     views = [facts.trace.strings.id_of(v) for v in _VIEWS]
-    return _rows(facts, "sibling rows", views, 3)
+    return _rows(facts, "sibling rows", views, _FEWEST)
 
 
 def sibling_rows_raw(facts: Facts, at_least: int) -> list[np.ndarray]:
@@ -180,26 +181,36 @@ def _in_large(group: I32, at_least: int) -> Bool:
     return many
 
 
+def _siblings(facts: Facts, at_least: int) -> tuple[I32, I32]:
+    """int32[n] twice: operators with at least so many siblings, themselves included, by their parents; and the parents.
+
+    In place of the parent of an operator without one is a number of its track.
+    """
+    held = facts.memo.get(key := f"siblings {at_least}")
+    if held is None:
+        sl = facts.trace.slices
+        ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
+        # by (track, parent), each in time order because ids of a track ascend with time
+        tracks = len(facts.trace.tracks)
+        group = sl.parent_id[ops] + np.int32(tracks)
+        group = np.where(group >= tracks, group, np.int32(tracks - 1) - sl.track_id[ops])
+        many = _in_large(group, at_least)  # most parents have fewer children: they are not sorted
+        ops, group = ops[many], group[many]
+        order = group.argsort(kind="stable")
+        held = facts.memo[key] = ops[order], group[order]
+    return held  # type: ignore[no-any-return]
+
+
 def _rows(facts: Facts, key: str, leave_out: list[int], at_least: int) -> list[np.ndarray]:
     held = facts.memo.get(key)
     if held is not None:
         return held  # type: ignore[no-any-return]
-    sl = facts.trace.slices
-    ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
+    ops, group = _siblings(facts, min(at_least, _FEWEST))
     if leave_out:
-        ops = ops[~facts.name_table(leave_out)[sl.name_id[ops]]]
-    out: list[np.ndarray] = []
-    # by (track, parent), each in time order because ids of a track ascend with time
-    tracks = len(facts.trace.tracks)
-    group = sl.parent_id[ops] + np.int32(tracks)
-    group = np.where(group >= tracks, group, np.int32(tracks - 1) - sl.track_id[ops])
-    many = _in_large(group, at_least)  # most parents have fewer children: they are not sorted
-    ops, group = ops[many], group[many]
-    if len(ops):
-        order = group.argsort(kind="stable")
-        ordered = ops[order]
-        group = group[order]
-        edges = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist(), len(ops)]
-        out = [ordered[first:end] for first, end in pairwise(edges)]
-    facts.memo[key] = out
+        left = ~facts.name_table(leave_out)[facts.trace.slices.name_id[ops]]
+        ops, group = ops[left], group[left]
+    edges = np.append(changes(group).nonzero()[0], len(group))
+    large = (np.diff(edges) >= at_least).nonzero()[0]
+    rows = zip(edges[large].tolist(), edges[large + 1].tolist(), strict=True)
+    out = facts.memo[key] = [ops[first:end] for first, end in rows]
     return out
