@@ -43,6 +43,7 @@ class Program:
     segment_of: I32  # int32[n_blocks], -1 for blocks that are left out
     wait_segment: I32  # int32[n_waits]: segment that begins with it, -1
     item_group: I32  # group of each item; -1 for one that only waits for a further stream
+    floor_of: I32  # ``floor`` as a column
     stream: list[int]  # per item ...
     floor: list[int]  # ... slot whose end its start waits for, -1
     slot: list[int]  # ... slot that keeps its end
@@ -60,43 +61,47 @@ class Program:
         """Slots that a pass reads before it has set them: those of the pass before count there."""
         return np.unique(self._reads[0][self._reads[2]])
 
-    @cached_property
-    def _segment_of_item(self) -> I64:
-        return np.arange(len(self.size)).repeat(self.size)
+    @property
+    def _segment_of_item(self) -> I32:
+        return np.arange(len(self.size), dtype=np.int32).repeat(self.size)
+
+    @property
+    def _slot_of_item(self) -> I32:
+        return np.where(self.item_group >= 0, self.item_group, self.n_slots - 1).astype(np.int32)
 
     @cached_property
-    def _set_in(self) -> I64:
+    def _set_in(self) -> I32:
         """Segment that sets each slot, a high number for never."""
-        set_in = np.full(self.n_slots, len(self.slot) + len(self.size))
-        set_in[self.slot] = self._segment_of_item
+        set_in = np.full(self.n_slots, len(self.slot) + len(self.size), dtype=np.int32)
+        set_in[self._slot_of_item] = self._segment_of_item
         keeps = [(event[1], number) for number, event in enumerate(self.events) if event is not None and event[1] >= 0]
         slots, numbers = np.array(keeps, dtype=np.int64).reshape(-1, 2).T
         set_in[slots] = numbers
         return set_in
 
     @cached_property
-    def _reads(self) -> tuple[I64, I64, Bool]:
+    def _reads(self) -> tuple[I32, I32, Bool]:
         """What waits read but for room: slots, the segments that read them, and whether they have not set them yet."""
         events = enumerate(self.events)
         read = [(slot, number) for number, event in events if event is not None for slot, _ in event[0]]
-        slot, segment = np.array(read, dtype=np.int64).reshape(-1, 2).T
-        floor = np.array(self.floor, dtype=np.int64)
-        items = (floor >= 0).nonzero()[0]
-        set_by_item = np.full(self.n_slots, len(self.slot))
-        set_by_item[self.slot] = np.arange(len(self.slot))
-        late = np.concatenate((self._set_in[slot] >= segment, set_by_item[floor[items]] >= items))
-        return np.concatenate((slot, floor[items])), np.concatenate((segment, self._segment_of_item[items])), late
+        slot, segment = np.array(read, dtype=np.int32).reshape(-1, 2).T
+        items = (self.floor_of >= 0).nonzero()[0]
+        floor = self.floor_of[items]
+        set_by_item = np.full(self.n_slots, len(self.slot), dtype=np.int32)
+        set_by_item[self._slot_of_item] = np.arange(len(self.slot))
+        late = np.concatenate((self._set_in[slot] >= segment, set_by_item[floor] >= items))
+        return np.concatenate((slot, floor)), np.concatenate((segment, self._segment_of_item[items])), late
 
     @cached_property
-    def _looks(self) -> tuple[I64, I64, Bool]:
+    def _looks(self) -> tuple[I64, I32, Bool]:
         """As `_reads`, what launches that look for room read."""
         if not self.looks:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=bool)
         slot = np.concatenate([part.target for part in self.room] or [np.zeros(0, dtype=np.int64)])
         block = np.concatenate([part.block for part in self.room] or [np.zeros(0, dtype=np.int64)])
         back = np.arange(len(self.room)).repeat([len(part.block) for part in self.room])
         back = np.array([part.back for part in self.room], dtype=np.int64)[back]
-        segment = self.segment_of[block].astype(np.int64)
+        segment = self.segment_of[block]
         return slot, segment, (back > 0) | (self._set_in[slot] >= segment)
 
     @cached_property
@@ -117,9 +122,9 @@ class Program:
         return max(int(segment[late].max(initial=-1)) for _, segment, late in (self._reads, self._looks))
 
     @cached_property
-    def _read_until(self) -> I64:
+    def _read_until(self) -> I32:
         """Last segment that reads each slot, -1 for none."""
-        until = np.full(self.n_slots, -1)
+        until = np.full(self.n_slots, -1, dtype=np.int32)
         for slot, segment, _ in (self._reads, self._looks):
             np.maximum.at(until, slot, segment)
         return until
@@ -220,6 +225,7 @@ def make_program(
         segment_of=segment_of,
         wait_segment=wait_segment,
         item_group=item_group,
+        floor_of=floor,
         stream=like.stream if like else graph.group_stream[of].tolist(),
         floor=like.floor if like else floor.tolist(),
         slot=like.slot if like else np.where(item_group >= 0, item_group, n_slots - 1).tolist(),
