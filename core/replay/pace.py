@@ -56,9 +56,10 @@ def settle(program: Program, plan: Plan, launches_per_pass: int, rough: bool = F
     slots: list[F64] = []
     first: list[float] = []
     within_ns = _ROUNDING_NS if rough else 0.0
+    compares = (rough or plan.exact) and len(program.stretches) > 1
     trail: Trail | None = None
     for number in range(_MAX_PASSES):
-        before, trail = trail, Trail(within_ns) if rough or plan.exact else None
+        before, trail = trail, Trail(within_ns) if compares else None
         delays = run_pass(program, plan, state, before if before and before.ended else None, trail)
         if program.looks:
             state.history.append(trail.slots if trail and trail.ended else state.slots.copy())

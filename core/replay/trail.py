@@ -54,7 +54,7 @@ class Trail:
             As the later pass has them there.
         """
         segment = program.stretches[stretch]
-        if segment <= program.reads_back or self.tries >= _TRIES:
+        if self.tries >= _TRIES or segment <= program.reads_back:
             return None
         lag = lanes[0] - self.lanes_at[stretch][0]
         low, high = lag - self.within_ns, lag + self.within_ns
