@@ -316,7 +316,7 @@ def _check_portable(item: LoadedRule, found: Iterable[Suggestion]) -> None:
 
 def _missing_reasons(trace: Trace, figures: Figures) -> dict[int, str]:
     """What this trace lacks, each (as in `LoadedRule.needs`) with the reason and how to record it."""
-    kinds = set(np.flatnonzero(np.bincount(trace.slices.kind)).tolist())
+    kinds = {int(kind) for kind in SliceKind if (trace.slices.kind == int(kind)).any()}
     out: dict[Needs, str] = {}
     if not trace.has_device_work:
         out[Needs.DEVICE] = _no_device_reason(trace, kinds)

@@ -194,7 +194,7 @@ def _siblings(facts: Facts, at_least: int) -> tuple[I32, I32]:
         tracks = len(facts.trace.tracks)
         group = sl.parent_id[ops] + np.int32(tracks)
         group = np.where(group >= tracks, group, np.int32(tracks - 1) - sl.track_id[ops])
-        many = _in_large(group, at_least)  # most parents have fewer children: they are not sorted
+        many = _in_large(group, at_least).nonzero()[0]  # most parents have fewer children: they are not sorted
         ops, group = ops[many], group[many]
         order = group.argsort(kind="stable")
         held = facts.memo[key] = ops[order], group[order]
@@ -207,7 +207,7 @@ def _rows(facts: Facts, key: str, leave_out: list[int], at_least: int) -> list[n
         return held  # type: ignore[no-any-return]
     ops, group = _siblings(facts, min(at_least, _FEWEST))
     if leave_out:
-        left = ~facts.name_table(leave_out)[facts.trace.slices.name_id[ops]]
+        left = (~facts.name_table(leave_out)[facts.trace.slices.name_id[ops]]).nonzero()[0]
         ops, group = ops[left], group[left]
     edges = np.append(changes(group).nonzero()[0], len(group))
     large = (np.diff(edges) >= at_least).nonzero()[0]

@@ -215,8 +215,7 @@ class Facts(Arguments):
         if not len(self.figures.steps):
             return ids
         counted = np.append(self.use_steps, False)  # the last one for slices in no step, whose row is -1
-        good: I32 = ids[counted[self.figures.step_of[ids]]]
-        return good
+        return ids.compress(counted[self.figures.step_of[ids]])
 
     def rows_of(self, ids: Iterable[int]) -> tuple[int, ...]:
         """Distinct step rows in which these slices lie."""
@@ -286,7 +285,7 @@ class Facts(Arguments):
     @cached_property
     def kernels(self) -> I32:
         """int32[k]: kernels among `work`."""
-        kernels: I32 = self.work[self.trace.slices.kind[self.work] == int(SliceKind.KERNEL)]
+        kernels: I32 = self.work.compress(self.trace.slices.kind[self.work] == int(SliceKind.KERNEL))
         return kernels
 
     @cached_property
@@ -392,4 +391,4 @@ def ids_tuple(ids: Iterable[Any], limit: int = 4000) -> tuple[int, ...]:
     """Plain ints, at most ``limit`` of them: the evidence of a huge trace stays bounded (effects never are cut)."""
     if isinstance(ids, np.ndarray):
         return tuple(ids[:limit].tolist())
-    return tuple(int(i) for i in islice(ids, limit))
+    return tuple(map(int, islice(ids, limit)))

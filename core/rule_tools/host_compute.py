@@ -44,8 +44,9 @@ def host_compute(facts: Facts) -> HostCompute:
 def _find(facts: Facts) -> HostCompute:
     trace, gaps = facts.trace, facts.figures.gaps
     every = facts.in_steps(facts.matching(r"^aten::", SliceKind.CPU_OP))
+    every = every.compress(trace.slices.dur_ns[every] >= _LONG_NS)
     every = every[~among(every, facts.matching(_NO_NUMBERS, SliceKind.CPU_OP))]
-    ops = every[(trace.slices.dur_ns[every] >= _LONG_NS) & (trace.slices.parent_id[every] < 0)]
+    ops = every[trace.slices.parent_id[every] < 0]
     ops = ops[(facts.device_counts(ops) == 0) & facts.on_launching_thread(ops)]
     pinning = facts.matching(_PINS, SliceKind.CPU_OP)
     ops = ops[~among(ops, pinning) & ~facts.within_ranges(ops, loader_calls(facts))]

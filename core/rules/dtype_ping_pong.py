@@ -105,8 +105,8 @@ def _by_autocast(facts: Facts, ops: I32) -> Bool:
     """bool[k]: casts of arguments by autocast, which then calls the operator again, and those of their gradients."""
     slices, trace = facts.trace.slices, facts.trace
     every = facts.of_kind(SliceKind.CPU_OP)
-    every = every[slices.parent_id[every] >= 0]
-    again = slices.parent_id[every[slices.name_id[every] == slices.name_id[slices.parent_id[every]]]]
+    above = slices.parent_id[every]
+    again = above.compress((above >= 0) & (slices.name_id[every] == slices.name_id[above]))
     parent = slices.parent_id[ops]
     above = np.where(slices.name_id[parent] == trace.strings.id_of("aten::to"), slices.parent_id[parent], parent)
     found: Bool = (parent >= 0) & (above >= 0) & among(above, again)

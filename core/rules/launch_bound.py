@@ -205,7 +205,7 @@ def _slow_call(ctx: RuleContext, facts: Facts) -> I32:
         return calls
     names = facts.trace.slices.name_id[calls]
     took = np.bincount(names, weights=facts.trace.slices.dur_ns[calls])
-    found: I32 = calls[names == np.argmax(took)]
+    found: I32 = calls.compress(names == np.argmax(took))
     return found if took.max() >= ctx.params["min_call"] * facts.window_ns else found[:0]
 
 
@@ -311,7 +311,7 @@ def _by_launching(facts: Facts) -> Bool:
 
 def _outermost_ops(facts: Facts) -> list[int]:
     """Operators directly on a thread that launch something, inside the steps: what a graph would replay."""
-    ops = facts.in_steps(facts.of_kind(SliceKind.CPU_OP))
-    ops = ops[facts.trace.slices.parent_id[ops] < 0]
+    ops = facts.of_kind(SliceKind.CPU_OP)
+    ops = facts.in_steps(ops.compress(facts.trace.slices.parent_id[ops] < 0))
     launching: list[int] = ops[facts.device_counts(ops) > 0].tolist()
     return launching
