@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -194,7 +193,7 @@ class Changes:
             waits |= (graph.waits.thread == one) & contains(own, waiting)
         return Places(spans, pieces, waits)
 
-    @cached_property
+    @property
     def _middles(self) -> tuple[I64, I64]:
         """Middles of the launches of the pieces, and of the waiting calls, ns."""
         return _middle(self._view, self._graph.work.launch_id), _middle(self._view, self._graph.waits.slice_id)

@@ -19,7 +19,7 @@ from core.kinds import SliceKind
 from core.replay.lanes import Lanes, find_lanes
 from core.replay.releases import held_by_branches, held_by_collectives
 from core.replay.waits import Waits, call_cost, find_waits, stream_waits
-from core.replay.work import Work, collect_work, explain, freed
+from core.replay.work import Work, collect_work, explain, freed, narrowed
 from core.tables import I32, I64, Bool, StepTable
 
 BLOCK_LAUNCHES = 32  # longest run of launches in one block: the queue's limit is checked once per block
@@ -120,6 +120,7 @@ def build_graph(view: View, figures: Figures, main_thread: int) -> Graph | None:
     work = explain(work, *edges)
     if len(rows) > 1:
         edges, work = _joined(edges, around), freed(view, work)
+    work = narrowed(work)
     waits = find_waits(view, figures, work, lanes, call_ns)
     starts = figures.steps.start_ns[list(rows)]
     ends = _without_rounding(starts, figures.steps.end_ns[list(rows)])

@@ -35,8 +35,8 @@ class Work:
     launch_ns: I64  # start of the launching call; of the work itself where the launch is not in the trace
     launch_id: I32  # launching slice, -1
     thread: I32  # launching thread, -1
-    latency_ns: I64  # from the launch to the earliest possible start
-    gap_ns: I64  # from the end of the work before it to its start, when it was queued
+    latency_ns: Whole  # from the launch to the earliest possible start
+    gap_ns: Whole  # from the end of the work before it to its start, when it was queued
     typical_ns: int  # usual latency on an idle stream
     device_slices: I32  # slices of all pieces, ascending
     piece_of_each: I32  # piece of each of them
@@ -172,6 +172,11 @@ def freed(view: View, work: Work) -> Work:
     gap[first] = np.minimum(gap[first], _DEFAULT_GAP_NS)
     free[work.stream[first]] = work.start_ns[first] - gap[first]
     return replace(work, latency_ns=latency, gap_ns=gap, free_ns=free)
+
+
+def narrowed(work: Work) -> Work:
+    """Return the work with its delays, which are not worked on any more, in half the memory where they fit."""
+    return replace(work, latency_ns=sets.narrow(work.latency_ns), gap_ns=sets.narrow(work.gap_ns))
 
 
 def _merge_graphs(launch: I32, start: I64, end: I64) -> tuple[I32, I64, I64, I32]:
