@@ -143,8 +143,8 @@ class StepChart(QWidget):
             painter.fillRect(QRectF(bar.left(), bar.top(), bar.width(), bar.height() - sure), colour)
         if self.is_cut(measured):
             painter.setPen(QPen(QColor(theme.current().window), 3))
-            left, right, y = int(bar.left()) - 2, int(bar.right()) + 2, int(bar.top()) + GAP_PX
-            painter.drawLine(left, y + 4, right, y - 4)
+            left, right, cut_y = int(bar.left()) - 2, int(bar.right()) + 2, int(bar.top()) + GAP_PX
+            painter.drawLine(left, cut_y + 4, right, cut_y - 4)
         y = self._line_y(predicted)
         if y is not None:
             painter.setPen(QPen(QColor(theme.current().saved), 2))
