@@ -21,8 +21,8 @@ SWITCH_S = 0.0002  # how long a working thread keeps the interpreter while the G
 # The package of the importers first, here and where a trace is opened: Python locks a part of a package before the
 # package, and two threads of which each holds what the other one waits for would find it half made.
 MODULES = (
-    "numpy.ma",  # which numpy itself imports with the first `np.unique`
     "core.importing",
+    "numpy.ma",  # which numpy itself imports with the first `np.unique`
     "gui.timeline.view",
     "gui.document_page",
     "core.run_folder",
