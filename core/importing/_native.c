@@ -347,9 +347,19 @@ struct event {
 
 static const int64_t NOTHING[SLOTS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, -1, -1};
 
+/* Where the next key of an object stands, or behind the object where it is closed, after a value that ends here. */
+static inline int64_t after_member(struct text t, int64_t at, int *closed)
+{
+    at = after_blanks(t, at);
+    int byte = byte_at(t, at++);
+    *closed = byte == '}';
+    return byte == ',' ? after_blanks(t, at) : byte == '}' ? at : -1;
+}
+
 /* Behind the object of arguments that begins here. */
 static int64_t after_arguments(struct text t, int64_t at, struct event *event)
 {
+    int closed;
     if (byte_at(t, at) != '{')
         return -1;
     at = after_blanks(t, at + 1);
@@ -373,13 +383,9 @@ static int64_t after_arguments(struct text t, int64_t at, struct event *event)
         }
         if (at < 0)
             return -1;
-        at = after_blanks(t, at);
-        int byte = byte_at(t, at++);
-        if (byte == '}')
+        at = after_member(t, at, &closed);
+        if (at < 0 || closed)
             return at;
-        if (byte != ',')
-            return -1;
-        at = after_blanks(t, at);
     }
 }
 
@@ -426,6 +432,7 @@ static inline int64_t after_field(struct text t, int64_t at, enum field field, s
 /* Behind the event that begins here. */
 static inline int64_t after_event(struct text t, int64_t at, struct event *event)
 {
+    int closed;
     event->seen = 0;
     memcpy(event->slots, NOTHING, sizeof NOTHING);
     at = after_blanks(t, at + 1);
@@ -444,13 +451,9 @@ static inline int64_t after_event(struct text t, int64_t at, struct event *event
         at = after_field(t, at, field, event);
         if (at < 0)
             return -1;
-        at = after_blanks(t, at);
-        int byte = byte_at(t, at++);
-        if (byte == '}')
+        at = after_member(t, at, &closed);
+        if (at < 0 || closed)
             return at;
-        if (byte != ',')
-            return -1;
-        at = after_blanks(t, at);
     }
 }
 

@@ -34,6 +34,7 @@ from core.importing.regular import (
     IS_SLICE,
     ON_DEVICE,
     Irregular,
+    events_end,
     kinds_of,
     note_durations,
     without_spans,
@@ -45,7 +46,6 @@ from core.tables import I32, I64, U8, Bool
 _X, _S, _T, _F, _I, _M, _C, _B, _E, _ASYNC_B, _ASYNC_E = map(ord, "XstfiMCBEbe")
 
 
-_TAIL_BYTES = 256  # of a piece: what follows its last event
 _EMPTY = re.compile(rb"\{\s*+\}")
 _CLOSES = np.isin(np.arange(256), list(b"} \t\r\n"))
 
@@ -65,10 +65,7 @@ def decode_regular(text: bytes, base: int) -> EventColumns:
     Irregular
         When anything in the piece is not as Kineto writes it.
     """
-    tail = text[-_TAIL_BYTES:]
-    kept = tail.rstrip(b", \t\r\n")
-    end = len(text) - len(tail) + len(kept) if kept else len(text.rstrip(b", \t\r\n"))
-    body = b"".join((b"[", memoryview(text)[:end], b"]"))
+    body = b"".join((b"[", memoryview(text)[: events_end(text)], b"]"))
     try:
         events, body = events_of(body)
         phases = phases_of(events)

@@ -26,13 +26,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-from core.importing import native
 from core.importing.decoders import Future, InlineDecoder, Read, read_range
 from core.importing.pieces import PieceResult, decode_piece
 from core.importing.slots import Slots
 
 MIN_BYTES = 128 << 20  # text below this is decoded before a worker has even started
 FORKED_MIN_BYTES = 8 << 20  # the same for workers that are forked
+_SMALL_PIECE_BYTES = 1 << 19  # a worker needs some seven times as much
 _PER_WORKER = 3  # pieces on their way
 _AHEAD = 2  # pieces that a worker has at a time: it begins the next one while its answer is being taken
 _STOP = b""
@@ -185,12 +185,11 @@ class Pool:
         How long the text is, about: pieces of a short one are smaller, as what they need is much beside it.
     """
 
-    # Smaller ones cost more to hand over, larger ones leave the caches and need memory: of objects seven times as much.
-    piece_bytes = 1 << 21 if native.available() else 1 << 20
+    piece_bytes = 1 << 20  # larger ones leave the caches, smaller ones cost more to hand over
 
     def __init__(self, workers: int, text_bytes: int = MIN_BYTES) -> None:
         if text_bytes < MIN_BYTES:
-            self.piece_bytes //= 2
+            self.piece_bytes = min(self.piece_bytes, _SMALL_PIECE_BYTES)
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._processes: list[Any] = []
         self._threads: list[threading.Thread] = []

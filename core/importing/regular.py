@@ -19,8 +19,19 @@ IS_ARROW = np.isin(np.arange(256), ARROWS)
 _COMPLETE = ord("X")
 
 
+_TAIL_BYTES = 256  # of a piece: what follows its last event
+_BETWEEN = b", \t\r\n"
+
+
 class Irregular(Exception):
     """The piece needs the event-by-event road."""
+
+
+def events_end(text: bytes) -> int:
+    """Where the last event of a piece ends: what follows it are commas and blanks."""
+    tail = text[-_TAIL_BYTES:]
+    kept = tail.rstrip(_BETWEEN)
+    return len(text) - len(tail) + len(kept) if kept else len(text.rstrip(_BETWEEN))
 
 
 def without_spans(out: EventColumns, texts: list[str], category: I32, name: I32, phase: U8) -> Bool | None:

@@ -21,6 +21,7 @@ from core.importing.regular import (
     IS_SLICE,
     ON_DEVICE,
     Irregular,
+    events_end,
     kinds_of,
     note_durations,
     without_spans,
@@ -29,7 +30,6 @@ from core.kinds import SliceKind
 from core.tables import I64, U8
 
 _I, _M, _C = map(ord, "iMC")
-_TAIL_BYTES = 256  # of a piece: what follows its last event
 _CATEGORY, _NAME, _PROCESS, _THREAD = range(4)
 _CORRELATION, _EXTERNAL, _EXTERNAL_2021, _BYTES, _SIZE, _DEVICE, _STREAM, _PYTHON_ID = range(8)
 _text_of: Any = msgspec.json.Decoder(str).decode
@@ -43,12 +43,8 @@ def decode_scanned(text: bytes, base: int) -> EventColumns:
     Irregular
         When anything in the piece is not as Kineto writes it.
     """
-    tail = text[-_TAIL_BYTES:]
-    kept = tail.rstrip(b", \t\r\n")
-    end = len(text) - len(tail) + len(kept) if kept else len(text.rstrip(b", \t\r\n"))
-    read = Scanned(text, end)
-    n = read.events
-    if n < 0:
+    read = Scanned(text, events_end(text))
+    if read.events < 0:
         raise Irregular
     try:
         if not text.isascii():
